@@ -1,0 +1,244 @@
+//! What an agent is about to do, in words every agent shares.
+
+use std::path::PathBuf;
+
+/// An agent whose hooks we speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Agent {
+    /// Anthropic's Claude Code.
+    ClaudeCode,
+    /// `OpenAI`'s Codex.
+    Codex,
+    /// Google's Gemini CLI.
+    GeminiCli,
+    /// Alibaba's Qwen Code.
+    QwenCode,
+    /// GitHub's Copilot CLI.
+    CopilotCli,
+    /// `OpenCode`, through a plugin that calls us.
+    OpenCode,
+    /// Cline's command line.
+    Cline,
+    /// Nous Research's Hermes agent.
+    Hermes,
+    /// Cursor's agent and its command line.
+    Cursor,
+    /// Windsurf's Cascade.
+    Windsurf,
+    /// Amazon's Kiro, and Amazon Q before it.
+    Kiro,
+    /// Factory's Droid.
+    FactoryDroid,
+    /// Charm's Crush.
+    Crush,
+    /// Block's Goose.
+    Goose,
+    /// Google's Antigravity.
+    Antigravity,
+    /// `xAI`'s Grok Build.
+    GrokBuild,
+    /// Cognition's Devin on the command line.
+    Devin,
+    /// The agent mode of Visual Studio Code.
+    VsCodeAgent,
+    /// Microsoft's Amplifier.
+    Amplifier,
+}
+
+/// One conversation with an agent, as the agent names it. Never empty; otherwise any text at all,
+/// so it never becomes a file or ref name unencoded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub String);
+
+/// One request from the user within a session. Any text, like [`SessionId`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TurnId(pub String);
+
+/// What every payload of an agent tells about its circumstances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Who speaks.
+    pub agent: Agent,
+    /// In which conversation.
+    pub session: SessionId,
+    /// In which turn, where the agent says.
+    pub turn: Option<TurnId>,
+    /// The directory the agent says it works in. Not checked: it may be relative, gone, or a lie.
+    pub cwd: Option<PathBuf>,
+    /// Further directories a relative path of this call may be meant from.
+    pub bases: Vec<PathBuf>,
+    /// Where the agent keeps the conversation, if it says.
+    pub transcript: Option<PathBuf>,
+    /// The sub-agent that makes the call, if it is one.
+    pub subagent: Option<String>,
+}
+
+/// What a hook payload tells us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A conversation starts or is taken up again.
+    SessionBegins(Context),
+    /// The user asked for something; a new turn begins. A prompt that begins none (empty, a
+    /// background notification) is [`Event::Other`].
+    TurnBegins {
+        /// The circumstances.
+        context: Context,
+        /// What the user asked for, if the agent says.
+        prompt: Option<String>,
+    },
+    /// The agent is about to use a tool.
+    ToolCall(ToolCall),
+    /// The agent has used a tool, whatever came of it.
+    ToolDone(ToolCall),
+    /// The agent has finished its work on the turn, or a sub-agent its part of it.
+    TurnEnds(Context),
+    /// The conversation is over.
+    SessionEnds(Context),
+    /// Something we were told about and do not act on.
+    Other,
+}
+
+/// One use of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The circumstances.
+    pub context: Context,
+    /// What the agent calls this very call, if it says.
+    pub id: Option<String>,
+    /// The tool, as the agent calls it.
+    pub tool: String,
+    /// What the agent says it wants.
+    pub intent: Intent,
+}
+
+/// What an agent says it wants to do. Paths are as the agent wrote them: absolute, or relative to
+/// any of [`Context::cwd`] and [`Context::bases`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Look, but not touch.
+    Read,
+    /// Replace these files.
+    Write(Vec<PathBuf>),
+    /// Change, move or delete these files.
+    Edit(Vec<PathBuf>),
+    /// Run this command line.
+    Run {
+        /// The command line, whole.
+        command: String,
+        /// Who will read it.
+        language: Language,
+    },
+    /// A tool we do not know.
+    Unknown,
+}
+
+/// In which language a command line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// A POSIX shell or bash.
+    Shell,
+    /// Windows `PowerShell`.
+    PowerShell,
+    /// The Windows command interpreter.
+    Cmd,
+    /// A program text, such as Python, that some interpreter runs.
+    Code,
+}
+
+/// What we conclude the call can do to files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Leaves files alone.
+    None,
+    /// Changes these files and no others.
+    Touches(Vec<PathBuf>),
+    /// Can lose data anywhere it reaches; the finding says why.
+    Destroys(Finding),
+    /// We cannot tell, so it is treated as mutating.
+    Unknown(Finding),
+}
+
+/// What was concluded about one command line, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    /// The verdict: the worst of [`Finding::commands`].
+    pub level: Level,
+    /// Every simple command and redirection found, in the order of the line.
+    pub commands: Vec<Simple>,
+}
+
+/// How bad a command can be, from harmless to unknowable. The order is what "worst" means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Proven to leave files alone.
+    #[default]
+    ReadOnly,
+    /// Makes new files, and replaces none.
+    Creates,
+    /// Can overwrite, truncate, move or delete.
+    Destroys,
+    /// Cannot be told.
+    Unknown,
+}
+
+/// One simple command, or one redirection, of a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simple {
+    /// Its text, shortened for showing; not escaped.
+    pub text: String,
+    /// What it can do.
+    pub level: Level,
+    /// One sentence fragment that says why, as in "rm removes its operands".
+    pub reason: String,
+    /// What it can do it to, as far as is known.
+    pub targets: Vec<Target>,
+}
+
+/// Something a command can destroy or make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The path as the command would see it: absolute, or relative to the call's directory. For a
+    /// glob, the pattern. For a dynamic target, the word as written.
+    pub path: String,
+    /// How sure we are that it is this path.
+    pub certainty: Certainty,
+    /// What happens to it.
+    pub action: TargetAction,
+    /// One sentence fragment that says why, as in "a redirection truncates its target".
+    pub reason: String,
+}
+
+/// How well a target's path is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Certainty {
+    /// This very path.
+    Exact,
+    /// Whatever this pattern matches when the command runs.
+    Glob,
+    /// Not known before it runs.
+    Dynamic,
+}
+
+/// What a command does to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TargetAction {
+    /// Removes it, and everything below it.
+    Delete,
+    /// Replaces or truncates its content.
+    Overwrite,
+    /// Changes it in place, in part.
+    Modify,
+    /// Takes it away to another name.
+    Move,
+    /// Makes it; what stands there already would be kept.
+    Create,
+    /// Changes the state of a git repository.
+    Git,
+}
+
+impl Finding {
+    /// Every target of every command, in order.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.commands.iter().flat_map(|command| &command.targets)
+    }
+}

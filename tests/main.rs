@@ -1,0 +1,1 @@
+//! Every test that looks at turnback from outside, in one binary.
