@@ -1,10 +1,19 @@
 //! The nouns: plain values, no I/O, no serde.
 
 mod call;
+mod checkpoint;
 mod decision;
+mod files;
+mod path;
 
 pub use call::{
     Agent, Certainty, Context, Effect, Event, Finding, Intent, Language, Level, SessionId, Simple,
     Target, TargetAction, ToolCall, TurnId,
 };
+pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector};
 pub use decision::{Decision, Verdict};
+pub use files::{
+    Content, ContentId, Directory, Entry, Kind, Manifest, Place, SkipReason, Skipped, Stamp, Tree,
+    Usual,
+};
+pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, Scope};

@@ -1,0 +1,243 @@
+//! Checkpoints: their names, and why they were taken.
+
+use std::{fmt, str::FromStr};
+
+use chrono::{DateTime, Utc};
+
+use super::{Agent, ContentId, SessionId, Skipped, TurnId};
+
+/// The name of a checkpoint: 16 lowercase hex digits, the first of them a letter, so that no prefix
+/// of one is ever taken for a number from `list`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CheckpointId(u64);
+
+impl CheckpointId {
+    /// Makes an id from hash bits, whatever they are.
+    pub fn from_bits(bits: u64) -> Self {
+        let letter = 0xa + (bits >> 60) % 6;
+        Self((bits & (u64::MAX >> 4)) | (letter << 60))
+    }
+
+    /// Reads the full name; `None` if it is not one.
+    pub fn parse(name: &str) -> Option<Self> {
+        let lowercase = name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if name.len() != 16 || !lowercase || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return None;
+        }
+        u64::from_str_radix(name, 16).ok().map(Self)
+    }
+
+    /// The first four digits, for people.
+    pub fn short(self) -> String {
+        self.to_string()[..4].to_owned()
+    }
+}
+
+impl fmt::Display for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CheckpointId({self})")
+    }
+}
+
+/// How a person names a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// The row with this number in `list`; 1 is the newest. The second number is the step within
+    /// the turn, from 1.
+    Number(u32, u32),
+    /// `latest~n`, the nth newest by sequence; 0 is the newest.
+    Latest(u32),
+    /// Every id that begins so. Between 4 and 16 hex digits.
+    Prefix(String),
+}
+
+impl FromStr for Selector {
+    type Err = String;
+
+    fn from_str(given: &str) -> Result<Self, String> {
+        if given == "latest" {
+            return Ok(Self::Latest(0));
+        }
+        if let Some(n) = given.strip_prefix("latest~") {
+            return n.parse().map(Self::Latest).map_err(|_| format!("`{n}` is not a number"));
+        }
+        if let Some(number) = number(given) {
+            return Ok(number);
+        }
+        let given = given.to_ascii_lowercase();
+        let is_prefix = (4..=16).contains(&given.len())
+            && given.starts_with(|c| matches!(c, 'a'..='f'))
+            && given.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if !is_prefix {
+            return Err(
+                "expected a number from `turnback list`, `latest`, `latest~N`, or at least 4 \
+                 digits of an id"
+                    .to_owned(),
+            );
+        }
+        Ok(Self::Prefix(given))
+    }
+}
+
+/// Reads `3` or `3.2`; zero is no row.
+fn number(given: &str) -> Option<Selector> {
+    let (row, step) = given.split_once('.').unwrap_or((given, "1"));
+    match (row.parse().ok()?, step.parse().ok()?) {
+        (0, _) | (_, 0) => None,
+        (row, step) => Some(Selector::Number(row, step)),
+    }
+}
+
+/// Why a checkpoint was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A tool call was about to change files.
+    Call,
+    /// A session began, a turn began or ended: the net under what fires no hook.
+    Net,
+    /// The user asked for one.
+    Asked,
+    /// A restore was about to overwrite files; this makes the restore itself undoable.
+    BeforeRestore,
+}
+
+impl Reason {
+    /// A word for scripts and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Net => "net",
+            Self::Asked => "asked",
+            Self::BeforeRestore => "before-restore",
+        }
+    }
+
+    /// Finds a reason by its name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Call, Self::Net, Self::Asked, Self::BeforeRestore]
+            .into_iter()
+            .find(|reason| reason.name() == name)
+    }
+}
+
+/// What led to a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// In one word.
+    pub reason: Reason,
+    /// Whose call it was, if it was a call.
+    pub by: Option<By>,
+    /// The tool, as its agent calls it.
+    pub tool: Option<String>,
+    /// The command line, the file, or the user's message, in one line. Private: it is never kept
+    /// in a repository.
+    pub summary: Option<String>,
+    /// The checkpoint that was about to be restored.
+    pub of: Option<CheckpointId>,
+}
+
+impl Cause {
+    /// The user asked, with or without a word why.
+    pub fn asked(message: Option<String>) -> Self {
+        Self { reason: Reason::Asked, by: None, tool: None, summary: message, of: None }
+    }
+
+    /// A restore of `id` is about to begin.
+    pub fn before_restore(id: CheckpointId) -> Self {
+        let reason = Reason::BeforeRestore;
+        Self { reason, by: None, tool: None, summary: None, of: Some(id) }
+    }
+}
+
+/// The agent, session and turn a checkpoint belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct By {
+    /// Which agent.
+    pub agent: Agent,
+    /// In which session.
+    pub session: SessionId,
+    /// In which turn.
+    pub turn: Option<TurnId>,
+    /// Which sub-agent, if it was one.
+    pub subagent: Option<String>,
+    /// The user's words that began the turn, shortened. Private, like [`Cause::summary`].
+    pub prompt: Option<String>,
+    /// Where the agent keeps the conversation. Private.
+    pub transcript: Option<std::path::PathBuf>,
+}
+
+/// Where HEAD stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The branch, as in `refs/heads/main`; `None` if HEAD was detached.
+    pub branch: Option<String>,
+    /// The commit, in hex; `None` on a branch without one.
+    pub commit: Option<String>,
+    /// A merge, rebase, cherry-pick, revert or bisect in progress, by name.
+    pub in_progress: Option<String>,
+}
+
+/// A saved checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Its name.
+    pub id: CheckpointId,
+    /// Its place in the order of the root's checkpoints. Clocks run backwards; this does not.
+    pub sequence: u64,
+    /// When it was taken.
+    pub taken_at: DateTime<Utc>,
+    /// Why it was taken.
+    pub cause: Cause,
+    /// The top directory of its files, in the naming of its store.
+    pub top: Option<ContentId>,
+    /// How many files it holds, links and special files included.
+    pub files: u64,
+    /// Whether the deadline ended the walk before everything was seen.
+    pub partial: bool,
+    /// What could not be saved, or was not to be. Shown to the user, never dropped.
+    pub skipped: Vec<Skipped>,
+    /// Paths outside the root that it holds. Absolute.
+    pub outside: Vec<std::path::PathBuf>,
+    /// Where HEAD stood, in a git repository.
+    pub head: Option<Head>,
+    /// How many paths of the index differed from HEAD, if it was looked at.
+    pub staged: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_of_latest_is_not_a_prefix() {
+        assert_eq!("latest~2".parse(), Ok(Selector::Latest(2)));
+        assert_eq!("a3f1".parse(), Ok(Selector::Prefix("a3f1".to_owned())));
+        for bad in ["latets", "", "0", "a3f", "1.0", "12ab34", "-1", "a3f1a3f1a3f1a3f1a"] {
+            assert!(bad.parse::<Selector>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn four_digits_are_a_number_never_an_id() {
+        assert_eq!("1234".parse(), Ok(Selector::Number(1234, 1)));
+        assert_eq!("3.2".parse(), Ok(Selector::Number(3, 2)));
+    }
+
+    #[test]
+    fn an_id_begins_with_a_letter() {
+        for bits in [0, u64::MAX, 0x1234_5678_9abc_def0, 0x9fff_ffff_ffff_ffff] {
+            let id = CheckpointId::from_bits(bits);
+            assert!(id.to_string().starts_with(|c| matches!(c, 'a'..='f')), "{id}");
+            assert_eq!(CheckpointId::parse(&id.to_string()), Some(id));
+        }
+        for bad in ["", "a", "1234567890123456", "A234567890123456", "a23456789012345g"] {
+            assert_eq!(CheckpointId::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Files as the system shows them, and as a checkpoint keeps them.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::RelPath;
+
+/// What the system says about one file without opening it.
+///
+/// Two equal stamps mean the same bytes, unless the stamp was taken so soon after the last change
+/// that the clock of the file system could not tell two changes apart; see `scan`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Last change of content, in nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Last change of content or attributes, in nanoseconds since 1970.
+    pub ctime_ns: i64,
+    /// Inode number.
+    pub inode: u64,
+    /// Size in bytes; for a device its number.
+    pub size: u64,
+    /// `st_mode`: type and permissions.
+    pub mode: u32,
+}
+
+/// What sort of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A symlink. Kept as its text, never followed.
+    Link,
+    /// A directory.
+    Directory,
+    /// A named pipe. Kept as a name; never opened.
+    Fifo,
+    /// A socket. Kept as a name.
+    Socket,
+    /// A character device. Kept as its number.
+    CharDevice,
+    /// A block device. Kept as its number.
+    BlockDevice,
+}
+
+impl Kind {
+    /// Reads the type bits of an `st_mode`; `None` for a type we have never heard of.
+    pub fn of_mode(mode: u32) -> Option<Self> {
+        Some(match mode & 0o170_000 {
+            0o100_000 => Self::File,
+            0o120_000 => Self::Link,
+            0o040_000 => Self::Directory,
+            0o010_000 => Self::Fifo,
+            0o140_000 => Self::Socket,
+            0o020_000 => Self::CharDevice,
+            0o060_000 => Self::BlockDevice,
+            _ => return None,
+        })
+    }
+
+    /// The type bits of an `st_mode`.
+    pub fn mode_bits(self) -> u32 {
+        match self {
+            Self::File => 0o100_000,
+            Self::Link => 0o120_000,
+            Self::Directory => 0o040_000,
+            Self::Fifo => 0o010_000,
+            Self::Socket => 0o140_000,
+            Self::CharDevice => 0o020_000,
+            Self::BlockDevice => 0o060_000,
+        }
+    }
+
+    /// Whether it has bytes of its own that a store keeps.
+    pub fn has_content(self) -> bool {
+        matches!(self, Self::File | Self::Link)
+    }
+}
+
+impl Stamp {
+    /// What sort of file it was taken of.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::of_mode(self.mode)
+    }
+
+    /// Its permission bits, set-id and sticky bits included.
+    pub fn permissions(&self) -> u32 {
+        self.mode & 0o7777
+    }
+}
+
+/// Names bytes, or a directory, within one store: a hash of 20 or 32 bytes, zeros behind.
+///
+/// Equal bytes have equal names. What is hashed is the store's own affair.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentId([u8; 32]);
+
+impl ContentId {
+    /// Takes the bytes of a hash.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are more than 32 of them.
+    pub fn new(hash: &[u8]) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..hash.len()].copy_from_slice(hash);
+        Self(bytes)
+    }
+
+    /// The first `length` bytes, which the store that made it asks for by its own hash's length.
+    pub fn hash(&self, length: usize) -> &[u8] {
+        &self.0[..length]
+    }
+
+    /// Whether it is all zeros, which no real hash is.
+    pub fn is_null(&self) -> bool {
+        self.0 == [0; 32]
+    }
+}
+
+impl fmt::Display for ContentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = if self.0[20..] == [0; 12] { 20 } else { 32 };
+        self.0[..length].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ContentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ContentId({self})")
+    }
+}
+
+/// Where a file's bytes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// In the store of its root.
+    Store,
+    /// In the private store: for what must never be in a repository's objects.
+    Private,
+}
+
+/// Bytes that some store holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Content {
+    /// Their name there.
+    pub id: ContentId,
+    /// Where.
+    pub place: Place,
+}
+
+/// One file of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What sort of file.
+    pub kind: Kind,
+    /// Permission bits, set-id and sticky bits included. 0o777 for a symlink.
+    pub permissions: u32,
+    /// Its bytes; for a directory its entries. `None` for what has none.
+    pub content: Option<Content>,
+    /// For a device its number, else 0.
+    pub device: u64,
+}
+
+/// One directory as a store keeps it: its entries by name, in the order of their bytes.
+pub type Directory = BTreeMap<Vec<u8>, Entry>;
+
+/// Every file of a root at one moment, named but not read: a directory tree by ids, and beside it
+/// what such a tree cannot express.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The top directory; `None` if nothing below the root is held by the tree itself.
+    pub top: Option<ContentId>,
+    /// Entries that replace or add to those of the directories: other permissions, special files,
+    /// and what the private store holds.
+    pub besides: BTreeMap<RelPath, Entry>,
+    /// Paths outside the root, absolute, that are held as well.
+    pub outside: BTreeMap<std::path::PathBuf, Entry>,
+    /// Directories that have an id but were never stored, because the tree was only looked at.
+    pub unsaved: BTreeMap<ContentId, Directory>,
+    /// Permission bits the store gives files, executables and directories that `besides` does not
+    /// mention. Only trees with equal ones can be compared by id alone.
+    pub usual: Usual,
+}
+
+/// The permission bits most files of a root have, so that only the others need a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usual {
+    /// Of a file its owner cannot execute.
+    pub file: u32,
+    /// Of a file its owner can execute.
+    pub executable: u32,
+    /// Of a directory.
+    pub directory: u32,
+}
+
+impl Default for Usual {
+    fn default() -> Self {
+        Self { file: 0o644, executable: 0o755, directory: 0o755 }
+    }
+}
+
+/// Every file of a checkpoint by path. Handy in tests and for small trees; see [`Tree`].
+pub type Manifest = BTreeMap<RelPath, Entry>;
+
+/// Something left out of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Skipped {
+    /// Which file or directory: below the root, or absolute when it lies outside.
+    pub path: Vec<u8>,
+    /// Why.
+    pub reason: SkipReason,
+    /// Its size in bytes, where it was looked at.
+    pub size: u64,
+}
+
+/// Why something was left out. The numbers are on disk; never renumbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SkipReason {
+    /// An ignore file says so. The only reason that is not worth a word.
+    Ignored = 1,
+    /// It can be made again: `node_modules`, `target`, caches.
+    MadeAgain = 2,
+    /// The user's settings exclude it.
+    Excluded = 3,
+    /// Larger than the limit.
+    TooLarge = 4,
+    /// The system would not let us read it.
+    Unreadable = 5,
+    /// On another file system.
+    OtherFileSystem = 6,
+    /// The limit on the number of files was reached.
+    TooMany = 7,
+    /// Time was up.
+    OutOfTime = 8,
+    /// It went on changing while we read it.
+    KeptChanging = 9,
+    /// Nested deeper than we can follow.
+    TooDeep = 10,
+    /// A type of file we do not know.
+    UnknownKind = 11,
+    /// A place of git's own, which is never captured as files.
+    GitPrivate = 12,
+}
+
+impl SkipReason {
+    const ALL: [Self; 12] = [
+        Self::Ignored,
+        Self::MadeAgain,
+        Self::Excluded,
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::OtherFileSystem,
+        Self::TooMany,
+        Self::OutOfTime,
+        Self::KeptChanging,
+        Self::TooDeep,
+        Self::UnknownKind,
+        Self::GitPrivate,
+    ];
+
+    /// Finds a reason by its number on disk.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| *reason as u8 == number)
+    }
+
+    /// A word for scripts and files, as in `too-large`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::MadeAgain => "made-again",
+            Self::Excluded => "excluded",
+            Self::TooLarge => "too-large",
+            Self::Unreadable => "unreadable",
+            Self::OtherFileSystem => "other-file-system",
+            Self::TooMany => "too-many",
+            Self::OutOfTime => "out-of-time",
+            Self::KeptChanging => "kept-changing",
+            Self::TooDeep => "too-deep",
+            Self::UnknownKind => "unknown-kind",
+            Self::GitPrivate => "git-private",
+        }
+    }
+
+    /// Finds a reason by its name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+
+    /// A fragment for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::MadeAgain => "can be made again",
+            Self::Excluded => "excluded by your settings",
+            Self::TooLarge => "over max_file_size",
+            Self::Unreadable => "cannot be read",
+            Self::OtherFileSystem => "on another file system",
+            Self::TooMany => "over max_files",
+            Self::OutOfTime => "the deadline came first",
+            Self::KeptChanging => "kept changing while it was read",
+            Self::TooDeep => "nested too deep",
+            Self::UnknownKind => "an unknown type of file",
+            Self::GitPrivate => "git's own",
+        }
+    }
+
+    /// Whether a user wants to hear of it: bytes that cannot be made again are not held.
+    pub fn matters(self) -> bool {
+        match self {
+            Self::Ignored | Self::MadeAgain | Self::Excluded | Self::GitPrivate => false,
+            Self::TooLarge
+            | Self::Unreadable
+            | Self::OtherFileSystem
+            | Self::TooMany
+            | Self::OutOfTime
+            | Self::KeptChanging
+            | Self::TooDeep
+            | Self::UnknownKind => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_survive_disk_and_json() {
+        for reason in SkipReason::ALL {
+            assert_eq!(SkipReason::from_number(reason as u8), Some(reason));
+            assert_eq!(SkipReason::from_name(reason.name()), Some(reason));
+        }
+        assert_eq!(SkipReason::from_number(0), None);
+    }
+
+    #[test]
+    fn kinds_survive_a_mode() {
+        for bits in [0o1, 0o2, 0o4, 0o6, 0o10, 0o12, 0o14] {
+            let mode = bits << 12;
+            assert_eq!(Kind::of_mode(mode | 0o644).map(Kind::mode_bits), Some(mode));
+        }
+        assert_eq!(Kind::of_mode(0), None);
+    }
+
+    #[test]
+    fn a_content_id_shows_its_own_length() {
+        assert_eq!(ContentId::new(&[0xab; 20]).to_string().len(), 40);
+        assert_eq!(ContentId::new(&[0xab; 32]).to_string().len(), 64);
+    }
+}

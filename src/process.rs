@@ -1,0 +1,150 @@
+//! What this process was given: arguments, directory, environment, clock, and streams.
+//!
+//! The only module that asks the operating system about any of these, so a test
+//! can run the whole program inside itself with a [`Process`] of its own making.
+#![expect(clippy::disallowed_methods, reason = "this is the module the rest must go through")]
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::{OsStr, OsString},
+    io::{self, Read, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, Utc};
+
+/// The world as one invocation sees it.
+pub struct Process<'a> {
+    /// Arguments after the program's name.
+    pub args: Vec<OsString>,
+    /// Absolute path of the directory we were started in; `None` if it no longer exists.
+    pub cwd: Option<PathBuf>,
+    /// The environment, read once.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The moment we started. A short-lived process has only one.
+    pub now: DateTime<Utc>,
+    /// The same moment on the clock that never runs backwards; deadlines count from it.
+    pub started: Instant,
+    /// Where a hook payload comes from.
+    pub stdin: &'a mut dyn Stdin,
+    /// Where results go, and nothing else.
+    pub stdout: &'a mut dyn Write,
+    /// Where everything said to a person goes.
+    pub stderr: &'a mut dyn Write,
+    /// What kind of place stdin, stdout and stderr are.
+    pub terminal: Terminal,
+}
+
+/// Which streams are a terminal, and how wide it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terminal {
+    /// A person can type at stdin.
+    pub stdin: bool,
+    /// A person reads stdout.
+    pub stdout: bool,
+    /// A person reads stderr.
+    pub stderr: bool,
+    /// Columns, where known.
+    pub columns: Option<u16>,
+}
+
+/// Where input comes from: bytes, and a way to wait for them with a limit.
+pub trait Stdin: Read {
+    /// Waits until something can be read (end of input included) or `limit` has passed; tells
+    /// whether it can be read.
+    fn ready(&mut self, limit: Duration) -> bool;
+}
+
+impl Stdin for &[u8] {
+    fn ready(&mut self, _: Duration) -> bool {
+        true
+    }
+}
+
+/// The real standard input.
+struct OsStdin(io::Stdin);
+
+impl Read for OsStdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Around the lock and buffer of std: `ready` asks the system, not a buffer.
+        Ok(rustix::io::read(&self.0, buffer)?)
+    }
+}
+
+impl Stdin for OsStdin {
+    fn ready(&mut self, limit: Duration) -> bool {
+        let mut fds = [rustix::event::PollFd::new(&self.0, rustix::event::PollFlags::IN)];
+        let limit = rustix::event::Timespec::try_from(limit).ok();
+        !matches!(rustix::event::poll(&mut fds, limit.as_ref()), Ok(0))
+    }
+}
+
+impl Process<'_> {
+    /// An environment variable, unless it is unset or empty.
+    pub fn var(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// How long we have been running.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// Runs `f` with the real process.
+pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
+    let started = Instant::now();
+    let terminal = terminal();
+    let mut stdin = OsStdin(io::stdin());
+    let mut stdout = io::stdout();
+    let mut stderr = io::stderr();
+    f(&mut Process {
+        args: env::args_os().skip(1).collect(),
+        cwd: env::current_dir().ok(),
+        env: env::vars_os().collect(),
+        now: Utc::now(),
+        started,
+        stdin: &mut stdin,
+        stdout: &mut stdout,
+        stderr: &mut stderr,
+        terminal,
+    })
+}
+
+fn terminal() -> Terminal {
+    use rustix::termios::{isatty, tcgetwinsize};
+    let stdout = isatty(io::stdout());
+    let columns = if stdout { tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col) } else { None };
+    Terminal {
+        stdin: isatty(io::stdin()),
+        stdout,
+        stderr: isatty(io::stderr()),
+        columns: columns.filter(|&columns| columns > 0),
+    }
+}
+
+/// How the process ends. Documented for scripts; never renumbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Ok = 0,
+    /// It could not be done; stderr says why.
+    Failed = 1,
+    /// An agent's way to be told no, for those that have no other. Only a deny ends so.
+    Denied = 2,
+    /// Done, but for files that were kept because somebody else had changed them.
+    Conflicts = 3,
+    /// The command line makes no sense. Not 2: several agents read 2 as "block the tool call".
+    Usage = 64,
+    /// A bug in turnback.
+    Bug = 70,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
