@@ -1,8 +1,13 @@
 //! Takes a checkpoint before an agent changes your files, and takes you back.
 
+pub mod cache;
 pub mod error;
+pub mod fs;
 pub mod model;
 pub mod process;
+pub mod scan;
+pub mod state;
+pub mod store;
 
 use std::process::ExitCode;
 

@@ -117,7 +117,8 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
 fn terminal() -> Terminal {
     use rustix::termios::{isatty, tcgetwinsize};
     let stdout = isatty(io::stdout());
-    let columns = if stdout { tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col) } else { None };
+    let columns =
+        if stdout { tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col) } else { None };
     Terminal {
         stdin: isatty(io::stdin()),
         stdout,

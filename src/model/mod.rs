@@ -4,6 +4,7 @@ mod call;
 mod checkpoint;
 mod decision;
 mod files;
+mod found;
 mod path;
 
 pub use call::{
@@ -16,4 +17,5 @@ pub use files::{
     Content, ContentId, Directory, Entry, Kind, Manifest, Place, SkipReason, Skipped, Stamp, Tree,
     Usual,
 };
+pub use found::{DirPath, Found, Fresh, Marks, in_tree_order};
 pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, Scope};

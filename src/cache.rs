@@ -1,0 +1,511 @@
+//! What the last scan saw of a root. Hides the format of its file.
+//!
+//! A cache makes us fast and never right: whatever is wrong with it, it counts as absent. It is
+//! read whole and used where it lies; rows are looked at through [`Row`], not copied out.
+
+use std::path::Path;
+
+use crate::{
+    error::Result,
+    fs,
+    model::{ContentId, Found, Kind, Marks, SkipReason, Stamp, Usual, in_tree_order},
+};
+
+/// Changes whenever the layout does. An older cache is not migrated: the next scan makes it anew.
+const MAGIC: &[u8; 8] = b"tbcache1";
+/// Mtime, ctime, inode, size, mode.
+const STAMP_BYTES: usize = 36;
+const ID_BYTES: usize = 32;
+/// Magic, checksum and padding, four counts, then [`Facts`].
+const HEADER_BYTES: usize = 8 + 8 + 4 * 8 + FACTS_BYTES;
+const FACTS_BYTES: usize = 5 * ID_BYTES + STAMP_BYTES + 3 * 4 + 8 + 8;
+/// Stamp, path offset, path length, first entry, number of entries, marks and padding.
+const DIR_BYTES: usize = STAMP_BYTES + 4 * 4 + 4;
+/// Stamp, name offset, name length, marks, skip reason, id.
+const ENTRY_BYTES: usize = STAMP_BYTES + 4 + 2 + 1 + 1 + ID_BYTES;
+/// No root that we walk comes near it; a damaged length must not make us ask for more.
+const SIZE_MAX_BYTES: u64 = 2 << 30;
+
+const TRACKED: u8 = 1;
+const PRIVATE: u8 = 2;
+const RACY: u8 = 4;
+
+/// What a table knows beside its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The anchor of the store when the table was written.
+    pub anchor: Option<ContentId>,
+    /// The id of the root's directory.
+    pub top: Option<ContentId>,
+    /// A digest of everything outside the root's own ignore files that decides what is captured.
+    pub rules: Option<ContentId>,
+    /// A digest of the set of tracked paths.
+    pub tracked: Option<ContentId>,
+    /// The tree of git's index, as the store names it.
+    pub staged: Option<ContentId>,
+    /// The stamp of git's index when it was read.
+    pub index: Stamp,
+    /// The permissions most files have.
+    pub usual: Usual,
+    /// How many files are held.
+    pub files: u64,
+    /// Whether anything was left out for lack of time.
+    pub partial: bool,
+}
+
+/// A cache file, parsed but not copied.
+pub struct Table {
+    bytes: Vec<u8>,
+    facts: Facts,
+    dirs: usize,
+    entries: usize,
+    /// Where the names begin.
+    names_at: usize,
+}
+
+/// One name in a directory, wherever it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// What the system said.
+    pub stamp: Stamp,
+    /// Its bytes, or its directory, as the store names them.
+    pub content: Option<ContentId>,
+    /// What is known of it.
+    pub marks: Marks,
+    /// Why it is left out, if it is.
+    pub skipped: Option<SkipReason>,
+}
+
+/// One directory of a table.
+#[derive(Clone, Copy)]
+pub struct DirRow<'a> {
+    /// Its path below the root; empty for the root.
+    pub path: &'a [u8],
+    /// Its stamp before it was listed.
+    pub stamp: Stamp,
+    /// Whether that stamp proves nothing.
+    pub racy: bool,
+    table: &'a Table,
+    first: usize,
+    count: usize,
+}
+
+impl Row<'_> {
+    /// What sort of file it is.
+    pub fn kind(&self) -> Option<Kind> {
+        self.stamp.kind()
+    }
+
+    /// The same, with a name of its own.
+    pub fn to_found(&self) -> Found {
+        Found {
+            name: self.name.to_vec(),
+            stamp: self.stamp,
+            content: self.content,
+            marks: self.marks,
+            skipped: self.skipped,
+        }
+    }
+}
+
+impl<'a> From<&'a Found> for Row<'a> {
+    fn from(found: &'a Found) -> Self {
+        Self {
+            name: &found.name,
+            stamp: found.stamp,
+            content: found.content,
+            marks: found.marks,
+            skipped: found.skipped,
+        }
+    }
+}
+
+impl<'a> DirRow<'a> {
+    /// The number of its first entry in the table.
+    pub fn first(&self) -> usize {
+        self.first
+    }
+
+    /// What is in it, by the bytes of the names.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
+        let table = self.table;
+        (self.first..self.first + self.count).map(|number| table.row(number))
+    }
+
+    /// The entry called `name`.
+    pub fn row(&self, name: &[u8]) -> Option<Row<'a>> {
+        let numbers = self.first..self.first + self.count;
+        let at = partition(numbers, |number| self.table.row(number).name < name);
+        (at < self.first + self.count).then(|| self.table.row(at)).filter(|row| row.name == name)
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table({} directories, {} entries)", self.dirs, self.entries)
+    }
+}
+
+impl Table {
+    /// Reads the cache at `path`. `None` if there is none, or none that can be believed.
+    pub fn load(path: &Path) -> Option<Self> {
+        Self::parse(fs::read_small(path, SIZE_MAX_BYTES).ok()??)
+    }
+
+    /// Takes the bytes of a cache file; `None` if they are not one, whole and undamaged.
+    pub fn parse(bytes: Vec<u8>) -> Option<Self> {
+        let mut header = Reader { bytes: bytes.get(..HEADER_BYTES)?, at: 0 };
+        if header.take(8) != MAGIC || header.u64() != u64::from(crc32fast::hash(&bytes[16..])) {
+            return None;
+        }
+        let mut count = || usize::try_from(header.u64()).ok();
+        let (dirs, entries, names, _) = (count()?, count()?, count()?, count()?);
+        let facts = Facts::read(&mut header);
+        let rows = dirs.checked_mul(DIR_BYTES)?.checked_add(entries.checked_mul(ENTRY_BYTES)?)?;
+        let names_at = HEADER_BYTES.checked_add(rows)?;
+        let whole = names_at.checked_add(names)? == bytes.len();
+        let table = Self { bytes, facts, dirs, entries, names_at };
+        (whole && table.is_sound()).then_some(table)
+    }
+
+    /// Whether every row points into the table, so that looking one up cannot fail.
+    fn is_sound(&self) -> bool {
+        let names = self.bytes.len() - self.names_at;
+        let fits = |offset: u32, length: u32| u64::from(offset) + u64::from(length) <= names as u64;
+        let dirs = (0..self.dirs).all(|number| {
+            let mut row = self.dir_reader(number);
+            row.at = STAMP_BYTES;
+            let (offset, length, first, count) = (row.u32(), row.u32(), row.u32(), row.u32());
+            fits(offset, length) && u64::from(first) + u64::from(count) <= self.entries as u64
+        });
+        dirs && (0..self.entries).all(|number| {
+            let mut row = self.entry_reader(number);
+            row.at = STAMP_BYTES;
+            let (offset, length) = (row.u32(), row.u16());
+            fits(offset, u32::from(length))
+        })
+    }
+
+    /// What it knows beside its rows.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The id of the root's directory.
+    pub fn top(&self) -> Option<ContentId> {
+        self.facts.top
+    }
+
+    /// How many directories it has.
+    pub fn dir_count(&self) -> usize {
+        self.dirs
+    }
+
+    /// How many entries it has.
+    pub fn entry_count(&self) -> usize {
+        self.entries
+    }
+
+    /// Every directory, in tree order.
+    pub fn dirs(&self) -> impl ExactSizeIterator<Item = DirRow<'_>> {
+        (0..self.dirs).map(|number| self.dir(number))
+    }
+
+    /// The directory with this number, from 0 for the root.
+    pub fn dir(&self, number: usize) -> DirRow<'_> {
+        let mut row = self.dir_reader(number);
+        let stamp = row.stamp();
+        let (offset, length, first, count) = (row.u32(), row.u32(), row.u32(), row.u32());
+        let racy = row.take(1)[0] & RACY != 0;
+        let path = self.name(offset, length);
+        DirRow { path, stamp, racy, table: self, first: first as usize, count: count as usize }
+    }
+
+    /// The directory at `path`.
+    pub fn find_dir(&self, path: &[u8]) -> Option<DirRow<'_>> {
+        let at = self.position(path);
+        (at < self.dirs).then(|| self.dir(at)).filter(|dir| dir.path == path)
+    }
+
+    /// The number of the first directory that does not come before `path`.
+    pub fn position(&self, path: &[u8]) -> usize {
+        partition(0..self.dirs, |number| in_tree_order(self.dir(number).path, path).is_lt())
+    }
+
+    /// The entry with this number.
+    pub fn row(&self, number: usize) -> Row<'_> {
+        let mut row = self.entry_reader(number);
+        let stamp = row.stamp();
+        let (offset, length) = (row.u32(), row.u16());
+        let (marks, reason) = (row.take(1)[0], row.take(1)[0]);
+        Row {
+            name: self.name(offset, u32::from(length)),
+            stamp,
+            content: row.id(),
+            marks: Marks {
+                tracked: marks & TRACKED != 0,
+                private: marks & PRIVATE != 0,
+                racy: marks & RACY != 0,
+            },
+            skipped: SkipReason::from_number(reason),
+        }
+    }
+
+    fn name(&self, offset: u32, length: u32) -> &[u8] {
+        &self.bytes[self.names_at + offset as usize..][..length as usize]
+    }
+
+    fn dir_reader(&self, number: usize) -> Reader<'_> {
+        let at = HEADER_BYTES + number * DIR_BYTES;
+        Reader { bytes: &self.bytes[at..at + DIR_BYTES], at: 0 }
+    }
+
+    fn entry_reader(&self, number: usize) -> Reader<'_> {
+        let at = HEADER_BYTES + self.dirs * DIR_BYTES + number * ENTRY_BYTES;
+        Reader { bytes: &self.bytes[at..at + ENTRY_BYTES], at: 0 }
+    }
+}
+
+/// The first of `numbers` for which `before` does not hold, given that it holds for a prefix.
+fn partition(numbers: std::ops::Range<usize>, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (numbers.start, numbers.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// Puts a table together: each directory, then its entries, in tree order.
+#[derive(Default)]
+pub struct Builder {
+    dirs: Vec<u8>,
+    entries: Vec<u8>,
+    names: Vec<u8>,
+    entry_count: u32,
+    /// The directory that is being filled: its row without its count, and its first entry.
+    open: Option<(Vec<u8>, u32, bool)>,
+}
+
+impl Builder {
+    /// Begins the directory at `path`.
+    pub fn directory(&mut self, path: &[u8], stamp: Stamp, racy: bool) {
+        self.close();
+        let mut row = Vec::with_capacity(DIR_BYTES);
+        put_stamp(&mut row, &stamp);
+        self.put_name(&mut row, path);
+        put_u32(&mut row, path.len());
+        row.extend_from_slice(&self.entry_count.to_le_bytes());
+        self.open = Some((row, self.entry_count, racy));
+    }
+
+    /// Adds an entry to the directory begun last.
+    pub fn entry(&mut self, row: &Row<'_>) {
+        let mut bytes = std::mem::take(&mut self.entries);
+        put_stamp(&mut bytes, &row.stamp);
+        self.put_name(&mut bytes, row.name);
+        let length = u16::try_from(row.name.len()).expect("no file system has names over 64 KiB");
+        bytes.extend_from_slice(&length.to_le_bytes());
+        let mark = |set, mark| if set { mark } else { 0 };
+        let marks = row.marks;
+        bytes.push(
+            mark(marks.tracked, TRACKED) | mark(marks.private, PRIVATE) | mark(marks.racy, RACY),
+        );
+        bytes.push(row.skipped.map_or(0, |reason| reason as u8));
+        put_id(&mut bytes, row.content);
+        self.entries = bytes;
+        self.entry_count += 1;
+    }
+
+    /// The bytes of the whole table.
+    pub fn finish(mut self, facts: &Facts) -> Vec<u8> {
+        self.close();
+        let counts = [self.dirs.len() / DIR_BYTES, self.entry_count as usize, self.names.len(), 0];
+        let whole = HEADER_BYTES + self.dirs.len() + self.entries.len() + self.names.len();
+        let mut bytes = Vec::with_capacity(whole);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&[0; 8]);
+        counts.iter().for_each(|&count| bytes.extend_from_slice(&(count as u64).to_le_bytes()));
+        facts.write(&mut bytes);
+        bytes.extend_from_slice(&self.dirs);
+        bytes.extend_from_slice(&self.entries);
+        bytes.extend_from_slice(&self.names);
+        let checksum = u64::from(crc32fast::hash(&bytes[16..]));
+        bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    fn close(&mut self) {
+        if let Some((row, first, racy)) = self.open.take() {
+            self.dirs.extend_from_slice(&row);
+            self.dirs.extend_from_slice(&(self.entry_count - first).to_le_bytes());
+            self.dirs.extend_from_slice(&[if racy { RACY } else { 0 }, 0, 0, 0]);
+        }
+    }
+
+    fn put_name(&mut self, row: &mut Vec<u8>, name: &[u8]) {
+        put_u32(row, self.names.len());
+        self.names.extend_from_slice(name);
+    }
+}
+
+impl Facts {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        [self.anchor, self.top, self.rules, self.tracked, self.staged]
+            .into_iter()
+            .for_each(|id| put_id(bytes, id));
+        put_stamp(bytes, &self.index);
+        let usual = self.usual;
+        [usual.file, usual.executable, usual.directory]
+            .into_iter()
+            .for_each(|mode| bytes.extend_from_slice(&mode.to_le_bytes()));
+        bytes.extend_from_slice(&self.files.to_le_bytes());
+        bytes.extend_from_slice(&u64::from(self.partial).to_le_bytes());
+    }
+
+    fn read(from: &mut Reader<'_>) -> Self {
+        Self {
+            anchor: from.id(),
+            top: from.id(),
+            rules: from.id(),
+            tracked: from.id(),
+            staged: from.id(),
+            index: from.stamp(),
+            usual: Usual { file: from.u32(), executable: from.u32(), directory: from.u32() },
+            files: from.u64(),
+            partial: from.u64() != 0,
+        }
+    }
+}
+
+fn put_u32(bytes: &mut Vec<u8>, number: usize) {
+    let number = u32::try_from(number).expect("a root's names are less than 4 GiB");
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_stamp(bytes: &mut Vec<u8>, stamp: &Stamp) {
+    bytes.extend_from_slice(&stamp.mtime_ns.to_le_bytes());
+    bytes.extend_from_slice(&stamp.ctime_ns.to_le_bytes());
+    bytes.extend_from_slice(&stamp.inode.to_le_bytes());
+    bytes.extend_from_slice(&stamp.size.to_le_bytes());
+    bytes.extend_from_slice(&stamp.mode.to_le_bytes());
+}
+
+fn put_id(bytes: &mut Vec<u8>, id: Option<ContentId>) {
+    bytes.extend_from_slice(id.unwrap_or(ContentId::new(&[])).hash(ID_BYTES));
+}
+
+/// Takes numbers off the front of a row whose length was checked.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> &'a [u8] {
+        let taken = &self.bytes[self.at..self.at + length];
+        self.at += length;
+        taken
+    }
+
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        self.take(N).try_into().expect("take gives as many bytes as it is asked for")
+    }
+
+    fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.array())
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        Stamp {
+            mtime_ns: i64::from_le_bytes(self.array()),
+            ctime_ns: i64::from_le_bytes(self.array()),
+            inode: self.u64(),
+            size: self.u64(),
+            mode: self.u32(),
+        }
+    }
+
+    fn id(&mut self) -> Option<ContentId> {
+        Some(ContentId::new(self.take(ID_BYTES))).filter(|id| !id.is_null())
+    }
+}
+
+/// Writes a cache file. Not synced: a lost one costs a slow scan and nothing else.
+pub fn write(path: &Path, table: &[u8]) -> Result<()> {
+    fs::replace(path, table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vec<u8> {
+        let stamp = Stamp { mtime_ns: -5, ctime_ns: 7, inode: 9, size: 11, mode: 0o100_644 };
+        let row = |name| Row {
+            name,
+            stamp,
+            content: Some(ContentId::new(&[3; 20])),
+            marks: Marks { tracked: true, private: false, racy: true },
+            skipped: None,
+        };
+        let mut builder = Builder::default();
+        builder.directory(b"", stamp, false);
+        builder.entry(&row(b"a"));
+        builder.entry(&Row { skipped: Some(SkipReason::TooLarge), content: None, ..row(b"b") });
+        builder.directory(b"d", stamp, true);
+        builder.directory(b"d/e", stamp, false);
+        builder.entry(&row(b"\xff"));
+        builder.finish(&Facts { files: 2, top: Some(ContentId::new(&[1; 20])), ..Facts::default() })
+    }
+
+    #[test]
+    fn what_was_put_in_comes_out() {
+        let table = Table::parse(sample()).unwrap();
+        let paths: Vec<_> =
+            table.dirs().map(|dir| (dir.path, dir.rows().len(), dir.racy)).collect();
+        assert_eq!(paths, [(&b""[..], 2, false), (b"d", 0, true), (b"d/e", 1, false)]);
+        let b = table.find_dir(b"").unwrap().row(b"b").unwrap();
+        assert_eq!((b.skipped, b.content), (Some(SkipReason::TooLarge), None));
+        let deep = table.find_dir(b"d/e").unwrap().row(b"\xff").unwrap();
+        assert_eq!((deep.stamp.mtime_ns, deep.marks.tracked, deep.marks.racy), (-5, true, true));
+        assert!(
+            table.find_dir(b"x").is_none() && table.find_dir(b"d").unwrap().row(b"x").is_none()
+        );
+        assert_eq!(table.facts().files, 2);
+    }
+
+    #[test]
+    fn a_damaged_cache_is_no_cache() {
+        let good = sample();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x41;
+            assert!(Table::parse(bad).is_none(), "byte {at}");
+            assert!(Table::parse(good[..at].to_vec()).is_none(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn rows_that_point_nowhere_are_refused_even_with_a_right_checksum() {
+        for at in HEADER_BYTES..sample().len() {
+            let mut bad = sample();
+            bad[at] = 0xff;
+            let checksum = u64::from(crc32fast::hash(&bad[16..]));
+            bad[8..16].copy_from_slice(&checksum.to_le_bytes());
+            if let Some(table) = Table::parse(bad) {
+                table.dirs().flat_map(|dir| dir.rows()).for_each(|row| drop(row.to_found()));
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A directory held open, and everything that is done to the names in it.
+//!
+//! Knows the system calls; hides them. Nothing here follows a symlink but [`Dir::open`], whose
+//! path is the caller's own.
+
+use std::{
+    ffi::{CStr, CString},
+    fs::File,
+    io,
+    mem::MaybeUninit,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+};
+
+use rustix::fs::{
+    AtFlags, CWD, Dev, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, mknodat, openat,
+    readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat,
+};
+
+use crate::model::{Kind, RelPath, Stamp};
+
+/// A directory held open.
+#[derive(Debug)]
+pub struct Dir(OwnedFd);
+
+/// One name found by [`Dir::list`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The name. Never `.` or `..`, never with `/` or NUL.
+    pub name: CString,
+    /// What the listing says it is; `None` if only a stat can tell.
+    pub kind: Option<Kind>,
+}
+
+const OPEN_DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl Dir {
+    /// Opens a directory by path. Follows symlinks: for a path that is the user's own word.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(openat(CWD, path, OPEN_DIR, Mode::empty())?))
+    }
+
+    /// Opens the directory `name` in this one, for listing. A symlink is an error.
+    pub fn open_child(&self, name: &CStr) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, name, OPEN_DIR | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
+    /// Opens the directory `name` in this one only to stand in it: needs no permission to read
+    /// it, and costs less. Cannot be listed.
+    pub fn stand_in(&self, name: &CStr) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, name, stand(), Mode::empty())?))
+    }
+
+    /// Opens the directory that `path` lies in, below this one, name by name.
+    pub fn parent_of(&self, path: &RelPath) -> io::Result<Self> {
+        let mut dir = self.again()?;
+        if let Some(parent) = path.parent() {
+            for name in parent.names() {
+                dir = dir.stand_in(&c_name(name)?)?;
+            }
+        }
+        Ok(dir)
+    }
+
+    /// The same directory, opened anew only to stand in it.
+    pub fn again(&self) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, c".", stand(), Mode::empty())?))
+    }
+
+    /// The same directory, opened anew for listing.
+    pub fn listable(&self) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, c".", OPEN_DIR, Mode::empty())?))
+    }
+
+    /// What the system says about this directory, and the device it is on.
+    pub fn stat(&self) -> io::Result<(Stamp, u64)> {
+        let stat = rustix::fs::fstat(&self.0)?;
+        Ok((stamp(&stat), stat.st_dev))
+    }
+
+    /// What the system says about `name`, a symlink itself included.
+    pub fn stat_child(&self, name: &CStr) -> io::Result<Stamp> {
+        Ok(stamp(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    /// Lists the names in it, in no order.
+    pub fn list(&self, mut each: impl FnMut(Listed)) -> io::Result<()> {
+        let mut buffer = [MaybeUninit::<u8>::uninit(); 32 << 10];
+        let mut entries = rustix::fs::RawDir::new(&self.0, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                each(Listed { name: name.to_owned(), kind: listed_kind(entry.file_type()) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens `name` for reading if it is a regular file; anything else is an error, and a pipe or
+    /// device is not waited for. The stamp is that of the open file.
+    pub fn open_file(&self, name: &CStr) -> io::Result<(File, Stamp)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.0, name, flags | OFlags::NOCTTY, Mode::empty())?);
+        let stamp = stamp_of(&file)?;
+        if stamp.kind() != Some(Kind::File) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok((file, stamp))
+    }
+
+    /// The text of the symlink `name`.
+    pub fn read_link(&self, name: &CStr) -> io::Result<Vec<u8>> {
+        Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
+    }
+
+    /// Makes the file `name`, which must not exist, with `permissions` whatever the umask.
+    pub fn create_file(&self, name: &CStr, permissions: u32) -> io::Result<File> {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?);
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(permissions))?;
+        Ok(file)
+    }
+
+    /// Makes the directory `name` with `permissions` whatever the umask.
+    pub fn create_dir(&self, name: &CStr, permissions: u32) -> io::Result<()> {
+        mkdirat(&self.0, name, Mode::from_raw_mode(0o700))?;
+        self.set_permissions(name, Kind::Directory, permissions)
+    }
+
+    /// Makes the symlink `name` with the given text.
+    pub fn create_link(&self, name: &CStr, text: &[u8]) -> io::Result<()> {
+        Ok(symlinkat(c_name(text)?, &self.0, name)?)
+    }
+
+    /// Makes the pipe, socket or device `name`.
+    pub fn create_special(&self, name: &CStr, kind: Kind, device: u64) -> io::Result<()> {
+        let kind = match kind {
+            Kind::Fifo => FileType::Fifo,
+            Kind::Socket => FileType::Socket,
+            Kind::CharDevice => FileType::CharacterDevice,
+            Kind::BlockDevice => FileType::BlockDevice,
+            Kind::File | Kind::Link | Kind::Directory => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a special file"));
+            }
+        };
+        Ok(mknodat(&self.0, name, kind, Mode::from_raw_mode(0o600), device as Dev)?)
+    }
+
+    /// Sets the permissions of `name`, which must be of `kind` and is not followed if it is not.
+    pub fn set_permissions(&self, name: &CStr, kind: Kind, permissions: u32) -> io::Result<()> {
+        let mode = Mode::from_raw_mode(permissions);
+        let opened = match kind {
+            Kind::Link => return Ok(()),
+            Kind::Directory => self.open_child(name).map(|dir| dir.0),
+            Kind::File => self.open_file(name).map(|(file, _)| file.into()),
+            Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => {
+                Err(io::ErrorKind::Unsupported.into())
+            }
+        };
+        match opened {
+            Ok(fd) => Ok(rustix::fs::fchmod(fd, mode)?),
+            // It may be unreadable, or not openable at all. The kind is looked at first; what
+            // could be swapped in between is the owner's own doing, one name in one directory.
+            Err(_) if self.stat_child(name)?.kind() == Some(kind) => {
+                Ok(rustix::fs::chmodat(&self.0, name, mode, AtFlags::empty())?)
+            }
+            Err(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "its type has changed")),
+        }
+    }
+
+    /// Renames `from` in this directory to `to` in `other`, replacing what is there.
+    pub fn rename(&self, from: &CStr, other: &Self, to: &CStr) -> io::Result<()> {
+        Ok(renameat(&self.0, from, &other.0, to)?)
+    }
+
+    /// Renames `from` to `to`, both in this directory, and fails if `to` exists.
+    pub fn rename_new(&self, from: &CStr, to: &CStr) -> io::Result<()> {
+        Ok(renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE)?)
+    }
+
+    /// Removes the file `name`.
+    pub fn remove_file(&self, name: &CStr) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Removes the empty directory `name`.
+    pub fn remove_dir(&self, name: &CStr) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Waits until everything on this directory's file system is on the disk.
+    pub fn sync_file_system(&self) -> io::Result<()> {
+        let dir = self.listable()?;
+        #[cfg(target_os = "linux")]
+        rustix::fs::syncfs(&dir.0)?;
+        #[cfg(not(target_os = "linux"))]
+        rustix::fs::fsync(&dir.0)?;
+        Ok(())
+    }
+}
+
+/// The stamp of an open file.
+pub(crate) fn stamp_of(file: &File) -> io::Result<Stamp> {
+    Ok(stamp(&rustix::fs::fstat(file)?))
+}
+
+/// Makes a name, or a symlink's text, ready for the system.
+pub(crate) fn c_name(name: &[u8]) -> io::Result<CString> {
+    CString::new(name)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a name with a NUL in it"))
+}
+
+/// What the system says about `path` itself, a symlink not followed.
+pub fn stat_path(path: &Path) -> io::Result<Stamp> {
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name with a NUL in it"));
+    }
+    Ok(stamp(&statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?))
+}
+
+#[cfg(target_os = "linux")]
+fn stand() -> OFlags {
+    OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+#[cfg(not(target_os = "linux"))]
+fn stand() -> OFlags {
+    OPEN_DIR | OFlags::NOFOLLOW
+}
+
+#[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]
+#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+fn stamp(stat: &Stat) -> Stamp {
+    let kind = Kind::of_mode(stat.st_mode as u32);
+    let is_device = matches!(kind, Some(Kind::CharDevice | Kind::BlockDevice));
+    let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    Stamp {
+        mtime_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        ctime_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        inode: stat.st_ino as u64,
+        size: if is_device { stat.st_rdev as u64 } else { stat.st_size as u64 },
+        mode: stat.st_mode as u32,
+    }
+}
+
+fn listed_kind(kind: FileType) -> Option<Kind> {
+    Some(match kind {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Link,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::CharacterDevice => Kind::CharDevice,
+        FileType::BlockDevice => Kind::BlockDevice,
+        FileType::Unknown => return None,
+    })
+}

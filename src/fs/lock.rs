@@ -1,0 +1,68 @@
+//! A lock between processes that dies with its owner.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::error::{Error, Result};
+
+/// An exclusive lock on a file of its own. Released when dropped, and by the system when its
+/// owner is killed, so a stale one never needs a human.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held for its lock, released by dropping")] File);
+
+/// Short enough not to be felt, long enough not to be heard: 50 looks a second at the most.
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+
+impl Lock {
+    /// Takes the lock on `path`, waiting for other holders until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] at the deadline; [`Error::Io`] if the file cannot be made.
+    pub fn acquire(path: &Path, deadline: Instant) -> Result<Self> {
+        let file = open(path)?;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(pause),
+                Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.to_owned() }),
+                Err(TryLockError::Error(source)) => return Err(Error::io("lock", path)(source)),
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)
+        .map_err(Error::io("open the lock", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_waits_and_gives_up_at_its_deadline() {
+        let path = std::env::temp_dir().join(format!("turnback-lock-{}", std::process::id()));
+        let soon = || Instant::now() + Duration::from_millis(5);
+        let first = Lock::acquire(&path, soon()).unwrap();
+        assert!(matches!(Lock::acquire(&path, soon()), Err(Error::Busy { .. })));
+        drop(first);
+        drop(Lock::acquire(&path, soon()).unwrap());
+        std::fs::remove_file(&path).unwrap();
+    }
+}

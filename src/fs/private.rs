@@ -1,0 +1,105 @@
+//! Files of our own: made private whatever the umask, replaced whole or not at all.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::{
+    error::{Error, Result},
+    model::Kind,
+};
+
+/// Makes a directory and its parents. Those it makes have mode 0700, whatever the umask; those
+/// that exist are left as they are.
+pub fn create_private_dirs(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        create_private_dirs(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+            .map_err(Error::io("protect", path)),
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(err) => Err(Error::io("make the directory", path)(err)),
+    }
+}
+
+/// Replaces the file `path` with `bytes`, readable by its owner alone. A reader sees the old file
+/// or the new one. After a power cut it may be either, or empty: for what can be made again.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_beside(path, bytes, false)
+}
+
+/// As [`replace`], and on the disk when it returns.
+pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_beside(path, bytes, true)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Puts the names in a directory on the disk.
+pub fn sync_dir(path: &Path) -> Result<()> {
+    File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))
+}
+
+fn write_beside(path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp-{}-{number}", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = write_new(&beside, bytes, sync).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // Ours alone, and only half of something.
+        let _gone = fs::remove_file(&beside);
+    }
+    written.map_err(Error::io("write", path))
+}
+
+fn write_new(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
+    // A killed process of the same number may have left one.
+    let _gone = fs::remove_file(path);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(0o600))?;
+    file.write_all(bytes)?;
+    if sync {
+        file.sync_data()?;
+    }
+    Ok(())
+}
+
+/// Reads a small file of configuration that someone else may have put there: a regular file of at
+/// most `size_max` bytes, never waiting for a pipe. `None` if there is none.
+///
+/// # Errors
+///
+/// Anything else that is there.
+pub fn read_small(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>> {
+    match read_checked(path, size_max) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(err) => Err(Error::io("read", path)(err)),
+    }
+}
+
+fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let stamp = super::dir::stamp_of(&file)?;
+    if stamp.kind() != Some(Kind::File) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    if stamp.size > size_max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than such a file can be"));
+    }
+    let mut bytes = Vec::new();
+    file.take(size_max + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

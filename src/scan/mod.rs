@@ -1,0 +1,124 @@
+//! What a walk over a root found: names, stamps, and what was left out and why.
+//!
+//! A [`Scan`] is the table of the last scan (see `cache`) and, over it, every directory that may
+//! differ from it, read anew. Stores give the new directories their content ids; what they did
+//! not touch keeps those of the table.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use crate::{
+    cache::{Builder, Facts, Row, Table},
+    model::{ContentId, DirPath, Found, Fresh, RelPath, Stamp, Usual, in_tree_order},
+};
+
+/// Takes one directory: its path, its stamp, whether that is racy, and its entries.
+type Show<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
+
+/// What a walk over a root found.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// The last scan, where it is still good.
+    pub base: Option<Table>,
+    /// The anchor the base was written for. Ids from the base may be believed to be stored only
+    /// while the store's anchor is this one; otherwise every one of them must be looked up.
+    pub anchor: Option<ContentId>,
+    /// Every directory that may differ from the base, with all directories above it: an entry of
+    /// such a directory whose own directory is here has no content until that has an id.
+    pub fresh: BTreeMap<DirPath, Fresh>,
+    /// Directories of the base that are gone, each standing for everything below it.
+    pub gone: Vec<DirPath>,
+    /// Whether the deadline ended the walk before everything was seen.
+    pub partial: bool,
+    /// Whether the base should be written anew although no content changed: a stamp that proved
+    /// nothing has been looked into.
+    pub refreshed: bool,
+    /// The permissions most files of the root have.
+    pub usual: Usual,
+    /// Nested repositories and submodules whose files are held, by the paths of their directories.
+    pub nested: Vec<Vec<u8>>,
+    /// What is held although it is ignored, too large, or outside the root.
+    pub victims: Vec<Victim>,
+    /// As [`Facts::rules`].
+    pub rules: Option<ContentId>,
+    /// A digest of the set of tracked paths, as [`Facts::tracked`].
+    pub tracked: Option<ContentId>,
+}
+
+/// A file held for its own sake: somebody named it. Directories come with everything in them, a
+/// row each, parents first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// Where it is.
+    pub path: VictimPath,
+    /// What it is. Its name is the last name of the path.
+    pub found: Found,
+}
+
+/// Where a victim is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VictimPath {
+    /// Below the root.
+    Below(RelPath),
+    /// Somewhere else. Absolute.
+    Outside(PathBuf),
+}
+
+impl Scan {
+    /// Whether nothing may have changed since the base, so that its top directory is still true.
+    pub fn is_unchanged(&self) -> bool {
+        self.base.is_some() && self.fresh.is_empty() && self.gone.is_empty()
+    }
+
+    /// The id of the root's directory, once it is known.
+    pub fn top(&self) -> Option<ContentId> {
+        match self.fresh.get(&DirPath::default()) {
+            Some(fresh) => fresh.id,
+            None => self.base.as_ref().and_then(Table::top),
+        }
+    }
+
+    /// Whether directory `path` of the base is replaced or gone.
+    fn is_stale(&self, path: &[u8]) -> bool {
+        self.fresh.contains_key(&DirPath(path.to_vec()))
+            || self.gone.iter().any(|gone| gone.contains(path))
+    }
+
+    /// Shows every directory, in tree order, and every entry in it, by name.
+    pub fn each<'a>(&'a self, mut each: impl FnMut(&'a [u8], Row<'a>)) {
+        self.each_directory(|path, _, _, rows| rows.for_each(|row| each(path, row)));
+    }
+
+    /// What the cache keeps of this scan, once every directory has its id.
+    pub fn to_table(&self, facts: &Facts) -> Vec<u8> {
+        let mut builder = Builder::default();
+        self.each_directory(|path, stamp, racy, rows| {
+            builder.directory(path, stamp, racy);
+            rows.for_each(|row| builder.entry(&row));
+        });
+        builder.finish(facts)
+    }
+
+    fn each_directory<'a>(
+        &'a self,
+        mut each: impl FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>),
+    ) {
+        let untouched = self.fresh.is_empty() && self.gone.is_empty();
+        let mut fresh = self.fresh.iter().peekable();
+        let show = |path: &'a DirPath, new: &'a Fresh, each: &mut Show<'_, 'a>| {
+            each(&path.0[..], new.stamp, new.racy, &mut new.found.iter().map(Row::from));
+        };
+        for dir in self.base.iter().flat_map(Table::dirs) {
+            while let Some((path, new)) =
+                fresh.next_if(|(path, _)| in_tree_order(&path.0, dir.path).is_le())
+            {
+                show(path, new, &mut each);
+            }
+            if untouched || !self.is_stale(dir.path) {
+                each(dir.path, dir.stamp, dir.racy, &mut dir.rows());
+            }
+        }
+        for (path, new) in fresh {
+            show(path, new, &mut each);
+        }
+    }
+}

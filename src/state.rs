@@ -1,0 +1,137 @@
+//! Where our own files are. Knows every path below the state directory; opens none of them.
+
+use std::{
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::model::Root;
+
+/// The state directory: `$TURNBACK_HOME`, or `turnback` below `$XDG_STATE_HOME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    dir: PathBuf,
+}
+
+/// The part of the state directory that belongs to one root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootState {
+    dir: PathBuf,
+    state: State,
+}
+
+impl State {
+    /// Makes it of an absolute path, which need not exist.
+    pub fn new(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// The directory itself.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The private store's objects, shared by every root.
+    pub fn objects(&self) -> PathBuf {
+        self.dir.join("objects")
+    }
+
+    /// The ledgers of all sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.dir.join("sessions")
+    }
+
+    /// One directory for each root.
+    pub fn roots(&self) -> PathBuf {
+        self.dir.join("roots")
+    }
+
+    /// The log of the hook's troubles and deeds.
+    pub fn journal(&self) -> PathBuf {
+        self.dir.join("journal")
+    }
+
+    /// The part of `root`.
+    pub fn root(&self, root: &Root) -> RootState {
+        self.root_at(root.path())
+    }
+
+    /// The part of the root at `path`, which must be canonical; the root itself may be gone.
+    pub fn root_at(&self, path: &Path) -> RootState {
+        let name = hash_name(&[path.as_os_str().as_bytes()]);
+        RootState { dir: self.roots().join(name), state: self.clone() }
+    }
+}
+
+impl RootState {
+    /// The directory itself.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The state directory it is in.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Which root this is: its path, device and inode, for `status` and for orphans.
+    pub fn place(&self) -> PathBuf {
+        self.dir.join("root.json")
+    }
+
+    /// The cache of the last scan.
+    pub fn cache(&self) -> PathBuf {
+        self.dir.join("cache")
+    }
+
+    /// Whoever changes the cache, the anchor or the checkpoints holds this.
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+
+    /// One record for each checkpoint, by its id.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.dir.join("checkpoints")
+    }
+
+    /// The anchor of the file store: the top directory the cache was written for.
+    pub fn anchor(&self) -> PathBuf {
+        self.dir.join("anchor")
+    }
+
+    /// The log of a restore that is under way.
+    pub fn restore_log(&self) -> PathBuf {
+        self.dir.join("restore-log")
+    }
+}
+
+/// A file name that stands for any bytes at all: 32 hex digits of their SHA-256, each part ended
+/// by a NUL so that no two lists of parts run together.
+pub fn hash_name(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.finalize()[..16].iter().fold(String::new(), |mut name, byte| {
+        write!(name, "{byte:02x}").expect("a string takes every write");
+        name
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_never_leaves_its_directory() {
+        for hostile in ["../../x", "", "/etc/passwd", "a\0b", "\u{1b}[2J"] {
+            let name = hash_name(&[hostile.as_bytes()]);
+            assert!(name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()), "{name}");
+        }
+        assert_ne!(hash_name(&[b"a", b"b"]), hash_name(&[b"ab"]));
+    }
+}

@@ -1,0 +1,152 @@
+//! Where checkpoints are kept.
+
+use std::{io::Read, time::Instant};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    error::Result,
+    model::{
+        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Manifest,
+        Place, RelPath, Root, Tree,
+    },
+    scan::Scan,
+};
+
+/// A checkpoint that has not been saved yet.
+#[derive(Debug)]
+pub struct Draft {
+    /// Why.
+    pub cause: Cause,
+    /// When.
+    pub taken_at: DateTime<Utc>,
+    /// The files, as found on disk.
+    pub scan: Scan,
+    /// Whether to record it even if nothing differs from the newest checkpoint.
+    pub always: bool,
+    /// When to stop reading and keep what there is; the checkpoint is then partial. `None` for one
+    /// that must be whole.
+    pub deadline: Option<Instant>,
+}
+
+/// What came of saving a draft.
+#[derive(Debug)]
+pub struct Saved {
+    /// The checkpoint that now holds the files.
+    pub checkpoint: Checkpoint,
+    /// Whether it was made for this draft. If not, nothing had changed since it was taken.
+    pub is_new: bool,
+}
+
+/// Something in a store that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The checkpoint it spoils, if it belongs to one.
+    pub checkpoint: Option<CheckpointId>,
+    /// The object, file or ref.
+    pub what: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Keeps the checkpoints of one root.
+///
+/// Two kinds exist, and nothing above this module knows which it has. Both, and a third that lives
+/// in memory, pass every test in `tests/store.rs`, which is the contract in full.
+pub trait Store {
+    /// The root whose checkpoints these are.
+    fn root(&self) -> &Root;
+
+    /// The anchor that stands now: a cache that names another one must not be believed about what
+    /// is stored.
+    fn anchor(&self) -> Option<ContentId>;
+
+    /// Saves a checkpoint. It survives a crash from the moment this returns.
+    ///
+    /// Create-only: a checkpoint, once saved, does not change. A file that cannot be read joins
+    /// [`Checkpoint::skipped`]; the rest is saved all the same. If nothing differs from the newest
+    /// checkpoint and [`Draft::always`] is not set, that one is returned and nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be written. Then nothing was saved.
+    fn save(&self, draft: Draft) -> Result<Saved>;
+
+    /// All checkpoints, newest first.
+    fn list(&self) -> Result<Vec<Checkpoint>>;
+
+    /// The files of a checkpoint.
+    fn tree(&self, id: CheckpointId) -> Result<Tree>;
+
+    /// Names the files on disk as this store would, saving nothing.
+    fn identify(&self, scan: Scan) -> Result<Tree>;
+
+    /// One stored directory. The store's own escapes are undone: names are as on disk.
+    fn directory(&self, id: &ContentId) -> Result<Directory>;
+
+    /// Opens the bytes of one file.
+    fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
+
+    /// Forgets checkpoints and returns how many bytes that freed. One already gone is no error.
+    fn remove(&self, ids: &[CheckpointId]) -> Result<u64>;
+
+    /// Looks for damage: every checkpoint readable and, with `read_data`, every byte what it
+    /// should be.
+    fn check(&self, read_data: bool) -> Result<Vec<Damage>>;
+
+    /// The tree of git's index that a checkpoint holds, if it holds one.
+    fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>>;
+
+    /// How to look at a file of a checkpoint without us: a command line, or where the files are.
+    fn by_hand(&self, id: CheckpointId) -> String;
+}
+
+const _: Option<&dyn Store> = None; // Store stays usable as `dyn`.
+
+/// Every file of `tree` by path. Reads every directory: for small trees and tests.
+///
+/// # Errors
+///
+/// Fails if a directory of the tree cannot be read.
+pub fn manifest(store: &dyn Store, tree: &Tree) -> Result<Manifest> {
+    let mut files = Manifest::new();
+    if let Some(top) = tree.top {
+        add_directory(store, tree, &top, &[], &mut files)?;
+    }
+    files.extend(tree.besides.iter().map(|(path, entry)| (path.clone(), *entry)));
+    Ok(files)
+}
+
+/// The entries of one directory of `tree`, stored or not.
+///
+/// # Errors
+///
+/// Fails if it cannot be read.
+pub fn directory_of(store: &dyn Store, tree: &Tree, id: &ContentId) -> Result<Directory> {
+    match tree.unsaved.get(id) {
+        Some(directory) => Ok(directory.clone()),
+        None => store.directory(id),
+    }
+}
+
+fn add_directory(
+    store: &dyn Store,
+    tree: &Tree,
+    id: &ContentId,
+    above: &[u8],
+    files: &mut Manifest,
+) -> Result<()> {
+    for (name, entry) in directory_of(store, tree, id)? {
+        let path = if above.is_empty() { name } else { [above, b"/", &name[..]].concat() };
+        let Ok(rel) = RelPath::from_bytes(&path) else {
+            let what = String::from_utf8_lossy(&path).escape_debug().to_string();
+            return Err(crate::error::Error::damaged(what, "not a name a file can have"));
+        };
+        files.insert(rel, entry);
+        if let Entry { kind: Kind::Directory, content: Some(content), .. } = entry {
+            debug_assert_eq!(content.place, Place::Store);
+            add_directory(store, tree, &content.id, &path, files)?;
+        }
+    }
+    Ok(())
+}
