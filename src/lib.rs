@@ -1,6 +1,7 @@
 //! Takes a checkpoint before an agent changes your files, and takes you back.
 
 pub mod cache;
+pub mod config;
 pub mod error;
 pub mod fs;
 pub mod model;
@@ -8,6 +9,7 @@ pub mod process;
 pub mod scan;
 pub mod state;
 pub mod store;
+pub mod ui;
 
 use std::process::ExitCode;
 
