@@ -1,5 +1,6 @@
 //! Takes a checkpoint before an agent changes your files, and takes you back.
 
+pub mod agent;
 pub mod model;
 
 use std::process::ExitCode;
