@@ -65,15 +65,17 @@ struct Payload {
 
 impl Payload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
-        match () {
-            () if self.hook_event_name.present() => {
-                heard::kind(&self.hook_event_name, &self.tool_name)
-            }
-            () if self.tool_name.present() && self.tool_result.present() => Ok(EventKind::ToolDone),
-            () if self.prompt.present() => Ok(EventKind::TurnBegins),
-            () if !self.tool_name.present() && self.session_id.present() => Ok(EventKind::Other),
-            () => heard::kind(&self.hook_event_name, &self.tool_name),
+        if self.hook_event_name.present() {
+            return heard::kind(&self.hook_event_name, &self.tool_name);
         }
+        let telling = [
+            (self.tool_name.present() && self.tool_result.present(), EventKind::ToolDone),
+            (self.tool_name.present(), EventKind::ToolCall),
+            (self.prompt.present(), EventKind::TurnBegins),
+            (self.session_id.present(), EventKind::Other),
+        ];
+        let first = telling.into_iter().find(|(told, _)| *told);
+        first.map(|(_, kind)| kind).ok_or_else(|| BadPayload::missing("tool_name"))
     }
 
     fn heard(self) -> Heard {

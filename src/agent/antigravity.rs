@@ -86,17 +86,17 @@ struct Call {
 
 impl Payload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
-        let first = self.invocation_num == Text::Scalar("0".to_owned());
-        Ok(match () {
-            () if self.tool_call.is_some() => EventKind::ToolCall,
-            () if self.termination_reason.present() || self.fully_idle.present() => {
-                EventKind::TurnEnds
-            }
+        let first_of_turn = self.invocation_num == Text::Scalar("0".to_owned());
+        let telling = [
+            (self.tool_call.is_some(), EventKind::ToolCall),
+            (self.termination_reason.present(), EventKind::TurnEnds),
+            (self.fully_idle.present(), EventKind::TurnEnds),
             // One for each question to the model; the first of a turn is number 0.
-            () if first => EventKind::TurnBegins,
-            () if self.conversation_id.present() => EventKind::Other,
-            () => return Err(BadPayload::missing("toolCall")),
-        })
+            (first_of_turn, EventKind::TurnBegins),
+            (self.conversation_id.present(), EventKind::Other),
+        ];
+        let first = telling.into_iter().find(|(told, _)| *told);
+        first.map(|(_, kind)| kind).ok_or_else(|| BadPayload::missing("toolCall"))
     }
 
     fn heard(self) -> Heard {

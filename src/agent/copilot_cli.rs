@@ -117,20 +117,21 @@ impl Payload {
     /// field is always there.
     fn kind(&self) -> Result<EventKind, BadPayload> {
         let after = self.tool_result.0 || self.error.0;
-        Ok(match () {
-            () if self.hook_event_name.present() => {
-                return heard::kind(&self.hook_event_name, &self.tool_name);
-            }
-            () if self.tool_name.present() && after => EventKind::ToolDone,
-            () if self.tool_name.present() => EventKind::ToolCall,
-            () if self.prompt.present() => EventKind::TurnBegins,
-            () if self.stop_reason.present() => EventKind::TurnEnds,
-            () if self.source.present() => EventKind::SessionBegins,
-            () if self.reason.present() => EventKind::SessionEnds,
+        if self.hook_event_name.present() {
+            return heard::kind(&self.hook_event_name, &self.tool_name);
+        }
+        let telling = [
+            (self.tool_name.present() && after, EventKind::ToolDone),
+            (self.tool_name.present(), EventKind::ToolCall),
+            (self.prompt.present(), EventKind::TurnBegins),
+            (self.stop_reason.present(), EventKind::TurnEnds),
+            (self.source.present(), EventKind::SessionBegins),
+            (self.reason.present(), EventKind::SessionEnds),
             // Such as `errorOccurred`, or what a later version adds.
-            () if self.session_id.present() => EventKind::Other,
-            () => return Err(BadPayload::missing("toolName")),
-        })
+            (self.session_id.present(), EventKind::Other),
+        ];
+        let first = telling.into_iter().find(|(told, _)| *told);
+        first.map(|(_, kind)| kind).ok_or_else(|| BadPayload::missing("toolName"))
     }
 
     fn heard(self) -> Heard {

@@ -81,6 +81,9 @@ struct Payload {
 
 impl Payload {
     fn heard(self) -> Heard {
+        // What was cut off a command may be what destroys.
+        let input =
+            if self.tool_input_truncated.is_true() { Input::default() } else { self.tool_input };
         Heard {
             session: self.session_id,
             turn: self.prompt_id,
@@ -90,11 +93,7 @@ impl Payload {
             prompt: self.prompt,
             call: self.tool_use_id,
             tool: self.tool_name,
-            // The end of a command may be what destroys.
-            input: match self.tool_input_truncated.is_true() {
-                true => Input::default(),
-                false => self.tool_input,
-            },
+            input,
             ..Heard::default()
         }
     }

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn prompts_that_are_not_the_users_begin_no_turn() {
         let begins = |prompt: Text, subagent: Text| {
-            let heard = Heard { prompt, subagent, ..Heard::default() };
+            let heard = Heard { subagent, prompt, ..Heard::default() };
             let markers = Markers::default();
             heard.into_event(Agent::ClaudeCode, EventKind::TurnBegins, &markers, unknown)
                 != Event::Other

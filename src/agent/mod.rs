@@ -144,9 +144,13 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
 }
 
 /// The dialect of an agent.
+///
+/// # Panics
+///
+/// Never: every agent has its row in [`DIALECTS`].
 pub fn by_agent(agent: Agent) -> &'static dyn Dialect {
     let found = DIALECTS.iter().copied().find(|dialect| dialect.agent() == agent);
-    found.expect("every agent has its row in DIALECTS: a test counts them")
+    found.expect("a test counts the rows")
 }
 
 /// A payload that does not have the shape its agent promised.

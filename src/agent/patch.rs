@@ -18,8 +18,8 @@ pub(super) fn paths(patch: &str) -> Option<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for line in patch.lines() {
         let Some(header) = line.trim().strip_prefix("*** ") else { continue };
-        match FILES.iter().find_map(|file| header.strip_prefix(file)) {
-            Some(path) => take(path.trim(), &mut paths)?,
+        match FILES.iter().find_map(|kind| header.strip_prefix(kind)) {
+            Some(name) => take(name.trim(), &mut paths)?,
             // Indented, it may be a line of the file around a change.
             None if !line.starts_with("***") => {}
             None if FRAME.iter().any(|frame| header.starts_with(frame)) => {}
@@ -30,13 +30,12 @@ pub(super) fn paths(patch: &str) -> Option<Vec<PathBuf>> {
 }
 
 /// Takes one path, if it can exist.
-fn take(path: &str, paths: &mut Vec<PathBuf>) -> Option<()> {
-    if path.is_empty() || path.contains('\0') {
+fn take(name: &str, paths: &mut Vec<PathBuf>) -> Option<()> {
+    if name.is_empty() || name.contains('\0') {
         return None;
     }
-    let path = PathBuf::from(path);
-    if !paths.contains(&path) {
-        paths.push(path);
+    if !paths.iter().any(|known| known.as_os_str() == name) {
+        paths.push(PathBuf::from(name));
     }
     Some(())
 }
