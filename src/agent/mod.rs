@@ -21,6 +21,8 @@ mod goose;
 mod grok_build;
 mod heard;
 mod hermes;
+#[cfg(test)]
+mod hooks_tests;
 mod input;
 mod kiro;
 mod markers;
