@@ -299,7 +299,8 @@ pub fn uses(state: &State) -> Vec<Use> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-    let mut uses: Vec<Use> = ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
+    let mut uses: Vec<Use> =
+        ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
     uses.sort_by(|a, b| b.at.cmp(&a.at));
     uses
 }

@@ -8,6 +8,7 @@ pub mod fs;
 pub mod journal;
 pub mod ledger;
 pub mod model;
+pub mod plan;
 pub mod policy;
 pub mod process;
 pub mod reach;

@@ -74,7 +74,11 @@ mod tests {
             (&rm, Standing::Bare, Dedupe::Strict, Action::Save),
             (&make, Standing::Covered, Dedupe::Turn, Action::Save),
         ] {
-            assert_eq!(decide(effect, standing, dedupe), action, "{effect:?} {standing:?} {dedupe:?}");
+            assert_eq!(
+                decide(effect, standing, dedupe),
+                action,
+                "{effect:?} {standing:?} {dedupe:?}"
+            );
         }
     }
 }

@@ -111,9 +111,7 @@ pub fn reach(
     let mut victims: Vec<PathBuf> = match effect {
         Effect::None => Vec::new(),
         Effect::Touches(paths) => paths.iter().flat_map(|path| plausible(path, &bases)).collect(),
-        Effect::Destroys(finding) | Effect::Unknown(finding) => {
-            targets_of(finding, &bases)
-        }
+        Effect::Destroys(finding) | Effect::Unknown(finding) => targets_of(finding, &bases),
     };
     victims.sort();
     victims.dedup();
