@@ -1,8 +1,10 @@
 //! Takes a checkpoint before an agent changes your files, and takes you back.
 
 pub mod agent;
+pub mod apply;
 pub mod cache;
 pub mod config;
+pub mod crash;
 pub mod error;
 pub mod fs;
 pub mod journal;

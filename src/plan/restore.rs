@@ -1,9 +1,9 @@
 //! What a restore does to each path, decided from what was, what is, and what the user said.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::diff::Change;
-use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped};
+use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
 
 /// What the user said about a restore.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
@@ -75,6 +75,18 @@ pub struct Step {
     pub now: Option<Entry>,
 }
 
+/// A path outside the root that a checkpoint holds and that is not as it was. Nothing outside is
+/// ever removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideStep {
+    /// Which path. Absolute.
+    pub path: PathBuf,
+    /// What the checkpoint has there.
+    pub then: Entry,
+    /// What the system says is there now.
+    pub seen: Option<Stamp>,
+}
+
 /// What a restore would do. What is shown is this very value, and so is what is carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestorePlan {
@@ -82,6 +94,8 @@ pub struct RestorePlan {
     pub of: CheckpointId,
     /// Every path that differs, parents before what is in them.
     pub steps: Vec<Step>,
+    /// What differs outside the root. Nothing happens to it unless the user says so.
+    pub outside: Vec<OutsideStep>,
     /// What the checkpoint did not cover, and what so stays as it is. Only what matters.
     pub left: Vec<Skipped>,
 }
@@ -99,7 +113,7 @@ impl RestorePlan {
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.deeds().next().is_none()
+        self.deeds().next().is_none() && self.outside.is_empty()
     }
 }
 
@@ -131,7 +145,7 @@ pub fn restore(
     keep_parents(&mut steps);
     let matters = |skipped: &&Skipped| skipped.reason.matters();
     let left = skipped_then.iter().filter(matters).cloned().collect();
-    RestorePlan { of, steps, left }
+    RestorePlan { of, steps, outside: Vec::new(), left }
 }
 
 fn decide(

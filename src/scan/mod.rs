@@ -23,6 +23,10 @@ use crate::{
 pub use sources::{UserDirs, Wishes};
 pub use walk::{Request, walk};
 
+/// What the unfinished files of a restore are called, before something of its own. They are never
+/// captured, whatever becomes of that restore.
+pub const TEMPORARY_PREFIX: &str = ".turnback-tmp-";
+
 /// Clocks of file systems tick this often at worst, but for those without nanoseconds.
 const TICK_NS: i64 = 20_000_000;
 /// The tick of a file system that keeps whole seconds, or FAT's two.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    Scan, is_racy,
+    Scan, TEMPORARY_PREFIX, is_racy,
     rules::{self, Rules},
     sources::{Said, Sources, UserDirs, Wishes},
     tracked::Tracked,
@@ -318,7 +318,7 @@ impl<'a> Walk<'a> {
         anew: bool,
     ) -> Option<Found> {
         let name = listed.name.to_bytes();
-        if is_git_private(open, &listed.name) {
+        if is_git_private(open, &listed.name) || name.starts_with(TEMPORARY_PREFIX.as_bytes()) {
             return None;
         }
         let kind = listed.kind.or_else(|| open.stat_child(&listed.name).ok()?.kind());
