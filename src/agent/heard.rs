@@ -123,7 +123,7 @@ fn add_base(context: &mut Context, dir: PathBuf, at: usize) {
 /// with a tool is taken for a call: better one checkpoint too many.
 pub(super) fn kind(name: &Text, tool: &Text) -> Result<EventKind, BadPayload> {
     match name {
-        Text::Is(name) => Ok(kind_by_name(name)),
+        Text::Is(name) if !name.is_empty() => Ok(kind_by_name(name)),
         _ if tool.present() => Ok(EventKind::ToolCall),
         _ => Err(BadPayload::missing("hook_event_name")),
     }
@@ -179,6 +179,14 @@ mod tests {
         assert!(!begins(is(" \n"), Text::Absent));
         assert!(!begins(is("<task-notification>\n<task-id>"), Text::Absent));
         assert!(!begins(is("do things"), is("a1")));
+    }
+
+    #[test]
+    fn a_tool_without_an_event_is_taken_for_a_call() {
+        let tool = Text::Is("Write".to_owned());
+        assert_eq!(kind(&Text::Absent, &tool), Ok(EventKind::ToolCall));
+        assert_eq!(kind(&Text::Is(String::new()), &tool), Ok(EventKind::ToolCall));
+        assert!(kind(&Text::Absent, &Text::Absent).is_err());
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl Markers {
     pub const NAMES: &[&str] = &[
         "AMPLIFIER_PROJECT_DIR",
         "CLAUDECODE",
+        "CLAUDE_CODE_SESSION_ATTENDED",
         "CLAUDE_PROJECT_DIR",
         "COPILOT_CLI",
         "COPILOT_PROJECT_DIR",
@@ -77,6 +78,12 @@ impl Markers {
     pub fn read(look_up: impl Fn(&str) -> Option<OsString>) -> Self {
         let found = Self::NAMES.iter().filter_map(|&name| Some((name, look_up(name)?)));
         Self(found.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    /// Whether the agent said that nobody is there to answer a question. Only Claude Code does
+    /// (seen in 2.1.329 with `-p`); silence proves nothing.
+    pub fn unattended(&self) -> bool {
+        self.get("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|value| value == "0")
     }
 
     /// Where this agent says its project is.
@@ -129,6 +136,16 @@ mod tests {
             let found = corrected(by_name(configured).unwrap(), &markers(set));
             assert_eq!(found.name(), *real, "{configured} with {set:?}");
         }
+    }
+
+    #[test]
+    fn who_is_not_there_cannot_answer() {
+        let attended = |value: &'static str| {
+            Markers::read(move |name| name.ends_with("_ATTENDED").then(|| OsString::from(value)))
+        };
+        assert!(attended("0").unattended());
+        assert!(!attended("1").unattended());
+        assert!(!Markers::default().unattended());
     }
 
     #[test]

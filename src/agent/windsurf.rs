@@ -77,6 +77,7 @@ struct Info {
 impl Payload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         match self.agent_action_name.as_str() {
+            "" if self.tool_info.is_some() => Ok(EventKind::ToolCall),
             "" => Err(BadPayload::missing("agent_action_name")),
             "pre_user_prompt" => Ok(EventKind::TurnBegins),
             "post_cascade_response" => Ok(EventKind::TurnEnds),
