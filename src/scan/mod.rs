@@ -124,13 +124,30 @@ impl Scan {
         }
     }
 
-    /// How many files are held, links and special files included, directories not.
-    pub fn files(&self) -> u64 {
-        let mut files = 0;
-        self.each(|_, row| {
-            files += u64::from(row.skipped.is_none() && row.kind() != Some(Kind::Directory));
+    /// Takes the base apart: every directory becomes a fresh one without an id, and a file keeps
+    /// its content only if `keep` says so. For a base that must not be believed.
+    pub fn unfold(&mut self, mut keep: impl FnMut(&Found) -> bool) {
+        let mut fresh = BTreeMap::new();
+        self.each_directory(|path, stamp, racy, rows| {
+            let found = rows.map(|row| row.to_found()).collect();
+            fresh.insert(DirPath(path.to_vec()), Fresh { stamp, racy, id: None, found });
         });
-        files
+        for found in fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
+            let is_kept =
+                found.kind() != Some(Kind::Directory) && found.content.is_some() && keep(found);
+            found.content = found.content.filter(|_| is_kept);
+        }
+        (self.base, self.anchor, self.fresh) = (None, None, fresh);
+        self.gone.clear();
+    }
+
+    /// How many files are held, victims, links and special files included.
+    pub fn file_count(&self) -> u64 {
+        let mut files = 0;
+        let is_file = |kind: Option<Kind>| kind.is_some_and(|kind| kind != Kind::Directory);
+        self.each(|_, row| files += u64::from(row.skipped.is_none() && is_file(row.kind())));
+        let victims = self.victims.iter().map(|victim| &victim.found);
+        files + victims.filter(|found| found.is_held() && is_file(found.kind())).count() as u64
     }
 
     /// Whether directory `path` of the base is replaced or gone.
@@ -176,5 +193,22 @@ impl Scan {
         for (path, new) in fresh {
             show(path, new, &mut each);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_proves_something_once_the_clock_has_moved_on() {
+        let at = |ns| Stamp { ctime_ns: ns, ..Stamp::default() };
+        let ns = 1_700_000_000_123_456_789;
+        assert!(is_racy(&at(ns), ns) && is_racy(&at(ns), ns + TICK_NS));
+        assert!(!is_racy(&at(ns), ns + TICK_NS + 1));
+        assert!(is_racy(&at(ns + 1), ns), "from the future");
+        let whole = 1_700_000_000_000_000_000;
+        assert!(is_racy(&at(whole), whole + COARSE_TICK_NS));
+        assert!(!is_racy(&at(whole), whole + COARSE_TICK_NS + 1));
     }
 }
