@@ -194,7 +194,12 @@ impl Reader<'_> {
         self.troubles.push(|| {
             let is_here = |key: &&Key| scope == Scope::Shared || key.scope == scope;
             let names = KEYS.iter().filter(is_here).map(|key| key.name);
-            Trouble::unknown(place, "key", name, did_you_mean(name, names.chain(["directory"])))
+            Trouble::unknown(
+                place,
+                "key",
+                name,
+                did_you_mean(name, names.chain(["directory", "triggers", "shell"])),
+            )
         });
     }
 
