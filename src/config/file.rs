@@ -23,7 +23,7 @@ const SIZE_MAX: u64 = 1 << 20;
 pub(super) struct Said {
     /// For every directory.
     pub(super) shared: Vec<Line>,
-    /// For one directory and what is below it, in the order of the file.
+    /// For one directory and what is below it, in no order that means anything.
     pub(super) directories: Vec<(PathBuf, Vec<Line>)>,
 }
 

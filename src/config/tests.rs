@@ -164,11 +164,17 @@ fn every_key_is_taken_from_every_source() {
 
 #[test]
 fn the_nearer_source_wins() {
-    let text = "deadline = \"1s\"\ndedupe = \"call\"\nmax_files = 1\n\
-        [directory.\"~/code/shop\"]\ndeadline = \"3m\"\n\
-        [directory.\"~/code\"]\ndeadline = \"2s\"\nmax_files = 2\n\
-        [directory.\"~/code/sh\"]\ndedupe = \"strict\"\n[directory.\"/elsewhere\"]\nmax_files = 9";
-    let place = Place::with(text);
+    let place = Place::new();
+    // One spelling is absolute and sorts first, so that order must come from the paths.
+    let text = format!(
+        "deadline = \"1s\"\ndedupe = \"call\"\nmax_files = 1\n\
+         [directory.{:?}]\ndeadline = \"3m\"\n\
+         [directory.\"~/code/\"]\ndeadline = \"2s\"\nmax_files = 2\n\
+         [directory.\"~/code/sh\"]\ndedupe = \"strict\"\n\
+         [directory.\"/elsewhere\"]\nmax_files = 9",
+        place.root()
+    );
+    fs::write(place.file(), text).unwrap();
     let settings = place.load().settings;
     assert_eq!(settings.deadline, Duration::from_secs(180));
     assert_eq!((settings.max_files, settings.dedupe), (2, Dedupe::Call));
