@@ -23,7 +23,7 @@ const SIZE_MAX: u64 = 1 << 20;
 pub(super) struct Said {
     /// For every directory.
     pub(super) shared: Vec<Line>,
-    /// For one directory and what is below it, in the order of the file.
+    /// For one directory and what is below it, in no order that means anything.
     pub(super) directories: Vec<(PathBuf, Vec<Line>)>,
 }
 
@@ -194,7 +194,12 @@ impl Reader<'_> {
         self.troubles.push(|| {
             let is_here = |key: &&Key| scope == Scope::Shared || key.scope == scope;
             let names = KEYS.iter().filter(is_here).map(|key| key.name);
-            Trouble::unknown(place, "key", name, did_you_mean(name, names.chain(["directory"])))
+            Trouble::unknown(
+                place,
+                "key",
+                name,
+                did_you_mean(name, names.chain(["directory", "triggers", "shell"])),
+            )
         });
     }
 

@@ -47,6 +47,8 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// The settings file that was looked for; `None` if there is no place for one.
     pub file: Option<PathBuf>,
+    /// The user's home, if `HOME` says where.
+    pub home: Option<PathBuf>,
     /// Where each setting came from that is not the default.
     origins: BTreeMap<&'static str, Origin>,
 }
@@ -78,17 +80,23 @@ pub enum Origin {
     Flag(String),
 }
 
+impl Origin {
+    /// Names it for people, with `~` for their home.
+    pub fn words(&self, home: Option<&Path>) -> String {
+        match self {
+            Self::Default => "default".to_owned(),
+            Self::File { path, line } => format!("{}:{line}", ui::path(path, home)),
+            Self::Directory { directory, path, line } => {
+                format!("{}:{line}, for {}", ui::path(path, home), ui::path(directory, home))
+            }
+            Self::Environment(name) | Self::Flag(name) => name.clone(),
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File { path, line } => write!(f, "{}:{line}", ui::escape_path(path)),
-            Self::Directory { directory, path, line } => {
-                let directory = ui::escape_path(directory);
-                write!(f, "{}:{line}, for {directory}", ui::escape_path(path))
-            }
-            Self::Environment(name) | Self::Flag(name) => f.write_str(name),
-        }
+        f.write_str(&self.words(None))
     }
 }
 
@@ -188,9 +196,9 @@ impl Loaded {
 
 fn gather(process: &Process<'_>, root: Option<&Path>, troubles: &mut Troubles) -> Loaded {
     let Places { file, home, notes, state: _ } = Places::of(process, root);
-    let mut loaded = Loaded { notes, file, ..Loaded::default() };
+    let mut loaded = Loaded { notes, file, home, ..Loaded::default() };
     if let Some(path) = loaded.file.clone() {
-        let said = file::read(&path, home.as_deref(), troubles);
+        let said = file::read(&path, loaded.home.as_deref(), troubles);
         for line in &said.shared {
             loaded.set(line, Origin::File { path: path.clone(), line: line.line });
         }

@@ -69,18 +69,22 @@ impl Places {
             None
         };
         let own = given("TURNBACK_HOME");
-        if let Some(own) = own {
-            return Self { file: Some(own.join("config.toml")), state: Some(own), home, notes };
-        }
         let below_home = |rest| home.as_ref().map(|home| home.join(rest));
-        let state = given("XDG_STATE_HOME").or_else(|| below_home(".local/state"));
-        let config = given("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
-        let mut file = config.map(|dir| dir.join("turnback/config.toml"));
-        if let Some(inside) = file.take_if(|file| is_inside(file) && file.exists()) {
+        let (state, mut file) = if let Some(own) = own {
+            let file = own.join("config.toml");
+            (Some(own), Some(file))
+        } else {
+            let state = given("XDG_STATE_HOME").or_else(|| below_home(".local/state"));
+            let config = given("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
+            let file = config.map(|dir| dir.join("turnback/config.toml"));
+            (state.map(|dir| dir.join("turnback")), file)
+        };
+        // Its own name may be a symlink. To see that it is missing costs least, so that is first.
+        if let Some(inside) = file.take_if(|file| file.exists() && is_inside(file)) {
             let path = ui::escape_path(&inside);
             notes.push(format!("{path} is inside the protected directory; ignored"));
         }
-        Self { state: state.map(|dir| dir.join("turnback")), file, home, notes }
+        Self { state, file, home, notes }
     }
 }
 

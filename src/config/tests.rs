@@ -164,17 +164,23 @@ fn every_key_is_taken_from_every_source() {
 
 #[test]
 fn the_nearer_source_wins() {
-    let text = "deadline = \"1s\"\ndedupe = \"call\"\nmax_files = 1\n\
-        [directory.\"~/code/shop\"]\ndeadline = \"3m\"\n\
-        [directory.\"~/code\"]\ndeadline = \"2s\"\nmax_files = 2\n\
-        [directory.\"~/code/sh\"]\ndedupe = \"strict\"\n[directory.\"/elsewhere\"]\nmax_files = 9";
-    let place = Place::with(text);
+    let place = Place::new();
+    // One spelling is absolute and sorts first, so that order must come from the paths.
+    let text = format!(
+        "deadline = \"1s\"\ndedupe = \"call\"\nmax_files = 1\n\
+         [directory.{:?}]\ndeadline = \"3m\"\n\
+         [directory.\"~/code/\"]\ndeadline = \"2s\"\nmax_files = 2\n\
+         [directory.\"~/code/sh\"]\ndedupe = \"strict\"\n\
+         [directory.\"/elsewhere\"]\nmax_files = 9",
+        place.root()
+    );
+    fs::write(place.file(), text).unwrap();
     let settings = place.load().settings;
     assert_eq!(settings.deadline, Duration::from_secs(180));
     assert_eq!((settings.max_files, settings.dedupe), (2, Dedupe::Call));
     assert_eq!(
-        place.load().origin("deadline").to_string().replace(place.dir.to_str().unwrap(), ""),
-        "/home/.config/turnback/config.toml:5, for /home/code/shop"
+        place.load().origin("deadline").words(place.load().home.as_deref()),
+        "~/.config/turnback/config.toml:5, for ~/code/shop"
     );
     let place = place.env("TURNBACK_DEADLINE", "4s");
     let mut loaded = place.load();
@@ -210,7 +216,7 @@ fn people_are_refused_with_the_line_and_what_may_be_meant() {
     let file = "/home/.config/turnback/config.toml";
     for (text, expected) in [
         ("\n\nmax_fil_size = 3", ":3: unknown key `max_fil_size` — did you mean `max_file_size`?"),
-        ("[trigger]\nx = 1", ":1: unknown key `trigger` — no hint"),
+        ("[trigger]\nx = 1", ":1: unknown key `trigger` — did you mean `triggers`?"),
         (
             "[triggers]\nbefore_shel = 1",
             ":2: unknown key `triggers.before_shel` — did you mean `triggers.before_shell`?",
@@ -307,6 +313,27 @@ fn a_hostile_file_is_one_note() {
     assert!(write(format!("[x{}]", ".x".repeat(1 << 18)).into_bytes()).contains("is not TOML"));
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+
+    #[test]
+    fn whatever_stands_in_the_file_is_survived(
+        bytes: Vec<u8>,
+        key in 0..KEYS.len(),
+        value in "[-\\[\\]{}\"'a-z0-9., %\\\\]{0,12}",
+    ) {
+        let name = KEYS[key].name;
+        for text in [bytes, format!("{name} = {value}\n[directory.\"/\"]\n{name} = {value}").into()] {
+            let place = Place::new();
+            fs::write(place.file(), text).unwrap();
+            let loaded = place.load();
+            let plain = |note: &String| note.chars().all(crate::error::is_plain);
+            proptest::prop_assert!(loaded.notes.iter().all(plain), "{:?}", loaded.notes);
+            proptest::prop_assert!(loaded.settings.deadline > Duration::ZERO);
+        }
+    }
+}
+
 #[test]
 fn no_end_of_nonsense_is_a_few_notes() {
     let text = (0..20_000).fold(String::new(), |text, n| text + &format!("nonsense{n} = 1\n"));
@@ -366,6 +393,21 @@ fn nothing_inside_the_protected_directory_configures_us() {
             assert!(place.state().unwrap().ends_with("home/.local/state/turnback"));
             std::mem::forget(place);
         }
+    }
+}
+
+#[test]
+fn a_settings_file_that_is_a_symlink_into_the_protected_directory_is_not_read() {
+    for name in ["XDG_CONFIG_HOME", "TURNBACK_HOME"] {
+        let place = Place::new();
+        fs::write(place.root().join("x.toml"), "enabled = false").unwrap();
+        let own = place.dir.join("own");
+        fs::create_dir_all(own.join("turnback")).unwrap();
+        for file in ["config.toml", "turnback/config.toml"] {
+            std::os::unix::fs::symlink(place.root().join("x.toml"), own.join(file)).unwrap();
+        }
+        let loaded = place.env(name, own.to_str().unwrap()).load();
+        assert!(loaded.settings.enabled && loaded.notes.len() == 1, "{:?}", loaded.notes);
     }
 }
 

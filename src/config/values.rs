@@ -161,7 +161,11 @@ impl Setting for Size {
             Value::Text(text) => size_of(text),
             Value::Switch(_) | Value::List(_) => None,
         };
-        size.map_or_else(|| expected("a size, as in `10 MB`", value), |size| Ok(Self(size)))
+        // Zero is "nothing" to some programs and "no limit" to others.
+        match size {
+            Some(size @ 1..) => Ok(Self(size)),
+            Some(0) | None => expected("a size, as in `10 MB`", value),
+        }
     }
 
     fn show(&self) -> Value {
@@ -360,11 +364,22 @@ mod tests {
             ("312", 312),
             ("312 bytes", 312),
             ("1_000", 1_000),
-            ("0", 0),
         ] {
             assert_eq!(size(given), Some(bytes), "{given}");
         }
-        for bad in ["", "MB", "-1", "10 mega", "1.2.3 MB", "99999999 TB", "1e9", ". MB", "１ MB"] {
+        for bad in [
+            "",
+            "0",
+            "0 MB",
+            "MB",
+            "-1",
+            "10 mega",
+            "1.2.3 MB",
+            "99999999 TB",
+            "1e9",
+            ". MB",
+            "１ MB",
+        ] {
             assert_eq!(size(bad), None, "{bad}");
         }
         assert!(Size::parse(&Value::Number(-1)).is_err());
@@ -391,7 +406,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_back() {
-        for bytes in [0, 1, 312, 999, 1_000, 1_024, 10_000_000, 1 << 30, 3 << 40, 1_500_000] {
+        for bytes in [1, 312, 999, 1_000, 1_024, 10_000_000, 1 << 30, 3 << 40, 1_500_000] {
             assert_eq!(Size::parse(&Size(bytes).show()).ok().map(|size| size.0), Some(bytes));
             let floor = FreeSpace { bytes: Some(bytes), percent: Some(5) };
             assert_eq!(FreeSpace::parse(&floor.show()), Ok(floor));
