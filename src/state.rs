@@ -1,6 +1,7 @@
 //! Where our own files are. Knows every path below the state directory; opens none of them.
 
 use std::{
+    ffi::OsStr,
     fmt::Write as _,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -62,6 +63,11 @@ impl State {
     /// The part of the root at `path`, which must be canonical; the root itself may be gone.
     pub fn root_at(&self, path: &Path) -> RootState {
         let name = hash_name(&[path.as_os_str().as_bytes()]);
+        RootState { dir: self.roots().join(name), state: self.clone() }
+    }
+
+    /// The part that lies in the directory `name` of [`State::roots`].
+    pub fn root_named(&self, name: &OsStr) -> RootState {
         RootState { dir: self.roots().join(name), state: self.clone() }
     }
 }

@@ -17,7 +17,7 @@ use rustix::fs::{
     readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat,
 };
 
-use crate::model::{Kind, RelPath, Stamp};
+use crate::model::{DirPath, Kind, RelPath, Stamp};
 
 /// A directory held open.
 #[derive(Debug)]
@@ -58,6 +58,19 @@ impl Dir {
             for name in parent.names() {
                 dir = dir.stand_in(&c_name(name)?)?;
             }
+        }
+        Ok(dir)
+    }
+
+    /// Opens the directory at `path` below this one, name by name, only to stand in it. An empty
+    /// path is this directory.
+    pub fn stand_below(&self, path: &DirPath) -> io::Result<Self> {
+        let mut dir = self.again()?;
+        for name in path.0.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+            if matches!(name, b"." | b"..") {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a name"));
+            }
+            dir = dir.stand_in(&c_name(name)?)?;
         }
         Ok(dir)
     }

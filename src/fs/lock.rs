@@ -10,7 +10,7 @@ use std::{
 
 use crate::error::{Error, Result};
 
-/// An exclusive lock on a file of its own. Released when dropped, and by the system when its
+/// A lock on a file of its own, exclusive unless said otherwise. Released when dropped, and by the system when its
 /// owner is killed, so a stale one never needs a human.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held for its lock, released by dropping")] File);
@@ -25,17 +25,34 @@ impl Lock {
     ///
     /// [`Error::Busy`] at the deadline; [`Error::Io`] if the file cannot be made.
     pub fn acquire(path: &Path, deadline: Instant) -> Result<Self> {
-        let file = open(path)?;
-        let mut pause = Duration::from_micros(200);
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self(file)),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(pause),
-                Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.to_owned() }),
-                Err(TryLockError::Error(source)) => return Err(Error::io("lock", path)(source)),
-            }
-            pause = (pause * 2).min(PAUSE_MAX);
+        wait_for(path, deadline, File::try_lock)
+    }
+
+    /// As [`Lock::acquire`], beside any number of others that share it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lock::acquire`].
+    pub fn share(path: &Path, deadline: Instant) -> Result<Self> {
+        wait_for(path, deadline, File::try_lock_shared)
+    }
+}
+
+fn wait_for(
+    path: &Path,
+    deadline: Instant,
+    try_lock: fn(&File) -> Result<(), TryLockError>,
+) -> Result<Lock> {
+    let file = open(path)?;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match try_lock(&file) {
+            Ok(()) => return Ok(Lock(file)),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(pause),
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(Error::io("lock", path)(source)),
         }
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 
@@ -62,6 +79,9 @@ mod tests {
         let first = Lock::acquire(&path, soon()).unwrap();
         assert!(matches!(Lock::acquire(&path, soon()), Err(Error::Busy { .. })));
         drop(first);
+        let shared = [Lock::share(&path, soon()).unwrap(), Lock::share(&path, soon()).unwrap()];
+        assert!(matches!(Lock::acquire(&path, soon()), Err(Error::Busy { .. })));
+        drop(shared);
         drop(Lock::acquire(&path, soon()).unwrap());
         std::fs::remove_file(&path).unwrap();
     }

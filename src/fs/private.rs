@@ -4,11 +4,14 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::{
+    fs::{CWD, Mode, OFlags, RenameFlags, renameat_with},
+    io::Errno,
+};
 
 use crate::{
     error::{Error, Result},
@@ -44,23 +47,51 @@ pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     path.parent().map_or(Ok(()), sync_dir)
 }
 
+/// Makes the file `path`, which must not exist, of `bytes`; on the disk when it returns. Nobody
+/// sees half of it.
+pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    let beside = beside(path);
+    let made = write_new(&beside, bytes, true).and_then(|()| rename_new(&beside, path));
+    if made.is_err() {
+        // Ours alone: what is at `path` was never touched.
+        let _gone = fs::remove_file(&beside);
+    }
+    made.map_err(Error::io("make", path))?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // The file system has no such rename, but perhaps links.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
+        }
+        renamed => Ok(renamed?),
+    }
+}
+
 /// Puts the names in a directory on the disk.
 pub fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))
 }
 
 fn write_beside(path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp-{}-{number}", std::process::id()));
-    let beside = path.with_file_name(name);
+    let beside = beside(path);
     let written = write_new(&beside, bytes, sync).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // Ours alone, and only half of something.
         let _gone = fs::remove_file(&beside);
     }
     written.map_err(Error::io("write", path))
+}
+
+/// A name in the same directory that nobody else uses.
+fn beside(path: &Path) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp-{}-{number}", std::process::id()));
+    path.with_file_name(name)
 }
 
 fn write_new(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {

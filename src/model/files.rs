@@ -105,6 +105,23 @@ impl ContentId {
         Self(bytes)
     }
 
+    /// Reads what `Display` writes: 40 or 64 lowercase hex digits.
+    pub fn parse(hex: &str) -> Option<Self> {
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        if !matches!(hex.len(), 40 | 64) {
+            return None;
+        }
+        let mut hash = [0; 32];
+        for (byte, pair) in hash.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self(hash)).filter(|id| id.to_string().len() == hex.len())
+    }
+
     /// The first `length` bytes, which the store that made it asks for by its own hash's length.
     pub fn hash(&self, length: usize) -> &[u8] {
         &self.0[..length]
@@ -345,5 +362,11 @@ mod tests {
     fn a_content_id_shows_its_own_length() {
         assert_eq!(ContentId::new(&[0xab; 20]).to_string().len(), 40);
         assert_eq!(ContentId::new(&[0xab; 32]).to_string().len(), 64);
+        for id in [ContentId::new(&[0xab; 20]), ContentId::new(&[0x1f; 32])] {
+            assert_eq!(ContentId::parse(&id.to_string()), Some(id));
+        }
+        for bad in ["", "ab", &"AB".repeat(20), &"g0".repeat(32), &"ab".repeat(21)] {
+            assert_eq!(ContentId::parse(bad), None, "{bad}");
+        }
     }
 }

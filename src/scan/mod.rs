@@ -44,6 +44,19 @@ pub struct Scan {
     pub tracked: Option<ContentId>,
 }
 
+/// The coarsest clock of a file system with nanoseconds; see [`is_racy`].
+const TICK_NS: i64 = 20_000_000;
+/// The same where stamps have whole seconds only, and some (FAT) only every other.
+const COARSE_TICK_NS: i64 = 2_000_000_000;
+
+/// Whether a stamp taken at `now_ns` proves nothing next time: the file may change once more
+/// without the file system's clock having moved. A stamp from the future proves nothing either.
+pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
+    let is_coarse = stamp.ctime_ns % 1_000_000_000 == 0;
+    let tick = if is_coarse { COARSE_TICK_NS } else { TICK_NS };
+    stamp.ctime_ns.saturating_add(tick) >= now_ns
+}
+
 /// A file held for its own sake: somebody named it. Directories come with everything in them, a
 /// row each, parents first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,5 +133,22 @@ impl Scan {
         for (path, new) in fresh {
             show(path, new, &mut each);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_proves_something_once_the_clock_has_moved_on() {
+        let at = |ns| Stamp { ctime_ns: ns, ..Stamp::default() };
+        let ns = 1_700_000_000_123_456_789;
+        assert!(is_racy(&at(ns), ns) && is_racy(&at(ns), ns + TICK_NS));
+        assert!(!is_racy(&at(ns), ns + TICK_NS + 1));
+        assert!(is_racy(&at(ns + 1), ns), "from the future");
+        let whole = 1_700_000_000_000_000_000;
+        assert!(is_racy(&at(whole), whole + COARSE_TICK_NS));
+        assert!(!is_racy(&at(whole), whole + COARSE_TICK_NS + 1));
     }
 }

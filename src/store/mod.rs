@@ -1,5 +1,11 @@
 //! Where checkpoints are kept.
 
+pub mod escape;
+pub mod listing;
+pub mod objects;
+pub mod reading;
+pub mod record;
+
 use std::{io::Read, time::Instant};
 
 use chrono::{DateTime, Utc};

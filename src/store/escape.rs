@@ -1,0 +1,73 @@
+//! Names of any bytes as plain text: what is not printable ASCII, a space and a backslash become
+//! `\0` and three octal digits, which `printf %b` turns back.
+
+/// Writes `bytes` as text without spaces, line ends or anything a terminal would act on.
+pub fn escape(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    escape_into(&mut text, bytes);
+    text
+}
+
+/// As [`escape`], behind what `text` already has.
+pub(crate) fn escape_into(text: &mut String, bytes: &[u8]) {
+    for &byte in bytes {
+        if is_plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str("\\0");
+            for digit in [byte >> 6, byte >> 3 & 7, byte & 7] {
+                text.push(char::from(b'0' + digit));
+            }
+        }
+    }
+}
+
+/// Undoes [`escape`]; `None` for any text that it does not write.
+pub fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        if first == b'\\' {
+            let [b'0', digits @ ..] = behind.get(..4)? else { return None };
+            bytes.push(octal_byte(digits).filter(|&byte| !is_plain(byte))?);
+            rest = &behind[4..];
+        } else {
+            bytes.push(Some(first).filter(|&byte| is_plain(byte))?);
+            rest = behind;
+        }
+    }
+    Some(bytes)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'\\'
+}
+
+fn octal_byte(digits: &[u8]) -> Option<u8> {
+    let value = digits.iter().try_fold(0u32, |value, digit| match digit {
+        b'0'..=b'7' => Some(value * 8 + u32::from(digit - b'0')),
+        _ => None,
+    })?;
+    u8::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_survives() {
+        let all: Vec<u8> = (0..=255).collect();
+        let text = escape(&all);
+        assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "{text}");
+        assert_eq!(unescape(&text), Some(all));
+        assert_eq!(escape(b"a b\\\n\xff"), "a\\0040b\\0134\\0012\\0377");
+    }
+
+    #[test]
+    fn a_name_has_one_spelling() {
+        for bad in ["\\", "\\0", "\\0101", "\\0400", "\\012", "a b", "\u{e9}", "\\n"] {
+            assert_eq!(unescape(bad), None, "{bad}");
+        }
+    }
+}

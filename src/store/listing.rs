@@ -1,0 +1,186 @@
+//! Listings: paths held beside a tree, or outside their root, as one private text object.
+//!
+//! One line a path: `MODE SIZE DEVICE ID PATH`, in the order of the paths' bytes.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt,
+    path::{Component, Path, PathBuf},
+};
+
+use super::{
+    escape::{escape_into, unescape},
+    objects::object,
+};
+use crate::{
+    error::{Error, Result},
+    model::{Content, ContentId, Entry, Kind, Place, RelPath},
+};
+
+/// One line: an entry, and the size of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What it is. Its content, if any, is in the private store.
+    pub entry: Entry,
+    /// The size of its content in bytes.
+    pub size: u64,
+}
+
+/// Lines by path: the bytes of a path below the root, or of an absolute one.
+pub type Listing = BTreeMap<Vec<u8>, Line>;
+
+/// The text of a listing.
+pub fn to_text(listing: &Listing) -> String {
+    let mut text = String::new();
+    for (path, Line { entry, size }) in listing {
+        let mode = entry.kind.mode_bits() | entry.permissions;
+        let id = entry.content.map_or_else(|| "-".to_owned(), |content| content.id.to_string());
+        write!(text, "{mode:06o} {size} {} {id} ", entry.device)
+            .expect("a string takes every write");
+        escape_into(&mut text, path);
+        text.push('\n');
+    }
+    text
+}
+
+/// Reads the listing stored as `id`.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for any text that [`to_text`] does not write.
+pub fn parse(id: &ContentId, text: &[u8]) -> Result<Listing> {
+    let damaged = |why: &str| Error::damaged(object(id), why);
+    let text = str::from_utf8(text).map_err(|_| damaged("not text"))?;
+    let mut listing = Listing::new();
+    for line in text.split_terminator('\n') {
+        let (path, line) = parse_line(line).ok_or_else(|| damaged("a line is not an entry"))?;
+        listing.insert(path, line);
+    }
+    if to_text(&listing) != text {
+        return Err(damaged("its lines are not in order"));
+    }
+    Ok(listing)
+}
+
+/// A listing's entries by paths below the root.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] if one would be elsewhere.
+pub fn below(id: &ContentId, listing: &Listing) -> Result<BTreeMap<RelPath, Entry>> {
+    let rel = |(path, line): (&Vec<u8>, &Line)| {
+        let path = RelPath::from_bytes(path)
+            .map_err(|_| Error::damaged(object(id), "a path leads out of the root"))?;
+        Ok((path, line.entry))
+    };
+    listing.iter().map(rel).collect()
+}
+
+/// A listing's entries by absolute paths.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] if one is not absolute, or has `.` or `..` in it.
+pub fn outside(id: &ContentId, listing: &Listing) -> Result<BTreeMap<PathBuf, Entry>> {
+    let absolute = |(path, line): (&Vec<u8>, &Line)| {
+        let path = PathBuf::from(OsStr::from_bytes(path));
+        if is_plain_absolute(&path) {
+            Ok((path, line.entry))
+        } else {
+            Err(Error::damaged(object(id), "a path outside the root is not absolute"))
+        }
+    };
+    listing.iter().map(absolute).collect()
+}
+
+fn is_plain_absolute(path: &Path) -> bool {
+    let mut rebuilt = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::RootDir => (),
+            Component::Normal(name) if !name.as_bytes().contains(&0) => rebuilt.push(name),
+            Component::Normal(_)
+            | Component::CurDir
+            | Component::ParentDir
+            | Component::Prefix(_) => return false,
+        }
+    }
+    path.as_os_str() == rebuilt.as_os_str()
+}
+
+fn parse_line(line: &str) -> Option<(Vec<u8>, Line)> {
+    let mut fields = line.split(' ');
+    let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+    let (size, device) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let content = parse_content(fields.next()?, Place::Private)?;
+    let path = unescape(fields.next()?)?;
+    let entry = Entry { kind: Kind::of_mode(mode)?, permissions: mode & 0o7777, content, device };
+    let whole = fields.next().is_none() && mode <= 0o177_777;
+    let may_have = entry.kind.has_content() || content.is_none();
+    (whole && may_have).then_some((path, Line { entry, size }))
+}
+
+/// Reads an id of the private store, or `-`. `None` if it is neither.
+pub(super) fn parse_content(text: &str, place: Place) -> Option<Option<Content>> {
+    if text == "-" {
+        return Some(None);
+    }
+    let id = ContentId::parse(text).filter(|_| text.len() == 64)?;
+    Some(Some(Content { id, place }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(kind: Kind) -> Line {
+        let id = ContentId::new(&[7; 32]);
+        let content = kind.has_content().then_some(Content { id, place: Place::Private });
+        Line { entry: Entry { kind, permissions: 0o600, content, device: 0 }, size: 3 }
+    }
+
+    #[test]
+    fn what_was_listed_is_read_back() {
+        let listing = Listing::from([
+            (b"/etc/a b\n".to_vec(), line(Kind::File)),
+            (b"/etc/\xff".to_vec(), line(Kind::Link)),
+            (b"/etc".to_vec(), line(Kind::Directory)),
+        ]);
+        let text = to_text(&listing);
+        let id = ContentId::new(&[1; 32]);
+        assert_eq!(parse(&id, text.as_bytes()).unwrap(), listing);
+        assert_eq!(outside(&id, &listing).unwrap().len(), 3);
+        assert!(below(&id, &listing).is_err());
+    }
+
+    #[test]
+    fn a_tampered_listing_is_damage_and_leads_nowhere() {
+        let id = ContentId::new(&[1; 32]);
+        let hash = "07".repeat(32);
+        for bad in [
+            "100600 3 0 - a",
+            "1006000 3 0 - a\n",
+            "100600 3 0 - \n",
+            "100600 x 0 - a\n",
+            "000600 3 0 - a\n",
+            "100600 3 0 07 a\n",
+            "100600 3 0 - b\n100600 3 0 - a\n",
+            "100600 3 0 - a\n100600 3 0 - a\n",
+            &format!("040700 0 0 {hash} a\n"),
+            "100600 3 0 - a b\n",
+        ] {
+            let read = parse(&id, bad.as_bytes()).and_then(|listing| below(&id, &listing));
+            assert!(matches!(read, Err(Error::Damaged { .. })), "{bad}");
+        }
+        for path in ["..", "/a/../b", "a//b", "/a/", "", "a\\0000b"] {
+            let text = format!("100600 3 0 {hash} {path}\n");
+            let read = |way: fn(&ContentId, &Listing) -> Result<usize>| {
+                parse(&id, text.as_bytes()).and_then(|listing| way(&id, &listing))
+            };
+            assert!(read(|id, listing| Ok(below(id, listing)?.len())).is_err(), "{path}");
+            assert!(read(|id, listing| Ok(outside(id, listing)?.len())).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Reads what a scan has not read: every file opened by its name in its own directory, never
+//! through a symlink, and looked at before and after. Knows nothing of where the bytes go.
+
+use std::{ffi::CString, fs::File, io, os::unix::ffi::OsStrExt, path::Path, time::Instant};
+
+use super::objects::Taken;
+use crate::{
+    error::{Error, Result},
+    fs::{Dir, c_name, now_ns, stamp_of},
+    model::{ContentId, DirPath, Found, Fresh, Kind, RelPath, SkipReason, Skipped, Stamp},
+    scan::{Scan, Victim, VictimPath, is_racy},
+};
+
+/// How often a file that changes while it is read is read again.
+const TRIES: usize = 4;
+
+/// Where bytes go: a store, or nowhere but into a name.
+pub trait Sink {
+    /// Takes an open file from its beginning; `size` is what it is said to have. A private file
+    /// must not go into a repository.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be kept. That it cannot be read is a result.
+    fn file(&mut self, file: &File, size: u64, private: bool) -> Result<Taken>;
+
+    /// Takes the text of a symlink.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be kept.
+    fn link(&mut self, text: &[u8], private: bool) -> Result<ContentId>;
+}
+
+/// Reads every unread file of `scan`, victims first, and gives it its content. One that is gone
+/// or not readable is marked as skipped; at the deadline the rest is, and the scan is partial.
+/// Returns files that are held although they changed all the while.
+///
+/// # Errors
+///
+/// Fails if the sink does, or if the root itself cannot be opened.
+pub fn read_all(
+    root: &Path,
+    scan: &mut Scan,
+    deadline: Option<Instant>,
+    sink: &mut dyn Sink,
+) -> Result<Vec<Skipped>> {
+    let top = Dir::open(root).map_err(Error::io("open", root))?;
+    let mut reader = Reader { top, sink, deadline, late: false, changing: Vec::new() };
+    scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
+    scan.fresh.iter_mut().try_for_each(|(path, fresh)| reader.read_directory(path, fresh))?;
+    scan.partial |= reader.late;
+    Ok(reader.changing)
+}
+
+/// Everything a scan left out that is worth a word, and files that kept changing.
+pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
+    let mut skipped = changing;
+    scan.each(|directory, row| {
+        if let Some(reason) = row.skipped.filter(|&reason| is_told(reason)) {
+            let path = DirPath(directory.to_vec()).join(row.name);
+            skipped.push(Skipped { path, reason, size: size_of(row.stamp) });
+        }
+    });
+    for victim in &scan.victims {
+        if let Some(reason) = victim.found.skipped.filter(|&reason| is_told(reason)) {
+            let size = size_of(victim.found.stamp);
+            skipped.push(Skipped { path: victim_path(victim), reason, size });
+        }
+    }
+    skipped.sort();
+    skipped.dedup_by(|a, b| a.path == b.path);
+    skipped
+}
+
+/// Every ignored file by name would be a longer list than that of the files.
+fn is_told(reason: SkipReason) -> bool {
+    !matches!(reason, SkipReason::Ignored | SkipReason::GitPrivate)
+}
+
+fn size_of(stamp: Stamp) -> u64 {
+    if stamp.kind().is_some_and(Kind::has_content) { stamp.size } else { 0 }
+}
+
+/// The bytes of a victim's path: below the root, or absolute.
+pub fn victim_path(victim: &Victim) -> Vec<u8> {
+    match &victim.path {
+        VictimPath::Below(path) => path.as_bytes().to_vec(),
+        VictimPath::Outside(path) => path.as_os_str().as_bytes().to_vec(),
+    }
+}
+
+struct Reader<'a> {
+    top: Dir,
+    sink: &'a mut dyn Sink,
+    deadline: Option<Instant>,
+    /// Whether the deadline has passed with something unread.
+    late: bool,
+    changing: Vec<Skipped>,
+}
+
+/// What one look at a file gave.
+enum Look {
+    /// It was the same before and after.
+    Steady(ContentId, Stamp),
+    /// It changed meanwhile.
+    Changed(ContentId, Stamp),
+}
+
+impl Reader<'_> {
+    fn read_directory(&mut self, path: &DirPath, fresh: &mut Fresh) -> Result<()> {
+        if !fresh.found.iter().any(Found::is_unread) {
+            return Ok(());
+        }
+        let dir = self.top.stand_below(path);
+        for found in fresh.found.iter_mut().filter(|found| found.is_unread()) {
+            let private = found.marks.private;
+            self.read(dir.as_ref().ok(), &path.join(&found.name), found, private)?;
+        }
+        Ok(())
+    }
+
+    fn read_victim(&mut self, victim: &mut Victim) -> Result<()> {
+        if !victim.found.is_unread() {
+            return Ok(());
+        }
+        let dir = match &victim.path {
+            VictimPath::Below(path) => self.top.parent_of(path),
+            // The user's or agent's own word, symlinked parents and all.
+            VictimPath::Outside(path) => Dir::open(path.parent().unwrap_or(path)),
+        };
+        let path = victim_path(victim);
+        victim.found.name = last_name(&victim.path).to_vec();
+        self.read(dir.ok().as_ref(), &path, &mut victim.found, true)
+    }
+
+    fn read(
+        &mut self,
+        dir: Option<&Dir>,
+        path: &[u8],
+        found: &mut Found,
+        private: bool,
+    ) -> Result<()> {
+        if self.is_late() {
+            found.skipped = Some(SkipReason::OutOfTime);
+            return Ok(());
+        }
+        let place = dir.and_then(|dir| Some((dir, c_name(&found.name).ok()?)));
+        let Some((dir, name)) = place else {
+            found.skipped = Some(SkipReason::Unreadable);
+            return Ok(());
+        };
+        match self.look_until_steady(dir, &name, found.kind(), private)? {
+            Err(_) => found.skipped = Some(SkipReason::Unreadable),
+            Ok((id, stamp, racy)) => {
+                (found.content, found.stamp, found.marks.racy) = (Some(id), stamp, racy.is_some());
+                if racy == Some(Racy::Changing) {
+                    let reason = SkipReason::KeptChanging;
+                    self.changing.push(Skipped { path: path.to_vec(), reason, size: stamp.size });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_until_steady(
+        &mut self,
+        dir: &Dir,
+        name: &CString,
+        kind: Option<Kind>,
+        private: bool,
+    ) -> Result<io::Result<(ContentId, Stamp, Option<Racy>)>> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let now = now_ns();
+            match self.look(dir, name, kind, private)? {
+                Ok(Look::Steady(id, stamp)) => {
+                    let racy = is_racy(&stamp, now).then_some(Racy::Young);
+                    return Ok(Ok((id, stamp, racy)));
+                }
+                Ok(Look::Changed(id, stamp)) => last = Some((id, stamp, Some(Racy::Changing))),
+                // Bytes that were read once are better than none.
+                Err(err) => return Ok(last.ok_or(err)),
+            }
+            if self.is_late() {
+                break;
+            }
+        }
+        Ok(last.ok_or_else(|| io::ErrorKind::Other.into()))
+    }
+
+    fn look(
+        &mut self,
+        dir: &Dir,
+        name: &CString,
+        kind: Option<Kind>,
+        private: bool,
+    ) -> Result<io::Result<Look>> {
+        match kind {
+            Some(Kind::File) => self.look_at_file(dir, name, private),
+            Some(Kind::Link) => self.look_at_link(dir, name, private),
+            Some(
+                Kind::Directory | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice,
+            )
+            | None => Ok(Err(io::ErrorKind::InvalidInput.into())),
+        }
+    }
+
+    fn look_at_file(
+        &mut self,
+        dir: &Dir,
+        name: &CString,
+        private: bool,
+    ) -> Result<io::Result<Look>> {
+        let (file, before) = match dir.open_file(name) {
+            Ok(opened) => opened,
+            Err(err) => return Ok(Err(err)),
+        };
+        let (id, size) = match self.sink.file(&file, before.size, private)? {
+            Ok(taken) => taken,
+            Err(err) => return Ok(Err(err)),
+        };
+        let steady = stamp_of(&file).is_ok_and(|after| after == before) && size == before.size;
+        // The size is always that of the bytes held; every other stamp proves nothing then.
+        let stamp = Stamp { size, ..before };
+        Ok(Ok(if steady { Look::Steady(id, stamp) } else { Look::Changed(id, stamp) }))
+    }
+
+    fn look_at_link(
+        &mut self,
+        dir: &Dir,
+        name: &CString,
+        private: bool,
+    ) -> Result<io::Result<Look>> {
+        let read = || -> io::Result<_> {
+            let before = dir.stat_child(name)?;
+            let text = dir.read_link(name)?;
+            let steady = dir.stat_child(name)? == before && text.len() as u64 == before.size;
+            Ok((text, before, steady && before.kind() == Some(Kind::Link)))
+        };
+        let (text, before, steady) = match read() {
+            Ok(read) => read,
+            Err(err) => return Ok(Err(err)),
+        };
+        let id = self.sink.link(&text, private)?;
+        let stamp = Stamp { size: text.len() as u64, ..before };
+        Ok(Ok(if steady { Look::Steady(id, stamp) } else { Look::Changed(id, stamp) }))
+    }
+
+    fn is_late(&mut self) -> bool {
+        let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.late |= late;
+        late
+    }
+}
+
+/// Why a stamp proves nothing next time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Racy {
+    /// It is hardly older than the look at it.
+    Young,
+    /// It is not that of the bytes.
+    Changing,
+}
+
+fn last_name(path: &VictimPath) -> &[u8] {
+    match path {
+        VictimPath::Below(path) => RelPath::name(path),
+        VictimPath::Outside(path) => path.file_name().unwrap_or_default().as_bytes(),
+    }
+}

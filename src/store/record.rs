@@ -1,0 +1,631 @@
+//! What is written down about a checkpoint besides its files: one private JSON file each, in
+//! either store, and one for each root. Hides their format.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::{ffi::OsStringExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
+
+use super::{
+    escape::{escape, unescape},
+    objects::names_in,
+};
+use crate::{
+    error::{Error, Result},
+    fs::{create_new_synced, create_private_dirs, now_ns, read_small, replace_synced},
+    model::{
+        Agent, By, Cause, Checkpoint, CheckpointId, ContentId, Head, Reason, Root, RootKind,
+        SessionId, SkipReason, Skipped, TurnId,
+    },
+    state::{RootState, State},
+};
+
+/// The newest version of our files that we can read, and the one we write.
+const VERSION: u32 = 1;
+/// A hundred thousand skipped paths; a damaged length must not make us ask for more.
+const SIZE_MAX_BYTES: u64 = 64 << 20;
+
+/// A checkpoint, and the private listings that belong to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// The listing of private and special entries below the root.
+    pub besides: Option<ContentId>,
+    /// The listing of entries outside the root.
+    pub outside: Option<ContentId>,
+}
+
+/// A record that is there, whether or not it can be read.
+#[derive(Debug)]
+pub struct Kept {
+    /// The name it has.
+    pub id: CheckpointId,
+    /// What it says.
+    pub record: Result<Record>,
+    /// When it was made, as far as can be told.
+    order: (u64, DateTime<Utc>),
+}
+
+impl Kept {
+    /// Its sequence number; 0 if it cannot be told.
+    pub fn sequence(&self) -> u64 {
+        self.order.0
+    }
+
+    /// The checkpoint; for one that cannot be read, something to show in a list.
+    pub fn into_checkpoint(self) -> Checkpoint {
+        match self.record {
+            Ok(record) => record.checkpoint,
+            Err(err) => placeholder(self.id, self.order, err.to_string()),
+        }
+    }
+}
+
+fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: String) -> Checkpoint {
+    Checkpoint {
+        id,
+        sequence: order.0,
+        taken_at: order.1,
+        cause: Cause::asked(Some(why)),
+        top: None,
+        files: 0,
+        partial: true,
+        skipped: Vec::new(),
+        outside: Vec::new(),
+        head: None,
+        staged: None,
+    }
+}
+
+/// Writes the record of a new checkpoint. On the disk when it returns.
+///
+/// # Errors
+///
+/// Fails if there is one of that name, which is left as it is.
+pub fn write(state: &RootState, record: &Record) -> Result<()> {
+    let dir = state.checkpoints();
+    create_private_dirs(&dir)?;
+    let bytes = to_json(&RecordFile::of(record))?;
+    create_new_synced(&path_of(state, record.checkpoint.id), &bytes)
+}
+
+/// Reads the record of a checkpoint.
+///
+/// # Errors
+///
+/// [`Error::NoSuchCheckpoint`], [`Error::FormatTooNew`] or [`Error::Damaged`].
+pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
+    match read_kept(state, id)? {
+        Some(kept) => kept.record,
+        None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+    }
+}
+
+/// Reads every record, the newest first by sequence, then by id.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be listed. A record that cannot be read is still in the result.
+pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
+    let mut kept = Vec::new();
+    for name in names_in(&state.checkpoints())? {
+        let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
+        if let Some(id) = id.and_then(CheckpointId::parse) {
+            kept.extend(read_kept(state, id)?);
+        }
+    }
+    kept.sort_by_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
+    Ok(kept)
+}
+
+/// Removes the record of a checkpoint, and tells whether there was one.
+pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
+    let path = path_of(state, id);
+    match fs::remove_file(&path) {
+        Ok(()) => Ok(true),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(err) => Err(Error::io("remove", &path)(err)),
+    }
+}
+
+/// The sequence number and the name of the next checkpoint, given all there are.
+pub fn next(state: &RootState, kept: &[Kept], taken_at: DateTime<Utc>) -> (u64, CheckpointId) {
+    let sequence = kept.iter().map(Kept::sequence).max().unwrap_or(0).saturating_add(1);
+    let mut salt = 0u64;
+    loop {
+        let id = new_id(state.dir(), sequence, taken_at, salt);
+        if !path_of(state, id).exists() {
+            return (sequence, id);
+        }
+        salt += 1;
+    }
+}
+
+/// Where the record of a checkpoint is.
+pub fn path_of(state: &RootState, id: CheckpointId) -> PathBuf {
+    state.checkpoints().join(format!("{id}.json"))
+}
+
+fn new_id(dir: &Path, sequence: u64, taken_at: DateTime<Utc>, salt: u64) -> CheckpointId {
+    let mut hash = Sha256::new();
+    hash.update(dir.as_os_str().as_encoded_bytes());
+    hash.update(sequence.to_le_bytes());
+    hash.update(taken_at.timestamp_micros().to_le_bytes());
+    hash.update(std::process::id().to_le_bytes());
+    hash.update(now_ns().to_le_bytes());
+    hash.update(salt.to_le_bytes());
+    let bits: [u8; 8] = hash.finalize()[..8].try_into().expect("a SHA-256 has more than 8 bytes");
+    CheckpointId::from_bits(u64::from_be_bytes(bits))
+}
+
+fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
+    let path = path_of(state, id);
+    let Some(bytes) = read_small(&path, SIZE_MAX_BYTES)? else { return Ok(None) };
+    let what = format!("checkpoints/{id}.json");
+    let record = from_json::<RecordFile>(&what, &bytes).and_then(|file| {
+        let record = file.into_record().map_err(|why| Error::damaged(&what, why))?;
+        let is_it = record.checkpoint.id == id;
+        if is_it { Ok(record) } else { Err(Error::damaged(&what, "it names another checkpoint")) }
+    });
+    let order = match &record {
+        Ok(record) => (record.checkpoint.sequence, record.checkpoint.taken_at),
+        Err(_) => guess_order(&bytes),
+    };
+    Ok(Some(Kept { id, record, order }))
+}
+
+/// Every version of the format has these two, so that a list is in order.
+fn guess_order(bytes: &[u8]) -> (u64, DateTime<Utc>) {
+    let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let sequence = value["sequence"].as_u64().unwrap_or(0);
+    let taken_at = value["taken_at"].as_str().and_then(|text| text.parse().ok());
+    (sequence, taken_at.unwrap_or_default())
+}
+
+/// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootPlace {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its device and inode.
+    pub root: (u64, u64),
+    /// Those of the directory it is in.
+    pub parent: (u64, u64),
+    /// Its git directory, if it was a repository.
+    pub git_dir: Option<PathBuf>,
+    /// When it was first seen.
+    pub first_seen: DateTime<Utc>,
+}
+
+/// Writes down where a root is, unless that is known. What is there and too new is left alone.
+pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result<()> {
+    let known = read_place(state);
+    if matches!(known, Err(Error::FormatTooNew { .. })) {
+        return Ok(());
+    }
+    let stat = |path: &Path| {
+        let data = fs::metadata(path).map_err(Error::io("look at", path))?;
+        Ok::<_, Error>((data.dev(), data.ino()))
+    };
+    let known = known.ok().flatten();
+    let place = RootPlace {
+        path: root.path().to_owned(),
+        root: stat(root.path())?,
+        parent: stat(root.path().parent().unwrap_or(root.path()))?,
+        git_dir: match root.kind() {
+            RootKind::Git { git_dir, .. } => Some(git_dir.clone()),
+            RootKind::Plain { .. } => None,
+        },
+        first_seen: known.as_ref().map_or(now, |known| known.first_seen),
+    };
+    if known.as_ref() == Some(&place) {
+        return Ok(());
+    }
+    create_private_dirs(state.dir())?;
+    replace_synced(&state.place(), &to_json(&PlaceFile::of(&place))?)
+}
+
+/// Reads where a root was; `None` if nobody wrote it down.
+pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
+    let Some(bytes) = read_small(&state.place(), SIZE_MAX_BYTES)? else { return Ok(None) };
+    let file: PlaceFile = from_json("root.json", &bytes)?;
+    let place = file.into_place().ok_or_else(|| Error::damaged("root.json", "not a path"))?;
+    Ok(Some(place))
+}
+
+/// The state of every root there is anything of.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub fn all_roots(state: &State) -> Result<Vec<RootState>> {
+    let names = names_in(&state.roots())?;
+    Ok(names.iter().map(|name| state.root_named(name)).collect())
+}
+
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: u32,
+}
+
+fn to_json(file: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(file).map_err(|err| Error::Other {
+        message: format!("cannot write a record: {err}"),
+        hint: None,
+    })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn from_json<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T> {
+    let damaged = |err: serde_json::Error| Error::damaged(what, err.to_string());
+    let found = serde_json::from_slice::<VersionOnly>(bytes).map_err(damaged)?.version;
+    if found > VERSION {
+        return Err(Error::FormatTooNew { what: what.to_owned(), found, known: VERSION });
+    }
+    serde_json::from_slice(bytes).map_err(damaged)
+}
+
+/// Moments as RFC 3339, in UTC, to the nanosecond where there is one.
+mod moment {
+    use chrono::{DateTime, SecondsFormat, Utc};
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(at: &DateTime<Utc>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<DateTime<Utc>, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// `checkpoints/<id>.json`. Paths are escaped, because JSON has no bytes; texts are as they are.
+#[derive(Serialize, Deserialize)]
+struct RecordFile {
+    version: u32,
+    id: String,
+    sequence: u64,
+    #[serde(with = "moment")]
+    taken_at: DateTime<Utc>,
+    reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<ByFile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    top: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    besides: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outside: Option<String>,
+    files: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<SkippedFile>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    outside_paths: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<HeadFile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    staged: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ByFile {
+    name: String,
+    session: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subagent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transcript: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SkippedFile {
+    path: String,
+    reason: String,
+    size: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HeadFile {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    in_progress: Option<String>,
+}
+
+/// `root.json`.
+#[derive(Serialize, Deserialize)]
+struct PlaceFile {
+    version: u32,
+    path: String,
+    device: u64,
+    inode: u64,
+    parent_device: u64,
+    parent_inode: u64,
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    git_dir: Option<String>,
+    #[serde(with = "moment")]
+    first_seen: DateTime<Utc>,
+}
+
+impl RecordFile {
+    fn of(record: &Record) -> Self {
+        let Record { checkpoint, besides, outside } = record;
+        let cause = &checkpoint.cause;
+        let hex = |id: &Option<ContentId>| id.map(|id| id.to_string());
+        Self {
+            version: VERSION,
+            id: checkpoint.id.to_string(),
+            sequence: checkpoint.sequence,
+            taken_at: checkpoint.taken_at,
+            reason: cause.reason.name().to_owned(),
+            agent: cause.by.as_ref().map(ByFile::of),
+            tool: cause.tool.clone(),
+            summary: cause.summary.clone(),
+            of: cause.of.map(|id| id.to_string()),
+            top: hex(&checkpoint.top),
+            besides: hex(besides),
+            outside: hex(outside),
+            files: checkpoint.files,
+            partial: checkpoint.partial,
+            skipped: checkpoint.skipped.iter().map(SkippedFile::of).collect(),
+            outside_paths: checkpoint.outside.iter().map(|path| escape_path(path)).collect(),
+            head: checkpoint.head.as_ref().map(HeadFile::of),
+            staged: checkpoint.staged,
+        }
+    }
+
+    fn into_record(self) -> Result<Record, &'static str> {
+        let checkpoint = CheckpointId::parse(&self.id).ok_or("`id` is not an id")?;
+        let of = self.of.map(|of| CheckpointId::parse(&of).ok_or("`of` is not an id"));
+        let cause = Cause {
+            reason: Reason::from_name(&self.reason).ok_or("an unknown reason")?,
+            by: self.agent.map(ByFile::into_by).transpose()?.flatten(),
+            tool: self.tool,
+            summary: self.summary,
+            of: of.transpose()?,
+        };
+        let checkpoint = Checkpoint {
+            id: checkpoint,
+            sequence: self.sequence,
+            taken_at: self.taken_at,
+            cause,
+            top: parse_id(self.top)?,
+            files: self.files,
+            partial: self.partial,
+            skipped: self.skipped.iter().map(SkippedFile::to_skipped).collect::<Result<_, _>>()?,
+            outside: self.outside_paths.iter().map(parse_path).collect::<Result<_, _>>()?,
+            head: self.head.map(HeadFile::into_head),
+            staged: self.staged,
+        };
+        let (besides, outside) = (parse_id(self.besides)?, parse_id(self.outside)?);
+        Ok(Record { checkpoint, besides, outside })
+    }
+}
+
+impl ByFile {
+    fn of(by: &By) -> Self {
+        Self {
+            name: agent_name(by.agent).to_owned(),
+            session: by.session.0.clone(),
+            turn: by.turn.as_ref().map(|turn| turn.0.clone()),
+            subagent: by.subagent.clone(),
+            prompt: by.prompt.clone(),
+            transcript: by.transcript.as_deref().map(escape_path),
+        }
+    }
+
+    /// `None` for an agent that only a newer turnback knows: no reason to lose the checkpoint.
+    fn into_by(self) -> Result<Option<By>, &'static str> {
+        let Some(agent) = agent_named(&self.name) else { return Ok(None) };
+        Ok(Some(By {
+            agent,
+            session: SessionId(self.session),
+            turn: self.turn.map(TurnId),
+            subagent: self.subagent,
+            prompt: self.prompt,
+            transcript: self.transcript.as_ref().map(parse_path).transpose()?,
+        }))
+    }
+}
+
+impl SkippedFile {
+    fn of(skipped: &Skipped) -> Self {
+        let reason = skipped.reason.name().to_owned();
+        Self { path: escape(&skipped.path), reason, size: skipped.size }
+    }
+
+    fn to_skipped(&self) -> Result<Skipped, &'static str> {
+        Ok(Skipped {
+            path: unescape(&self.path).ok_or("a skipped path is not escaped as it should be")?,
+            reason: SkipReason::from_name(&self.reason).ok_or("an unknown reason to skip")?,
+            size: self.size,
+        })
+    }
+}
+
+impl HeadFile {
+    fn of(head: &Head) -> Self {
+        let Head { branch, commit, in_progress } = head.clone();
+        Self { branch, commit, in_progress }
+    }
+
+    fn into_head(self) -> Head {
+        Head { branch: self.branch, commit: self.commit, in_progress: self.in_progress }
+    }
+}
+
+impl PlaceFile {
+    fn of(place: &RootPlace) -> Self {
+        Self {
+            version: VERSION,
+            path: escape_path(&place.path),
+            device: place.root.0,
+            inode: place.root.1,
+            parent_device: place.parent.0,
+            parent_inode: place.parent.1,
+            kind: if place.git_dir.is_some() { "git" } else { "plain" }.to_owned(),
+            git_dir: place.git_dir.as_deref().map(escape_path),
+            first_seen: place.first_seen,
+        }
+    }
+
+    fn into_place(self) -> Option<RootPlace> {
+        Some(RootPlace {
+            path: parse_path(&self.path).ok()?,
+            root: (self.device, self.inode),
+            parent: (self.parent_device, self.parent_inode),
+            git_dir: self.git_dir.as_ref().map(parse_path).transpose().ok()?,
+            first_seen: self.first_seen,
+        })
+    }
+}
+
+fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'static str> {
+    text.map(|text| ContentId::parse(&text).ok_or("a content id is not one")).transpose()
+}
+
+fn escape_path(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
+}
+
+fn parse_path(text: &String) -> Result<PathBuf, &'static str> {
+    let bytes = unescape(text).ok_or("a path is not escaped as it should be")?;
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    if path.is_absolute() { Ok(path) } else { Err("a path is not absolute") }
+}
+
+/// The agents by their names on disk; never renamed.
+const AGENTS: [(Agent, &str); 19] = [
+    (Agent::ClaudeCode, "claude-code"),
+    (Agent::Codex, "codex"),
+    (Agent::GeminiCli, "gemini-cli"),
+    (Agent::QwenCode, "qwen-code"),
+    (Agent::CopilotCli, "copilot-cli"),
+    (Agent::OpenCode, "opencode"),
+    (Agent::Cline, "cline"),
+    (Agent::Hermes, "hermes"),
+    (Agent::Cursor, "cursor"),
+    (Agent::Windsurf, "windsurf"),
+    (Agent::Kiro, "kiro"),
+    (Agent::FactoryDroid, "factory-droid"),
+    (Agent::Crush, "crush"),
+    (Agent::Goose, "goose"),
+    (Agent::Antigravity, "antigravity"),
+    (Agent::GrokBuild, "grok-build"),
+    (Agent::Devin, "devin-cli"),
+    (Agent::VsCodeAgent, "vscode-agent"),
+    (Agent::Amplifier, "amplifier"),
+];
+
+fn agent_name(agent: Agent) -> &'static str {
+    let named = AGENTS.iter().find(|(known, _)| *known == agent);
+    named.expect("every agent is in the table").1
+}
+
+fn agent_named(name: &str) -> Option<Agent> {
+    AGENTS.iter().find(|(_, known)| *known == name).map(|(agent, _)| *agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    fn sample() -> Record {
+        let odd = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff \n\\")).to_owned();
+        let by = By {
+            agent: Agent::Devin,
+            session: SessionId("../../x".to_owned()),
+            turn: Some(TurnId("t\u{1b}".to_owned())),
+            subagent: None,
+            prompt: Some("say \"hi\"\n".to_owned()),
+            transcript: Some(odd.clone()),
+        };
+        let id = CheckpointId::from_bits(7);
+        let checkpoint = Checkpoint {
+            id,
+            sequence: 3,
+            taken_at: DateTime::from_timestamp_nanos(1_700_000_000_123_456_789),
+            cause: Cause {
+                by: Some(by),
+                summary: Some("x".to_owned()),
+                ..Cause::before_restore(id)
+            },
+            top: Some(ContentId::new(&[9; 20])),
+            files: 2,
+            partial: true,
+            skipped: vec![Skipped {
+                path: b"a\xff".to_vec(),
+                reason: SkipReason::TooLarge,
+                size: 1,
+            }],
+            outside: vec![odd],
+            head: Some(Head { branch: None, commit: Some("c".to_owned()), in_progress: None }),
+            staged: Some(4),
+        };
+        Record { checkpoint, besides: Some(ContentId::new(&[8; 32])), outside: None }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let bytes = to_json(&RecordFile::of(&sample())).unwrap();
+        let read = from_json::<RecordFile>("x", &bytes).unwrap().into_record();
+        assert_eq!(read, Ok(sample()));
+    }
+
+    #[test]
+    fn a_newer_or_tampered_record_is_an_error() {
+        let text = String::from_utf8(to_json(&RecordFile::of(&sample())).unwrap()).unwrap();
+        let read = |text: &str| {
+            let file = from_json::<RecordFile>("x", text.as_bytes())?;
+            file.into_record().map_err(|why| Error::damaged("x", why))
+        };
+        let newer = text.replace("\"version\": 1", "\"version\": 2");
+        assert!(matches!(read(&newer), Err(Error::FormatTooNew { found: 2, known: 1, .. })));
+        for (from, to) in [
+            ("a000000000000007", "zz"),
+            ("/tmp/", "tmp/"),
+            ("\\\\0377", "\u{ff}"),
+            ("before-restore", "other"),
+            ("too-large", "other"),
+            ("0808", "08"),
+        ] {
+            assert!(text.contains(from), "{from} in {text}");
+            let read = read(&text.replace(from, to));
+            assert!(matches!(read, Err(Error::Damaged { .. })), "{from}");
+        }
+    }
+
+    #[test]
+    fn every_agent_has_a_name_of_its_own() {
+        for (agent, name) in AGENTS {
+            assert_eq!((agent_name(agent), agent_named(name)), (name, Some(agent)));
+        }
+    }
+}
