@@ -5,6 +5,7 @@ pub mod error;
 pub mod fs;
 pub mod model;
 pub mod process;
+pub mod root;
 pub mod scan;
 pub mod state;
 pub mod store;

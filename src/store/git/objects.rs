@@ -76,6 +76,17 @@ impl Writer {
         Self { objects: repo.objects(), hash: repo.hash, state: Mutex::default(), packing }
     }
 
+    /// The object directory.
+    pub(super) fn objects(&self) -> &Path {
+        &self.objects
+    }
+
+    /// Whether nothing has to be written.
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.held.is_empty() && state.pack.is_none() && state.large.is_empty()
+    }
+
     /// Adds an object, unless it is there, and names it.
     pub(super) fn add(&self, kind: Kind, body: &[u8], hands: &mut Hands) -> Result<ObjectId> {
         let id = name(self.hash, kind, body)?;
@@ -190,7 +201,7 @@ fn blob_header(size: u64) -> String {
 }
 
 /// The name of `size` bytes from a reader; `None` if there are fewer.
-fn name_stream(
+pub(super) fn name_stream(
     hash: HashKind,
     size: u64,
     from: impl Read,
