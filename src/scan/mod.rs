@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use crate::{
     cache::{Builder, Facts, Row, Table},
-    model::{ContentId, DirPath, Found, Fresh, RelPath, Stamp, Usual, in_tree_order},
+    model::{ContentId, DirPath, Found, Fresh, Kind, RelPath, Stamp, Usual, in_tree_order},
 };
 
 /// Takes one directory: its path, its stamp, whether that is racy, and its entries.
@@ -88,6 +88,32 @@ impl Scan {
             Some(fresh) => fresh.id,
             None => self.base.as_ref().and_then(Table::top),
         }
+    }
+
+    /// Takes the base apart: every directory becomes a fresh one without an id, and a file keeps
+    /// its content only if `keep` says so. For a base that must not be believed.
+    pub fn unfold(&mut self, mut keep: impl FnMut(&Found) -> bool) {
+        let mut fresh = BTreeMap::new();
+        self.each_directory(|path, stamp, racy, rows| {
+            let found = rows.map(|row| row.to_found()).collect();
+            fresh.insert(DirPath(path.to_vec()), Fresh { stamp, racy, id: None, found });
+        });
+        for found in fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
+            let is_kept =
+                found.kind() != Some(Kind::Directory) && found.content.is_some() && keep(found);
+            found.content = found.content.filter(|_| is_kept);
+        }
+        (self.base, self.anchor, self.fresh) = (None, None, fresh);
+        self.gone.clear();
+    }
+
+    /// How many files are held, victims, links and special files included.
+    pub fn file_count(&self) -> u64 {
+        let mut files = 0;
+        let is_file = |kind: Option<Kind>| kind.is_some_and(|kind| kind != Kind::Directory);
+        self.each(|_, row| files += u64::from(row.skipped.is_none() && is_file(row.kind())));
+        let victims = self.victims.iter().map(|victim| &victim.found);
+        files + victims.filter(|found| found.is_held() && is_file(found.kind())).count() as u64
     }
 
     /// Whether directory `path` of the base is replaced or gone.

@@ -114,7 +114,7 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, Line)> {
     let mut fields = line.split(' ');
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
     let (size, device) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    let content = parse_content(fields.next()?, Place::Private)?;
+    let content = parse_content(fields.next()?, Place::Private).ok()?;
     let path = unescape(fields.next()?)?;
     let entry = Entry { kind: Kind::of_mode(mode)?, permissions: mode & 0o7777, content, device };
     let whole = fields.next().is_none() && mode <= 0o177_777;
@@ -122,13 +122,17 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, Line)> {
     (whole && may_have).then_some((path, Line { entry, size }))
 }
 
-/// Reads an id of the private store, or `-`. `None` if it is neither.
-pub(super) fn parse_content(text: &str, place: Place) -> Option<Option<Content>> {
+/// Neither an id of the private store nor `-`.
+#[derive(Debug)]
+pub(super) struct NotContent;
+
+/// Reads an id of the private store, or `-` for nothing.
+pub(super) fn parse_content(text: &str, place: Place) -> Result<Option<Content>, NotContent> {
     if text == "-" {
-        return Some(None);
+        return Ok(None);
     }
-    let id = ContentId::parse(text).filter(|_| text.len() == 64)?;
-    Some(Some(Content { id, place }))
+    let id = ContentId::parse(text).filter(|_| text.len() == 64).ok_or(NotContent)?;
+    Ok(Some(Content { id, place }))
 }
 
 #[cfg(test)]

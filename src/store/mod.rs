@@ -1,11 +1,13 @@
 //! Where checkpoints are kept.
 
+pub mod copy;
 pub mod escape;
 pub mod git;
 pub mod listing;
 pub mod objects;
 pub mod reading;
 pub mod record;
+pub mod sweep;
 
 use std::{io::Read, time::Instant};
 

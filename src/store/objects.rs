@@ -156,7 +156,7 @@ impl Objects {
             let Some(fan) = fan.to_str().filter(|name| name.len() == 2) else { continue };
             for rest in names_in(&self.dir.join(fan))? {
                 let rest = rest.to_str().unwrap_or_default();
-                ids.extend(ContentId::parse(&format!("{fan}{rest}")).filter(|id| is_ours(id)));
+                ids.extend(ContentId::parse(&format!("{fan}{rest}")).filter(is_ours));
             }
         }
         Ok(ids)
@@ -231,6 +231,11 @@ impl Batch<'_> {
         Ok(id)
     }
 
+    /// Whether everything put in was there already.
+    pub fn is_empty(&self) -> bool {
+        self.pending.0.is_empty()
+    }
+
     /// Whether there is such an object, or will be.
     pub fn contains(&self, id: &ContentId) -> bool {
         self.pending.0.contains_key(id) || self.objects.contains(id)
@@ -286,13 +291,8 @@ impl Batch<'_> {
     }
 
     fn clone_file(&mut self, from: &File, to: &File) -> bool {
-        #[cfg(target_os = "linux")]
-        if self.reflinks {
-            self.reflinks = rustix::fs::ioctl_ficlone(to, from).is_ok();
-            return self.reflinks;
-        }
-        let _unused = (from, to);
-        false
+        self.reflinks = self.reflinks && reflink(from, to);
+        self.reflinks
     }
 
     fn temporary(&self) -> Result<(PathBuf, File)> {
@@ -438,6 +438,16 @@ fn copy_hashed(from: &mut dyn Read, to: &mut File, path: &Path) -> Result<Taken>
         Some(err) => Err(Error::io("write", path)(err)),
         None => Ok(taken),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn reflink(from: &File, to: &File) -> bool {
+    rustix::fs::ioctl_ficlone(to, from).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reflink(_: &File, _: &File) -> bool {
+    false
 }
 
 fn rewind(mut file: &File) -> io::Result<()> {

@@ -309,7 +309,7 @@ impl Reader<'_> {
         let read = || -> io::Result<_> {
             let before = dir.stat_child(name)?;
             let text = dir.read_link(name)?;
-            let steady = dir.stat_child(name)? == before && text.len() as u64 == before.size;
+            let steady = dir.stat_child(name)? == before;
             Ok((text, before, steady && before.kind() == Some(Kind::Link)))
         };
         let (text, before, steady) = match read() {

@@ -36,10 +36,33 @@ const SIZE_MAX_BYTES: u64 = 64 << 20;
 pub struct Record {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
+    /// Who holds the directory that [`Checkpoint::top`] names.
+    pub keeper: Keeper,
     /// The listing of private and special entries below the root.
     pub besides: Option<ContentId>,
     /// The listing of entries outside the root.
     pub outside: Option<ContentId>,
+}
+
+/// The kind of store that holds a checkpoint's files. A directory can become a repository and
+/// cease to be one; its records stay together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// The repository.
+    Git,
+    /// The private objects.
+    Copy,
+}
+
+impl Keeper {
+    const ALL: [Self; 2] = [Self::Git, Self::Copy];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Git => "git",
+            Self::Copy => "copy",
+        }
+    }
 }
 
 /// A record that is there, whether or not it can be read.
@@ -294,6 +317,7 @@ mod moment {
 struct RecordFile {
     version: u32,
     id: String,
+    keeper: String,
     sequence: u64,
     #[serde(with = "moment")]
     taken_at: DateTime<Utc>,
@@ -374,12 +398,13 @@ struct PlaceFile {
 
 impl RecordFile {
     fn of(record: &Record) -> Self {
-        let Record { checkpoint, besides, outside } = record;
+        let Record { checkpoint, keeper, besides, outside } = record;
         let cause = &checkpoint.cause;
         let hex = |id: &Option<ContentId>| id.map(|id| id.to_string());
         Self {
             version: VERSION,
             id: checkpoint.id.to_string(),
+            keeper: keeper.name().to_owned(),
             sequence: checkpoint.sequence,
             taken_at: checkpoint.taken_at,
             reason: cause.reason.name().to_owned(),
@@ -401,6 +426,7 @@ impl RecordFile {
 
     fn into_record(self) -> Result<Record, &'static str> {
         let checkpoint = CheckpointId::parse(&self.id).ok_or("`id` is not an id")?;
+        let keeper = Keeper::ALL.into_iter().find(|keeper| keeper.name() == self.keeper);
         let of = self.of.map(|of| CheckpointId::parse(&of).ok_or("`of` is not an id"));
         let cause = Cause {
             reason: Reason::from_name(&self.reason).ok_or("an unknown reason")?,
@@ -418,12 +444,17 @@ impl RecordFile {
             files: self.files,
             partial: self.partial,
             skipped: self.skipped.iter().map(SkippedFile::to_skipped).collect::<Result<_, _>>()?,
-            outside: self.outside_paths.iter().map(parse_path).collect::<Result<_, _>>()?,
+            outside: self
+                .outside_paths
+                .iter()
+                .map(|path| parse_path(path))
+                .collect::<Result<_, _>>()?,
             head: self.head.map(HeadFile::into_head),
             staged: self.staged,
         };
         let (besides, outside) = (parse_id(self.besides)?, parse_id(self.outside)?);
-        Ok(Record { checkpoint, besides, outside })
+        let keeper = keeper.ok_or("an unknown keeper")?;
+        Ok(Record { checkpoint, keeper, besides, outside })
     }
 }
 
@@ -448,7 +479,7 @@ impl ByFile {
             turn: self.turn.map(TurnId),
             subagent: self.subagent,
             prompt: self.prompt,
-            transcript: self.transcript.as_ref().map(parse_path).transpose()?,
+            transcript: self.transcript.as_deref().map(parse_path).transpose()?,
         }))
     }
 }
@@ -499,7 +530,7 @@ impl PlaceFile {
             path: parse_path(&self.path).ok()?,
             root: (self.device, self.inode),
             parent: (self.parent_device, self.parent_inode),
-            git_dir: self.git_dir.as_ref().map(parse_path).transpose().ok()?,
+            git_dir: self.git_dir.as_deref().map(parse_path).transpose().ok()?,
             first_seen: self.first_seen,
         })
     }
@@ -513,7 +544,7 @@ fn escape_path(path: &Path) -> String {
     escape(path.as_os_str().as_encoded_bytes())
 }
 
-fn parse_path(text: &String) -> Result<PathBuf, &'static str> {
+fn parse_path(text: &str) -> Result<PathBuf, &'static str> {
     let bytes = unescape(text).ok_or("a path is not escaped as it should be")?;
     let path = PathBuf::from(OsString::from_vec(bytes));
     if path.is_absolute() { Ok(path) } else { Err("a path is not absolute") }
@@ -589,7 +620,8 @@ mod tests {
             head: Some(Head { branch: None, commit: Some("c".to_owned()), in_progress: None }),
             staged: Some(4),
         };
-        Record { checkpoint, besides: Some(ContentId::new(&[8; 32])), outside: None }
+        let besides = Some(ContentId::new(&[8; 32]));
+        Record { checkpoint, keeper: Keeper::Git, besides, outside: None }
     }
 
     #[test]
@@ -614,6 +646,7 @@ mod tests {
             ("\\\\0377", "\u{ff}"),
             ("before-restore", "other"),
             ("too-large", "other"),
+            ("\"git\"", "\"tape\""),
             ("0808", "08"),
         ] {
             assert!(text.contains(from), "{from} in {text}");

@@ -1,0 +1,122 @@
+//! Looks for damage in the copies of one root.
+
+use std::collections::HashSet;
+
+use super::{CopyStore, read_directory};
+use crate::{
+    error::{Error, Result},
+    model::{CheckpointId, Content, ContentId, Entry, Kind},
+    store::{
+        Damage,
+        objects::object,
+        record::{Kept, Record},
+    },
+};
+
+/// Paths of the system are shorter; something made up must not exhaust the stack.
+const DEPTH_MAX: usize = 2048;
+
+/// Everything wrong with `records` and what they need.
+pub(super) fn check(store: &CopyStore, records: Vec<Kept>, read_data: bool) -> Vec<Damage> {
+    let mut check = Check { store, read_data, id: None, good: HashSet::new(), damage: Vec::new() };
+    for Kept { id, record, .. } in records {
+        check.id = Some(id);
+        match record {
+            Ok(record) => check.record(&record),
+            Err(err) => check.report(err),
+        }
+    }
+    check.damage
+}
+
+struct Check<'a> {
+    store: &'a CopyStore,
+    read_data: bool,
+    /// Whose objects are looked at.
+    id: Option<CheckpointId>,
+    /// Objects that are as they should be, with all that they name.
+    good: HashSet<ContentId>,
+    damage: Vec<Damage>,
+}
+
+impl Check<'_> {
+    fn record(&mut self, record: &Record) {
+        if let Some(top) = record.checkpoint.top {
+            self.directory(top, 0);
+        }
+        let besides = self.store.besides(record).map(|held| held.into_values().collect());
+        let outside = self.store.outside(record).map(|held| held.into_values().collect());
+        self.listed(besides);
+        self.listed(outside);
+    }
+
+    fn listed(&mut self, entries: Result<Vec<Entry>>) {
+        match entries {
+            Ok(entries) => {
+                for content in entries.into_iter().filter_map(|entry| entry.content) {
+                    self.content(content);
+                }
+            }
+            Err(err) => self.report(err),
+        }
+    }
+
+    /// Whether a directory and everything below it is good.
+    fn directory(&mut self, id: ContentId, depth: usize) -> bool {
+        if self.good.contains(&id) {
+            return true;
+        }
+        if depth > DEPTH_MAX {
+            self.report(Error::damaged(object(&id), "nested too deep"));
+            return false;
+        }
+        let directory = match read_directory(&self.store.objects, &id) {
+            Ok(directory) => directory,
+            Err(err) => {
+                self.report(err);
+                return false;
+            }
+        };
+        let mut good = true;
+        for entry in directory.values() {
+            good &= match (entry.kind, entry.content) {
+                (Kind::Directory, Some(content)) => self.directory(content.id, depth + 1),
+                (_, Some(content)) => self.content(content),
+                (_, None) => true,
+            };
+        }
+        if good {
+            self.good.insert(id);
+        }
+        good
+    }
+
+    fn content(&mut self, Content { id, .. }: Content) -> bool {
+        if self.good.contains(&id) {
+            return true;
+        }
+        let objects = &self.store.objects;
+        let looked = if self.read_data { objects.verify(&id) } else { objects.size(&id).map(drop) };
+        match looked {
+            Ok(()) => self.good.insert(id),
+            Err(err) => {
+                self.report(err);
+                false
+            }
+        }
+    }
+
+    fn report(&mut self, err: Error) {
+        let (what, why) = match err {
+            Error::Damaged { what, why } => (what, why),
+            other => (
+                self.id.map_or_else(String::new, |id| format!("checkpoints/{id}.json")),
+                other.to_string(),
+            ),
+        };
+        let damage = Damage { checkpoint: self.id, what, why };
+        if !self.damage.contains(&damage) {
+            self.damage.push(damage);
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The file store: plain copies below the state directory, for roots without a usable repository.
+//!
+//! Order of a save: the root's lock, the objects' lock (see [`objects`](super::objects)), reading,
+//! objects onto the disk, the record, the anchor, the cache. Killed anywhere, only objects that
+//! nothing names or a slower next scan remain. Whoever does not get the root's lock in time saves
+//! all the same, and leaves the anchor and the cache to the one who has it.
+
+mod check;
+mod directory;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs::File,
+    io::Read,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+pub(crate) use directory::entry_of;
+
+use super::{
+    Damage, Draft, Saved, Store,
+    listing::{self, Line, Listing},
+    objects::{Batch, Objects, Taken, id_of, identify_file},
+    reading::{self, Sink, victim_path},
+    record::{self, Keeper, Kept, Record},
+    sweep,
+};
+use crate::{
+    cache::{self, Facts},
+    error::{Error, Result},
+    fs::{self, Lock, create_private_dirs},
+    model::{
+        Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, Found, Kind,
+        Place, RelPath, Root, SkipReason, Skipped, Tree, Usual,
+    },
+    scan::{Scan, Victim, VictimPath},
+    state::{RootState, State},
+};
+
+/// How long a save without a deadline waits for others.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long any save waits for those who free objects: saving beside them could lose some.
+const SWEEP_MAX: Duration = Duration::from_secs(5);
+
+/// Keeps the checkpoints of one root as copies.
+#[derive(Debug)]
+pub struct CopyStore {
+    root: Root,
+    state: RootState,
+    objects: Objects,
+}
+
+impl CopyStore {
+    /// Opens the store of `root`. Makes nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// Does not fail yet; kept for a store that will look at what is there.
+    pub fn open(root: &Root, state: &State) -> Result<Self> {
+        let objects = Objects::new(state.objects());
+        let state = state.root(root);
+        Ok(Self { root: root.clone(), state, objects })
+    }
+
+    fn record(&self, id: CheckpointId) -> Result<Record> {
+        let record = record::read(&self.state, id)?;
+        match record.keeper {
+            Keeper::Copy => Ok(record),
+            Keeper::Git => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+        }
+    }
+
+    /// Records of this store, and those that nobody can read.
+    fn records(&self) -> Result<Vec<Kept>> {
+        let is_ours = |kept: &Kept| !matches!(&kept.record, Ok(r) if r.keeper == Keeper::Git);
+        Ok(record::read_all(&self.state)?.into_iter().filter(is_ours).collect())
+    }
+
+    /// `None` if somebody else has it until the deadline.
+    fn lock(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
+        match Lock::acquire(&self.state.lock(), deadline) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(Error::Busy { .. }) => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    fn listing(&self, id: &ContentId) -> Result<Listing> {
+        listing::parse(id, &self.objects.read(id)?)
+    }
+
+    fn besides(&self, record: &Record) -> Result<BTreeMap<RelPath, Entry>> {
+        match &record.besides {
+            Some(id) => listing::below(id, &self.listing(id)?),
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
+    fn outside(&self, record: &Record) -> Result<BTreeMap<PathBuf, Entry>> {
+        match &record.outside {
+            Some(id) => listing::outside(id, &self.listing(id)?),
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// The checkpoint that a draft, read and named, would become.
+    fn compose(&self, draft: &Draft, named: &Named, kept: &[Kept]) -> Record {
+        let (sequence, id) = record::next(&self.state, kept, draft.taken_at);
+        let outside = named.outside.keys().map(|path| PathBuf::from(OsStr::from_bytes(path)));
+        let checkpoint = Checkpoint {
+            id,
+            sequence,
+            taken_at: draft.taken_at,
+            cause: draft.cause.clone(),
+            top: named.top,
+            files: draft.scan.file_count(),
+            partial: draft.scan.partial,
+            skipped: reading::skipped(&draft.scan, named.changing.clone()),
+            outside: outside.collect(),
+            head: None,
+            staged: None,
+        };
+        let id_of_listing = |listing: &Listing| {
+            (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
+        };
+        let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
+        Record { checkpoint, keeper: Keeper::Copy, besides, outside }
+    }
+
+    /// Reads and names everything. What the base says is believed only while its anchor stands.
+    fn put(&self, draft: &mut Draft, batch: &mut Batch<'_>) -> Result<Named> {
+        let scan = &mut draft.scan;
+        if !self.is_believed(scan) {
+            scan.unfold(|found| found.content.is_some_and(|id| batch.contains(&id)));
+        }
+        let mut sink = Keep(batch);
+        let changing = reading::read_all(self.root.path(), scan, draft.deadline, &mut sink)?;
+        let top =
+            name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
+        let (besides, outside) = victims(&scan.victims);
+        for listing in [&besides, &outside].into_iter().filter(|listing| !listing.is_empty()) {
+            batch.put_bytes(listing::to_text(listing).as_bytes())?;
+        }
+        Ok(Named { top, besides, outside, changing })
+    }
+
+    fn is_believed(&self, scan: &Scan) -> bool {
+        scan.anchor.is_some() && scan.anchor == self.anchor()
+    }
+
+    /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
+    fn leave_traces(&self, scan: &Scan, checkpoint: &Checkpoint) {
+        let Some(top) = scan.top() else { return };
+        let facts = Facts {
+            anchor: Some(top),
+            top: Some(top),
+            rules: scan.rules,
+            tracked: scan.tracked,
+            usual: scan.usual,
+            files: checkpoint.files,
+            partial: scan.partial,
+            ..Facts::default()
+        };
+        let _slower = fs::replace(&self.state.anchor(), format!("{top}\n").as_bytes())
+            .and_then(|()| cache::write(&self.state.cache(), &scan.to_table(&facts)));
+    }
+
+    fn add(&self, draft: &Draft, record: &Record, batch: Batch<'_>, locked: bool) -> Result<()> {
+        let held = batch.publish()?;
+        record::write_place(&self.state, &self.root, draft.taken_at)?;
+        record::write(&self.state, record)?;
+        if locked {
+            self.leave_traces(&draft.scan, &record.checkpoint);
+        }
+        drop(held);
+        Ok(())
+    }
+
+    /// Nothing changed. Objects are written only where the newest checkpoint had lost some.
+    fn keep(&self, scan: &Scan, newest: &Checkpoint, batch: Batch<'_>, locked: bool) -> Result<()> {
+        let had_base = scan.base.is_some();
+        if !batch.is_empty() {
+            drop(batch.publish()?);
+        }
+        if locked && (scan.refreshed || !had_base || !scan.fresh.is_empty()) {
+            self.leave_traces(scan, newest);
+        }
+        Ok(())
+    }
+}
+
+impl Store for CopyStore {
+    fn root(&self) -> &Root {
+        &self.root
+    }
+
+    fn anchor(&self) -> Option<ContentId> {
+        read_anchor(&self.state)
+    }
+
+    fn save(&self, mut draft: Draft) -> Result<Saved> {
+        create_private_dirs(self.state.dir())?;
+        let lock = self.lock(draft.deadline)?;
+        let soonest = Instant::now() + SWEEP_MAX;
+        let mut batch =
+            self.objects.batch(draft.deadline.map_or(soonest, |deadline| deadline.max(soonest)))?;
+        let named = self.put(&mut draft, &mut batch)?;
+        let kept = record::read_all(&self.state)?;
+        let record = self.compose(&draft, &named, &kept);
+        let newest = kept.first().and_then(|kept| kept.record.as_ref().ok());
+        if let Some(newest) = newest.filter(|newest| !draft.always && is_same(newest, &record)) {
+            self.keep(&draft.scan, &newest.checkpoint, batch, lock.is_some())?;
+            return Ok(Saved { checkpoint: newest.checkpoint.clone(), is_new: false });
+        }
+        self.add(&draft, &record, batch, lock.is_some())?;
+        Ok(Saved { checkpoint: record.checkpoint, is_new: true })
+    }
+
+    fn list(&self) -> Result<Vec<Checkpoint>> {
+        Ok(self.records()?.into_iter().map(Kept::into_checkpoint).collect())
+    }
+
+    fn tree(&self, id: CheckpointId) -> Result<Tree> {
+        let record = self.record(id)?;
+        Ok(Tree {
+            top: record.checkpoint.top,
+            besides: self.besides(&record)?,
+            outside: self.outside(&record)?,
+            unsaved: BTreeMap::new(),
+            usual: Usual::default(),
+        })
+    }
+
+    fn identify(&self, mut scan: Scan) -> Result<Tree> {
+        if !self.is_believed(&scan) {
+            // Their names are right whether or not they are stored.
+            scan.unfold(|_| true);
+        }
+        reading::read_all(self.root.path(), &mut scan, None, &mut NameOnly)?;
+        let mut unsaved = BTreeMap::new();
+        let top = name_directories(&mut scan, |found| {
+            let id = id_of(directory::to_text(found).as_bytes());
+            unsaved.insert(id, directory::entries(found));
+            Ok(id)
+        })?;
+        let (besides, outside) = victims(&scan.victims);
+        let unstored = ContentId::new(&[]);
+        let besides = listing::below(&unstored, &besides)?;
+        let outside = listing::outside(&unstored, &outside)?;
+        Ok(Tree { top, besides, outside, unsaved, usual: Usual::default() })
+    }
+
+    fn directory(&self, id: &ContentId) -> Result<Directory> {
+        read_directory(&self.objects, id)
+    }
+
+    fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
+        self.objects.open(&content.id)
+    }
+
+    fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
+        let deadline = Instant::now() + PATIENCE;
+        if !self.state.dir().is_dir() {
+            return Ok(0);
+        }
+        let _lock = Lock::acquire(&self.state.lock(), deadline)?;
+        let mut removed = false;
+        for kept in self.records()?.iter().filter(|kept| ids.contains(&kept.id)) {
+            removed |= record::remove(&self.state, kept.id)?;
+        }
+        if !removed {
+            return Ok(0);
+        }
+        // A record that came back after a power cut must not miss what is freed now.
+        fs::sync_dir(&self.state.checkpoints())?;
+        sweep::sweep(self.state.state(), deadline)
+    }
+
+    fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
+        Ok(check::check(self, self.records()?, read_data))
+    }
+
+    fn staged(&self, _: CheckpointId) -> Result<Option<ContentId>> {
+        Ok(None)
+    }
+
+    fn by_hand(&self, id: CheckpointId) -> String {
+        let objects = self.state.state().objects();
+        match self.record(id).ok().and_then(|record| record.checkpoint.top) {
+            Some(top) => {
+                format!(
+                    "{}  (directory {top}; see \"By hand\" in docs/FORMAT.md)",
+                    objects.display()
+                )
+            }
+            None => record::path_of(&self.state, id).display().to_string(),
+        }
+    }
+}
+
+/// A scan, once everything in it has a name.
+struct Named {
+    top: Option<ContentId>,
+    besides: Listing,
+    outside: Listing,
+    changing: Vec<Skipped>,
+}
+
+/// Puts what is read into the store.
+struct Keep<'a, 'b>(&'a mut Batch<'b>);
+
+impl Sink for Keep<'_, '_> {
+    fn file(&mut self, file: &File, size: u64, _: bool) -> Result<Taken> {
+        self.0.put_file(file, size)
+    }
+
+    fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
+        self.0.put_bytes(text)
+    }
+}
+
+/// Names what is read.
+struct NameOnly;
+
+impl Sink for NameOnly {
+    fn file(&mut self, file: &File, _: u64, _: bool) -> Result<Taken> {
+        Ok(identify_file(file))
+    }
+
+    fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
+        Ok(id_of(text))
+    }
+}
+
+/// Names the fresh directories, the deepest first, each by what `name` makes of its entries, and
+/// returns the name of the root's.
+fn name_directories(
+    scan: &mut Scan,
+    mut name: impl FnMut(&[Found]) -> Result<ContentId>,
+) -> Result<Option<ContentId>> {
+    let paths: Vec<DirPath> = scan.fresh.keys().rev().cloned().collect();
+    for path in paths {
+        let Some(fresh) = scan.fresh.get_mut(&path) else { continue };
+        let id = name(&fresh.found)?;
+        fresh.id = Some(id);
+        let Some((parent, last)) = path.split() else { continue };
+        let Some(above) = scan.fresh.get_mut(&parent) else { continue };
+        if let Ok(at) = above.found.binary_search_by(|found| found.name[..].cmp(last)) {
+            above.found[at].content = Some(id);
+        }
+    }
+    Ok(scan.top())
+}
+
+/// The listings of what is held below and outside the root.
+fn victims(victims: &[Victim]) -> (Listing, Listing) {
+    let (mut below, mut outside) = (Listing::new(), Listing::new());
+    for victim in victims {
+        let Some((entry, size)) = victim_entry(&victim.found) else { continue };
+        let listing = match &victim.path {
+            VictimPath::Below(_) => &mut below,
+            VictimPath::Outside(_) => &mut outside,
+        };
+        listing.insert(victim_path(victim), Line { entry, size });
+    }
+    (below, outside)
+}
+
+/// A directory among victims has no content of its own: what is in it has lines of its own.
+fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
+    if found.kind() != Some(Kind::Directory) {
+        return entry_of(found, Place::Private);
+    }
+    let permissions = found.stamp.permissions();
+    let entry = Entry { kind: Kind::Directory, permissions, content: None, device: 0 };
+    found.is_held().then_some((entry, 0))
+}
+
+/// Whether the newest checkpoint holds what a new one would, and leaves out the same. The size of
+/// what is left out does not count: a growing log is no reason for a checkpoint.
+fn is_same(newest: &Record, new: &Record) -> bool {
+    let held = |record: &Record| {
+        let checkpoint = &record.checkpoint;
+        (record.keeper, checkpoint.top, record.besides, record.outside, checkpoint.partial)
+    };
+    let left_out = |record: &Record| -> Vec<(Vec<u8>, SkipReason)> {
+        record.checkpoint.skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
+    };
+    held(newest) == held(new) && left_out(newest) == left_out(new)
+}
+
+/// Reads a directory object.
+///
+/// # Errors
+///
+/// Fails if it is missing or damaged.
+pub(super) fn read_directory(objects: &Objects, id: &ContentId) -> Result<Directory> {
+    directory::parse(id, &objects.read(id)?)
+}
+
+/// The anchor of a root; `None` if there is none that can be believed.
+pub(super) fn read_anchor(state: &RootState) -> Option<ContentId> {
+    let bytes = fs::read_small(&state.anchor(), 80).ok()??;
+    ContentId::parse(str::from_utf8(&bytes).ok()?.strip_suffix('\n')?)
+}
