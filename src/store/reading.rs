@@ -81,9 +81,10 @@ pub fn read_parallel<S: Sink + Send>(
     let top = || Dir::open(root).map_err(Error::io("open", root));
     let mut reader = Reader { top: top()?, sink: first, deadline, late: false, changing: vec![] };
     scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
-    let parts = scan.fresh.iter_mut().flat_map(|(path, fresh)| {
-        fresh.found.chunks_mut(PART).map(move |part| (path, part))
-    });
+    let parts = scan
+        .fresh
+        .iter_mut()
+        .flat_map(|(path, fresh)| fresh.found.chunks_mut(PART).map(move |part| (path, part)));
     let parts = Mutex::new(parts.filter(|(_, part)| part.iter().any(Found::is_unread)));
     let read = |mut reader: Reader<'_>| {
         while let Some((path, part)) = next_part(&parts) {
@@ -91,19 +92,15 @@ pub fn read_parallel<S: Sink + Send>(
         }
         Ok::<_, Error>((reader.late, reader.changing))
     };
+    let begin =
+        |sink: &mut S| read(Reader { top: top()?, sink, deadline, late: false, changing: vec![] });
+    let begin = &begin;
     let results = thread::scope(|scope| {
-        let begin = |sink| {
-            let top = top()?;
-            let reader = Reader { top, sink, deadline, late: false, changing: vec![] };
-            Ok::<_, Error>(scope.spawn(|| read(reader)))
-        };
-        let threads: Vec<_> = others.iter_mut().map(|sink| begin(sink)).collect();
+        let threads: Vec<_> =
+            others.iter_mut().map(|sink| scope.spawn(move || begin(sink))).collect();
         let mut results = vec![read(reader)];
         for thread in threads {
-            results.push(thread.and_then(|thread| match thread.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            }));
+            results.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         results
     });

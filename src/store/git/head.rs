@@ -5,7 +5,7 @@ use gix::{ObjectId, objs::Kind, objs::tree::EntryKind};
 use super::{
     refs::{self, own},
     repo::Repo,
-    tree::entries,
+    tree::{entries, parse},
 };
 use crate::{error::Result, fs::read_small, model::Head};
 
@@ -50,7 +50,13 @@ fn in_progress(repo: &Repo) -> Option<String> {
 
 /// How many paths differ between HEAD's commit and the tree of the index. `None` if there are too
 /// many, or if the repository lacks some of them.
-pub(super) fn count_staged(repo: &Repo, head: &Head, staged: ObjectId) -> Option<u64> {
+/// `new` gives the bodies of trees that are not in the repository yet.
+pub(super) fn count_staged(
+    repo: &Repo,
+    head: &Head,
+    staged: ObjectId,
+    new: &New<'_>,
+) -> Option<u64> {
     let committed = match &head.commit {
         Some(commit) => tree_of(repo, ObjectId::from_hex(commit.as_bytes()).ok()?).ok()??,
         None => ObjectId::empty_tree(repo.hash),
@@ -61,12 +67,26 @@ pub(super) fn count_staged(repo: &Repo, head: &Head, staged: ObjectId) -> Option
         if left == right {
             continue;
         }
-        count += compare(repo, left, right, &mut pairs).ok()?;
+        count += compare(repo, left, right, new, &mut pairs).ok()?;
         if count > COUNT_MAX {
             return None;
         }
     }
     Some(count)
+}
+
+/// The body of a tree that is not in the repository yet.
+pub(super) type New<'a> = dyn Fn(&ObjectId) -> Option<Vec<u8>> + 'a;
+
+fn entries_of(
+    repo: &Repo,
+    id: ObjectId,
+    new: &New<'_>,
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+    match new(&id) {
+        Some(body) => parse(repo, &id, &body),
+        None => entries(repo, &id),
+    }
 }
 
 fn tree_of(repo: &Repo, commit: ObjectId) -> Result<Option<ObjectId>> {
@@ -80,11 +100,12 @@ fn compare(
     repo: &Repo,
     left: Option<ObjectId>,
     right: Option<ObjectId>,
+    new: &New<'_>,
     pairs: &mut Vec<(Option<ObjectId>, Option<ObjectId>)>,
 ) -> Result<u64> {
     let mut names = std::collections::BTreeMap::<_, [Option<_>; 2]>::new();
     for (side, tree) in [left, right].into_iter().enumerate() {
-        for (name, kind, id) in tree.map_or(Ok(Vec::new()), |id| entries(repo, &id))? {
+        for (name, kind, id) in tree.map_or(Ok(Vec::new()), |id| entries_of(repo, id, new))? {
             names.entry((name, kind == EntryKind::Tree)).or_default()[side] = Some((kind, id));
         }
     }

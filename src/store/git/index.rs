@@ -163,13 +163,13 @@ pub(super) fn build(
     let mut extra = Vec::new();
     let mut kept = Vec::with_capacity(index.entries().len());
     for entry in index.entries() {
-        let (path, flags) = (entry.path(index), IndexFlags::of(entry.flags));
+        let (path, flags): (&[u8], _) = (entry.path(index), IndexFlags::of(entry.flags));
         check_path(path)?;
         if entry.stage() != Stage::Unconflicted || flags != IndexFlags::default() {
             put_extra(&mut extra, entry, path, flags);
         }
         if entry.stage() == Stage::Unconflicted && !flags.intent_to_add {
-            kept.push((&path[..], entry));
+            kept.push((path, entry));
         }
     }
     let cached = index.tree().filter(|_| kept.len() == index.entries().len());
@@ -192,7 +192,9 @@ fn check_path(path: &[u8]) -> Result<()> {
     };
     let plain = path.strip_suffix(b"/").unwrap_or(path);
     let bad = |name: &[u8]| {
-        matches!(name, b"" | b"." | b"..") || name.eq_ignore_ascii_case(b".git") || name.contains(&0)
+        matches!(name, b"" | b"." | b"..")
+            || name.eq_ignore_ascii_case(b".git")
+            || name.contains(&0)
     };
     let names = plain.split(|&byte| byte == b'/');
     if names.clone().any(bad) || names.count() > DEPTH_MAX { Err(refuse()) } else { Ok(()) }
@@ -290,7 +292,8 @@ pub(super) fn kept_entries(
     for entry in parse_extra(&extra)? {
         if entry.path.ends_with(b"/") {
             // A directory that a sparse index did not spell out.
-            for (_, below) in found.iter_mut().filter(|((path, _), _)| path.starts_with(&entry.path))
+            for (_, below) in
+                found.iter_mut().filter(|((path, _), _)| path.starts_with(&entry.path))
             {
                 below.flags = entry.flags;
             }

@@ -79,8 +79,7 @@ pub(super) fn to_json(checkpoint: &Checkpoint, usual: &Usual, nested: &[Vec<u8>]
     let Checkpoint { cause, head, .. } = checkpoint;
     let by = cause.by.as_ref();
     let inside = |skipped: &&Skipped| !skipped.path.starts_with(b"/");
-    let skip =
-        |it: &Skipped| (escape(&it.path), it.reason.name().to_owned(), it.size);
+    let skip = |it: &Skipped| (escape(&it.path), it.reason.name().to_owned(), it.size);
     let file = MetaFile {
         version: VERSION,
         id: checkpoint.id.to_string(),
@@ -135,11 +134,8 @@ impl MetaFile {
     fn into_meta(self) -> Option<Meta> {
         let mode = |text: &String| u32::from_str_radix(text, 8).ok().filter(|&bits| bits <= 0o7777);
         let [file, executable, directory] = &self.usual;
-        let usual = Usual {
-            file: mode(file)?,
-            executable: mode(executable)?,
-            directory: mode(directory)?,
-        };
+        let usual =
+            Usual { file: mode(file)?, executable: mode(executable)?, directory: mode(directory)? };
         let skipped = self.skipped.iter().map(|(path, reason, size)| {
             let (path, reason) = (unescape(path)?, SkipReason::from_name(reason)?);
             Some(Skipped { path, reason, size: *size })

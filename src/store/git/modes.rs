@@ -9,7 +9,7 @@ use std::io::Write as _;
 use crate::{
     cache::Row,
     error::{Error, Result},
-    model::{Kind, RelPath, Usual, in_tree_order},
+    model::{Found, Kind, RelPath, Usual, in_tree_order},
     scan::Scan,
 };
 
@@ -25,44 +25,43 @@ pub(super) struct Record {
 /// What one pass over a scan tells.
 #[derive(Default)]
 pub(super) struct Summary {
-    /// The blob.
-    pub(super) modes: Vec<u8>,
-    /// How many files are held, links and special files included.
-    pub(super) files: u64,
-    /// Files in the tree whose bytes the private store has: path, stamp, id.
-    pub(super) private: Vec<(Vec<u8>, crate::model::Stamp, crate::model::ContentId)>,
-    /// What was left out, and is worth a word.
-    pub(super) skipped: Vec<crate::model::Skipped>,
+    /// Files whose modes need a record, in the order of their paths.
+    pub(super) odd: Vec<(Vec<u8>, Found)>,
+    /// Files whose bytes the private store has.
+    pub(super) private: Vec<(Vec<u8>, Found)>,
 }
 
 /// Passes over everything a scan found, once its files are read.
 pub(super) fn summarize(scan: &Scan) -> Summary {
     let mut summary = Summary::default();
-    let mut out = Vec::new();
     scan.each(|dir, row| {
-        let path = || if dir.is_empty() { row.name.to_vec() } else { [dir, b"/", row.name].concat() };
-        if let Some(reason) = row.skipped {
-            if reason != crate::model::SkipReason::Ignored {
-                let skipped = crate::model::Skipped { path: path(), reason, size: row.stamp.size };
-                summary.skipped.push(skipped);
-            }
-            return;
-        }
-        let Some(kind) = row.kind() else { return };
-        summary.files += u64::from(kind != Kind::Directory);
-        if row.marks.private {
-            summary.private.extend(row.content.map(|id| (path(), row.stamp, id)));
+        let Some(kind) = row.kind().filter(|_| row.skipped.is_none()) else { return };
+        let list = if row.marks.private {
+            &mut summary.private
         } else if is_odd(kind, &row, &scan.usual) {
-            out.push((path(), row.stamp));
-        }
+            &mut summary.odd
+        } else {
+            return;
+        };
+        let path = if dir.is_empty() { row.name.to_vec() } else { [dir, b"/", row.name].concat() };
+        list.push((path, row.to_found()));
     });
     // Rows come by directory; paths in order make the blob the same however it was scanned.
-    out.sort_by(|a, b| in_tree_order(&a.0, &b.0));
-    for (path, stamp) in &out {
-        let kind = stamp.kind().expect("only what has a kind is put out");
-        put(&mut summary.modes, kind, stamp.permissions(), stamp.size, path);
-    }
+    summary.odd.sort_by(|a, b| in_tree_order(&a.0, &b.0));
     summary
+}
+
+impl Summary {
+    /// The blob; empty if there is nothing to say.
+    pub(super) fn modes(&self) -> Vec<u8> {
+        let mut blob = Vec::new();
+        for (path, found) in &self.odd {
+            if let Some(kind) = found.kind() {
+                put(&mut blob, kind, found.stamp.permissions(), found.stamp.size, path);
+            }
+        }
+        blob
+    }
 }
 
 fn is_odd(kind: Kind, row: &Row<'_>, usual: &Usual) -> bool {
@@ -134,7 +133,8 @@ mod tests {
 
     #[test]
     fn tampered_records_are_damage() {
-        for bad in ["x", "100644 ../a\0", "100644 /a\0", "8 a\0", "100644 a", "100644 \0", "0 a\0"] {
+        for bad in ["x", "100644 ../a\0", "100644 /a\0", "8 a\0", "100644 a", "100644 \0", "0 a\0"]
+        {
             assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
         }
         assert_eq!(parse(b"").unwrap(), []);

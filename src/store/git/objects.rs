@@ -81,6 +81,13 @@ impl Writer {
         &self.objects
     }
 
+    /// The body of a tree that waits to be written, while few do.
+    pub(super) fn held_tree(&self, id: &ObjectId) -> Option<Vec<u8>> {
+        let state = self.lock();
+        let held = state.held.iter().find(|(kind, held, _)| *kind == Kind::Tree && held == id);
+        held.map(|(_, _, body)| body.clone())
+    }
+
     /// Whether nothing has to be written.
     pub(super) fn is_empty(&self) -> bool {
         let state = self.lock();
@@ -94,6 +101,20 @@ impl Writer {
             self.put(kind, id, body, hands).map_err(self.failed())?;
         }
         Ok(id)
+    }
+
+    /// Whether the repository has `id`, which may then be relied on.
+    pub(super) fn relies_on(&self, id: ObjectId, odb: &Odb) -> bool {
+        if self.lock().seen.contains(&id) {
+            return true;
+        }
+        let is_there = odb.exists(&id);
+        if is_there {
+            let mut state = self.lock();
+            state.seen.insert(id);
+            state.reused.push(id);
+        }
+        is_there
     }
 
     /// Notes `id`; tells whether somebody has to bring its bytes. Asks the repository only once.

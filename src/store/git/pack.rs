@@ -155,11 +155,7 @@ fn hash_of(file: &mut File, length: u64, hash: HashKind) -> io::Result<ObjectId>
 }
 
 /// The index, version 2, of sorted rows.
-fn index_of(
-    rows: &[(ObjectId, u32, u64)],
-    pack: &ObjectId,
-    hash: HashKind,
-) -> io::Result<Vec<u8>> {
+fn index_of(rows: &[(ObjectId, u32, u64)], pack: &ObjectId, hash: HashKind) -> io::Result<Vec<u8>> {
     const LARGE: u32 = 1 << 31;
     let mut bytes = b"\xfftOc\0\0\0\x02".to_vec();
     for first in 0..=u8::MAX {

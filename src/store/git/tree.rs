@@ -160,9 +160,17 @@ pub(super) fn entries(
     repo: &Repo,
     id: &gix::hash::oid,
 ) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
-    let body = repo.read(id, ObjectKind::Tree)?;
+    parse(repo, id, &repo.read(id, ObjectKind::Tree)?)
+}
+
+/// As [`entries`], of a tree whose bytes are at hand.
+pub(super) fn parse(
+    repo: &Repo,
+    id: &gix::hash::oid,
+    body: &[u8],
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
     let damaged = |why: String| Error::damaged(format!("tree {id}"), why);
-    TreeRefIter::from_bytes(&body, repo.hash)
+    TreeRefIter::from_bytes(body, repo.hash)
         .map(|entry| {
             let entry = entry.map_err(|err| damaged(err.to_string()))?;
             let kind = match entry.mode.value() {
