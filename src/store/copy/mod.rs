@@ -358,7 +358,7 @@ fn name_directories(
 }
 
 /// The listings of what is held below and outside the root.
-fn victims(victims: &[Victim]) -> (Listing, Listing) {
+pub(super) fn victims(victims: &[Victim]) -> (Listing, Listing) {
     let (mut below, mut outside) = (Listing::new(), Listing::new());
     for victim in victims {
         let Some((entry, size)) = victim_entry(&victim.found) else { continue };
