@@ -1,6 +1,7 @@
 //! Takes a checkpoint before an agent changes your files, and takes you back.
 
 pub mod model;
+pub mod shell;
 
 use std::process::ExitCode;
 
