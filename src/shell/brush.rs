@@ -1,8 +1,10 @@
 //! The grammar as `brush-parser` reads it. Hides that crate: nobody else names its types.
 
 use brush_parser::ast;
-use brush_parser::word::{Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, TildeExpr, WordPiece};
 use brush_parser::word::WordPieceWithSource;
+use brush_parser::word::{
+    Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, TildeExpr, WordPiece,
+};
 use brush_parser::{ParserOptions, TokenizerOptions};
 
 use super::syntax::{
@@ -19,10 +21,8 @@ impl Grammar for Brush {
     fn script(&self, text: &str) -> Result<Vec<Node>, Unreadable> {
         // The uncached entry: the cached one keeps every line it saw for the life of the process.
         let options: TokenizerOptions = self.options.tokenizer_options();
-        let tokens =
-            brush_parser::uncached_tokenize_str(text, &options).map_err(|_| Unreadable)?;
-        let program =
-            brush_parser::parse_tokens(&tokens, &self.options).map_err(|_| Unreadable)?;
+        let tokens = brush_parser::uncached_tokenize_str(text, &options).map_err(|_| Unreadable)?;
+        let program = brush_parser::parse_tokens(&tokens, &self.options).map_err(|_| Unreadable)?;
         Ok(program.complete_commands.iter().flat_map(list).collect())
     }
 
@@ -257,17 +257,15 @@ fn redirect_list(list: Option<&ast::RedirectList>) -> Vec<Redirect> {
 fn redirect(io: &ast::IoRedirect, found: &mut Vec<Redirect>) {
     match io {
         ast::IoRedirect::File(_, kind, target) => found.push(file_redirect(kind, target)),
-        ast::IoRedirect::HereDocument(_, document) => found.push(Redirect::HereDoc(
-            document.doc.value.clone(),
-            document.requires_expansion,
-        )),
+        ast::IoRedirect::HereDocument(_, document) => {
+            found.push(Redirect::HereDoc(document.doc.value.clone(), document.requires_expansion))
+        }
         ast::IoRedirect::HereString(_, word) => {
             found.push(Redirect::HereString(word.value.clone()));
         }
-        ast::IoRedirect::OutputAndError(word, append) => found.push(Redirect::Writes {
-            word: word.value.clone(),
-            keeps: *append,
-        }),
+        ast::IoRedirect::OutputAndError(word, append) => {
+            found.push(Redirect::Writes { word: word.value.clone(), keeps: *append })
+        }
     }
 }
 
@@ -365,7 +363,8 @@ fn unescape(text: &str) -> String {
             Some('r') => plain.push('\r'),
             Some(quote @ ('\\' | '\'' | '"' | '?')) => plain.push(quote),
             Some('x') => {
-                let digits: String = chars.clone().take(2).take_while(char::is_ascii_hexdigit).collect();
+                let digits: String =
+                    chars.clone().take(2).take_while(char::is_ascii_hexdigit).collect();
                 chars.by_ref().take(digits.len()).for_each(drop);
                 let code = u8::from_str_radix(&digits, 16).unwrap_or(0xff);
                 plain.push(if code.is_ascii() { char::from(code) } else { '\u{fffd}' });
@@ -377,13 +376,7 @@ fn unescape(text: &str) -> String {
 }
 
 fn opaque(quoted: bool) -> Part {
-    Part::Opaque {
-        words: Vec::new(),
-        arithmetic: Vec::new(),
-        quoted,
-        assigns: None,
-        runs: false,
-    }
+    Part::Opaque { words: Vec::new(), arithmetic: Vec::new(), quoted, assigns: None, runs: false }
 }
 
 fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
@@ -398,8 +391,15 @@ fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
         ParameterExpr::Parameter { parameter, indirect }
         | ParameterExpr::ParameterLength { parameter, indirect } => (Some(parameter), *indirect),
         ParameterExpr::UseDefaultValues { parameter, indirect, default_value: word, .. }
-        | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect, error_message: word, .. }
-        | ParameterExpr::UseAlternativeValue { parameter, indirect, alternative_value: word, .. }
+        | ParameterExpr::IndicateErrorIfNullOrUnset {
+            parameter,
+            indirect,
+            error_message: word,
+            ..
+        }
+        | ParameterExpr::UseAlternativeValue {
+            parameter, indirect, alternative_value: word, ..
+        }
         | ParameterExpr::RemoveSmallestSuffixPattern { parameter, indirect, pattern: word }
         | ParameterExpr::RemoveLargestSuffixPattern { parameter, indirect, pattern: word }
         | ParameterExpr::RemoveSmallestPrefixPattern { parameter, indirect, pattern: word }
@@ -438,13 +438,14 @@ fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
         arithmetic.push(index.clone());
     }
     // "$@" and "${a[@]}" are several words even between quotes.
-    let quoted = quoted && !matches!(
-        used,
-        Some(
-            Parameter::Special(SpecialParameter::AllPositionalParameters { .. })
-                | Parameter::NamedWithAllIndices { .. }
-        )
-    );
+    let quoted = quoted
+        && !matches!(
+            used,
+            Some(
+                Parameter::Special(SpecialParameter::AllPositionalParameters { .. })
+                    | Parameter::NamedWithAllIndices { .. }
+            )
+        );
     // An indirect name may hold a subscript, and subscripts run substitutions.
     if is_indirect {
         arithmetic.push(String::new());

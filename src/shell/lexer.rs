@@ -34,7 +34,8 @@ pub(super) struct Pieces {
 
 /// Cuts a text, or says nothing if it cannot.
 pub(super) fn cut(tongue: Tongue, text: &str) -> Option<Pieces> {
-    let mut lexer = Lexer { tongue, chars: text.chars().collect(), at: 0, pieces: Pieces::default() };
+    let mut lexer =
+        Lexer { tongue, chars: text.chars().collect(), at: 0, pieces: Pieces::default() };
     while lexer.at < lexer.chars.len() {
         lexer.step()?;
     }
@@ -61,18 +62,33 @@ impl Lexer {
         let char = self.peek(0);
         let is_script = self.tongue == Tongue::JavaScript;
         match char {
-            '#' if !is_script && !(self.tongue == Tongue::Perl && self.after_sigil()) => self.comment(),
+            '#' if !is_script && !(self.tongue == Tongue::Perl && self.after_sigil()) => {
+                self.comment()
+            }
             '/' if is_script && self.peek(1) == '/' => self.comment(),
             '/' if is_script && self.peek(1) == '*' => self.block_comment()?,
             '`' if is_script => self.string('`', false)?,
             '`' => return None,
-            '\'' | '"' if self.tongue == Tongue::Python && self.peek(1) == char && self.peek(2) == char => {
+            '\'' | '"'
+                if self.tongue == Tongue::Python
+                    && self.peek(1) == char
+                    && self.peek(2) == char =>
+            {
                 self.triple(char, "")?;
             }
-            '\'' | '"' => self.string(char, char == '"' && !is_script && self.tongue != Tongue::Python)?,
+            '\'' | '"' => {
+                self.string(char, char == '"' && !is_script && self.tongue != Tongue::Python)?
+            }
             '/' if self.tongue != Tongue::Python && self.expects_value() => self.regex('/')?,
-            '%' if self.tongue == Tongue::Ruby && self.expects_value() && self.peek(1) != ' ' => self.percent()?,
-            '<' if self.tongue == Tongue::Ruby && self.peek(1) == '<' && "~-\"'".contains(self.peek(2)) => return None,
+            '%' if self.tongue == Tongue::Ruby && self.expects_value() && self.peek(1) != ' ' => {
+                self.percent()?
+            }
+            '<' if self.tongue == Tongue::Ruby
+                && self.peek(1) == '<'
+                && "~-\"'".contains(self.peek(2)) =>
+            {
+                return None;
+            }
             char if char.is_alphabetic() || char == '_' => self.name()?,
             char if char.is_ascii_digit() => {
                 while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == '_' {
@@ -115,10 +131,11 @@ impl Lexer {
         match self.pieces.tokens.last() {
             None => true,
             Some(Token::Mark(mark)) => !")]}".contains(*mark),
-            Some(Token::Name(name)) => {
-                ["if", "unless", "and", "or", "not", "print", "puts", "p", "return", "split", "grep", "map", "when", "while", "until", "x", "say"]
-                    .contains(&name.as_str())
-            }
+            Some(Token::Name(name)) => [
+                "if", "unless", "and", "or", "not", "print", "puts", "p", "return", "split",
+                "grep", "map", "when", "while", "until", "x", "say",
+            ]
+            .contains(&name.as_str()),
             Some(Token::Text(_) | Token::Value) => false,
         }
     }
@@ -239,10 +256,14 @@ impl Lexer {
             self.at += 1;
         }
         let next = self.peek(0);
-        if self.tongue == Tongue::Python && "'\"".contains(next) && next != '\0' && name.len() <= 2 {
+        if self.tongue == Tongue::Python && "'\"".contains(next) && next != '\0' && name.len() <= 2
+        {
             return self.prefixed(&name, next);
         }
-        let after_mark = matches!(self.pieces.tokens.last(), Some(Token::Mark('$' | '@' | '%' | '>' | '{' | '&' | '-')));
+        let after_mark = matches!(
+            self.pieces.tokens.last(),
+            Some(Token::Mark('$' | '@' | '%' | '>' | '{' | '&' | '-'))
+        );
         if self.tongue == Tongue::Perl && !after_mark {
             match name.as_str() {
                 "q" | "qq" | "qw" | "m" | "qr" => return self.quote_like(&name),
@@ -250,7 +271,8 @@ impl Lexer {
                 _ => {}
             }
         }
-        if self.tongue == Tongue::Ruby && "?!".contains(next) && next != '\0' && self.peek(1) != '=' {
+        if self.tongue == Tongue::Ruby && "?!".contains(next) && next != '\0' && self.peek(1) != '='
+        {
             self.at += 1;
         }
         self.push(Token::Name(name));
@@ -272,7 +294,12 @@ impl Lexer {
 
     fn delimiter(&mut self) -> Option<char> {
         let open = self.peek(0);
-        let is_plain = !open.is_alphanumeric() && !open.is_whitespace() && open != '=' && open != ',' && open != '\0' && open != ';';
+        let is_plain = !open.is_alphanumeric()
+            && !open.is_whitespace()
+            && open != '='
+            && open != ','
+            && open != '\0'
+            && open != ';';
         self.at += 1;
         is_plain.then_some(open)
     }

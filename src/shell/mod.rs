@@ -14,10 +14,10 @@ mod patterns;
 mod programs;
 mod syntax;
 mod table;
-mod verdict;
-mod walk;
 #[cfg(test)]
 mod tests;
+mod verdict;
+mod walk;
 
 use std::path::PathBuf;
 
@@ -65,7 +65,8 @@ fn made(finding: &Finding) -> Option<Vec<PathBuf>> {
         .filter(|simple| simple.level != Level::ReadOnly)
         .all(|simple| !simple.targets.is_empty());
     let exact = finding.targets().all(|target| target.certainty == Certainty::Exact);
-    (names_all && exact).then(|| finding.targets().map(|target| PathBuf::from(&target.path)).collect())
+    (names_all && exact)
+        .then(|| finding.targets().map(|target| PathBuf::from(&target.path)).collect())
 }
 
 /// Judges a command line. Never fails, never panics and takes 50 ms at most: what cannot be read
@@ -86,7 +87,8 @@ fn shell(line: &str, scope: &Scope) -> Finding {
         return unknown(line, reason);
     }
     let (text, inner) = (line.to_owned(), scope.clone());
-    guard::run(move || walked(&text, &inner)).unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
+    guard::run(move || walked(&text, &inner))
+        .unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
 }
 
 fn walked(line: &str, scope: &Scope) -> Finding {
@@ -106,7 +108,8 @@ fn is_plain(line: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:,@+%=".contains(&byte);
     let first = line.split(' ').find(|word| !word.is_empty());
     let keywords = [
-        "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "function", "select", "time", "coproc",
+        "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
+        "in", "function", "select", "time", "coproc",
     ];
     line.len() < 4096
         && line.bytes().all(is_word)
@@ -118,12 +121,38 @@ fn foreign(line: &str) -> Finding {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
     let looks = [
-        "get-childitem", "get-content", "get-location", "get-item", "get-date", "get-process", "get-help", "get-command", "select-string", "test-path", "resolve-path",
-        "dir", "ls", "type", "cat", "pwd", "echo", "where", "whoami", "hostname", "ver", "findstr", "tree", "write-output", "write-host",
+        "get-childitem",
+        "get-content",
+        "get-location",
+        "get-item",
+        "get-date",
+        "get-process",
+        "get-help",
+        "get-command",
+        "select-string",
+        "test-path",
+        "resolve-path",
+        "dir",
+        "ls",
+        "type",
+        "cat",
+        "pwd",
+        "echo",
+        "where",
+        "whoami",
+        "hostname",
+        "ver",
+        "findstr",
+        "tree",
+        "write-output",
+        "write-host",
     ];
     let is_word = |char: char| char.is_alphanumeric() || " -_./\\:,*?'\"".contains(char);
     if line.chars().all(is_word) && looks.contains(&first.as_str()) {
-        return Finding { level: Level::ReadOnly, commands: vec![simple(line, Level::ReadOnly, "only looks")] };
+        return Finding {
+            level: Level::ReadOnly,
+            commands: vec![simple(line, Level::ReadOnly, "only looks")],
+        };
     }
     unknown(line, "a command in a language we do not read")
 }
@@ -133,5 +162,10 @@ fn unknown(line: &str, reason: &str) -> Finding {
 }
 
 fn simple(line: &str, level: Level, reason: &str) -> Simple {
-    Simple { text: line.chars().take(120).collect(), level, reason: reason.to_owned(), targets: Vec::new() }
+    Simple {
+        text: line.chars().take(120).collect(),
+        level,
+        reason: reason.to_owned(),
+        targets: Vec::new(),
+    }
 }

@@ -7,32 +7,110 @@ use crate::model::Certainty;
 
 /// Variables whose value is run, loaded or obeyed by programs that only read otherwise.
 const RUNS: &[&str] = &[
-    "PATH", "ENV", "BASH_ENV", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "BASHOPTS", "SHELL",
-    "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "LESS", "PYTHONPATH", "PYTHONSTARTUP",
-    "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PERL5LIB", "PERL5OPT", "PERL5DB",
-    "RUBYOPT", "RUBYLIB", "NODE_OPTIONS", "NODE_PATH", "RUSTC_WRAPPER", "RUSTC", "RUSTFLAGS",
-    "RUSTC_WORKSPACE_WRAPPER", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "TAR_OPTIONS",
-    "RIPGREP_CONFIG_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "AWKPATH",
-    "AWKLIBPATH", "ZDOTDIR", "FPATH", "CDPATH", "SSH_ASKPASS", "TERMINFO", "HGPLAIN", "HGRCPATH",
-    "CURL_HOME", "WGETRC", "SYSTEMD_EDITOR", "FZF_DEFAULT_COMMAND", "FZF_DEFAULT_OPTS",
+    "PATH",
+    "ENV",
+    "BASH_ENV",
+    "PROMPT_COMMAND",
+    "PS4",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "SHELL",
+    "VISUAL",
+    "BROWSER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "LESS",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PYTHONBREAKPOINT",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PERL5DB",
+    "RUBYOPT",
+    "RUBYLIB",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "RUSTC_WRAPPER",
+    "RUSTC",
+    "RUSTFLAGS",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "MAKEFLAGS",
+    "MAKEFILES",
+    "GNUMAKEFLAGS",
+    "TAR_OPTIONS",
+    "RIPGREP_CONFIG_PATH",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "AWKPATH",
+    "AWKLIBPATH",
+    "ZDOTDIR",
+    "FPATH",
+    "CDPATH",
+    "SSH_ASKPASS",
+    "TERMINFO",
+    "HGPLAIN",
+    "HGRCPATH",
+    "CURL_HOME",
+    "WGETRC",
+    "SYSTEMD_EDITOR",
+    "FZF_DEFAULT_COMMAND",
+    "FZF_DEFAULT_OPTS",
 ];
 
 /// Beginnings and ends of such names.
-const RUNS_BEGIN: &[&str] = &["GIT_", "LD_", "DYLD_", "BASH_FUNC_", "npm_config_", "CARGO_", "TURNBACK"];
+const RUNS_BEGIN: &[&str] =
+    &["GIT_", "LD_", "DYLD_", "BASH_FUNC_", "npm_config_", "CARGO_", "TURNBACK"];
 const RUNS_END: &[&str] = &["PAGER", "EDITOR"];
 
 /// `GIT_*` variables that run nothing and write nothing.
 const GIT_PLAIN: &[&str] = &[
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CEILING_DIRECTORIES", "GIT_OPTIONAL_LOCKS",
-    "GIT_TERMINAL_PROMPT", "GIT_LITERAL_PATHSPECS", "GIT_CONFIG_NOSYSTEM", "GIT_PAGER_IN_USE",
-    "CARGO_TERM_COLOR", "CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_OPTIONAL_LOCKS",
+    "GIT_TERMINAL_PROMPT",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_PAGER_IN_USE",
+    "CARGO_TERM_COLOR",
+    "CARGO_HOME",
+    "CARGO_NET_OFFLINE",
+    "CARGO_TARGET_DIR",
+    "CARGO_INCREMENTAL",
 ];
 const GIT_PLAIN_BEGIN: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 
 /// Values that are harmless wherever a program or a switch is expected.
 const PLAIN: &[&str] = &[
-    "", "cat", "less", "less -R", "less -FRX", "less -FRSX", "less -F", "more", "head", "true",
-    "false", ":", "0", "1", "2", "-R", "-FRX", "-F", "-FX", "-RFX", "-r", "/bin/cat", "bat", "never", "always",
+    "",
+    "cat",
+    "less",
+    "less -R",
+    "less -FRX",
+    "less -FRSX",
+    "less -F",
+    "more",
+    "head",
+    "true",
+    "false",
+    ":",
+    "0",
+    "1",
+    "2",
+    "-R",
+    "-FRX",
+    "-F",
+    "-FX",
+    "-RFX",
+    "-r",
+    "/bin/cat",
+    "bat",
+    "never",
+    "always",
 ];
 
 /// Why setting this variable is not harmless, if so.
@@ -41,11 +119,12 @@ pub(super) fn environment(name: &str, value: &Field) -> Option<&'static str> {
     let runs = RUNS.contains(&name)
         || RUNS_BEGIN.iter().any(|begin| name.starts_with(begin))
         || RUNS_END.iter().any(|end| name.ends_with(end));
-    let is_plain_git = GIT_PLAIN.contains(&name)
-        || GIT_PLAIN_BEGIN.iter().any(|begin| name.starts_with(begin));
+    let is_plain_git =
+        GIT_PLAIN.contains(&name) || GIT_PLAIN_BEGIN.iter().any(|begin| name.starts_with(begin));
     let is_plain = value.literal().is_some_and(|value| PLAIN.contains(&value)) && name != "PATH";
     // What is found first stays first.
-    let appends = name == "PATH" && (value.text.starts_with("$PATH:") || value.text.starts_with("${PATH}:"));
+    let appends =
+        name == "PATH" && (value.text.starts_with("$PATH:") || value.text.starts_with("${PATH}:"));
     (runs && !is_plain_git && !is_plain && !appends).then_some(WHY)
 }
 

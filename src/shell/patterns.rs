@@ -5,7 +5,9 @@ use crate::model::Level;
 
 /// Programs whose operands are programs: to never look at them is to never look at anything.
 const RUNNERS: &[&str] = &[
-    "sh", "bash", "zsh", "dash", "ksh", "fish", "env", "sudo", "doas", "xargs", "eval", "exec", "command", "python", "python3", "node", "perl", "ruby", "php", "busybox", "find", "ssh", "nohup", "timeout", "nice",
+    "sh", "bash", "zsh", "dash", "ksh", "fish", "env", "sudo", "doas", "xargs", "eval", "exec",
+    "command", "python", "python3", "node", "perl", "ruby", "php", "busybox", "find", "ssh",
+    "nohup", "timeout", "nice",
 ];
 
 /// Patterns such as `rm *`, matched against every simple command by its program's plain name.
@@ -36,7 +38,12 @@ impl Patterns {
     }
 
     /// Raises or lowers the verdict on one simple command. What it runs inside is judged apart.
-    pub(super) fn apply<'a>(&self, program: &str, words: impl Iterator<Item = &'a str>, verdict: Verdict) -> Verdict {
+    pub(super) fn apply<'a>(
+        &self,
+        program: &str,
+        words: impl Iterator<Item = &'a str>,
+        verdict: Verdict,
+    ) -> Verdict {
         if self.always.is_empty() && self.never.is_empty() {
             return verdict;
         }
@@ -54,7 +61,8 @@ impl Patterns {
 
 /// `rm *` fits `rm` alone as well.
 fn fits(pattern: &str, line: &str) -> bool {
-    matches(pattern, line) || pattern.strip_suffix(" *").is_some_and(|program| matches(program, line))
+    matches(pattern, line)
+        || pattern.strip_suffix(" *").is_some_and(|program| matches(program, line))
 }
 
 /// Whether a text is what a pattern with `*` and `?` describes. Linear but for one way back.

@@ -271,8 +271,7 @@ impl<'scope> Walk<'scope> {
         self.loops += 1;
         if known {
             for value in values {
-                self.variables
-                    .insert(name.to_owned(), Variable::Known(value.text, value.sure));
+                self.variables.insert(name.to_owned(), Variable::Known(value.text, value.sure));
                 self.fed(&block.body, stdin);
             }
         } else {
@@ -339,7 +338,11 @@ impl<'scope> Walk<'scope> {
             self.expand(word);
         }
         match &assign.value {
-            None => Field { text: format!("{}={raw}", assign.name), sure: Certainty::Dynamic, splits: false },
+            None => Field {
+                text: format!("{}={raw}", assign.name),
+                sure: Certainty::Dynamic,
+                splits: false,
+            },
             Some(value) => {
                 let value = self.one(value);
                 if value.text.contains("$(") || value.text.contains('`') {
@@ -514,7 +517,8 @@ impl<'scope> Walk<'scope> {
         }
         let field = self.text(text);
         if text.contains('=') {
-            let identifiers = field.text.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+            let identifiers =
+                field.text.split(|char: char| !(char.is_alphanumeric() || char == '_'));
             for name in identifiers.filter(|name| !name.is_empty()) {
                 self.forget(name);
             }
@@ -562,7 +566,8 @@ impl<'scope> Walk<'scope> {
     }
 
     fn expand_one(&mut self, raw: &str) -> Vec<Field> {
-        let is_plain = raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,@+%".contains(&byte));
+        let is_plain =
+            raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,@+%".contains(&byte));
         if is_plain {
             return vec![Field::exact(raw)];
         }
@@ -584,7 +589,7 @@ impl<'scope> Walk<'scope> {
             Some(Variable::Known(text, sure)) if !self.variables.contains_key("IFS") => text
                 .split_whitespace()
                 .map(|text| {
-                    let sure = if text.contains(['*', '?', '[']) { Certainty::Glob } else { *sure };
+                    let sure = if is_glob(text) { Certainty::Glob } else { *sure };
                     Field { text: text.to_owned(), sure, splits: false }
                 })
                 .collect(),
@@ -607,7 +612,7 @@ impl<'scope> Walk<'scope> {
             match part {
                 Part::Text(part, quoted) => {
                     text.push_str(part);
-                    if !quoted && part.contains(['*', '?', '[']) {
+                    if !quoted && is_glob(part) {
                         worse(Certainty::Glob);
                     }
                 }
@@ -645,7 +650,11 @@ impl<'scope> Walk<'scope> {
         }
         // A dynamic word is shown as written, but what precedes its first unknown part decides
         // whether it is a flag: quotes are the only difference between the two.
-        Field { text: if sure == Certainty::Dynamic { dequote(raw, &text) } else { text }, sure, splits }
+        Field {
+            text: if sure == Certainty::Dynamic { dequote(raw, &text) } else { text },
+            sure,
+            splits,
+        }
     }
 
     fn opaque(&mut self, words: &[String], arithmetic: &[String], runs: bool) {
@@ -666,12 +675,21 @@ impl<'scope> Walk<'scope> {
             Some(Variable::Tainted) => (format!("${name}"), Certainty::Dynamic),
             None => match (name, &self.scope.home, &self.base) {
                 ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
-                ("PWD", _, Base::Known(base)) if base.is_empty() => (".".to_owned(), Certainty::Exact),
-                ("PWD", _, Base::Known(base)) if base.starts_with('/') => (base.clone(), Certainty::Exact),
+                ("PWD", _, Base::Known(base)) if base.is_empty() => {
+                    (".".to_owned(), Certainty::Exact)
+                }
+                ("PWD", _, Base::Known(base)) if base.starts_with('/') => {
+                    (base.clone(), Certainty::Exact)
+                }
                 _ => (format!("${name}"), Certainty::Dynamic),
             },
         }
     }
+}
+
+/// Whether an unquoted text is a pattern; a lone `[` is a program.
+fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?']) || text.find('[').is_some_and(|at| text[at..].contains(']'))
 }
 
 /// A dynamic word as it is shown: as written, unless quotes hide how it begins.

@@ -22,10 +22,14 @@ pub(in crate::shell) fn awk(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     {
         let operands = parsed.operands.get(1..).unwrap_or_default();
         let why = "awk -i inplace rewrites it";
-        let targets = operands.iter().map(|file| walk.target(file, TargetAction::Modify, why)).collect();
+        let targets =
+            operands.iter().map(|file| walk.target(file, TargetAction::Modify, why)).collect();
         return destroys("awk -i inplace rewrites its operands", targets);
     }
-    if parsed.stray.is_some() || verdict.level != crate::model::Level::ReadOnly || parsed.has(&["-f", "--file"]) {
+    if parsed.stray.is_some()
+        || verdict.level != crate::model::Level::ReadOnly
+        || parsed.has(&["-f", "--file"])
+    {
         return unknown("its program may write or run something");
     }
     let source = parsed.value(&["-e", "--source"]).or(parsed.operands.first());
@@ -44,7 +48,11 @@ pub(in crate::shell) fn awk(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
                 .filter(|file| names::is_file(file))
                 .map(|file| walk.target(file, TargetAction::Overwrite, why))
                 .collect();
-            if targets.is_empty() { reads("prints what its program says") } else { destroys(why, targets) }
+            if targets.is_empty() {
+                reads("prints what its program says")
+            } else {
+                destroys(why, targets)
+            }
         }
     }
 }
@@ -80,7 +88,9 @@ fn outputs(program: &str) -> Option<Vec<String>> {
                 let doubled = tokens.get(index + 1) == Some(&Token::Mark('>'));
                 let at = index + 1 + usize::from(doubled);
                 match (tokens.get(at), tokens.get(at + 1)) {
-                    (Some(Token::Text(file)), None | Some(Token::Ends | Token::Mark('}'))) => files.push(file.clone()),
+                    (Some(Token::Text(file)), None | Some(Token::Ends | Token::Mark('}'))) => {
+                        files.push(file.clone())
+                    }
                     (Some(Token::Mark('>')), _) => {}
                     _ => return None,
                 }
@@ -115,7 +125,9 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             }
             char if char.is_alphabetic() || char == '_' => {
                 let mut name = char.to_string();
-                while let Some(&next) = chars.peek().filter(|next| next.is_alphanumeric() || **next == '_') {
+                while let Some(&next) =
+                    chars.peek().filter(|next| next.is_alphanumeric() || **next == '_')
+                {
                     name.push(next);
                     chars.next();
                 }
@@ -135,7 +147,9 @@ fn begins_value(last: Option<&Token>) -> bool {
     match last {
         None | Some(Token::Ends) => true,
         Some(Token::Mark(mark)) => !")]$".contains(*mark),
-        Some(Token::Name(name)) => ["print", "printf", "return", "in", "case"].contains(&name.as_str()),
+        Some(Token::Name(name)) => {
+            ["print", "printf", "return", "in", "case"].contains(&name.as_str())
+        }
         Some(Token::Text(_) | Token::Value) => false,
     }
 }

@@ -9,14 +9,26 @@ use crate::shell::walk::Walk;
 
 /// Judges `tee`: every operand is written.
 pub(in crate::shell) fn tee(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let (parsed, verdict) = closed(walk, "-aip --append --ignore-interrupts --output-error? %--help %--version", call.args());
+    let (parsed, verdict) = closed(
+        walk,
+        "-aip --append --ignore-interrupts --output-error? %--help %--version",
+        call.args(),
+    );
     if parsed.stray.is_some() {
         return verdict;
     }
-    let action = if parsed.has(&["-a", "--append"]) { TargetAction::Modify } else { TargetAction::Overwrite };
+    let action = if parsed.has(&["-a", "--append"]) {
+        TargetAction::Modify
+    } else {
+        TargetAction::Overwrite
+    };
     // A word that may be no word at all may also be a file.
     let targets = all(walk, &parsed.operands, action, "tee writes it");
-    if targets.is_empty() { reads("copies its input to its output") } else { destroys("tee writes its operands", targets) }
+    if targets.is_empty() {
+        reads("copies its input to its output")
+    } else {
+        destroys("tee writes its operands", targets)
+    }
 }
 
 /// Judges `sort`: it may write its output, and run a program to compress with.
@@ -34,18 +46,24 @@ pub(in crate::shell) fn link(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "-bdFfinLPrsTvwh -t: -S: --force --symbolic --backup? --no-dereference --relative --logical --physical \
         --interactive --no-target-directory --target-directory= --suffix= --verbose %--help %--version";
     let (parsed, _) = closed(walk, list, call.args());
-    let forces = parsed.stray.is_some() || parsed.has(&["-f", "--force", "-b", "--backup", "-F", "-S", "--suffix", "-i"]);
+    let forces = parsed.stray.is_some()
+        || parsed.has(&["-f", "--force", "-b", "--backup", "-F", "-S", "--suffix", "-i"]);
     let why = "ln puts a link in its place";
     match parsed.operands.split_last() {
         None => reads("only tells about the program"),
         Some(_) if forces => destroys(why, copied(walk, &parsed, why)),
-        Some((to, _)) => creates("makes a link", vec![walk.target(to, TargetAction::Create, "makes a link")]),
+        Some((to, _)) => {
+            creates("makes a link", vec![walk.target(to, TargetAction::Create, "makes a link")])
+        }
     }
 }
 
 /// Judges `install`: with `-d` it makes directories.
 pub(in crate::shell) fn install(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let parsed = flags::parse("* -d --directory -g: -m: -o: -S: -t: --target-directory= --mode= --owner= --group=", call.args());
+    let parsed = flags::parse(
+        "* -d --directory -g: -m: -o: -S: -t: --target-directory= --mode= --owner= --group=",
+        call.args(),
+    );
     if parsed.has(&["-d", "--directory"]) {
         let why = "makes directories";
         return creates(why, all(walk, &parsed.operands, TargetAction::Create, why));
@@ -102,24 +120,58 @@ pub(in crate::shell) fn tar(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         }
         let here = Field::exact(".");
         let to = parsed.value(&["-C", "--directory"]).unwrap_or(&here);
-        let inside = Field { text: format!("{}/**", to.text.trim_end_matches('/')), sure: to.sure, splits: false };
+        let inside = Field {
+            text: format!("{}/**", to.text.trim_end_matches('/')),
+            sure: to.sure,
+            splits: false,
+        };
         let mut target = walk.target(&inside, TargetAction::Overwrite, "tar unpacks over it");
         target.certainty = Certainty::Dynamic;
         return destroys("tar unpacks over files", vec![target]);
     }
-    if parsed.has(&["-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate", "--delete", "--remove-files"]) {
-        let mut targets: Vec<_> = file.iter().map(|file| walk.target(file, TargetAction::Overwrite, "tar writes the archive")).collect();
+    if parsed.has(&[
+        "-c",
+        "--create",
+        "-r",
+        "--append",
+        "-u",
+        "--update",
+        "-A",
+        "--catenate",
+        "--concatenate",
+        "--delete",
+        "--remove-files",
+    ]) {
+        let mut targets: Vec<_> = file
+            .iter()
+            .map(|file| walk.target(file, TargetAction::Overwrite, "tar writes the archive"))
+            .collect();
         if parsed.has(&["--remove-files"]) {
-            targets.extend(all(walk, &parsed.operands, TargetAction::Delete, "tar removes what it packed"));
+            targets.extend(all(
+                walk,
+                &parsed.operands,
+                TargetAction::Delete,
+                "tar removes what it packed",
+            ));
         }
-        return if targets.is_empty() { reads("packs to its output") } else { destroys("tar writes the archive", targets) };
+        return if targets.is_empty() {
+            reads("packs to its output")
+        } else {
+            destroys("tar writes the archive", targets)
+        };
     }
-    if parsed.has(&["-t", "--list", "-d", "--diff", "--compare"]) { reads("only lists") } else { unknown("does nothing we know") }
+    if parsed.has(&["-t", "--list", "-d", "--diff", "--compare"]) {
+        reads("only lists")
+    } else {
+        unknown("does nothing we know")
+    }
 }
 
 /// Turns `tar xzf a.tgz` into `tar -x -z -f a.tgz`: every letter takes its value in turn.
 fn old_style(args: &mut Vec<Field>) {
-    let is_old = args.first().is_some_and(|first| first.literal().is_some_and(|text| !text.starts_with('-')));
+    let is_old = args
+        .first()
+        .is_some_and(|first| first.literal().is_some_and(|text| !text.starts_with('-')));
     if !is_old {
         return;
     }
@@ -135,7 +187,8 @@ fn old_style(args: &mut Vec<Field>) {
 pub(in crate::shell) fn compress(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "* -c -d -k -l -t -v -q -f -r -S: -T: -o: -p: --stdout --to-stdout --list --test --decompress --keep %--version %--help %-V -L";
     let parsed = flags::parse(list, call.args());
-    let prints = parsed.has(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"]) && !parsed.has(&["-o"]);
+    let prints = parsed.has(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"])
+        && !parsed.has(&["-o"]);
     let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
     if prints || talks || parsed.operands.is_empty() {
         return reads("packs or unpacks to its output");
@@ -146,22 +199,34 @@ pub(in crate::shell) fn compress(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdic
 
 /// Judges `zip`: the first operand is the archive.
 pub(in crate::shell) fn zip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let parsed = flags::parse("* %-h %--help %--version %-v %-sf %--show-files -x: -i: -t: -n: -b: -P:", call.args());
-    let only_talks = call.args().len() == 1 && parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
-    let is_test = parsed.operands.len() == 1 && call.args().iter().any(|arg| names::is_one(arg, &["-T", "--test", "-sf"]));
-    let Some(archive) = parsed.operands.first().filter(|archive| names::is_file(archive) && !only_talks) else {
+    let parsed = flags::parse(
+        "* %-h %--help %--version %-v %-sf %--show-files -x: -i: -t: -n: -b: -P:",
+        call.args(),
+    );
+    let only_talks =
+        call.args().len() == 1 && parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
+    let is_test = parsed.operands.len() == 1
+        && call.args().iter().any(|arg| names::is_one(arg, &["-T", "--test", "-sf"]));
+    let Some(archive) =
+        parsed.operands.first().filter(|archive| names::is_file(archive) && !only_talks)
+    else {
         return reads("packs to its output");
     };
     if is_test {
         return reads("only tests");
     }
-    destroys("zip changes the archive", vec![walk.target(archive, TargetAction::Modify, "zip changes the archive")])
+    destroys(
+        "zip changes the archive",
+        vec![walk.target(archive, TargetAction::Modify, "zip changes the archive")],
+    )
 }
 
 /// Judges `unzip`.
 pub(in crate::shell) fn unzip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let parsed = flags::parse("-lptvZzqcCaUhsT12M -x: -d: %--help %--version %-h", call.args());
-    let only_looks = parsed.stray.is_none() && parsed.has(&["-l", "-p", "-t", "-v", "-Z", "-z", "-c"]) || parsed.operands.is_empty();
+    let only_looks = parsed.stray.is_none()
+        && parsed.has(&["-l", "-p", "-t", "-v", "-Z", "-z", "-c"])
+        || parsed.operands.is_empty();
     if only_looks {
         return reads("only lists or prints");
     }
@@ -186,5 +251,8 @@ pub(in crate::shell) fn rsync(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let Some(to) = parsed.operands.last().filter(|_| parsed.operands.len() > 1) else {
         return if parsed.stray.is_some() { unknown("may write") } else { reads("only lists") };
     };
-    destroys("rsync overwrites its destination", vec![walk.target(to, TargetAction::Overwrite, "rsync overwrites it")])
+    destroys(
+        "rsync overwrites its destination",
+        vec![walk.target(to, TargetAction::Overwrite, "rsync overwrites it")],
+    )
 }

@@ -30,7 +30,10 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         if text == "-files0-from" || arg.splits {
             return unknown("its arguments are not known before it runs");
         }
-        if !text.starts_with('-') && text != "(" && text != "!" || in_list(BARE, text) || text.starts_with("-O") {
+        if !text.starts_with('-') && text != "(" && text != "!"
+            || in_list(BARE, text)
+            || text.starts_with("-O")
+        {
             continue;
         }
         match text {
@@ -41,7 +44,11 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
             "-exec" | "-execdir" | "-ok" | "-okdir" => at = exec(walk, args, at),
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 if let Some(file) = args.get(at).filter(|file| names::is_file(file)) {
-                    targets.push(walk.target(file, TargetAction::Overwrite, "find writes its list to it"));
+                    targets.push(walk.target(
+                        file,
+                        TargetAction::Overwrite,
+                        "find writes its list to it",
+                    ));
                     verdict = destroys("find writes its list to a file", Vec::new());
                 }
                 at += if text == "-fprintf" { 2 } else { 1 };
@@ -61,12 +68,18 @@ fn in_list(list: &str, word: &str) -> bool {
 /// Where it looks.
 fn roots(walk: &Walk<'_>, args: &[Field]) -> Vec<Target> {
     let is_test = |field: &&Field| field.text.starts_with(['-', '(', '!']) && field.text.len() > 1;
-    let named: Vec<&Field> = args.iter().skip_while(|field| is_test(field)).take_while(|field| !is_test(field)).collect();
+    let named: Vec<&Field> = args
+        .iter()
+        .skip_while(|field| is_test(field))
+        .take_while(|field| !is_test(field))
+        .collect();
     let here = Field::exact(".");
     let roots = if named.is_empty() { vec![&here] } else { named };
     let target = |root: &Field| {
-        let inside = Field { text: format!("{}/**", root.text.trim_end_matches('/')), ..root.clone() };
-        let mut target = walk.target(&inside, TargetAction::Delete, "find -delete removes what it finds");
+        let inside =
+            Field { text: format!("{}/**", root.text.trim_end_matches('/')), ..root.clone() };
+        let mut target =
+            walk.target(&inside, TargetAction::Delete, "find -delete removes what it finds");
         if target.certainty == Certainty::Exact {
             target.certainty = Certainty::Glob;
         }
@@ -78,7 +91,8 @@ fn roots(walk: &Walk<'_>, args: &[Field]) -> Vec<Target> {
 /// Judges the command of an `-exec`; says where the next test begins.
 fn exec(walk: &mut Walk<'_>, args: &[Field], from: usize) -> usize {
     let rest = args.get(from..).unwrap_or_default();
-    let plus = |index: usize| index > 0 && rest.get(index - 1).is_some_and(|word| word.text == "{}");
+    let plus =
+        |index: usize| index > 0 && rest.get(index - 1).is_some_and(|word| word.text == "{}");
     let end = rest
         .iter()
         .enumerate()
@@ -95,7 +109,8 @@ fn exec(walk: &mut Walk<'_>, args: &[Field], from: usize) -> usize {
 /// Judges `fd`: `-x` and `-X` end its own options.
 pub(in crate::shell) fn fd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let args = call.args();
-    let at = args.iter().position(|field| names::is_one(field, &["-x", "-X", "--exec", "--exec-batch"]));
+    let at =
+        args.iter().position(|field| names::is_one(field, &["-x", "-X", "--exec", "--exec-batch"]));
     if let Some(at) = at {
         let mut words = args.get(at + 1..).unwrap_or_default().to_vec();
         words.retain(|word| word.text != ";");

@@ -16,19 +16,66 @@ const GLOBAL: &str = "^ -Pp -C: -c: --git-dir= --work-tree= --namespace= --no-pa
 
 /// Beginnings of settings that neither run nor write anything.
 const SETTINGS: &[&str] = &[
-    "color.", "user.", "advice.", "log.", "i18n.", "status.", "column.", "safe.directory", "core.quotepath", "core.quotePath",
-    "core.autocrlf", "core.abbrev", "core.precomposeunicode", "core.ignorecase", "core.filemode", "core.fileMode", "core.longpaths",
-    "diff.renames", "diff.renameLimit", "diff.context", "diff.algorithm", "diff.mnemonicPrefix", "diff.noprefix", "diff.colorMoved",
-    "diff.submodule", "format.pretty", "grep.", "blame.", "tag.sort", "branch.sort", "versionsort.", "http.", "protocol.", "init.defaultBranch",
-    "merge.conflictStyle", "pull.rebase", "commit.gpgsign=false", "commit.gpgSign=false", "tag.gpgsign=false", "gc.auto=0", "push.default",
+    "color.",
+    "user.",
+    "advice.",
+    "log.",
+    "i18n.",
+    "status.",
+    "column.",
+    "safe.directory",
+    "core.quotepath",
+    "core.quotePath",
+    "core.autocrlf",
+    "core.abbrev",
+    "core.precomposeunicode",
+    "core.ignorecase",
+    "core.filemode",
+    "core.fileMode",
+    "core.longpaths",
+    "diff.renames",
+    "diff.renameLimit",
+    "diff.context",
+    "diff.algorithm",
+    "diff.mnemonicPrefix",
+    "diff.noprefix",
+    "diff.colorMoved",
+    "diff.submodule",
+    "format.pretty",
+    "grep.",
+    "blame.",
+    "tag.sort",
+    "branch.sort",
+    "versionsort.",
+    "http.",
+    "protocol.",
+    "init.defaultBranch",
+    "merge.conflictStyle",
+    "pull.rebase",
+    "commit.gpgsign=false",
+    "commit.gpgSign=false",
+    "tag.gpgsign=false",
+    "gc.auto=0",
+    "push.default",
 ];
 
 /// Commands that look, and what of theirs does not.
 const LOOKS: &[Row] = &[
-    row("log diff show whatchanged shortlog diff-tree diff-index diff-files range-diff", "* ~--output= ~--ext-diff ~--output-directory=", Rule::Reads, "only shows"),
-    looks("rev-parse rev-list merge-base name-rev describe cherry count-objects show-ref show-branch var version help status"),
-    looks("ls-files ls-tree cat-file check-ignore check-attr check-mailmap check-ref-format verify-commit verify-tag verify-pack"),
-    looks("for-each-ref blame annotate stripspace column patch-id get-tar-commit-id merge-tree last-modified"),
+    row(
+        "log diff show whatchanged shortlog diff-tree diff-index diff-files range-diff",
+        "* ~--output= ~--ext-diff ~--output-directory=",
+        Rule::Reads,
+        "only shows",
+    ),
+    looks(
+        "rev-parse rev-list merge-base name-rev describe cherry count-objects show-ref show-branch var version help status",
+    ),
+    looks(
+        "ls-files ls-tree cat-file check-ignore check-attr check-mailmap check-ref-format verify-commit verify-tag verify-pack",
+    ),
+    looks(
+        "for-each-ref blame annotate stripspace column patch-id get-tar-commit-id merge-tree last-modified",
+    ),
     row("ls-remote", "* ~--upload-pack= ~--exec=", Rule::Reads, "only asks"),
     row("grep", "* ~-O? ~--open-files-in-pager?", Rule::Reads, "only looks"),
     row("fsck", "* ~--lost-found", Rule::Reads, "only checks"),
@@ -36,16 +83,16 @@ const LOOKS: &[Row] = &[
     row("hash-object", "* ~-w", Rule::Reads, "only computes"),
     row("symbolic-ref", "-q --short --quiet --no-recurse", Rule::ReadsAtMost(1), "changes a ref"),
     row("diff-pairs request-pull", "* ~--output=", Rule::Reads, "only shows"),
-    looks("bisect log, bisect view, bisect visualize, stash list, remote show, remote get-url, worktree list, notes list, notes show, \
-           submodule status, submodule summary, sparse-checkout list, bundle verify, bundle list-heads, lfs ls-files, lfs status, lfs env, lfs version, \
-           rerere status, rerere diff, reflog show, reflog list, reflog exists, config get, config list, config get-all, maintenance is-needed, refs verify, refs list, \
-           replace -l, replace --list, commit-graph verify, multi-pack-index verify"),
-    row("stash show", "* ~--output= ~--ext-diff", Rule::Reads, "only shows"),
+    looks(
+        "bisect log, bisect view, bisect visualize, stash list, remote show, remote get-url, worktree list, notes list, notes show, submodule status, submodule summary, sparse-checkout list, bundle verify, bundle list-heads, lfs ls-files, lfs status, lfs env, lfs version, rerere status, rerere diff, reflog show, reflog list, reflog exists, config get, config list, config get-all, maintenance is-needed, refs verify, refs list, replace -l, replace --list, commit-graph verify, multi-pack-index verify",
+    ),
+    row("stash show,", "* ~--output= ~--ext-diff", Rule::Reads, "only shows"),
     row("bundle create, archive --list, archive -l", "*", Rule::Makes, "makes a bundle"),
 ];
 
 /// Commands that make things and keep what is there.
-const MAKES: &[&str] = &["init", "clone", "fetch", "write-tree", "commit-tree", "mktree", "mktag", "submodule"];
+const MAKES: &[&str] =
+    &["init", "clone", "fetch", "write-tree", "commit-tree", "mktree", "mktag", "submodule"];
 
 /// Judges `git`.
 pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
@@ -56,18 +103,28 @@ pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     if let Some(verdict) = strayed(&parsed) {
         return verdict;
     }
-    let settings = parsed.hits.iter().filter(|hit| hit.name == "-c").filter_map(|hit| hit.value.as_ref());
+    let settings =
+        parsed.hits.iter().filter(|hit| hit.name == "-c").filter_map(|hit| hit.value.as_ref());
     if !settings.into_iter().all(is_plain_setting) {
         return unknown("a setting on the command line may run something");
     }
     let args = call.args().get(parsed.rest..).unwrap_or_default();
     let Some(first) = args.first() else { return reads("only tells about git") };
-    let Some(name) = first.literal() else { return unknown("its command is not known before it runs") };
+    let Some(name) = first.literal() else {
+        return unknown("its command is not known before it runs");
+    };
     let words = Call { words: args, stdin: call.stdin };
-    if words.args().iter().any(|arg| names::is_one(arg, &["--help"])) || names::is_one(words.args().first().unwrap_or(first), &["-h"]) {
+    if words.args().iter().any(|arg| names::is_one(arg, &["--help"]))
+        || names::is_one(words.args().first().unwrap_or(first), &["-h"])
+    {
         return reads("only tells about git");
     }
-    let places: Vec<Field> = parsed.hits.iter().filter(|hit| hit.name == "-C").filter_map(|hit| hit.value.clone()).collect();
+    let places: Vec<Field> = parsed
+        .hits
+        .iter()
+        .filter(|hit| hit.name == "-C")
+        .filter_map(|hit| hit.value.clone())
+        .collect();
     let mut verdict = unknown("may change the repository");
     walk.apart(|walk| {
         for place in &places {
@@ -105,17 +162,29 @@ fn command(walk: &mut Walk<'_>, name: &str, call: &Call<'_>) -> Verdict {
 fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
     let args = call.args();
     let list = match name {
-        "branch" => "-arvqli --all --remotes --list --verbose --ignore-case --show-current --no-color --no-column --omit-empty --contains? --no-contains? --merged? --no-merged? \
-                     --points-at= --sort= --format= --color? --column? --abbrev? --no-abbrev",
-        "tag" => "-lni? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --column? --no-column -n? -i --ignore-case --omit-empty",
+        "branch" => {
+            "-arvqli --all --remotes --list --verbose --ignore-case --show-current --no-color --no-column --omit-empty --contains? --no-contains? --merged? --no-merged? \
+                     --points-at= --sort= --format= --color? --column? --abbrev? --no-abbrev"
+        }
+        "tag" => {
+            "-lni? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --column? --no-column -n? -i --ignore-case --omit-empty"
+        }
         "remote" => "-v --verbose",
-        "stash" | "submodule" | "notes" | "reflog" | "bisect" | "worktree" | "config" => return listing_of(name, args),
+        "stash" | "submodule" | "notes" | "reflog" | "bisect" | "worktree" | "config" => {
+            return listing_of(name, args);
+        }
         "add" | "rm" | "mv" | "clean" => "* -n --dry-run -e: --exclude=",
         "push" | "commit" | "fetch" => "* -m: -F: -C: -c: -o: --message= --dry-run -n",
-        "apply" => "~--apply * --check --stat --numstat --summary -p: -C: --directory= --include= --exclude=",
-        "archive" => "-v -l --list --format= --prefix= --verbose --worktree-attributes --mtime= -# --add-virtual-file= --add-file= >-o: >--output=",
+        "apply" => {
+            "~--apply * --check --stat --numstat --summary -p: -C: --directory= --include= --exclude="
+        }
+        "archive" => {
+            "-v -l --list --format= --prefix= --verbose --worktree-attributes --mtime= -# --add-virtual-file= --add-file= >-o: >--output="
+        }
         "format-patch" => "* --stdout ~--output= ~-o: ~--output-directory=",
-        "update-index" => "-q --refresh --really-refresh --unmerged --ignore-missing --ignore-submodules",
+        "update-index" => {
+            "-q --refresh --really-refresh --unmerged --ignore-missing --ignore-submodules"
+        }
         _ => return None,
     };
     let parsed = flags::parse(list, args);
@@ -124,7 +193,15 @@ fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
     }
     let looks = match name {
         "branch" | "tag" => {
-            let lists = parsed.has(&["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"]);
+            let lists = parsed.has(&[
+                "-l",
+                "--list",
+                "--contains",
+                "--no-contains",
+                "--merged",
+                "--no-merged",
+                "--points-at",
+            ]);
             lists || parsed.operands.is_empty()
         }
         "remote" => parsed.operands.is_empty(),
@@ -147,7 +224,8 @@ fn listing_of(name: &str, args: &[Field]) -> Option<Verdict> {
     match (name, args.first()) {
         ("submodule" | "notes" | "reflog", None) => Some(list),
         ("reflog", Some(first)) => {
-            let changes = names::is_one(first, &["expire", "delete", "drop", "write"]) || first.literal().is_none();
+            let changes = names::is_one(first, &["expire", "delete", "drop", "write"])
+                || first.literal().is_none();
             (!changes).then_some(list)
         }
         ("worktree", Some(first)) if names::is_one(first, &["prune"]) => {
@@ -165,8 +243,12 @@ fn config(args: &[Field]) -> Option<Verdict> {
     if parsed.stray.is_some() {
         return None;
     }
-    let asks = parsed.hits.iter().any(|hit| hit.name.starts_with("--get") || hit.name == "-l" || hit.name == "--list");
-    let is_word = |words: &[&str]| parsed.operands.first().is_some_and(|first| names::is_one(first, words));
+    let asks = parsed
+        .hits
+        .iter()
+        .any(|hit| hit.name.starts_with("--get") || hit.name == "-l" || hit.name == "--list");
+    let is_word =
+        |words: &[&str]| parsed.operands.first().is_some_and(|first| names::is_one(first, words));
     let reads_one = parsed.operands.len() == 1 && !is_word(&["edit", "set", "unset"]);
     (asks || reads_one || is_word(&["get", "list"])).then(|| reads("only reads settings"))
 }
@@ -178,28 +260,51 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
     match name {
         "rm" => {
             let keeps = args.iter().any(|arg| names::is_one(arg, &["--cached"]));
-            if keeps { state(walk, "git rm --cached changes the index") } else { destroys("git rm removes its operands", paths(TargetAction::Delete, "git rm removes it")) }
+            if keeps {
+                state(walk, "git rm --cached changes the index")
+            } else {
+                destroys(
+                    "git rm removes its operands",
+                    paths(TargetAction::Delete, "git rm removes it"),
+                )
+            }
         }
         "mv" => destroys("git mv moves its operands", paths(TargetAction::Move, "git mv moves it")),
-        "restore" => destroys("git restore replaces its operands", paths(TargetAction::Overwrite, "git restore replaces it")),
-        "checkout" => destroys("git checkout replaces files of the worktree", checked_out(walk, args, &parsed)),
+        "restore" => destroys(
+            "git restore replaces its operands",
+            paths(TargetAction::Overwrite, "git restore replaces it"),
+        ),
+        "checkout" => destroys(
+            "git checkout replaces files of the worktree",
+            checked_out(walk, args, &parsed),
+        ),
         "clean" => {
             let mut targets = paths(TargetAction::Delete, "git clean removes what is not tracked");
             if targets.is_empty() {
-                targets.push(worktree(walk, TargetAction::Delete, "git clean removes what is not tracked"));
+                targets.push(worktree(
+                    walk,
+                    TargetAction::Delete,
+                    "git clean removes what is not tracked",
+                ));
             }
             targets.iter_mut().for_each(|target| target.certainty = Certainty::Dynamic);
             destroys("git clean removes what is not tracked", targets)
         }
-        "reset" | "switch" | "stash" | "merge" | "rebase" | "revert" | "cherry-pick" | "pull" | "am" | "apply" | "checkout-index" | "read-tree" | "filter-branch" | "filter-repo" | "bisect" | "sparse-checkout" => {
+        "reset" | "switch" | "stash" | "merge" | "rebase" | "revert" | "cherry-pick" | "pull"
+        | "am" | "apply" | "checkout-index" | "read-tree" | "filter-branch" | "filter-repo"
+        | "bisect" | "sparse-checkout" => {
             let why = "git replaces files of the worktree";
             destroys(why, vec![worktree(walk, TargetAction::Overwrite, why)])
         }
         "add" => creates("git add changes the index", Vec::new()),
         "commit" => unknown("git commit runs hooks"),
-        "worktree" if args.first().is_some_and(|first| names::is_one(first, &["add"])) => creates("makes a worktree", Vec::new()),
+        "worktree" if args.first().is_some_and(|first| names::is_one(first, &["add"])) => {
+            creates("makes a worktree", Vec::new())
+        }
         name if MAKES.contains(&name) => creates("adds to a repository", Vec::new()),
-        "branch" | "tag" | "remote" | "config" | "push" | "gc" | "prune" | "reflog" | "update-ref" | "update-index" | "symbolic-ref" | "worktree" | "notes" | "replace" | "repack" | "pack-refs" | "maintenance" => {
+        "branch" | "tag" | "remote" | "config" | "push" | "gc" | "prune" | "reflog"
+        | "update-ref" | "update-index" | "symbolic-ref" | "worktree" | "notes" | "replace"
+        | "repack" | "pack-refs" | "maintenance" => {
             state(walk, "git changes refs, settings or objects")
         }
         _ => unknown(format!("`git {}` is no command we know", super::shown(name))),

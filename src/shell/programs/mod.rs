@@ -39,8 +39,15 @@ pub(super) use wrappers::{env, sudo, wrap, xargs};
 
 /// Where installed programs live; a program elsewhere belongs to somebody we do not know.
 const TRUSTED: &[&str] = &[
-    "/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/",
-    "/opt/homebrew/bin/", "/snap/bin/", "/usr/local/go/bin/",
+    "/bin/",
+    "/usr/bin/",
+    "/usr/local/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/usr/local/sbin/",
+    "/opt/homebrew/bin/",
+    "/snap/bin/",
+    "/usr/local/go/bin/",
 ];
 
 /// Directories below a project that package managers fill with known programs.
@@ -63,7 +70,8 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdict {
     let directory = name.strip_suffix(base).unwrap_or_default();
     let relative = directory.strip_prefix("./").unwrap_or(directory);
-    let is_trusted = directory.is_empty() || TRUSTED.contains(&directory) || INSTALLED.contains(&relative);
+    let is_trusted =
+        directory.is_empty() || TRUSTED.contains(&directory) || INSTALLED.contains(&relative);
     if !is_trusted {
         return unknown("runs a program that is not an installed one");
     }
@@ -115,8 +123,16 @@ fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict
         let name = words.get(..count)?.join(" ");
         rows.iter().find(|row| row.is(&name)).map(|row| (row, count))
     });
+    let asks = args.get(1).is_some_and(|field| names::is_one(field, &["--help", "-h"]));
     let Some((found, count)) = found else {
-        return if args.is_empty() { reads("only tells about the program") } else { unknown(row.why) };
+        if asks && args.len() == 2 {
+            return reads("only tells about the program");
+        }
+        return if args.is_empty() {
+            reads("only tells about the program")
+        } else {
+            unknown(row.why)
+        };
     };
     let is_help = args.get(count).is_some_and(|field| names::is_one(field, &["--help", "-h"]));
     if is_help {
@@ -176,8 +192,11 @@ fn written(walk: &Walk<'_>, parsed: &Parsed) -> Verdict {
 
 /// A program without sub-commands, judged by its flags and operands.
 fn plain(walk: &Walk<'_>, row: &Row, args: &[Field]) -> Verdict {
-    let is_reader = matches!(row.rule, Rule::Reads | Rule::ReadsAtMost(_) | Rule::ReadsThenWrites(_));
-    if !is_reader && args.first().is_some_and(|field| names::is_one(field, &["--help", "--version"])) {
+    let is_reader =
+        matches!(row.rule, Rule::Reads | Rule::ReadsAtMost(_) | Rule::ReadsThenWrites(_));
+    if !is_reader
+        && args.first().is_some_and(|field| names::is_one(field, &["--help", "--version"]))
+    {
         return reads("only tells about the program");
     }
     let (parsed, verdict) = closed(walk, row.flags, args);

@@ -27,7 +27,8 @@ pub(in crate::shell) fn curl(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     }
     // `-w '%output{file}'` writes too.
     let formats = parsed.value(&["-w", "--write-out"]);
-    if formats.is_some_and(|format| format.text.contains("output{") || format.text.starts_with('@')) {
+    if formats.is_some_and(|format| format.text.contains("output{") || format.text.starts_with('@'))
+    {
         return unknown("its format may name a file to write");
     }
     verdict
@@ -37,12 +38,15 @@ pub(in crate::shell) fn curl(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 pub(in crate::shell) fn wget(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "-qdvcSNx46LH -O: -o: -a: -t: -T: -U: -e: -P: -nv --quiet --verbose --no-verbose --spider --server-response --no-check-certificate --output-document= \
         --output-file= --append-output= --timeout= --tries= --user-agent= --header= --method= --body-data= --post-data= --max-redirect= --show-progress --no-hsts --no-config --content-on-error --user= --password= %--version %-V %--help %-h";
-    let args: Vec<_> = call.args().iter().filter(|arg| !names::is_one(arg, &["-nv"])).cloned().collect();
+    let args: Vec<_> =
+        call.args().iter().filter(|arg| !names::is_one(arg, &["-nv"])).cloned().collect();
     let parsed = flags::parse(list, &args);
     if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
         return reads("only tells about the program");
     }
-    let logs = parsed.value(&["-o", "--output-file", "-a", "--append-output"]).filter(|file| names::is_file(file));
+    let logs = parsed
+        .value(&["-o", "--output-file", "-a", "--append-output"])
+        .filter(|file| names::is_file(file));
     let output = parsed.value(&["-O", "--output-document"]);
     let spares = parsed.has(&["--spider"]) || output.is_some_and(|file| !names::is_file(file));
     // `-e` sets any option, one that runs a program among them.
@@ -61,14 +65,25 @@ pub(in crate::shell) fn netcat(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict 
 
 /// Judges `ssh` by the command it runs elsewhere.
 pub(in crate::shell) fn ssh(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let list = "^ -46AaCGgKkMNnqTtVvXxYy -B: -b: -c: -D: -e: -F: -i: -J: -L: -l: -m: -p: -R: -W: -o: %-V";
+    let list =
+        "^ -46AaCGgKkMNnqTtVvXxYy -B: -b: -c: -D: -e: -F: -i: -J: -L: -l: -m: -p: -R: -W: -o: %-V";
     let parsed = flags::parse(list, call.args());
     if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
         return reads("only tells about the program");
     }
-    let harmless = ["StrictHostKeyChecking", "BatchMode", "ConnectTimeout", "UserKnownHostsFile=/dev/null", "LogLevel", "ServerAlive", "PasswordAuthentication"];
+    let harmless = [
+        "StrictHostKeyChecking",
+        "BatchMode",
+        "ConnectTimeout",
+        "UserKnownHostsFile=/dev/null",
+        "LogLevel",
+        "ServerAlive",
+        "PasswordAuthentication",
+    ];
     let sets = parsed.hits.iter().filter(|hit| hit.name == "-o" || hit.name == "-F");
-    let is_plain = sets.filter_map(|hit| hit.value.as_ref()).all(|value| harmless.iter().any(|name| value.text.starts_with(name)));
+    let is_plain = sets
+        .filter_map(|hit| hit.value.as_ref())
+        .all(|value| harmless.iter().any(|name| value.text.starts_with(name)));
     let rest = call.args().get(parsed.rest..).unwrap_or_default();
     let words: Option<Vec<&str>> = rest.iter().skip(1).map(|word| word.literal()).collect();
     let script = words.map(|words| words.join(" ")).filter(|script| !script.is_empty());
@@ -82,7 +97,9 @@ pub(in crate::shell) fn ssh(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     walk.found.truncate(first);
     match level {
         Level::ReadOnly => reads("only looks on another host"),
-        Level::Creates | Level::Destroys | Level::Unknown => unknown("changes files on another host"),
+        Level::Creates | Level::Destroys | Level::Unknown => {
+            unknown("changes files on another host")
+        }
     }
 }
 

@@ -63,7 +63,8 @@ fn script_level(walk: &Walk<'_>, script: &Field, targets: &mut Vec<Target>) -> L
     if reader.commands(&mut files).is_none() {
         return Level::Unknown;
     }
-    let files: Vec<Field> = files.iter().map(|file| Field { text: file.clone(), ..script.clone() }).collect();
+    let files: Vec<Field> =
+        files.iter().map(|file| Field { text: file.clone(), ..script.clone() }).collect();
     let mut level = Level::ReadOnly;
     for file in files.iter().filter(|file| names::is_file(file)) {
         level = Level::Destroys;
@@ -150,7 +151,8 @@ impl Script<'_> {
 
     fn command(&mut self, files: &mut Vec<String>) -> Option<()> {
         match self.next()? {
-            b'{' | b'=' | b'd' | b'D' | b'g' | b'G' | b'h' | b'H' | b'n' | b'N' | b'p' | b'P' | b'x' | b'z' | b'F' => {}
+            b'{' | b'=' | b'd' | b'D' | b'g' | b'G' | b'h' | b'H' | b'n' | b'N' | b'p' | b'P'
+            | b'x' | b'z' | b'F' => {}
             b'q' | b'Q' | b'l' | b'L' => self.skip(b" 0123456789"),
             b'#' | b':' | b'b' | b't' | b'T' | b'v' => {
                 while self.peek().is_some_and(|byte| !b";\n}".contains(&byte)) {

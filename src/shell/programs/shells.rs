@@ -69,7 +69,9 @@ pub(in crate::shell) fn trap(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     }
     match args {
         [] | [_] => reads("lists or clears traps"),
-        [first, ..] if names::is_one(first, &["-", "-l", "-p", ""]) => reads("lists or clears traps"),
+        [first, ..] if names::is_one(first, &["-", "-l", "-p", ""]) => {
+            reads("lists or clears traps")
+        }
         [first, ..] => match first.literal() {
             Some(script) => {
                 let script = script.to_owned();
@@ -141,7 +143,10 @@ fn plants(field: &Field) -> bool {
 pub(in crate::shell) fn declare(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let mut verdict = reads("sets variables");
     let is_arithmetic = call.words.first().is_some_and(|name| name.text == "let")
-        || call.args().iter().any(|arg| arg.text.starts_with('-') && arg.text.contains(['i', 'n', 'a']));
+        || call
+            .args()
+            .iter()
+            .any(|arg| arg.text.starts_with('-') && arg.text.contains(['i', 'n', 'a']));
     for arg in call.args() {
         if is_arithmetic && plants(arg) {
             return unknown("runs what its words hide");
@@ -198,7 +203,11 @@ pub(in crate::shell) fn printf(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict 
 /// Judges `set` and `shopt`: positional parameters are unknown to us anyway.
 pub(in crate::shell) fn set(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let expands = call.args().iter().any(|arg| names::is_one(arg, &["expand_aliases"]));
-    if expands { unknown("makes names run something else") } else { reads("changes how the shell reads") }
+    if expands {
+        unknown("makes names run something else")
+    } else {
+        reads("changes how the shell reads")
+    }
 }
 
 /// Judges `alias`: listing is harmless.

@@ -28,7 +28,9 @@ pub(in crate::shell) fn cargo_fmt(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdi
     let words: Vec<Field> = call.args().iter().filter(|arg| arg.text != "--").cloned().collect();
     let list = "-vqp: -l --all --check --package= --manifest-path= --message-format= --emit= --edition= --config= --config-path= --color= --files-with-diff %--version %-V %--help %-h --style-edition=";
     let (parsed, _) = closed(walk, list, &words);
-    let prints = parsed.value(&["--emit"]).is_some_and(|emit| names::is_one(emit, &["stdout", "json", "checkstyle"]));
+    let prints = parsed
+        .value(&["--emit"])
+        .is_some_and(|emit| names::is_one(emit, &["stdout", "json", "checkstyle"]));
     let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
     if parsed.stray.is_none() && (parsed.has(&["--check"]) || prints || talks) {
         return reads("only checks");
@@ -39,10 +41,54 @@ pub(in crate::shell) fn cargo_fmt(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdi
 
 /// Sub-commands of `npm` that look.
 const NPM: &[&str] = &[
-    "ls", "list", "ll", "la", "view", "info", "show", "v", "outdated", "root", "prefix", "bin", "ping", "whoami", "search", "find", "explain", "why", "fund", "help", "help-search",
-    "docs", "bugs", "repo", "query", "sbom", "diff", "doctor", "stars", "audit",
+    "ls",
+    "list",
+    "ll",
+    "la",
+    "view",
+    "info",
+    "show",
+    "v",
+    "outdated",
+    "root",
+    "prefix",
+    "bin",
+    "ping",
+    "whoami",
+    "search",
+    "find",
+    "explain",
+    "why",
+    "fund",
+    "help",
+    "help-search",
+    "docs",
+    "bugs",
+    "repo",
+    "query",
+    "sbom",
+    "diff",
+    "doctor",
+    "stars",
+    "audit",
 ];
-const NPM_TWO: &[&str] = &["config get", "config list", "config ls", "c get", "pkg get", "cache ls", "cache verify", "dist-tag ls", "owner ls", "access list", "profile get", "team ls", "token list", "get registry", "hook ls"];
+const NPM_TWO: &[&str] = &[
+    "config get",
+    "config list",
+    "config ls",
+    "c get",
+    "pkg get",
+    "cache ls",
+    "cache verify",
+    "dist-tag ls",
+    "owner ls",
+    "access list",
+    "profile get",
+    "team ls",
+    "token list",
+    "get registry",
+    "hook ls",
+];
 
 /// Judges `npm`.
 pub(in crate::shell) fn npm(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
@@ -53,12 +99,31 @@ pub(in crate::shell) fn npm(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let words: Vec<&str> = parsed.operands.iter().map_while(Field::literal).take(2).collect();
     let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
     if words.is_empty() {
-        return if talks || call.args().is_empty() { reads("only tells about the program") } else { unknown("does nothing we know") };
+        return if talks || call.args().is_empty() {
+            reads("only tells about the program")
+        } else {
+            unknown("does nothing we know")
+        };
     }
     let first = words.first().copied().unwrap_or_default();
-    let dry = ["install", "i", "ci", "add", "uninstall", "remove", "rm", "update", "prune", "publish", "pack", "dedupe", "audit"];
+    let dry = [
+        "install",
+        "i",
+        "ci",
+        "add",
+        "uninstall",
+        "remove",
+        "rm",
+        "update",
+        "prune",
+        "publish",
+        "pack",
+        "dedupe",
+        "audit",
+    ];
     let audits = first == "audit" && words.get(1) == Some(&"fix");
-    let lists_scripts = ["run", "run-script"].contains(&first) && words.len() == 1 && parsed.operands.len() == 1;
+    let lists_scripts =
+        ["run", "run-script"].contains(&first) && words.len() == 1 && parsed.operands.len() == 1;
     let looks = (NPM.contains(&first) && !audits)
         || NPM_TWO.contains(&words.join(" ").as_str())
         || (is_dry && dry.contains(&first))
@@ -73,7 +138,11 @@ pub(in crate::shell) fn npm(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         }
         return unknown("runs a package");
     }
-    if looks { reads("only looks") } else { unknown("runs the project's scripts or changes packages") }
+    if looks {
+        reads("only looks")
+    } else {
+        unknown("runs the project's scripts or changes packages")
+    }
 }
 
 /// Judges `tsc`: it compiles to files unless told not to.
@@ -81,9 +150,23 @@ pub(in crate::shell) fn tsc(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "@ * --noEmit --noemit -noEmit --showConfig --listFilesOnly -p: --project: --init -b --build --incremental -i --tsBuildInfoFile: --generateTrace: --generateCpuProfile: %--version %-v %--help %-h %-V";
     let (parsed, _) = closed(walk, list, call.args());
     let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
-    let checks = parsed.has(&["--noEmit", "--noemit", "-noEmit", "--showConfig", "--listFilesOnly"])
-        && !parsed.has(&["--init", "-b", "--build", "--incremental", "-i", "--tsBuildInfoFile", "--generateTrace", "--generateCpuProfile"]);
-    if talks || checks { reads("only checks") } else { destroys("tsc writes what it compiles", Vec::new()) }
+    let checks =
+        parsed.has(&["--noEmit", "--noemit", "-noEmit", "--showConfig", "--listFilesOnly"])
+            && !parsed.has(&[
+                "--init",
+                "-b",
+                "--build",
+                "--incremental",
+                "-i",
+                "--tsBuildInfoFile",
+                "--generateTrace",
+                "--generateCpuProfile",
+            ]);
+    if talks || checks {
+        reads("only checks")
+    } else {
+        destroys("tsc writes what it compiles", Vec::new())
+    }
 }
 
 /// Judges `journalctl`: vacuuming and rotating change the log.
@@ -99,10 +182,17 @@ pub(in crate::shell) fn journalctl(walk: &mut Walk<'_>, call: &Call<'_>) -> Verd
 
 /// Judges `aws` by the verb of its command.
 pub(in crate::shell) fn aws(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let parsed = flags::parse("* --profile= --region= --output= --query= --endpoint-url= --color= %--version", call.args());
+    let parsed = flags::parse(
+        "* --profile= --region= --output= --query= --endpoint-url= --color= %--version",
+        call.args(),
+    );
     let words: Vec<&str> = parsed.operands.iter().map_while(Field::literal).take(2).collect();
     let looks = match words.as_slice() {
-        ["s3", "ls" | "presign"] | ["sts", "get-caller-identity"] | ["configure", _] if words.get(1) != Some(&"set") => true,
+        ["s3", "ls" | "presign"] | ["sts", "get-caller-identity"] | ["configure", _]
+            if words.get(1) != Some(&"set") =>
+        {
+            true
+        }
         ["help", ..] | [_, "help"] => true,
         [_, verb] => ["describe-", "list-"].iter().any(|begin| verb.starts_with(begin)),
         _ => parsed.hits.iter().any(|hit| hit.mark == Mark::Talks),
@@ -112,10 +202,19 @@ pub(in crate::shell) fn aws(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 
 /// Judges `gcloud` and `az` by the verb, their last word that is no name.
 pub(in crate::shell) fn gcloud(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let words = call.args().iter().take_while(|arg| !arg.text.starts_with('-')).map(|arg| arg.text.as_str());
+    let words = call
+        .args()
+        .iter()
+        .take_while(|arg| !arg.text.starts_with('-'))
+        .map(|arg| arg.text.as_str());
     let words: Vec<&str> = words.take(6).collect();
-    let changes = ["delete", "create", "update", "set", "deploy", "rm", "start", "stop", "ssh", "scp", "run", "apply", "reset", "login", "add", "remove", "cp", "mv", "invoke", "rest", "batch"];
-    let looks = words.iter().any(|word| ["list", "describe", "show", "get-value", "info", "version", "ls"].contains(word));
+    let changes = [
+        "delete", "create", "update", "set", "deploy", "rm", "start", "stop", "ssh", "scp", "run",
+        "apply", "reset", "login", "add", "remove", "cp", "mv", "invoke", "rest", "batch",
+    ];
+    let looks = words.iter().any(|word| {
+        ["list", "describe", "show", "get-value", "info", "version", "ls"].contains(word)
+    });
     let is_plain = !words.iter().any(|word| changes.contains(word));
     if looks && is_plain { reads("only asks") } else { unknown("may change an account") }
 }

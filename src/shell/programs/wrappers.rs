@@ -5,13 +5,18 @@ use crate::model::{Certainty, Level};
 use crate::shell::flags::{self, Field, Mark};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Stdin, Verdict, reads, unknown};
-use crate::shell::walk::{Walk, worst};
+use crate::shell::walk::Walk;
 
 /// A command whose inner command is judged apart.
 const RUNS: &str = "runs another command, judged by itself";
 
 /// Runs the rest of the words after a wrapper's own flags and operands.
-pub(in crate::shell) fn wrap(walk: &mut Walk<'_>, list: &str, skip: usize, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn wrap(
+    walk: &mut Walk<'_>,
+    list: &str,
+    skip: usize,
+    call: &Call<'_>,
+) -> Verdict {
     let (parsed, verdict) = closed(walk, list, call.args());
     if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
         return reads("only tells about the program");
@@ -99,7 +104,9 @@ pub(in crate::shell) fn xargs(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let has_braces = parsed.has(&["-i", "--replace"]);
     match replaced.or(has_braces.then(|| "{}".to_owned())) {
         Some(mark) => replace(&mut words, &mark),
-        None => words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true }),
+        None => {
+            words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true })
+        }
     }
     walk.run(&words, &Stdin::Inherited);
     reads(RUNS)
@@ -110,11 +117,4 @@ pub(super) fn replace(words: &mut [Field], mark: &str) {
     for word in words.iter_mut().filter(|word| !mark.is_empty() && word.text.contains(mark)) {
         word.sure = Certainty::Dynamic;
     }
-}
-
-/// Runs words as a command and says how bad that is, for callers that must know.
-pub(super) fn level_of(walk: &mut Walk<'_>, words: &[Field], stdin: &Stdin) -> Level {
-    let first = walk.found.len();
-    walk.run(words, stdin);
-    worst(walk.found.get(first..).unwrap_or_default())
 }

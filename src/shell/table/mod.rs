@@ -63,7 +63,12 @@ impl Row {
 }
 
 /// Writes a row.
-pub(super) const fn row(names: &'static str, flags: &'static str, rule: Rule, why: &'static str) -> Row {
+pub(super) const fn row(
+    names: &'static str,
+    flags: &'static str,
+    rule: Rule,
+    why: &'static str,
+) -> Row {
     Row { names, flags, rule, why }
 }
 
@@ -92,7 +97,7 @@ mod tests {
         for row in rows {
             assert!(!row.why.is_empty() && !row.why.ends_with('.'), "{}", row.names);
             let separator = if row.names.contains(',') { ',' } else { ' ' };
-            for name in row.names.split(separator) {
+            for name in row.names.split(separator).filter(|name| !name.is_empty()) {
                 assert!(seen.insert(name.trim()), "{name} has two rows");
                 count += 1;
             }
