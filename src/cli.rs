@@ -36,37 +36,14 @@ struct Cli {
 enum Command {
     /// Answer one hook call of an agent (for agents, not for people)
     Hook(HookArgs),
-    /// Show the whole story on a throw-away project
-    Demo(commands::demo::Args),
     /// Take a checkpoint now
     Create(commands::create::Args),
-    /// List the checkpoints of this project
-    List(commands::list::Args),
-    /// Show what one checkpoint is and holds
-    Show(commands::show::Args),
-    /// Show what has changed since a checkpoint, or between two
-    Diff(commands::diff::Args),
     /// Put files back as they were at a checkpoint
     Restore(commands::restore::Args),
     /// Take back the last turn, or the last restore
     Undo(commands::undo::Args),
     /// Take back the last undo
     Redo(commands::undo::Args),
-    /// Show what is protected, and how much room that takes
-    Status(commands::status::Args),
-    /// Look for damage in what is stored
-    Check(commands::check::Args),
-    /// Show every setting and where it comes from
-    Config(commands::config::Args),
-    /// Say what a command line could do to files
-    Explain(commands::explain::Args),
-    /// Drop old checkpoints
-    Prune(commands::prune::Args),
-    /// Drop every checkpoint of this project
-    Clear(commands::clear::Args),
-    /// What the slash commands of agents run
-    #[command(hide = true)]
-    Slash(commands::slash::Args),
 }
 
 /// Answer one hook call of an agent.
@@ -89,7 +66,9 @@ pub fn run(process: &mut Process<'_>) -> Exit {
 fn hook_agent(process: &Process<'_>) -> Option<String> {
     let words: Vec<&OsStr> = process.args.iter().map(AsRef::as_ref).collect();
     match words[..] {
-        [hook, flag, name] if hook == "hook" && flag == "--agent" => Some(name.to_str()?.to_owned()),
+        [hook, flag, name] if hook == "hook" && flag == "--agent" => {
+            Some(name.to_str()?.to_owned())
+        }
         [hook, flag] if hook == "hook" => Some(flag.to_str()?.strip_prefix("--agent=")?.to_owned()),
         _ => None,
     }
@@ -118,21 +97,10 @@ fn guarded_command(process: &mut Process<'_>) -> Exit {
 fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
     match command {
         Command::Hook(args) => Ok(guarded_hook(process, &args.agent)),
-        Command::Demo(args) => commands::demo::run(process, &args),
         Command::Create(args) => commands::create::run(process, args),
-        Command::List(args) => commands::list::run(process, &args),
-        Command::Show(args) => commands::show::run(process, &args),
-        Command::Diff(args) => commands::diff::run(process, &args),
         Command::Restore(args) => commands::restore::run(process, &args),
         Command::Undo(args) => commands::undo::undo(process, &args),
         Command::Redo(args) => commands::undo::redo(process, &args),
-        Command::Status(args) => commands::status::run(process, &args),
-        Command::Check(args) => commands::check::run(process, &args),
-        Command::Config(args) => commands::config::run(process, &args),
-        Command::Explain(args) => commands::explain::run(process, &args),
-        Command::Prune(args) => commands::prune::run(process, &args),
-        Command::Clear(args) => commands::clear::run(process, &args),
-        Command::Slash(args) => commands::slash::run(process, &args),
     }
 }
 

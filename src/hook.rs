@@ -44,20 +44,27 @@ pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
     let Some(dialect) = agent::by_name(name).map(|dialect| agent::corrected(dialect, &markers))
     else {
         // An agent may take any other exit code for a refusal.
-        let note = format!("turnback: no agent is called `{}`; nothing was done", ui::escape(name.as_bytes()));
+        let note = format!(
+            "turnback: no agent is called `{}`; nothing was done",
+            ui::escape(name.as_bytes())
+        );
         let _nobody = writeln!(process.stderr, "{note}");
         return Exit::Ok;
     };
     let (kind, decision) = match read_payload(process.stdin) {
         Ok(payload) => decide(process, dialect, &markers, &payload),
-        Err(why) => (EventKind::Other, trouble(process, None, &format!("cannot read the hook payload: {why}"))),
+        Err(why) => (
+            EventKind::Other,
+            trouble(process, None, &format!("cannot read the hook payload: {why}")),
+        ),
     };
     write_answer(process, &dialect.answer(kind, &decision))
 }
 
 /// The answer to an agent when a bug stopped us: no opinion, and a word to the user.
 pub fn after_a_bug(process: &mut Process<'_>, name: &str) -> Exit {
-    let note = "turnback: a bug in turnback; this call is NOT protected. `turnback status` tells more";
+    let note =
+        "turnback: a bug in turnback; this call is NOT protected. `turnback status` tells more";
     let decision = Decision::note(note.to_owned());
     match agent::by_name(name) {
         Some(dialect) => write_answer(process, &dialect.answer(EventKind::Other, &decision)),
@@ -240,14 +247,16 @@ impl Hook<'_, '_> {
             Err(err @ Error::Busy { .. }) => (None, Some(err)),
             Err(err) => return Err(err),
         };
-        let home = ledger.as_mut().map_or_else(|| self.cwd.clone(), |ledger| ledger.home(&self.cwd));
+        let home =
+            ledger.as_mut().map_or_else(|| self.cwd.clone(), |ledger| ledger.home(&self.cwd));
         let start = if self.cwd.starts_with(&home) { home } else { self.cwd.clone() };
         let reach = self.reach(&start, &state)?;
         let standing = self.standing(ledger.as_mut(), &reach, &state);
         let mut notes = Notes::default();
         notes.lines.append(&mut self.loaded.notes);
         if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
-            let saved = self.save(ledger.as_ref(), &reach, &state, busy.is_none().then_some(deadline))?;
+            let saved =
+                self.save(ledger.as_ref(), &reach, &state, busy.is_none().then_some(deadline))?;
             self.note_saved(&saved, &mut notes);
             if let Some(ledger) = &mut ledger {
                 ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
@@ -401,13 +410,18 @@ impl Hook<'_, '_> {
         if self.settings().notify == Notify::Never && verdict == Verdict::Abstain {
             return Decision::NEUTRAL;
         }
-        let note = (!notes.lines.is_empty()).then(|| format!("turnback: {}", notes.lines.join("\n")));
-        let note = note.or_else(|| (verdict != Verdict::Abstain).then(|| "turnback: a victim of this call cannot be held".to_owned()));
+        let note =
+            (!notes.lines.is_empty()).then(|| format!("turnback: {}", notes.lines.join("\n")));
+        let note = note.or_else(|| {
+            (verdict != Verdict::Abstain)
+                .then(|| "turnback: a victim of this call cannot be held".to_owned())
+        });
         Decision { verdict, note }
     }
 
     fn on_trouble(&mut self, err: &Error, markers: &Markers) -> Decision {
-        let text = format!("could not save a checkpoint ({}); this call is NOT protected", said(err));
+        let text =
+            format!("could not save a checkpoint ({}); this call is NOT protected", said(err));
         let decision = trouble(self.process, Some(&self.cwd), &text);
         let wanted = self.settings().on_trouble;
         Decision { verdict: verdict(wanted, self.dialect, markers), ..decision }

@@ -185,6 +185,11 @@ impl Ledger {
         turn.and_then(|turn| turn.id.strip_prefix('#')?.parse().ok()).unwrap_or(0)
     }
 
+    /// The turn that runs.
+    pub fn turn(&self) -> Option<TurnId> {
+        self.wire.turn.as_ref().map(|turn| TurnId(turn.id.clone()))
+    }
+
     /// What the user asked for in this turn.
     pub fn prompt(&self) -> Option<&str> {
         self.wire.turn.as_ref()?.prompt.as_deref()

@@ -66,7 +66,10 @@ pub fn look(
 ) -> Result<Scan> {
     let user = UserDirs {
         home: process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
-        xdg_config: process.var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()),
+        xdg_config: process
+            .var("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute()),
     };
     scan::walk(Request {
         root: store.root(),
@@ -146,7 +149,9 @@ pub fn unheld(checkpoint: &Checkpoint, effect: &Effect, cwd: &Path) -> Vec<Skipp
         .map(|target| cwd.join(&target.path))
         .collect();
     let is_named = |skipped: &&Skipped| {
-        named && skipped.reason.matters() && places.iter().any(|place| concerns(place, &skipped.path))
+        named
+            && skipped.reason.matters()
+            && places.iter().any(|place| concerns(place, &skipped.path))
     };
     checkpoint.skipped.iter().filter(is_named).cloned().collect()
 }

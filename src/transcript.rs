@@ -33,7 +33,8 @@ pub fn last_prompt(path: &Path) -> Option<String> {
 
 /// The text of a line that is a message of the user's, and no tool's result.
 fn prompt(line: &Value) -> Option<String> {
-    let message = [&line["message"], &line["payload"], line].into_iter().find(|v| v["role"] == "user")?;
+    let message =
+        [&line["message"], &line["payload"], line].into_iter().find(|v| v["role"] == "user")?;
     let unique = [&line["promptId"], &line["uuid"], &line["timestamp"]];
     let unique = unique.into_iter().find_map(Value::as_str).unwrap_or_default();
     let text = match &message["content"] {
@@ -57,7 +58,8 @@ mod tests {
         let of = |text: &str| prompt(&serde_json::from_str(text).unwrap());
         let said = r#"{"type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}"#;
         assert_eq!(of(said), Some("u1 hi".to_owned()));
-        let result = r#"{"message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}}"#;
+        let result =
+            r#"{"message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}}"#;
         assert_eq!(of(result), None);
         assert_eq!(of(r#"{"message":{"role":"assistant","content":"x"}}"#), None);
     }

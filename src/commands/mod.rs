@@ -1,20 +1,10 @@
 //! One file for each subcommand: its flags, its help, its body. Here is what most of them need:
 //! where they are, and which checkpoint the user means.
 
-pub mod check;
-pub mod clear;
-pub mod config;
-pub mod create;
-pub mod demo;
-pub mod diff;
-pub mod explain;
-pub mod list;
-pub mod prune;
-pub mod restore;
-pub mod show;
-pub mod slash;
-pub mod status;
-pub mod undo;
+pub(crate) mod create;
+pub(crate) mod restore;
+pub(crate) mod show;
+pub(crate) mod undo;
 
 mod rows;
 
@@ -90,8 +80,12 @@ impl Desk {
     ///
     /// Fails if there is none, or more than one.
     pub(crate) fn find(&self, given: &str) -> Result<Checkpoint> {
-        let selector: Selector =
-            given.parse().map_err(|why: String| Error::other(format!("`{}`: {why}", crate::ui::escape(given.as_bytes())), "run `turnback list` to see what there is"))?;
+        let selector: Selector = given.parse().map_err(|why: String| {
+            Error::other(
+                format!("`{}`: {why}", crate::ui::escape(given.as_bytes())),
+                "run `turnback list` to see what there is",
+            )
+        })?;
         pick(self.store.list()?, &selector, &self.state, given)
     }
 
@@ -140,7 +134,8 @@ fn pick(
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
     match selector {
         Selector::Latest(n) => {
-            let plain = checkpoints.into_iter().filter(|checkpoint| !rows::is_before_restore(checkpoint));
+            let plain =
+                checkpoints.into_iter().filter(|checkpoint| !rows::is_before_restore(checkpoint));
             plain.skip(*n as usize).next().ok_or_else(none)
         }
         Selector::Number(row, step) => {

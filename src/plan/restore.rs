@@ -1,6 +1,9 @@
 //! What a restore does to each path, decided from what was, what is, and what the user said.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use super::diff::Change;
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
@@ -120,14 +123,15 @@ impl RestorePlan {
 /// Plans a restore: `changes` lead from the checkpoint to what is there now.
 ///
 /// `skipped_then` is what the checkpoint left out, `skipped_now` what the present scan did: of
-/// neither can we say what it was, so both are left alone.
+/// neither can we say what it was, so both are left alone. `ours` is what the agent, or a restore
+/// that is being taken back, created since.
 pub fn restore(
     of: CheckpointId,
     changes: Vec<Change>,
     options: Options,
     picked: &Picked,
-    skipped_then: &[Skipped],
-    skipped_now: &[Skipped],
+    ours: &BTreeSet<RelPath>,
+    [skipped_then, skipped_now]: [&[Skipped]; 2],
 ) -> RestorePlan {
     let uncovered = |path: &RelPath| {
         let both = skipped_then.iter().chain(skipped_now);
@@ -138,7 +142,8 @@ pub fn restore(
     let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
     let mut steps: Vec<Step> = picked_changes
         .map(|Change { path, before: then, after: now }| {
-            let action = decide(&path, then.as_ref(), now.as_ref(), options, uncovered(&path));
+            let known = Known { is_ours: ours.contains(&path), uncovered: uncovered(&path) };
+            let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
             Step { path, action, then, now }
         })
         .collect();
@@ -148,12 +153,18 @@ pub fn restore(
     RestorePlan { of, steps, outside: Vec::new(), left }
 }
 
+/// What is known of a path besides what it was and is.
+struct Known {
+    is_ours: bool,
+    uncovered: Option<SkipReason>,
+}
+
 fn decide(
     path: &RelPath,
     then: Option<&Entry>,
     now: Option<&Entry>,
     options: Options,
-    uncovered: Option<SkipReason>,
+    Known { is_ours, uncovered }: Known,
 ) -> Action {
     if path.names().any(|name| name == b".git") {
         return Action::Keep(Kept::GitPrivate);
@@ -167,7 +178,7 @@ fn decide(
         },
         (None, _) => match uncovered {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
-            None if options.exact && !options.keep_new => Action::Remove,
+            None if (options.exact || is_ours) && !options.keep_new => Action::Remove,
             None => Action::Keep(Kept::New),
         },
     }

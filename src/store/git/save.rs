@@ -331,7 +331,7 @@ impl GitStore {
             rules: scan.rules,
             tracked: scan.tracked,
             staged: made.parts.index.as_ref().map(|id| content_id(id)),
-            index: made.index,
+            index: scan.index,
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,
