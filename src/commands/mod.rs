@@ -19,7 +19,7 @@ use crate::{
     process::Process,
     reach::{Surroundings, root_around},
     scan::Scan,
-    snapshot,
+    snapshot::{self, Look},
     state::State,
     store::{self, Store},
 };
@@ -105,7 +105,8 @@ impl Desk {
         if unlimited {
             wishes.victim_size_max = u64::MAX;
         }
-        snapshot::look(process, &self.state, self.store.as_ref(), &reach, &wishes, None)
+        let look = Look { reach: &reach, wishes: &wishes, spare: false, deadline: None };
+        look.at(process, &self.state, self.store.as_ref())
     }
 
     /// The whole root, and `victims`.

@@ -4,6 +4,7 @@
 //! differ from it, read anew. Stores give the new directories their content ids; what they did
 //! not touch keeps those of the table.
 
+mod past;
 mod rules;
 mod sources;
 mod tracked;
@@ -20,6 +21,7 @@ use crate::{
     },
 };
 
+pub use past::PastRules;
 pub use sources::{UserDirs, Wishes};
 pub use walk::{Request, walk};
 

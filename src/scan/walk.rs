@@ -44,6 +44,8 @@ pub struct Request<'a> {
     pub user: &'a UserDirs,
     /// Paths to hold in any case. Absolute, without `.` or `..`.
     pub victims: &'a [PathBuf],
+    /// Whether to hold also what is ignored or large, path by path, where it is little.
+    pub spare: bool,
     /// When the scan began, in nanoseconds since 1970: what changed later than this, or hardly
     /// before, is looked at again next time.
     pub now_ns: i64,
