@@ -17,7 +17,7 @@ use crate::{
         StoreChoice,
     },
     process::Process,
-    scan::{self, Request, Scan, UserDirs, Wishes},
+    scan::{self, Named, Request, Scan, UserDirs, Wishes},
     state::State,
     store::{self, Draft, Saved, Store},
 };
@@ -49,7 +49,7 @@ pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Sa
     let store = store::open(&order.reach.root, state, order.settings.store)?;
     let wishes = wishes(order.settings);
     let Order { reach, cause, taken_at, always, spare, deadline, .. } = order;
-    let look = Look { reach, wishes: &wishes, spare, deadline };
+    let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, spare, deadline };
     let scan = look.at(process, state, store.as_ref())?;
     store.save(Draft { cause, taken_at, scan, always, deadline })
 }
@@ -58,14 +58,10 @@ pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Sa
 pub struct Look<'a> {
     /// At what.
     pub reach: &'a Reach,
-    /// Where the user keeps git's configuration.
-pub fn user_dirs(process: &Process<'_>) -> UserDirs {
-    let dir = |name| process.var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    UserDirs { home: dir("HOME"), xdg_config: dir("XDG_CONFIG_HOME") }
-}
-
-/// What the settings say about which files are captured.
+    /// What the settings say about which files are captured.
     pub wishes: &'a Wishes,
+    /// How much of each victim.
+    pub named: Named,
     /// As [`Order::spare`].
     pub spare: bool,
     /// When to stop.
@@ -87,11 +83,18 @@ impl Look<'_> {
             wishes: self.wishes,
             user: &user,
             victims: &self.reach.victims,
+            named: self.named,
             spare: self.spare,
             now_ns: now_ns(),
             deadline: self.deadline,
         })
     }
+}
+
+/// Where the user keeps git's configuration.
+pub fn user_dirs(process: &Process<'_>) -> UserDirs {
+    let dir = |name| process.var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    UserDirs { home: dir("HOME"), xdg_config: dir("XDG_CONFIG_HOME") }
 }
 
 /// What the settings say about which files are captured.

@@ -166,7 +166,7 @@ impl Planned {
         });
         let below = privately.map(|(path, _)| desk.root.join(path));
         let victims: Vec<PathBuf> = below.chain(then.outside.keys().cloned()).collect();
-        let scan = desk.look(process, victims, true)?;
+        let scan = desk.look(process, victims)?;
         let skipped = skipped_now(&scan);
         let stamps = Stamps::of(&scan);
         let now = desk.store.identify(scan)?;
@@ -183,8 +183,7 @@ impl Planned {
             skipped_then: &checkpoint.skipped,
             skipped_now: &skipped,
         };
-        let mut plan =
-            plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
+        let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
         if order.outside || order.picked == Picked::All {
             plan.outside = outside(&then, &now);
         }
@@ -321,7 +320,8 @@ fn ignored_then(
     let user = snapshot::user_dirs(process);
     let mut rules = PastRules::new(&desk.root, &user, &mut read);
     let new = changes.iter().filter(|change| change.before.is_none());
-    let is_dir = |change: &plan::Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
+    let is_dir =
+        |change: &plan::Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
     new.filter(|change| rules.ignores(&change.path, is_dir(change)))
         .map(|change| change.path.clone())
         .collect()
@@ -352,7 +352,7 @@ fn hold(
     let touched = plan.deeds().map(|step| desk.root.join(&step.path));
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let outside = plan.outside.iter().map(|step| step.path.clone());
-    let scan = desk.look(process, there.chain(outside).collect(), true)?;
+    let scan = desk.look(process, there.chain(outside).collect())?;
     refuse_unheld(&scan.unheld, plan)?;
     let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
     let draft = Draft { cause, taken_at: process.now, scan, always: true, deadline: None };

@@ -11,7 +11,7 @@ use std::{
 
 use gix::glob::pattern::Case;
 
-use super::{Request, Scan, Victim, VictimPath, is_racy, rules::Rules};
+use super::{Named, Request, Scan, Victim, VictimPath, is_racy, rules::Rules};
 use crate::{
     fs::{Dir, c_name},
     model::{DirPath, Found, Kind, Marks, RelPath, Root, SkipReason, Skipped},
@@ -153,13 +153,14 @@ impl Collect<'_, '_> {
         let Some(kind) = stamp.kind() else {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
         };
-        if kind == Kind::File && !self.is_held(&path) {
+        let is_alone = self.request.named == Named::Alone;
+        if kind == Kind::File && !is_alone && !self.is_held(&path) {
             if stamp.size > self.request.wishes.victim_size_max || !self.has_room(stamp.size) {
                 return self.leave_out(&bytes, SkipReason::TooLarge, stamp.size);
             }
             self.bytes += stamp.size;
         }
-        if self.scan.victims.len() >= FILES_MAX {
+        if self.scan.victims.len() >= FILES_MAX && !is_alone {
             return self.leave_out(&bytes, SkipReason::TooMany, stamp.size);
         }
         if self.request.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -172,7 +173,7 @@ impl Collect<'_, '_> {
             let found = Found { name, stamp, content: None, marks, skipped: None };
             self.scan.victims.push(Victim { path: path.clone(), found });
         }
-        if kind == Kind::Directory {
+        if kind == Kind::Directory && !is_alone {
             self.below(dir, &c_name, &path, depth);
         }
     }
