@@ -162,7 +162,7 @@ impl Planned {
         let then = desk.store.tree(checkpoint.id)?;
         // What was held for its own sake is looked at for its own sake.
         let privately = then.besides.iter().filter(|(_, entry)| {
-            entry.content.is_some_and(|content| content.place == Place::Private)
+            entry.content.is_none_or(|content| content.place == Place::Private)
         });
         let below = privately.map(|(path, _)| desk.root.join(path));
         let victims: Vec<PathBuf> = below.chain(then.outside.keys().cloned()).collect();
@@ -363,7 +363,9 @@ fn hold(
 
 fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {
     let touches = |skipped: &&Skipped| {
-        plan.deeds().any(|step| step.path.as_bytes() == skipped.path)
+        // A directory has nothing to hold but what is in it.
+        let is_file = |step: &&Step| step.now.is_none_or(|now| now.kind != Kind::Directory);
+        plan.deeds().filter(is_file).any(|step| step.path.as_bytes() == skipped.path)
             || plan.outside.iter().any(|step| {
                 std::os::unix::ffi::OsStrExt::as_bytes(step.path.as_os_str()) == skipped.path
             })
