@@ -3,6 +3,7 @@
 //! A store joins with one line, `contract!(name, ItsFixture)`, and a [`Fixture`].
 
 mod copy;
+mod reading;
 
 use std::{
     ffi::OsStr,
