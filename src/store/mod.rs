@@ -2,6 +2,7 @@
 
 pub mod copy;
 pub mod escape;
+pub mod git;
 pub mod listing;
 pub mod objects;
 pub mod reading;
@@ -16,10 +17,14 @@ use crate::{
     error::Result,
     model::{
         Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Manifest,
-        Place, RelPath, Root, Tree,
+        Place, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
     },
     scan::Scan,
+    state::State,
 };
+
+pub use copy::CopyStore;
+pub use git::GitStore;
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]
@@ -44,6 +49,21 @@ pub struct Saved {
     pub checkpoint: Checkpoint,
     /// Whether it was made for this draft. If not, nothing had changed since it was taken.
     pub is_new: bool,
+}
+
+/// What came of staging again what a checkpoint had staged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexOutcome {
+    /// It is staged again: this many entries.
+    Restored(usize),
+    /// The index is as it was then.
+    Unchanged,
+    /// The checkpoint holds no index.
+    NotKept,
+    /// HEAD stands elsewhere than it did, so what was staged means something else now.
+    HeadMoved,
+    /// A merge, rebase or the like is, or was, in progress: this one.
+    InProgress(String),
 }
 
 /// Something in a store that is not as it should be.
@@ -105,8 +125,41 @@ pub trait Store {
     /// The tree of git's index that a checkpoint holds, if it holds one.
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>>;
 
+    /// Stages again what was staged when a checkpoint was taken. The files are not touched.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the index cannot be read or written, or if another git process has it. Then it is
+    /// as it was.
+    fn restore_index(&self, _id: CheckpointId) -> Result<IndexOutcome> {
+        Ok(IndexOutcome::NotKept)
+    }
+
     /// How to look at a file of a checkpoint without us: a command line, or where the files are.
     fn by_hand(&self, id: CheckpointId) -> String;
+}
+
+/// Opens the store of a root: its repository where that can take checkpoints, else turnback's own.
+/// A repository that turns out not to be usable is no error: the root the store answers for then
+/// says why.
+///
+/// # Errors
+///
+/// Fails if turnback's own store cannot be opened.
+pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
+    match (root.kind(), choice) {
+        (RootKind::Git { .. }, StoreChoice::Auto) => match GitStore::open(root, state) {
+            Ok(store) => Ok(Box::new(store)),
+            Err(err) => {
+                let plain = RootKind::Plain { why: Some(err.to_string()) };
+                let root = Root::new(root.path().to_owned(), plain);
+                Ok(Box::new(CopyStore::open(&root, state)?))
+            }
+        },
+        (RootKind::Git { .. }, StoreChoice::Files) | (RootKind::Plain { .. }, _) => {
+            Ok(Box::new(CopyStore::open(root, state)?))
+        }
+    }
 }
 
 const _: Option<&dyn Store> = None; // Store stays usable as `dyn`.
@@ -125,16 +178,27 @@ pub fn manifest(store: &dyn Store, tree: &Tree) -> Result<Manifest> {
     Ok(files)
 }
 
-/// The entries of one directory of `tree`, stored or not.
+/// The entries of one directory of `tree`, stored or not, with the permissions usual in it where a
+/// store says no more than file, executable or directory.
 ///
 /// # Errors
 ///
 /// Fails if it cannot be read.
 pub fn directory_of(store: &dyn Store, tree: &Tree, id: &ContentId) -> Result<Directory> {
-    match tree.unsaved.get(id) {
-        Some(directory) => Ok(directory.clone()),
-        None => store.directory(id),
+    let mut directory = match tree.unsaved.get(id) {
+        Some(directory) => directory.clone(),
+        None => store.directory(id)?,
+    };
+    let (from, to) = (Usual::default(), tree.usual);
+    for entry in directory.values_mut() {
+        entry.permissions = match (entry.kind, entry.permissions) {
+            (Kind::Directory, bits) if bits == from.directory => to.directory,
+            (Kind::File, bits) if bits == from.executable => to.executable,
+            (Kind::File, bits) if bits == from.file => to.file,
+            (_, bits) => bits,
+        };
     }
+    Ok(directory)
 }
 
 fn add_directory(

@@ -1,7 +1,17 @@
 //! Reads what a scan has not read: every file opened by its name in its own directory, never
 //! through a symlink, and looked at before and after. Knows nothing of where the bytes go.
 
-use std::{ffi::CString, fs::File, io, os::unix::ffi::OsStrExt, path::Path, time::Instant};
+use std::{
+    collections::HashSet,
+    ffi::CString,
+    fs::File,
+    io,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Instant,
+};
 
 use super::objects::Taken;
 use crate::{
@@ -53,6 +63,64 @@ pub fn read_all(
     Ok(reader.changing)
 }
 
+/// As [`read_all`], with a thread for each of `sinks`, if there are several. The files of one
+/// directory may go to different ones.
+///
+/// # Errors
+///
+/// As [`read_all`], with the first error.
+pub fn read_parallel<S: Sink + Send>(
+    root: &Path,
+    scan: &mut Scan,
+    deadline: Option<Instant>,
+    sinks: &mut [S],
+) -> Result<Vec<Skipped>> {
+    let [first, others @ ..] = sinks else { return Ok(Vec::new()) };
+    if others.is_empty() {
+        return read_all(root, scan, deadline, first);
+    }
+    let top = || Dir::open(root).map_err(Error::io("open", root));
+    let mut reader = Reader { top: top()?, sink: first, deadline, late: false, changing: vec![] };
+    scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
+    let parts = scan
+        .fresh
+        .iter_mut()
+        .flat_map(|(path, fresh)| fresh.found.chunks_mut(PART).map(move |part| (path, part)));
+    let parts = Mutex::new(parts.filter(|(_, part)| part.iter().any(Found::is_unread)));
+    let read = |mut reader: Reader<'_>| {
+        while let Some((path, part)) = next_part(&parts) {
+            reader.read_part(path, part)?;
+        }
+        Ok::<_, Error>((reader.late, reader.changing))
+    };
+    let begin =
+        |sink: &mut S| read(Reader { top: top()?, sink, deadline, late: false, changing: vec![] });
+    let begin = &begin;
+    let results = thread::scope(|scope| {
+        let threads: Vec<_> =
+            others.iter_mut().map(|sink| scope.spawn(move || begin(sink))).collect();
+        let mut results = vec![read(reader)];
+        for thread in threads {
+            results.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    });
+    let mut changing = Vec::new();
+    for result in results {
+        let (late, more) = result?;
+        scan.partial |= late;
+        changing.extend(more);
+    }
+    Ok(changing)
+}
+
+/// How many names a thread takes at once: enough to be worth opening their directory again.
+const PART: usize = 64;
+
+fn next_part<T>(parts: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    parts.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
 /// Everything a scan left out that is worth a word, and files that kept changing.
 pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
     let mut skipped = changing;
@@ -68,6 +136,10 @@ pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
             skipped.push(Skipped { path: victim_path(victim), reason, size });
         }
     }
+    skipped.extend(scan.unheld.iter().filter(|skipped| is_told(skipped.reason)).cloned());
+    let held: HashSet<Vec<u8>> =
+        scan.victims.iter().filter(|victim| victim.found.is_held()).map(victim_path).collect();
+    skipped.retain(|skipped| !held.contains(&skipped.path));
     skipped.sort();
     skipped.dedup_by(|a, b| a.path == b.path);
     skipped
@@ -112,8 +184,12 @@ impl Reader<'_> {
         if !fresh.found.iter().any(Found::is_unread) {
             return Ok(());
         }
+        self.read_part(path, &mut fresh.found)
+    }
+
+    fn read_part(&mut self, path: &DirPath, part: &mut [Found]) -> Result<()> {
         let dir = self.top.stand_below(path);
-        for found in fresh.found.iter_mut().filter(|found| found.is_unread()) {
+        for found in part.iter_mut().filter(|found| found.is_unread()) {
             let private = found.marks.private;
             self.read(dir.as_ref().ok(), &path.join(&found.name), found, private)?;
         }

@@ -589,12 +589,12 @@ const AGENTS: [(Agent, &str); 19] = [
     (Agent::Amplifier, "amplifier"),
 ];
 
-fn agent_name(agent: Agent) -> &'static str {
+pub(super) fn agent_name(agent: Agent) -> &'static str {
     let named = AGENTS.iter().find(|(known, _)| *known == agent);
     named.expect("every agent is in the table").1
 }
 
-fn agent_named(name: &str) -> Option<Agent> {
+pub(super) fn agent_named(name: &str) -> Option<Agent> {
     AGENTS.iter().find(|(_, known)| *known == name).map(|(agent, _)| *agent)
 }
 

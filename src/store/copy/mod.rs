@@ -178,6 +178,7 @@ impl CopyStore {
             top: Some(top),
             rules: scan.rules,
             tracked: scan.tracked,
+            index: scan.index,
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,
@@ -385,7 +386,7 @@ fn name_directories(
 }
 
 /// The listings of what is held below and outside the root.
-fn victims(victims: &[Victim]) -> (Listing, Listing) {
+pub(super) fn victims(victims: &[Victim]) -> (Listing, Listing) {
     let (mut below, mut outside) = (Listing::new(), Listing::new());
     for victim in victims {
         let Some((entry, size)) = victim_entry(&victim.found) else { continue };

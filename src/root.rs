@@ -1,0 +1,232 @@
+//! Finds the repository of a worktree, and says whether we can keep anything in it.
+//!
+//! Knows git's files and how they can lie: a `.git` may point anywhere, be a pipe, belong to
+//! somebody else. Reads each at most once, runs nothing, and asks no environment. What is not
+//! understood is not used: the file store is always there.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use crate::{fs::read_small, model::RootKind};
+
+/// No configuration that a person writes comes near it.
+const CONFIG_MAX_BYTES: u64 = 4 << 20;
+/// A path and a line end.
+const POINTER_MAX_BYTES: u64 = 64 << 10;
+/// Git's own limit on alternates of alternates.
+const ALTERNATES_DEPTH_MAX: usize = 5;
+
+/// The directories of a repository that can hold our checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitDirs {
+    /// The worktree's own. Absolute.
+    pub git_dir: PathBuf,
+    /// The one with objects and shared refs. Absolute; often the same.
+    pub common_dir: PathBuf,
+    /// Whether objects are named by SHA-256.
+    pub sha256: bool,
+}
+
+/// The kind of root that the directory `worktree` is.
+pub fn kind_of(worktree: &Path) -> RootKind {
+    match git_dirs(worktree) {
+        Ok(Some(GitDirs { git_dir, common_dir, .. })) => RootKind::Git { git_dir, common_dir },
+        Ok(None) => RootKind::Plain { why: None },
+        Err(why) => RootKind::Plain { why: Some(why) },
+    }
+}
+
+/// Finds the repository whose worktree begins at `worktree`, which must be canonical. `None` if
+/// there is none.
+///
+/// # Errors
+///
+/// Why the one that is there cannot be used, as a fragment.
+pub fn git_dirs(worktree: &Path) -> Result<Option<GitDirs>, String> {
+    let dot_git = worktree.join(".git");
+    let git_dir = match fs::metadata(&dot_git) {
+        Err(_) if fs::symlink_metadata(&dot_git).is_err() => return Ok(None),
+        Err(err) => return Err(format!("cannot look at `.git`: {err}")),
+        Ok(found) if found.is_dir() => dot_git,
+        Ok(found) if found.is_file() => pointer(&dot_git, worktree, b"gitdir: ")?
+            .ok_or("`.git` does not say where the repository is")?,
+        Ok(_) => return Err("`.git` is neither a directory nor a file".to_owned()),
+    };
+    let git_dir = fs::canonicalize(&git_dir).map_err(|err| format!("its git directory: {err}"))?;
+    let common_dir = match pointer(&git_dir.join("commondir"), &git_dir, b"")? {
+        Some(dir) => {
+            fs::canonicalize(dir).map_err(|err| format!("its common git directory: {err}"))?
+        }
+        None => git_dir.clone(),
+    };
+    inspect(worktree, &git_dir, &common_dir).map(Some)
+}
+
+/// Looks whether a known pair of git directories can be used for `worktree` now.
+///
+/// # Errors
+///
+/// Why not, as a fragment.
+pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<GitDirs, String> {
+    let objects = common_dir.join("objects");
+    let refs = common_dir.join("refs");
+    for dir in [git_dir, common_dir, &objects, &refs] {
+        ours(dir)?;
+    }
+    let head = read(&git_dir.join("HEAD"), POINTER_MAX_BYTES)?.ok_or("it has no HEAD")?;
+    if head.is_empty() {
+        return Err("its HEAD is empty".to_owned());
+    }
+    regular_or_absent(&common_dir.join("packed-refs"))?;
+    alternates(&objects, 0)?;
+    let sha256 = format(worktree, git_dir, common_dir)?;
+    let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
+    Ok(GitDirs { git_dir, common_dir, sha256 })
+}
+
+/// Reads a file that names a directory, absolute or relative to `base`; `None` if there is none,
+/// or if it does not begin with `prefix`.
+fn pointer(path: &Path, base: &Path, prefix: &[u8]) -> Result<Option<PathBuf>, String> {
+    let Some(bytes) = read(path, POINTER_MAX_BYTES)? else { return Ok(None) };
+    let Some(target) = bytes.trim_ascii_end().strip_prefix(prefix) else { return Ok(None) };
+    if target.is_empty() || target.contains(&0) {
+        return Ok(None);
+    }
+    Ok(Some(base.join(OsStr::from_bytes(target))))
+}
+
+fn read(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>, String> {
+    use std::error::Error as _;
+    read_small(path, size_max).map_err(|err| {
+        let why = err.source().map(ToString::to_string).unwrap_or_default();
+        format!("{err}: {why}")
+    })
+}
+
+/// Whether we may write in `dir` without making anything there somebody else's. Root could write
+/// anywhere, and would leave objects that the owner's own git cannot touch.
+fn ours(dir: &Path) -> Result<(), String> {
+    let name = dir.display();
+    let found = fs::metadata(dir).map_err(|err| format!("`{name}`: {err}"))?;
+    if !found.is_dir() {
+        return Err(format!("`{name}` is not a directory"));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("`{name}` belongs to another user"));
+    }
+    accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+        .map_err(|err| format!("`{name}` cannot be written: {err}"))
+}
+
+fn regular_or_absent(path: &Path) -> Result<(), String> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(format!("`{}` is not a file", path.display())),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Follows the alternates as git will, so that no pipe among them can hold us up.
+fn alternates(objects: &Path, depth: usize) -> Result<(), String> {
+    if depth > ALTERNATES_DEPTH_MAX {
+        return Err("its alternates are nested too deep".to_owned());
+    }
+    let Some(list) = read(&objects.join("info/alternates"), CONFIG_MAX_BYTES)? else {
+        return Ok(());
+    };
+    for line in list.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        if line[0] == b'"' {
+            return Err("an alternate has a quoted name".to_owned());
+        }
+        if line[0] != b'#' {
+            alternates(&objects.join(OsStr::from_bytes(line)), depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the repository's format; tells whether objects are named by SHA-256.
+fn format(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<bool, String> {
+    let bytes = read(&common_dir.join("config"), CONFIG_MAX_BYTES)?.unwrap_or_default();
+    let config = parse(&bytes)?;
+    let version = config.string("core.repositoryformatversion").unwrap_or_else(|| "0".into());
+    let version = match &version[..] {
+        b"0" => 0,
+        b"1" => 1,
+        other => {
+            return Err(format!("its format {} is unknown", String::from_utf8_lossy(other)));
+        }
+    };
+    extensions(&config, version)?;
+    // What the shared configuration says of the main worktree does not bind linked ones.
+    if git_dir == common_dir {
+        main_worktree(&config, worktree, git_dir)?;
+        let own = read(&git_dir.join("config.worktree"), CONFIG_MAX_BYTES)?.unwrap_or_default();
+        main_worktree(&parse(&own)?, worktree, git_dir)?;
+    }
+    match config.string("extensions.objectformat").as_deref().map(|format| &format[..]) {
+        None | Some(b"sha1") => Ok(false),
+        Some(b"sha256") if version == 1 => Ok(true),
+        Some(other) => {
+            Err(format!("its object format {} is unknown", String::from_utf8_lossy(other)))
+        }
+    }
+}
+
+/// Refuses what we do not know to be harmless. Git itself ignores extensions in format 0, but for
+/// a few it honours anyway; refusing is safe in both.
+fn extensions(config: &gix::config::File, version: u32) -> Result<(), String> {
+    const KNOWN: [&str; 8] = [
+        "noop",
+        "noop-v1",
+        "partialclone",
+        "preciousobjects",
+        "worktreeconfig",
+        "objectformat",
+        "relativeworktrees",
+        "refstorage",
+    ];
+    let Some(sections) = config.sections_by_name("extensions") else { return Ok(()) };
+    for section in sections {
+        for name in section.value_names() {
+            let name = name.to_string().to_ascii_lowercase();
+            if version == 1 && !KNOWN.contains(&&name[..]) {
+                return Err(format!("its extension `{name}` is unknown"));
+            }
+        }
+    }
+    match config.string("extensions.refstorage") {
+        Some(kind) if !kind.eq_ignore_ascii_case(b"files") => {
+            Err(format!("its refs are kept as {}", String::from_utf8_lossy(&kind)))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn main_worktree(
+    config: &gix::config::File,
+    worktree: &Path,
+    git_dir: &Path,
+) -> Result<(), String> {
+    match config.boolean("core.bare") {
+        Ok(None | Some(false)) => (),
+        Ok(Some(true)) => return Err("it is bare".to_owned()),
+        Err(_) => return Err("`core.bare` is neither true nor false".to_owned()),
+    }
+    let Some(elsewhere) = config.string("core.worktree") else { return Ok(()) };
+    match fs::canonicalize(git_dir.join(OsStr::from_bytes(&elsewhere))) {
+        Ok(path) if path == worktree => Ok(()),
+        Ok(_) | Err(_) => Err("`core.worktree` points elsewhere".to_owned()),
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<gix::config::File, String> {
+    let options = gix::config::file::init::Options { lossy: true, ..Default::default() };
+    gix::config::File::from_bytes_no_includes(bytes, gix::config::file::Metadata::api(), options)
+        .map_err(|err| format!("its configuration cannot be read: {err}"))
+}

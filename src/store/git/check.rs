@@ -1,0 +1,193 @@
+//! Looks for damage: whether every checkpoint can be read, down to its objects or its bytes.
+
+use std::collections::HashMap;
+
+use gix::{
+    ObjectId,
+    objs::{Kind as ObjectKind, tree::EntryKind},
+};
+
+use super::{GitStore, Known, meta, modes, repo::Repo, tree};
+use crate::{
+    error::{Error, Result},
+    model::CheckpointId,
+    store::{Damage, listing},
+};
+
+/// Everything that is wrong with `known`.
+pub(super) fn check(
+    store: &GitStore,
+    repo: &Repo,
+    known: &[Known],
+    read_data: bool,
+) -> Vec<Damage> {
+    let mut checker = Checker { store, repo, read_data, seen: HashMap::new(), found: Vec::new() };
+    for known in known {
+        checker.checkpoint(known);
+    }
+    checker.found
+}
+
+struct Checker<'a> {
+    store: &'a GitStore,
+    repo: &'a Repo,
+    read_data: bool,
+    /// What was looked at, and what is wrong with it: shared parts are looked at once.
+    seen: HashMap<ObjectId, Option<String>>,
+    found: Vec<Damage>,
+}
+
+impl Checker<'_> {
+    fn checkpoint(&mut self, known: &Known) {
+        let id = known.checkpoint.id;
+        self.record(id, known);
+        let Some(top) = known.tree else {
+            self.note(id, self.store.refs.name(id), "the ref is gone".to_owned());
+            return;
+        };
+        let before = self.found.len();
+        match super::read_parts(self.repo, top) {
+            Ok((parts, meta)) => {
+                self.meta(id, meta);
+                for files in [parts.files, parts.index].into_iter().flatten() {
+                    self.walk(id, files, parts.index == Some(files));
+                }
+                for blob in [parts.modes, parts.extra].into_iter().flatten() {
+                    self.blob(id, &blob.to_string(), blob);
+                }
+                let parsed = parts.modes.map(|modes| {
+                    self.repo.read(&modes, ObjectKind::Blob).and_then(|blob| modes::parse(&blob))
+                });
+                if let Some(Err(err)) = parsed {
+                    self.note(id, "modes".to_owned(), err.to_string());
+                }
+            }
+            Err(err) if self.found.len() == before => {
+                self.note(id, self.store.refs.name(id), err.to_string());
+            }
+            Err(_) => (),
+        }
+    }
+
+    fn meta(&mut self, id: CheckpointId, meta: ObjectId) {
+        let read = self.repo.read(&meta, ObjectKind::Blob);
+        if let Err(err) = read.and_then(|json| meta::parse("meta", &json)) {
+            self.note(id, "meta".to_owned(), err.to_string());
+        }
+    }
+
+    /// What the private store has of a checkpoint.
+    fn record(&mut self, id: CheckpointId, known: &Known) {
+        let Some(record) = &known.record else {
+            let what = format!("checkpoints/{id}.json");
+            self.note(id, what, "the private record is missing or cannot be read".to_owned());
+            return;
+        };
+        for list in [record.besides, record.outside].into_iter().flatten() {
+            if let Err((what, why)) = self.listing(&list) {
+                self.note(id, what, why);
+            }
+        }
+    }
+
+    fn listing(&self, id: &crate::model::ContentId) -> Result<(), (String, String)> {
+        let objects = &self.store.objects;
+        let wrong = |what: String, err: &Error| (what, err.to_string());
+        let read = objects.read(id).and_then(|text| listing::parse(id, &text));
+        let lines = read.map_err(|err| wrong(id.to_string(), &err))?;
+        for (path, line) in lines {
+            let Some(content) = line.entry.content else { continue };
+            let held = if self.read_data {
+                objects.verify(&content.id)
+            } else {
+                objects.size(&content.id).map(|_| ())
+            };
+            held.map_err(|err| wrong(String::from_utf8_lossy(&path).into_owned(), &err))?;
+        }
+        Ok(())
+    }
+
+    /// Every tree and blob below a tree.
+    fn walk(&mut self, id: CheckpointId, top: ObjectId, is_index: bool) {
+        let mut dirs = vec![(String::new(), top)];
+        while let Some((path, dir)) = dirs.pop() {
+            let is_new = !self.seen.contains_key(&dir);
+            let read = if is_index {
+                tree::entries(self.repo, &dir).map(|entries| entries.into_iter().collect())
+            } else {
+                // As a restore will read it: every name looked at.
+                tree::read(self.repo, &super::content_id(&dir))
+                    .and_then(|_| tree::entries(self.repo, &dir))
+            };
+            let entries: Vec<_> = match read {
+                Ok(entries) => entries,
+                Err(err) => {
+                    let why = err.to_string();
+                    self.seen.insert(dir, Some(why.clone()));
+                    self.note(id, format!("{path}/"), why);
+                    continue;
+                }
+            };
+            self.seen.insert(dir, None);
+            for (name, kind, child) in entries {
+                let path = format!("{path}/{}", String::from_utf8_lossy(&name).escape_debug());
+                match kind {
+                    // A part of another checkpoint that is whole is whole here.
+                    EntryKind::Tree if is_new || self.is_bad(&child) => dirs.push((path, child)),
+                    EntryKind::Tree | EntryKind::Commit => (),
+                    EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link
+                        // A partial clone's index may name what was never fetched.
+                        if !is_index || self.repo.has(&child) =>
+                    {
+                        self.blob(id, &path, child);
+                    }
+                    EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => (),
+                }
+            }
+        }
+    }
+
+    fn is_bad(&self, id: &ObjectId) -> bool {
+        !matches!(self.seen.get(id), Some(None))
+    }
+
+    fn blob(&mut self, id: CheckpointId, path: &str, blob: ObjectId) {
+        if !self.seen.contains_key(&blob) {
+            let why = self.blob_damage(blob);
+            self.seen.insert(blob, why);
+        }
+        if let Some(Some(why)) = self.seen.get(&blob) {
+            let why = why.clone();
+            self.note(id, path.to_owned(), why);
+        }
+    }
+
+    fn blob_damage(&self, blob: ObjectId) -> Option<String> {
+        if !self.read_data {
+            let missing = !self.repo.has(&blob);
+            return missing.then(|| format!("the repository no longer has object {blob}"));
+        }
+        let opened = super::stream::open(self.repo, &super::content_id(&blob));
+        let mut reader = match opened {
+            Ok(reader) => reader,
+            Err(err) => return Some(err.to_string()),
+        };
+        match self.name_of(&mut *reader) {
+            Ok(name) if name == blob => None,
+            Ok(_) => Some(format!("object {blob} is not what its name says")),
+            Err(err) => Some(format!("object {blob} cannot be read: {err}")),
+        }
+    }
+
+    fn name_of(&self, reader: &mut dyn std::io::Read) -> std::io::Result<ObjectId> {
+        // The size comes first in a name; large blobs check their own as they are read.
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes)?;
+        gix::objs::compute_hash(self.repo.hash, ObjectKind::Blob, &bytes)
+            .map_err(|err| std::io::Error::other(err.to_string()))
+    }
+
+    fn note(&mut self, id: CheckpointId, what: String, why: String) {
+        self.found.push(Damage { checkpoint: Some(id), what, why });
+    }
+}

@@ -1,0 +1,124 @@
+//! Where HEAD stands, and whether git is in the middle of something.
+
+use gix::{ObjectId, objs::Kind, objs::tree::EntryKind};
+
+use super::{
+    refs::{self, own},
+    repo::Repo,
+    tree::{entries, parse},
+};
+use crate::{error::Result, fs::read_small, model::Head};
+
+/// A symbolic ref and its target.
+const HEAD_MAX_BYTES: u64 = 64 << 10;
+/// Counting further would take longer than the answer is worth.
+const COUNT_MAX: u64 = 10_000;
+
+/// The files and directories whose presence says that git is in the middle of something.
+const IN_PROGRESS: [(&str, &str); 6] = [
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("BISECT_LOG", "bisect"),
+];
+
+/// Reads HEAD. A HEAD that cannot be made sense of is one without branch and commit.
+pub(super) fn read(repo: &Repo) -> Head {
+    let bytes = read_small(&own(repo, "HEAD"), HEAD_MAX_BYTES).ok().flatten().unwrap_or_default();
+    let text = bytes.trim_ascii_end();
+    let (branch, commit) = match text.strip_prefix(b"ref:") {
+        Some(name) => {
+            let name = String::from_utf8_lossy(name.trim_ascii()).into_owned();
+            let commit = is_plain_ref(&name).then(|| refs::read(repo, &name).ok().flatten());
+            (Some(name), commit.flatten())
+        }
+        None => (None, ObjectId::from_hex(text).ok()),
+    };
+    Head { branch, commit: commit.map(|id| id.to_string()), in_progress: in_progress(repo) }
+}
+
+fn is_plain_ref(name: &str) -> bool {
+    name.starts_with("refs/") && !name.split('/').any(|part| matches!(part, "" | "." | ".."))
+}
+
+fn in_progress(repo: &Repo) -> Option<String> {
+    let is_there = |(name, _): &&(&str, &str)| own(repo, name).symlink_metadata().is_ok();
+    IN_PROGRESS.iter().find(is_there).map(|(_, what)| (*what).to_owned())
+}
+
+/// How many paths differ between HEAD's commit and the tree of the index. `None` if there are too
+/// many, or if the repository lacks some of them.
+/// `new` gives the bodies of trees that are not in the repository yet.
+pub(super) fn count_staged(
+    repo: &Repo,
+    head: &Head,
+    staged: ObjectId,
+    new: &New<'_>,
+) -> Option<u64> {
+    let committed = match &head.commit {
+        Some(commit) => tree_of(repo, ObjectId::from_hex(commit.as_bytes()).ok()?).ok()??,
+        None => ObjectId::empty_tree(repo.hash),
+    };
+    let mut count = 0;
+    let mut pairs = vec![(Some(committed), Some(staged))];
+    while let Some((left, right)) = pairs.pop() {
+        if left == right {
+            continue;
+        }
+        count += compare(repo, left, right, new, &mut pairs).ok()?;
+        if count > COUNT_MAX {
+            return None;
+        }
+    }
+    Some(count)
+}
+
+/// The body of a tree that is not in the repository yet.
+pub(super) type New<'a> = dyn Fn(&ObjectId) -> Option<Vec<u8>> + 'a;
+
+fn entries_of(
+    repo: &Repo,
+    id: ObjectId,
+    new: &New<'_>,
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+    match new(&id) {
+        Some(body) => parse(repo, &id, &body),
+        None => entries(repo, &id),
+    }
+}
+
+fn tree_of(repo: &Repo, commit: ObjectId) -> Result<Option<ObjectId>> {
+    let body = repo.read(&commit, Kind::Commit)?;
+    let id = body.strip_prefix(b"tree ").and_then(|rest| rest.split(|&b| b == b'\n').next());
+    Ok(id.and_then(|hex| ObjectId::from_hex(hex).ok()))
+}
+
+/// Counts the files that differ in one directory, and puts the directories that do on the list.
+fn compare(
+    repo: &Repo,
+    left: Option<ObjectId>,
+    right: Option<ObjectId>,
+    new: &New<'_>,
+    pairs: &mut Vec<(Option<ObjectId>, Option<ObjectId>)>,
+) -> Result<u64> {
+    let mut names = std::collections::BTreeMap::<_, [Option<_>; 2]>::new();
+    for (side, tree) in [left, right].into_iter().enumerate() {
+        for (name, kind, id) in tree.map_or(Ok(Vec::new()), |id| entries_of(repo, id, new))? {
+            names.entry((name, kind == EntryKind::Tree)).or_default()[side] = Some((kind, id));
+        }
+    }
+    let mut count = 0;
+    for ((_, is_dir), [left, right]) in names {
+        if left == right {
+            continue;
+        }
+        if is_dir {
+            pairs.push((left.map(|entry| entry.1), right.map(|entry| entry.1)));
+        } else {
+            count += 1;
+        }
+    }
+    Ok(count)
+}

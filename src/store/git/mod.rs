@@ -1,0 +1,432 @@
+//! The git store: checkpoints as trees in the repository's own object database, and a private
+//! record for each. `docs/FORMAT.md` describes what is written.
+//!
+//! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
+//! configures. Never deletes an object: git may have come to rely on it.
+
+mod check;
+mod files;
+mod head;
+mod index;
+mod meta;
+mod modes;
+mod names;
+mod objects;
+mod pack;
+mod refs;
+mod repo;
+mod restage;
+mod save;
+mod sink;
+mod stream;
+mod tree;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::Read,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use gix::{
+    ObjectId,
+    objs::{Kind as ObjectKind, tree::EntryKind},
+};
+
+pub use index::{IndexEntry, IndexFlags};
+
+use self::{
+    refs::Refs,
+    repo::{Repo, content_id},
+    sink::GitSink,
+};
+use super::{
+    Damage, Draft, IndexOutcome, Saved, Store,
+    copy::entry_of,
+    listing,
+    objects::Objects,
+    reading,
+    record::{self, Keeper, Record},
+    sweep,
+};
+use crate::{
+    error::{Error, Result},
+    fs::Lock,
+    model::{
+        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Kind, Place,
+        RelPath, Root, Tree, Usual,
+    },
+    scan::Scan,
+    state::{RootState, State},
+};
+
+/// How long a removal waits for those who save.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Keeps the checkpoints of one root in its repository.
+pub struct GitStore {
+    root: Root,
+    state: RootState,
+    objects: Objects,
+    repo: Repo,
+    refs: Refs,
+}
+
+/// The parts of a checkpoint's tree that say what it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Parts {
+    files: Option<ObjectId>,
+    modes: Option<ObjectId>,
+    index: Option<ObjectId>,
+    extra: Option<ObjectId>,
+}
+
+/// A checkpoint that is there, as far as it can be read.
+struct Known {
+    checkpoint: Checkpoint,
+    /// The private record, if it can be read.
+    record: Option<Record>,
+    /// What its ref points at; `None` if the ref is gone.
+    tree: Option<ObjectId>,
+    /// `None` if it cannot be read.
+    parts: Option<Parts>,
+    usual: Option<Usual>,
+}
+
+impl GitStore {
+    /// Opens the store of `root`, whose kind must be git. Makes nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Repository`] if the repository cannot be used (any more).
+    pub fn open(root: &Root, state: &State) -> Result<Self> {
+        let repo = Repo::open(root)?;
+        let refs = Refs::of(&repo, root.path());
+        let objects = Objects::new(state.objects());
+        Ok(Self { root: root.clone(), state: state.root(root), objects, repo, refs })
+    }
+
+    /// The entries of the index that a checkpoint holds, in git's order; `None` if it holds none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such checkpoint, or if it is damaged.
+    pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
+        let repo = self.repo.refreshed()?;
+        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        match parts.index {
+            Some(tree) => index::kept_entries(&repo, tree, parts.extra).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The tree of a checkpoint, which must have a ref.
+    fn tree_id(&self, repo: &Repo, id: CheckpointId) -> Result<ObjectId> {
+        match self.refs.checkpoint(repo, id)? {
+            Some(tree) => Ok(tree),
+            None if record::path_of(&self.state, id).exists() => {
+                Err(Error::damaged(self.refs.name(id), "the ref is gone"))
+            }
+            None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+        }
+    }
+
+    /// Every checkpoint that has a ref or a record of ours, newest first.
+    fn known(&self, repo: &Repo) -> Result<Vec<Known>> {
+        let mut trees: BTreeMap<_, _> = self.refs.list(repo)?.into_iter().collect();
+        let mut known = Vec::new();
+        for kept in record::read_all(&self.state)? {
+            let tree = trees.remove(&kept.id);
+            match kept.record {
+                Ok(record) if record.keeper == Keeper::Git => {
+                    known.push(know(repo, kept.id, tree, Some(record)));
+                }
+                // Only the ref tells whose it is.
+                Err(_) if tree.is_some() => known.push(know(repo, kept.id, tree, None)),
+                Ok(_) | Err(_) => (),
+            }
+        }
+        known.extend(trees.into_iter().map(|(id, tree)| know(repo, id, Some(tree), None)));
+        known.sort_by_key(|it| std::cmp::Reverse((it.checkpoint.sequence, it.checkpoint.id)));
+        Ok(known)
+    }
+
+    fn listed(&self, id: Option<ContentId>) -> Result<Option<(ContentId, listing::Listing)>> {
+        id.map(|id| Ok((id, listing::parse(&id, &self.objects.read(&id)?)?))).transpose()
+    }
+
+    fn anchored(&self, scan: &Scan) -> bool {
+        scan.anchor.is_some() && scan.anchor == self.anchor()
+    }
+}
+
+/// Puts together what is known of a checkpoint from its record and its tree.
+fn know(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Record>) -> Known {
+    let read = tree.map(|tree| read_parts(repo, tree));
+    let (parts, json) = match &read {
+        Some(Ok((parts, meta))) => {
+            let json = repo.read(meta, ObjectKind::Blob);
+            (Some(parts.clone()), Some(json))
+        }
+        Some(Err(_)) | None => (None, None),
+    };
+    let parsed = json.as_ref().map(|json| match json {
+        Ok(json) => meta::parse(&format!("meta of {id}"), json),
+        Err(_) => Err(Error::damaged(format!("meta of {id}"), "it cannot be read")),
+    });
+    let order = match &json {
+        Some(Ok(json)) => meta::order(json),
+        Some(Err(_)) | None => Default::default(),
+    };
+    let usual = parsed.as_ref().and_then(|meta| meta.as_ref().ok()).map(|meta| meta.usual);
+    let top = parts.as_ref().and_then(|parts| parts.files).map(|id| content_id(&id));
+    let checkpoint = match (&record, parsed) {
+        (Some(record), _) => record.checkpoint.clone(),
+        (None, Some(Ok(meta))) if meta.checkpoint.id == id => Checkpoint { top, ..meta.checkpoint },
+        (None, Some(Ok(_))) => placeholder(id, order, "it names another checkpoint"),
+        (None, Some(Err(err))) => placeholder(id, order, &err.to_string()),
+        (None, None) => placeholder(id, order, "its tree cannot be read"),
+    };
+    Known { checkpoint, record, tree, parts, usual }
+}
+
+/// Something to show in a list for a checkpoint that cannot be read.
+fn placeholder(
+    id: CheckpointId,
+    (sequence, taken_at): (u64, chrono::DateTime<chrono::Utc>),
+    why: &str,
+) -> Checkpoint {
+    Checkpoint {
+        id,
+        sequence,
+        taken_at,
+        cause: Cause::asked(Some(why.to_owned())),
+        top: None,
+        files: 0,
+        partial: true,
+        skipped: Vec::new(),
+        outside: Vec::new(),
+        head: None,
+        staged: None,
+    }
+}
+
+/// Reads a checkpoint's tree: what it holds, and its `meta`.
+fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
+    let mut parts = Parts::default();
+    let mut meta = None;
+    for (name, kind, id) in tree::entries(repo, &tree)? {
+        let part = match (&name[..], kind) {
+            (b"files", EntryKind::Tree) => &mut parts.files,
+            (b"modes", EntryKind::Blob) => &mut parts.modes,
+            (b"index", EntryKind::Tree) => &mut parts.index,
+            (b"index.extra", EntryKind::Blob) => &mut parts.extra,
+            (b"meta", EntryKind::Blob) => &mut meta,
+            // A newer format may have more; its `meta` says so.
+            _ => continue,
+        };
+        *part = Some(id);
+    }
+    let meta = meta.ok_or_else(|| Error::damaged(format!("tree {tree}"), "it has no `meta`"))?;
+    Ok((parts, meta))
+}
+
+/// The records of `modes`, with the contents that the tree has for them.
+fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
+    let Some(modes) = parts.modes else { return Ok(BTreeMap::new()) };
+    let mut lookup = Lookup { repo, top: parts.files, read: HashMap::new() };
+    let mut entries = BTreeMap::new();
+    for record in modes::parse(&repo.read(&modes, ObjectKind::Blob)?)? {
+        let modes::Record { path, kind, permissions, device } = record;
+        let content = match kind {
+            Kind::File | Kind::Directory | Kind::Link => Some(lookup.find(&path, kind)?),
+            Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => None,
+        };
+        entries.insert(path, Entry { kind, permissions, content, device });
+    }
+    Ok(entries)
+}
+
+/// Finds entries by path, reading each directory once.
+struct Lookup<'a> {
+    repo: &'a Repo,
+    top: Option<ObjectId>,
+    read: HashMap<ContentId, Directory>,
+}
+
+impl Lookup<'_> {
+    fn find(&mut self, path: &RelPath, kind: Kind) -> Result<Content> {
+        let missing = || Error::damaged("modes", format!("the tree has no `{path}`"));
+        let mut dir = self.top.map(|id| content_id(&id)).ok_or_else(missing)?;
+        let mut names = path.names().peekable();
+        while let Some(name) = names.next() {
+            if !self.read.contains_key(&dir) {
+                self.read.insert(dir, tree::read(self.repo, &dir)?);
+            }
+            let entry = self.read.get(&dir).and_then(|entries| entries.get(name));
+            let entry = *entry.ok_or_else(missing)?;
+            let content = entry.content.ok_or_else(missing)?;
+            match names.peek() {
+                Some(_) if entry.kind == Kind::Directory => dir = content.id,
+                None if entry.kind == kind => return Ok(content),
+                Some(_) | None => return Err(missing()),
+            }
+        }
+        Err(missing())
+    }
+}
+
+/// The entries of files with modes of their own, from a scan instead of a tree.
+fn odd_found(odd: &[(Vec<u8>, Found)]) -> Result<BTreeMap<RelPath, Entry>> {
+    let entry = |(path, found): &(Vec<u8>, Found)| {
+        let entry = entry_of(found, Place::Store)?.0;
+        let path = RelPath::from_bytes(path).map_err(|_| {
+            Error::damaged(String::from_utf8_lossy(path).escape_debug().to_string(), "not a path")
+        });
+        Some(path.map(|path| (path, entry)))
+    };
+    odd.iter().filter_map(entry).collect()
+}
+
+impl Store for GitStore {
+    fn root(&self) -> &Root {
+        &self.root
+    }
+
+    fn anchor(&self) -> Option<ContentId> {
+        self.refs.anchor(&self.repo).ok().flatten().map(|id| content_id(&id))
+    }
+
+    fn save(&self, draft: Draft) -> Result<Saved> {
+        self.save_draft(draft)
+    }
+
+    fn list(&self) -> Result<Vec<Checkpoint>> {
+        let repo = self.repo.refreshed()?;
+        Ok(self.known(&repo)?.into_iter().map(|known| known.checkpoint).collect())
+    }
+
+    fn tree(&self, id: CheckpointId) -> Result<Tree> {
+        let repo = self.repo.refreshed()?;
+        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        let json = repo.read(&meta, ObjectKind::Blob)?;
+        let usual = meta::parse(&format!("meta of {id}"), &json)?.usual;
+        let mut tree = Tree {
+            top: parts.files.map(|id| content_id(&id)),
+            besides: odd_entries(&repo, &parts)?,
+            usual,
+            ..Tree::default()
+        };
+        if record::path_of(&self.state, id).exists() {
+            let record = record::read(&self.state, id)?;
+            if let Some((id, besides)) = self.listed(record.besides)? {
+                tree.besides.extend(listing::below(&id, &besides)?);
+            }
+            if let Some((id, outside)) = self.listed(record.outside)? {
+                tree.outside = listing::outside(&id, &outside)?;
+            }
+        }
+        Ok(tree)
+    }
+
+    fn identify(&self, mut scan: Scan) -> Result<Tree> {
+        let repo = self.repo.refreshed()?;
+        if !self.anchored(&scan) {
+            // Their names are right whether or not they are stored.
+            scan.unfold(|_| true);
+        }
+        let mut skipped =
+            reading::read_all(self.root.path(), &mut scan, None, &mut GitSink::naming(&repo))?;
+        let mut unsaved = BTreeMap::new();
+        tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, directory| {
+            let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;
+            unsaved.insert(content_id(&id), directory);
+            Ok(id)
+        })?;
+        let summary = modes::summarize(&scan);
+        let (below, outside) = save::listings(&scan, &summary);
+        let unstored = ContentId::new(&[]);
+        let mut besides = odd_found(&summary.odd)?;
+        besides.extend(listing::below(&unstored, &below)?);
+        let outside = listing::outside(&unstored, &outside)?;
+        Ok(Tree { top: scan.top(), besides, outside, unsaved, usual: scan.usual })
+    }
+
+    fn directory(&self, id: &ContentId) -> Result<Directory> {
+        match tree::read(&self.repo, id) {
+            // It may have been added, or packed, after we looked which packs there are.
+            Err(Error::Damaged { .. }) => tree::read(&self.repo.refreshed()?, id),
+            read => read,
+        }
+    }
+
+    fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
+        match content.place {
+            Place::Private => self.objects.open(&content.id),
+            Place::Store => match stream::open(&self.repo, &content.id) {
+                Err(Error::Damaged { .. }) => stream::open(&self.repo.refreshed()?, &content.id),
+                opened => opened,
+            },
+        }
+    }
+
+    fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
+        if !self.state.dir().is_dir() && self.refs.list(&self.repo)?.is_empty() {
+            return Ok(0);
+        }
+        crate::fs::create_private_dirs(self.state.dir())?;
+        let deadline = Instant::now() + PATIENCE;
+        let _lock = Lock::acquire(&self.state.lock(), deadline)?;
+        let repo = self.repo.refreshed()?;
+        let known = self.known(&repo)?;
+        let all = known.iter().all(|known| ids.contains(&known.checkpoint.id));
+        self.refs.remove(&repo, ids, all)?;
+        let mut removed = false;
+        for known in known.iter().filter(|known| ids.contains(&known.checkpoint.id)) {
+            removed |= record::remove(&self.state, known.checkpoint.id)?;
+        }
+        if !removed {
+            return Ok(0);
+        }
+        // A record that came back after a power cut must not miss what is freed now.
+        crate::fs::sync_dir(&self.state.checkpoints())?;
+        sweep::sweep(self.state.state(), deadline)
+    }
+
+    fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
+        let repo = self.repo.refreshed()?;
+        Ok(check::check(self, &repo, &self.known(&repo)?, read_data))
+    }
+
+    fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
+        let repo = self.repo.refreshed()?;
+        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        Ok(parts.index.map(|id| content_id(&id)))
+    }
+
+    fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
+        let repo = self.repo.refreshed()?;
+        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        let Some(index) = parts.index else { return Ok(IndexOutcome::NotKept) };
+        let json = repo.read(&meta, ObjectKind::Blob)?;
+        let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
+        if let Some(refusal) = then.and_then(|then| restage::refusal(&repo, &then)) {
+            return Ok(refusal);
+        }
+        restage::write(&repo, &index::kept_entries(&repo, index, parts.extra)?)
+    }
+
+    fn by_hand(&self, id: CheckpointId) -> String {
+        let mut dir = PathBuf::from(self.root.path());
+        if dir.as_os_str().as_bytes().is_empty() {
+            dir = PathBuf::from(".");
+        }
+        format!("git -C {} show {}:files/PATH", quoted(&dir), self.refs.name(id))
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &std::path::Path) -> String {
+    shell_words::quote(&path.to_string_lossy()).into_owned()
+}

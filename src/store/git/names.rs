@@ -1,0 +1,199 @@
+//! Names that git does not suffer in a tree, and how we write them all the same.
+//!
+//! Whether a name is escaped depends on nothing but the name, so a directory's tree can be made,
+//! compared and reused by itself.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use crate::error::{Error, Result};
+
+/// What an escaped name begins with; the rest is the name in lowercase hex.
+const MARK: &[u8] = b"%turnback%";
+/// Larger attribute files are refused by `git fsck`, whose limit is 100 MB in all and 2048 bytes
+/// a line; a smaller one cannot have such a line.
+pub(super) const ATTRIBUTES_MAX_BYTES: u64 = 2048;
+
+/// What an entry is, as far as its name is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bearer {
+    /// A symlink.
+    pub(super) link: bool,
+    /// A regular file of more than [`ATTRIBUTES_MAX_BYTES`].
+    pub(super) large: bool,
+}
+
+/// The name under which a tree holds `name`.
+pub(super) fn escape(name: &[u8], bearer: Bearer) -> Cow<'_, [u8]> {
+    if !must_escape(name, bearer) {
+        return Cow::Borrowed(name);
+    }
+    let mut escaped = String::from_utf8_lossy(MARK).into_owned();
+    for byte in name {
+        write!(escaped, "{byte:02x}").expect("a string takes every write");
+    }
+    Cow::Owned(escaped.into_bytes())
+}
+
+/// Undoes [`escape`].
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for a name no directory can have, or that we would not write so.
+pub(super) fn unescape(stored: &[u8]) -> Result<Vec<u8>> {
+    let name = match stored.strip_prefix(MARK) {
+        Some(hex) => from_hex(hex).ok_or_else(|| refuse(stored))?,
+        None => stored.to_vec(),
+    };
+    let plain = !matches!(&name[..], b"" | b"." | b".." | b".git")
+        && !name.contains(&b'/')
+        && !name.contains(&0);
+    if plain { Ok(name) } else { Err(refuse(stored)) }
+}
+
+fn refuse(stored: &[u8]) -> Error {
+    let what = String::from_utf8_lossy(stored).escape_debug().to_string();
+    Error::damaged(what, "not a name a file can have")
+}
+
+fn from_hex(hex: &[u8]) -> Option<Vec<u8>> {
+    if !hex.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    hex.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+fn must_escape(name: &[u8], bearer: Bearer) -> bool {
+    if name.starts_with(MARK) {
+        return true;
+    }
+    // Nearly every name ends here: what git minds has a dot in front, a tilde, a backslash, a
+    // character outside ASCII, or the letters `git`.
+    let suspicious = matches!(name.first(), Some(b'.' | b'g' | b'G'))
+        || name.iter().any(|byte| matches!(byte, b'~' | b'\\' | b':') || !byte.is_ascii());
+    if !suspicious {
+        return false;
+    }
+    let is = |special| is_like(name, special);
+    is("git")
+        || is("gitmodules")
+        || (is("gitattributes") && (bearer.link || bearer.large))
+        || (bearer.link && (is("gitignore") || is("mailmap")))
+}
+
+/// Whether some system takes `name` for `.special`: HFS+ ignores case and certain characters,
+/// NTFS ignores case, what follows a colon, and dots and spaces at the end, has short names, and
+/// takes a backslash for a slash. Generous: a name more is escaped, and nothing is lost.
+fn is_like(name: &[u8], special: &str) -> bool {
+    if let Some(at) = name.iter().position(|&byte| byte == b'\\') {
+        return is_like(&name[..at], special) || is_like(&name[at + 1..], special);
+    }
+    let visible = without_ignorable(name);
+    let head = visible.split(|&byte| byte == b':').next().unwrap_or_default();
+    let end = head.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
+    let head = head[..end].to_ascii_lowercase();
+    if head.strip_prefix(b".") == Some(special.as_bytes()) {
+        return true;
+    }
+    let Some(tilde) = head.iter().position(|&byte| byte == b'~') else { return false };
+    let (stem, number) = (&head[..tilde], &head[tilde + 1..]);
+    // `git~1`, `gitmod~1`, and the hashed kind, as in `gi7eba~1`, whose hash we do not compute.
+    let hashed = special.len() > 3 && stem.len() >= 2 && special.as_bytes().starts_with(&stem[..2]);
+    number.first().is_some_and(u8::is_ascii_digit)
+        && (special.as_bytes().starts_with(stem) && stem.len() >= 3 || hashed)
+}
+
+/// The name without the characters HFS+ does not see.
+fn without_ignorable(name: &[u8]) -> Cow<'_, [u8]> {
+    if name.is_ascii() {
+        return Cow::Borrowed(name);
+    }
+    let mut visible = Vec::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        let ignorable = |c: char| {
+            matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{206a}'..='\u{206f}' | '\u{feff}')
+        };
+        let seen: String = chunk.valid().chars().filter(|&c| !ignorable(c)).collect();
+        visible.extend_from_slice(seen.as_bytes());
+        visible.extend_from_slice(chunk.invalid());
+    }
+    Cow::Owned(visible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: Bearer = Bearer { link: false, large: false };
+
+    #[test]
+    fn what_git_minds_is_escaped_and_comes_back() {
+        let names: [&[u8]; 16] = [
+            b".GIT",
+            b".Git ",
+            b".git.",
+            b"git~1",
+            b"GIT~1",
+            b".git::$DATA",
+            b".g\xe2\x80\x8cit",
+            b".gitmodules",
+            b".GITMODULES",
+            b"gitmod~1",
+            b"gi7eba~1",
+            b"x\\.git",
+            b".git\\x",
+            b"%turnback%",
+            b"%turnback%00",
+            b".gitmodules ",
+        ];
+        for name in names {
+            let stored = escape(name, FILE);
+            assert!(stored.starts_with(MARK), "{}", name.escape_ascii());
+            assert_eq!(unescape(&stored).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn ordinary_names_are_stored_as_they_are() {
+        for name in
+            [".gitignore", ".github", "git", "a.git", "x~1", "über", "%turnback", ".mailmap"]
+        {
+            assert_eq!(escape(name.as_bytes(), FILE), name.as_bytes());
+        }
+        assert_eq!(escape(b".gitattributes", FILE), &b".gitattributes"[..]);
+    }
+
+    #[test]
+    fn symlinks_git_would_read_through_are_escaped() {
+        let link = Bearer { link: true, large: false };
+        for name in [".gitattributes", ".gitignore", ".mailmap"] {
+            assert!(escape(name.as_bytes(), link).starts_with(MARK), "{name}");
+        }
+        let large = Bearer { link: false, large: true };
+        assert!(escape(b".gitattributes", large).starts_with(MARK));
+        assert_eq!(escape(b".gitignore", large), &b".gitignore"[..]);
+    }
+
+    #[test]
+    fn a_tampered_name_is_damage() {
+        let bad: [&[u8]; 9] = [
+            b"..",
+            b".",
+            b"",
+            b".git",
+            b"a/b",
+            b"%turnback%2e2e",
+            b"%turnback%2e676974",
+            b"%turnback%zz",
+            b"%turnback%6",
+        ];
+        for name in bad {
+            assert!(unescape(name).is_err(), "{}", name.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Adds objects to the repository: a few as loose objects, many as one pack.
+//!
+//! Nothing is visible before [`Writer::finish`], and everything is on the disk after it. Objects
+//! that are there already are not written again; those among them that are loose are made young,
+//! so that no gc that is running prunes them, as git does itself. For packed ones see
+//! `Packs`: whoever relied on one looks afterwards whether its pack still stands.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs::{self, File},
+    io::{self, BufWriter, Read, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use flate2::{Compression, write::ZlibEncoder};
+use gix::{
+    ObjectId,
+    hash::Kind as HashKind,
+    objs::{Exists, Kind},
+};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+
+use super::{
+    files::{Temporary, durable_rename, subdir},
+    pack::{Deflater, Pack, Packed},
+    repo::{Odb, Repo, name},
+};
+use crate::error::{Error, Result};
+
+/// One loose object is a file and a half-page of tree for the user's git to carry; a pack is two
+/// files whatever is in it, but git slows down with many packs and cleans up from 50 on.
+const LOOSE_MAX: usize = 64;
+/// What is held in memory before it is known whether there will be a pack.
+const HELD_MAX_BYTES: usize = 4 << 20;
+/// Larger files are streamed, each into a loose object of its own.
+pub(super) const LARGE_BYTES: u64 = 4 << 20;
+
+/// What one thread needs to add objects.
+pub(super) struct Hands {
+    pub(super) odb: Odb,
+    deflater: Deflater,
+    pub(super) buffer: Vec<u8>,
+}
+
+impl Hands {
+    pub(super) fn new(repo: &Repo) -> Self {
+        Self { odb: repo.odb.clone(), deflater: Deflater::new(), buffer: Vec::new() }
+    }
+}
+
+/// Collects new objects. Shared by the threads that make them.
+pub(super) struct Writer {
+    objects: PathBuf,
+    hash: HashKind,
+    state: Mutex<State>,
+    packing: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    seen: HashSet<ObjectId>,
+    reused: Vec<ObjectId>,
+    held: Vec<(Kind, ObjectId, Vec<u8>)>,
+    held_bytes: usize,
+    pack: Option<Pack>,
+    large: Vec<(ObjectId, Temporary, File)>,
+}
+
+impl Writer {
+    pub(super) fn new(repo: &Repo) -> Self {
+        let packing = AtomicBool::new(false);
+        Self { objects: repo.objects(), hash: repo.hash, state: Mutex::default(), packing }
+    }
+
+    /// The object directory.
+    pub(super) fn objects(&self) -> &Path {
+        &self.objects
+    }
+
+    /// The body of a tree that waits to be written, while few do.
+    pub(super) fn held_tree(&self, id: &ObjectId) -> Option<Vec<u8>> {
+        let state = self.lock();
+        let held = state.held.iter().find(|(kind, held, _)| *kind == Kind::Tree && held == id);
+        held.map(|(_, _, body)| body.clone())
+    }
+
+    /// Whether nothing has to be written.
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.held.is_empty() && state.pack.is_none() && state.large.is_empty()
+    }
+
+    /// Adds an object, unless it is there, and names it.
+    pub(super) fn add(&self, kind: Kind, body: &[u8], hands: &mut Hands) -> Result<ObjectId> {
+        let id = name(self.hash, kind, body)?;
+        if self.is_needed(id, &hands.odb) {
+            self.put(kind, id, body, hands).map_err(self.failed())?;
+        }
+        Ok(id)
+    }
+
+    /// Whether the repository has `id`, which may then be relied on.
+    pub(super) fn relies_on(&self, id: ObjectId, odb: &Odb) -> bool {
+        if self.lock().seen.contains(&id) {
+            return true;
+        }
+        let is_there = odb.exists(&id);
+        if is_there {
+            let mut state = self.lock();
+            state.seen.insert(id);
+            state.reused.push(id);
+        }
+        is_there
+    }
+
+    /// Notes `id`; tells whether somebody has to bring its bytes. Asks the repository only once.
+    fn is_needed(&self, id: ObjectId, odb: &Odb) -> bool {
+        if !self.lock().seen.insert(id) {
+            return false;
+        }
+        let is_there = odb.exists(&id);
+        if is_there {
+            self.lock().reused.push(id);
+        }
+        !is_there
+    }
+
+    fn put(&self, kind: Kind, id: ObjectId, body: &[u8], hands: &mut Hands) -> io::Result<()> {
+        if self.packing.load(Ordering::Relaxed) {
+            let packed = Packed::new(kind, id, body, &mut hands.deflater);
+            return self.lock().push(&packed);
+        }
+        let mut state = self.lock();
+        // Another thread may have begun the pack meanwhile.
+        if state.pack.is_some() {
+            return state.push(&Packed::new(kind, id, body, &mut hands.deflater));
+        }
+        state.held.push((kind, id, body.to_vec()));
+        state.held_bytes += body.len();
+        if state.held.len() <= LOOSE_MAX && state.held_bytes <= HELD_MAX_BYTES {
+            return Ok(());
+        }
+        state.pack = Some(Pack::begin(&self.objects, self.hash)?);
+        self.packing.store(true, Ordering::Relaxed);
+        for (kind, id, body) in std::mem::take(&mut state.held) {
+            state.push(&Packed::new(kind, id, &body, &mut hands.deflater))?;
+        }
+        Ok(())
+    }
+
+    /// Adds `size` bytes of a file as a blob without ever having them all in memory. `None` if
+    /// the file has fewer. `from` is called once or twice, for a reader at the beginning.
+    pub(super) fn add_large<R: Read>(
+        &self,
+        size: u64,
+        hands: &mut Hands,
+        mut from: impl FnMut() -> io::Result<R>,
+    ) -> Result<Option<ObjectId>, Large> {
+        let named = name_stream(self.hash, size, from().map_err(Large::Read)?)?;
+        let Some(id) = named else { return Ok(None) };
+        if self.lock().seen.contains(&id) || hands.odb.exists(&id) {
+            self.is_needed(id, &hands.odb);
+            return Ok(Some(id));
+        }
+        let (temporary, file) =
+            Temporary::create(&self.objects, "tmp_obj_").map_err(Large::Write)?;
+        let (file, id) = write_stream(self.hash, size, from().map_err(Large::Read)?, file)?;
+        let Some(id) = id else { return Ok(None) };
+        if self.is_needed(id, &hands.odb) {
+            self.lock().large.push((id, temporary, file));
+        }
+        Ok(Some(id))
+    }
+
+    /// Puts everything on the disk. Fails without having changed anything that git sees, or with
+    /// objects that nothing refers to.
+    pub(super) fn finish(self, hands: &mut Hands) -> Result<Reused> {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let objects = &self.objects;
+        let failed = |err| Error::io("add objects to", objects)(err);
+        if let Some(pack) = state.pack {
+            pack.finish().map_err(failed)?;
+        }
+        let mut loose = state.large;
+        for (kind, id, body) in &state.held {
+            loose.push(write_loose(objects, *kind, *id, body, hands).map_err(failed)?);
+        }
+        publish(objects, loose).map_err(failed)?;
+        Ok(Reused { ids: state.reused, objects: self.objects })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> Error {
+        Error::io("add objects to", &self.objects)
+    }
+}
+
+impl State {
+    fn push(&mut self, packed: &Packed) -> io::Result<()> {
+        let pack = self.pack.as_mut().expect("packing begins with a pack, which stays");
+        pack.push(packed)
+    }
+}
+
+/// Why a large file could not be added.
+pub(super) enum Large {
+    /// It could not be read.
+    Read(io::Error),
+    /// The repository could not be written.
+    Write(io::Error),
+}
+
+fn blob_header(size: u64) -> String {
+    format!("blob {size}\0")
+}
+
+/// The name of `size` bytes from a reader; `None` if there are fewer.
+pub(super) fn name_stream(
+    hash: HashKind,
+    size: u64,
+    from: impl Read,
+) -> Result<Option<ObjectId>, Large> {
+    let mut hasher = gix::hash::hasher(hash);
+    hasher.update(blob_header(size).as_bytes());
+    let whole = each_block(size, from, |block| {
+        hasher.update(block);
+        Ok(())
+    })?;
+    finished(hasher, whole)
+}
+
+fn write_stream(
+    hash: HashKind,
+    size: u64,
+    from: impl Read,
+    file: File,
+) -> Result<(File, Option<ObjectId>), Large> {
+    let mut hasher = gix::hash::hasher(hash);
+    let mut out = ZlibEncoder::new(BufWriter::new(file), Compression::new(1));
+    let header = blob_header(size);
+    hasher.update(header.as_bytes());
+    out.write_all(header.as_bytes()).map_err(Large::Write)?;
+    let whole = each_block(size, from, |block| {
+        hasher.update(block);
+        out.write_all(block)
+    })?;
+    let out = out.finish().map_err(Large::Write)?;
+    let file = out.into_inner().map_err(|err| Large::Write(err.into_error()))?;
+    Ok((file, finished(hasher, whole)?))
+}
+
+fn each_block(
+    size: u64,
+    from: impl Read,
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<bool, Large> {
+    let mut from = from.take(size);
+    let mut block = vec![0; 128 << 10];
+    let mut left = size;
+    loop {
+        match from.read(&mut block) {
+            Ok(0) => return Ok(left == 0),
+            Ok(read) => {
+                each(&block[..read]).map_err(Large::Write)?;
+                left -= read as u64;
+            }
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => (),
+            Err(err) => return Err(Large::Read(err)),
+        }
+    }
+}
+
+fn finished(hasher: gix::hash::Hasher, whole: bool) -> Result<Option<ObjectId>, Large> {
+    let id = hasher.try_finalize().map_err(|err| Large::Read(io::Error::other(err.to_string())))?;
+    Ok(whole.then_some(id))
+}
+
+fn write_loose(
+    objects: &Path,
+    kind: Kind,
+    id: ObjectId,
+    body: &[u8],
+    hands: &mut Hands,
+) -> io::Result<(ObjectId, Temporary, File)> {
+    let (temporary, mut file) = Temporary::create(objects, "tmp_obj_")?;
+    let header = format!("{kind} {}\0", body.len());
+    hands.buffer.clear();
+    hands.deflater.deflate(&[header.as_bytes(), body], &mut hands.buffer);
+    file.write_all(&hands.buffer)?;
+    Ok((id, temporary, file))
+}
+
+/// Syncs all files, then names them, then syncs their directories: the first sync of each kind
+/// pays for the file system's journal, the others find it written.
+fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Result<()> {
+    loose.iter().try_for_each(|(_, _, file)| file.sync_data())?;
+    let mut dirs = HashSet::new();
+    for (id, temporary, _) in loose {
+        let hex = id.to_string();
+        let is_new = !objects.join(&hex[..2]).is_dir();
+        let dir = subdir(objects, &hex[..2])?;
+        temporary.rename(&dir.join(&hex[2..]))?;
+        dirs.insert(dir);
+        if is_new {
+            dirs.insert(objects.to_owned());
+        }
+    }
+    dirs.iter().try_for_each(|dir| durable_rename(dir))
+}
+
+/// Objects that were in the repository before us.
+pub(super) struct Reused {
+    ids: Vec<ObjectId>,
+    objects: PathBuf,
+}
+
+impl Reused {
+    /// Whether there are any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Makes the loose ones young. Each directory is listed once: asking for every object by name
+    /// would cost more than reading them did.
+    pub(super) fn freshen(&self) {
+        let mut by_dir: BTreeMap<u8, Vec<&ObjectId>> = BTreeMap::new();
+        for id in &self.ids {
+            by_dir.entry(id.as_slice()[0]).or_default().push(id);
+        }
+        for (first, ids) in by_dir {
+            let dir = self.objects.join(format!("{first:02x}"));
+            let Ok(names) = fs::read_dir(&dir) else { continue };
+            let loose: HashSet<_> = names.flatten().map(|entry| entry.file_name()).collect();
+            for id in ids {
+                let name = &id.to_string()[2..];
+                if loose.contains(std::ffi::OsStr::new(name)) {
+                    touch(&dir.join(name));
+                }
+            }
+        }
+    }
+}
+
+fn touch(path: &Path) {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    // It may be on a read-only alternate, or gone; what is gone is found out by `Packs`' check.
+    let _not_ours = utimensat(CWD, path, &times, AtFlags::empty());
+}
+
+/// The packs of a repository at one moment.
+pub(super) struct Packs {
+    dir: PathBuf,
+    names: HashSet<std::ffi::OsString>,
+}
+
+impl Packs {
+    /// Lists them.
+    pub(super) fn of(repo: &Repo) -> Self {
+        let dir = repo.objects().join("pack");
+        let names = packs_in(&dir);
+        Self { dir, names }
+    }
+
+    /// Whether all of them are there still, so that what was found in them is too.
+    pub(super) fn still_stand(&self) -> bool {
+        let now = packs_in(&self.dir);
+        self.names.iter().all(|name| now.contains(name))
+    }
+}
+
+fn packs_in(dir: &Path) -> HashSet<std::ffi::OsString> {
+    let Ok(names) = fs::read_dir(dir) else { return HashSet::new() };
+    names
+        .flatten()
+        .map(|entry| entry.file_name())
+        .filter(|name| name.as_encoded_bytes().ends_with(b".pack"))
+        .collect()
+}

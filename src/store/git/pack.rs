@@ -1,0 +1,215 @@
+//! Many objects in one file: a pack of version 2, nothing deltified, and its index.
+//!
+//! Objects go to the temporary file as they come, so memory holds an index row for each and no
+//! more. How many there are is known at the end, and so the header and the checksum are put right
+//! at the end as well.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use flate2::{Compress, Compression, FlushCompress, Status};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
+
+use super::files::{Temporary, durable_rename};
+
+/// Squeezes bytes, again and again, with one set of tables.
+pub(super) struct Deflater(Compress);
+
+impl Deflater {
+    pub(super) fn new() -> Self {
+        // Level 1: the others cost two to four times as much and save a tenth.
+        Self(Compress::new(Compression::new(1), true))
+    }
+
+    /// Appends the zlib stream of `parts`, one after the other, to `out`.
+    pub(super) fn deflate(&mut self, parts: &[&[u8]], out: &mut Vec<u8>) {
+        self.0.reset();
+        for part in parts {
+            let begin = self.0.total_in();
+            let taken = |deflater: &Compress| {
+                usize::try_from(deflater.total_in() - begin).unwrap_or(usize::MAX)
+            };
+            while taken(&self.0) < part.len() {
+                out.reserve(part.len() / 2 + 64);
+                let rest = &part[taken(&self.0)..];
+                self.0
+                    .compress_vec(rest, out, FlushCompress::None)
+                    .expect("deflating into memory cannot fail");
+            }
+        }
+        loop {
+            out.reserve(64);
+            let status = self.0.compress_vec(&[], out, FlushCompress::Finish);
+            if matches!(status, Ok(Status::StreamEnd) | Err(_)) {
+                break;
+            }
+        }
+    }
+}
+
+/// One object, ready to be appended to a pack.
+pub(super) struct Packed {
+    id: ObjectId,
+    crc: u32,
+    bytes: Vec<u8>,
+}
+
+impl Packed {
+    /// Makes the pack entry of an object.
+    pub(super) fn new(kind: Kind, id: ObjectId, body: &[u8], deflater: &mut Deflater) -> Self {
+        let mut bytes = Vec::with_capacity(body.len() / 2 + 64);
+        put_header(kind, body.len() as u64, &mut bytes);
+        deflater.deflate(&[body], &mut bytes);
+        let crc = crc32fast::hash(&bytes);
+        Self { id, crc, bytes }
+    }
+}
+
+/// Type and size, seven bits a byte after the first four.
+fn put_header(kind: Kind, mut size: u64, out: &mut Vec<u8>) {
+    let number = match kind {
+        Kind::Commit => 1,
+        Kind::Tree => 2,
+        Kind::Blob => 3,
+        Kind::Tag => 4,
+    };
+    let low = |size: u64, mask: u8| u8::try_from(size & u64::from(mask)).unwrap_or(mask);
+    let mut byte = number << 4 | low(size, 0x0f);
+    size >>= 4;
+    while size > 0 {
+        out.push(byte | 0x80);
+        byte = low(size, 0x7f);
+        size >>= 7;
+    }
+    out.push(byte);
+}
+
+/// A pack being written.
+pub(super) struct Pack {
+    dir: PathBuf,
+    file: BufWriter<File>,
+    temporary: Temporary,
+    rows: Vec<(ObjectId, u32, u64)>,
+    length: u64,
+    hash: HashKind,
+}
+
+impl Pack {
+    /// Begins one in the object directory `objects`.
+    pub(super) fn begin(objects: &Path, hash: HashKind) -> io::Result<Self> {
+        let dir = super::files::subdir(objects, "pack")?;
+        let (temporary, file) = Temporary::create(&dir, "tmp_pack_")?;
+        let mut file = BufWriter::with_capacity(256 << 10, file);
+        file.write_all(b"PACK\0\0\0\x02\0\0\0\0")?;
+        Ok(Self { dir, file, temporary, rows: Vec::new(), length: 12, hash })
+    }
+
+    /// Adds an object. It must not be in it already.
+    pub(super) fn push(&mut self, object: &Packed) -> io::Result<()> {
+        self.file.write_all(&object.bytes)?;
+        self.rows.push((object.id, object.crc, self.length));
+        self.length += object.bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Finishes it: pack and index are on the disk, under their names, when this returns.
+    pub(super) fn finish(self) -> io::Result<()> {
+        let Self { dir, file, temporary, mut rows, length, hash } = self;
+        let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
+        file.seek(SeekFrom::Start(8))?;
+        file.write_all(&count.to_be_bytes())?;
+        let checksum = hash_of(&mut file, length, hash)?;
+        file.seek(SeekFrom::Start(length))?;
+        file.write_all(checksum.as_slice())?;
+        file.sync_data()?;
+        rows.sort_unstable_by_key(|row| row.0);
+        let (index, mut index_file) = Temporary::create(&dir, "tmp_idx_")?;
+        index_file.write_all(&index_of(&rows, &checksum, hash)?)?;
+        index_file.sync_data()?;
+        // The index last: a pack without one is not there for git.
+        temporary.rename(&dir.join(format!("pack-{checksum}.pack")))?;
+        index.rename(&dir.join(format!("pack-{checksum}.idx")))?;
+        durable_rename(&dir)
+    }
+}
+
+fn too_many() -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, "more objects than a pack can have")
+}
+
+fn hash_of(file: &mut File, length: u64, hash: HashKind) -> io::Result<ObjectId> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut hasher = gix::hash::hasher(hash);
+    let mut reader = BufReader::with_capacity(256 << 10, file.take(length));
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => return hasher.try_finalize().map_err(|err| io::Error::other(err.to_string())),
+            read => hasher.update(&buffer[..read]),
+        }
+    }
+}
+
+/// The index, version 2, of sorted rows.
+fn index_of(rows: &[(ObjectId, u32, u64)], pack: &ObjectId, hash: HashKind) -> io::Result<Vec<u8>> {
+    const LARGE: u32 = 1 << 31;
+    let mut bytes = b"\xfftOc\0\0\0\x02".to_vec();
+    for first in 0..=u8::MAX {
+        let count = rows.partition_point(|row| row.0.as_slice()[0] <= first);
+        bytes.extend_from_slice(&u32::try_from(count).map_err(|_| too_many())?.to_be_bytes());
+    }
+    rows.iter().for_each(|row| bytes.extend_from_slice(row.0.as_slice()));
+    rows.iter().for_each(|row| bytes.extend_from_slice(&row.1.to_be_bytes()));
+    let mut large = Vec::new();
+    for row in rows {
+        let offset = match u32::try_from(row.2) {
+            Ok(offset) if offset < LARGE => offset,
+            Ok(_) | Err(_) => {
+                large.push(row.2);
+                LARGE | u32::try_from(large.len() - 1).map_err(|_| too_many())?
+            }
+        };
+        bytes.extend_from_slice(&offset.to_be_bytes());
+    }
+    large.iter().for_each(|offset| bytes.extend_from_slice(&offset.to_be_bytes()));
+    bytes.extend_from_slice(pack.as_slice());
+    let mut hasher = gix::hash::hasher(hash);
+    hasher.update(&bytes);
+    let own = hasher.try_finalize().map_err(|err| io::Error::other(err.to_string()))?;
+    bytes.extend_from_slice(own.as_slice());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_offset_gets_eight_bytes() {
+        let id = |byte| ObjectId::Sha1([byte; 20]);
+        let rows = [(id(1), 7, 12), (id(2), 8, 1 << 31), (id(2), 9, 1 << 40)];
+        let bytes = index_of(&rows, &id(9), HashKind::Sha1).unwrap();
+        let offsets = 8 + 1024 + 3 * 20 + 3 * 4;
+        assert_eq!(bytes[offsets..offsets + 4], 12u32.to_be_bytes());
+        assert_eq!(bytes[offsets + 4..offsets + 8], (1u32 << 31).to_be_bytes());
+        assert_eq!(bytes[offsets + 12..offsets + 20], (1u64 << 31).to_be_bytes());
+        assert_eq!(bytes.len(), offsets + 12 + 16 + 40);
+    }
+
+    #[test]
+    fn a_size_is_spelled_as_git_does() {
+        let header = |size| {
+            let mut out = Vec::new();
+            put_header(Kind::Blob, size, &mut out);
+            out
+        };
+        assert_eq!(header(0), [0x30]);
+        assert_eq!(header(15), [0x3f]);
+        assert_eq!(header(16), [0xb0, 0x01]);
+        assert_eq!(header(0x1_0000), [0xb0, 0x80, 0x20]);
+    }
+}

@@ -1,0 +1,244 @@
+//! Our refs: one for each checkpoint and one anchor, below `refs/turnback/` and a name for the
+//! worktree. All of them point at trees.
+//!
+//! They are read here, file by file, with limits on what may be there, and changed by gix, which
+//! knows git's locks. None has a reflog.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gix::{
+    ObjectId,
+    bstr::ByteSlice,
+    refs::{
+        Target,
+        store::WriteReflog,
+        transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog},
+    },
+};
+
+use super::repo::Repo;
+use crate::{
+    error::{Error, Result},
+    fs::read_small,
+    model::CheckpointId,
+};
+
+/// The ref that says what the cache may rely on.
+const ANCHOR: &str = "anchor";
+/// Two hashes and a word, with room for a symbolic ref's longest name.
+const REF_MAX_BYTES: u64 = 8 << 10;
+/// Five million refs.
+const PACKED_MAX_BYTES: u64 = 512 << 20;
+
+/// The refs of one worktree.
+pub(super) struct Refs {
+    /// As in `refs/turnback/main/`.
+    prefix: String,
+}
+
+impl Refs {
+    /// Names the refs of the worktree at `worktree`.
+    pub(super) fn of(repo: &Repo, worktree: &Path) -> Self {
+        let part = if repo.git_dir == repo.common_dir {
+            "main".to_owned()
+        } else {
+            let hash = crate::state::hash_name(&[worktree.as_os_str().as_encoded_bytes()]);
+            let name = repo.git_dir.file_name().unwrap_or_default().to_string_lossy();
+            format!("{}-{}", plain(&name), &hash[..8])
+        };
+        Self { prefix: format!("refs/turnback/{part}/") }
+    }
+
+    /// The full name of a checkpoint's ref.
+    pub(super) fn name(&self, id: CheckpointId) -> String {
+        format!("{}{id}", self.prefix)
+    }
+
+    /// The tree the anchor points at.
+    pub(super) fn anchor(&self, repo: &Repo) -> Result<Option<ObjectId>> {
+        read(repo, &format!("{}{ANCHOR}", self.prefix))
+    }
+
+    /// The tree of a checkpoint.
+    pub(super) fn checkpoint(&self, repo: &Repo, id: CheckpointId) -> Result<Option<ObjectId>> {
+        read(repo, &self.name(id))
+    }
+
+    /// Every checkpoint that has a ref, with its tree.
+    pub(super) fn list(&self, repo: &Repo) -> Result<Vec<(CheckpointId, ObjectId)>> {
+        let mut found = std::collections::BTreeMap::new();
+        for line in packed(repo)?.lines() {
+            if let Some((id, name)) = packed_line(line)
+                && let Some(name) = name.strip_prefix(self.prefix.as_bytes())
+            {
+                found.extend(checkpoint_name(name).map(|checkpoint| (checkpoint, id)));
+            }
+        }
+        for name in loose_names(&repo.common_dir.join(&self.prefix))? {
+            if let Some(checkpoint) = checkpoint_name(name.as_encoded_bytes()) {
+                let tree = read(repo, &self.name(checkpoint))?;
+                found.extend(tree.map(|tree| (checkpoint, tree)));
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Points the anchor at `anchor` and makes the ref of a new checkpoint, both or neither.
+    pub(super) fn create(
+        &self,
+        repo: &Repo,
+        id: CheckpointId,
+        tree: ObjectId,
+        anchor: Option<(Option<ObjectId>, ObjectId)>,
+    ) -> Result<()> {
+        let mut edits = Vec::new();
+        if let Some((old, new)) = anchor.filter(|(old, new)| *old != Some(*new)) {
+            edits.push(update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?);
+        }
+        edits.push(update(&self.name(id), tree, PreviousValue::MustNotExist)?);
+        commit(repo, edits)?;
+        self.sync(repo)
+    }
+
+    /// Points the anchor elsewhere.
+    pub(super) fn move_anchor(
+        &self,
+        repo: &Repo,
+        old: Option<ObjectId>,
+        new: ObjectId,
+    ) -> Result<()> {
+        if old == Some(new) {
+            return Ok(());
+        }
+        commit(repo, vec![update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?])?;
+        self.sync(repo)
+    }
+
+    /// Deletes the refs of checkpoints, those that exist; and the anchor if `all` are going.
+    pub(super) fn remove(&self, repo: &Repo, ids: &[CheckpointId], all: bool) -> Result<()> {
+        if all && let Some(old) = self.anchor(repo)? {
+            // First, and by itself: no cache may believe in what is about to go.
+            commit(repo, vec![delete(&format!("{}{ANCHOR}", self.prefix), old)?])?;
+        }
+        let mut edits = Vec::new();
+        for id in ids {
+            if let Some(old) = self.checkpoint(repo, *id)? {
+                edits.push(delete(&self.name(*id), old)?);
+            }
+        }
+        if edits.is_empty() { Ok(()) } else { commit(repo, edits) }
+    }
+
+    /// Puts the refs on the disk; gix does not.
+    fn sync(&self, repo: &Repo) -> Result<()> {
+        let dir = repo.common_dir.join(&self.prefix);
+        for name in loose_names(&dir)? {
+            let path = dir.join(name);
+            let age = crate::fs::stat_path(&path).map_err(Error::io("look at", &path))?;
+            if age.mtime_ns >= crate::fs::now_ns() - RECENT_NS {
+                fs::File::open(&path)
+                    .and_then(|file| file.sync_all())
+                    .map_err(Error::io("sync", &path))?;
+            }
+        }
+        crate::fs::sync_dir(&dir)?;
+        dir.parent().map_or(Ok(()), crate::fs::sync_dir)
+    }
+}
+
+/// Older refs were put on the disk by whoever wrote them.
+const RECENT_NS: i64 = 10_000_000_000;
+
+/// The name with nothing in it that a ref may not have.
+fn plain(name: &str) -> String {
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' })
+        .take(64)
+        .collect();
+    if name.is_empty() { "worktree".to_owned() } else { name }
+}
+
+fn checkpoint_name(name: &[u8]) -> Option<CheckpointId> {
+    str::from_utf8(name).ok().and_then(CheckpointId::parse)
+}
+
+/// Reads one ref, loose or packed, following nothing. `None` if there is none.
+pub(super) fn read(repo: &Repo, name: &str) -> Result<Option<ObjectId>> {
+    let damaged = || Error::damaged(name, "not the name of an object");
+    // A name that is a directory is no ref; what is neither must not be waited for.
+    let path = repo.common_dir.join(name);
+    if path.is_file()
+        && let Some(bytes) = read_small(&path, REF_MAX_BYTES)?
+    {
+        return ObjectId::from_hex(bytes.trim_ascii_end()).map(Some).map_err(|_| damaged());
+    }
+    let packed = packed(repo)?;
+    let mut wanted = name.as_bytes().to_vec();
+    wanted.push(b'\n');
+    let found = packed.find_iter(&wanted).find_map(|at| {
+        let begin = packed[..at].rfind_byte(b'\n').map_or(0, |at| at + 1);
+        packed_line(packed[begin..].lines().next()?).filter(|(_, found)| *found == name.as_bytes())
+    });
+    Ok(found.map(|(id, _)| id))
+}
+
+fn packed(repo: &Repo) -> Result<Vec<u8>> {
+    Ok(read_small(&repo.common_dir.join("packed-refs"), PACKED_MAX_BYTES)?.unwrap_or_default())
+}
+
+fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
+    let (id, name) = line.split_once_str(" ")?;
+    Some((ObjectId::from_hex(id).ok()?, name))
+}
+
+fn loose_names(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
+    match fs::read_dir(dir) {
+        Ok(names) => Ok(names.flatten().map(|entry| entry.file_name()).collect()),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(err) => Err(Error::io("list", dir)(err)),
+    }
+}
+
+fn expect(old: Option<ObjectId>) -> PreviousValue {
+    old.map_or(PreviousValue::MustNotExist, |id| PreviousValue::MustExistAndMatch(id.into()))
+}
+
+fn update(name: &str, new: ObjectId, expected: PreviousValue) -> Result<RefEdit> {
+    let log = LogChange { mode: RefLog::AndReference, ..Default::default() };
+    Ok(RefEdit::new(full(name)?, Change::Update { log, expected, new: Target::Object(new) }))
+}
+
+fn delete(name: &str, old: ObjectId) -> Result<RefEdit> {
+    let expected = PreviousValue::MustExistAndMatch(old.into());
+    Ok(RefEdit::new(full(name)?, Change::Delete { expected, log: RefLog::AndReference }))
+}
+
+fn full(name: &str) -> Result<gix::refs::FullName> {
+    name.try_into().map_err(|_| Error::damaged(name, "not a name a ref can have"))
+}
+
+fn commit(repo: &Repo, edits: Vec<RefEdit>) -> Result<()> {
+    use gix::lock::acquire::Fail;
+    // Long enough for a `git pack-refs`, short enough for a hook.
+    let wait = Fail::AfterDurationWithBackoff(std::time::Duration::from_millis(500));
+    let options = gix::refs::store::init::Options {
+        write_reflog: WriteReflog::Disable,
+        ..Default::default()
+    };
+    let store = gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options);
+    store
+        .transaction()
+        .prepare(edits, wait, wait)
+        .and_then(|prepared| prepared.commit(None))
+        .map(|_| ())
+        .map_err(|err| repo.error(&err))
+}
+
+/// The path of a worktree's file of git's own.
+pub(super) fn own(repo: &Repo, name: &str) -> PathBuf {
+    repo.git_dir.join(name)
+}

@@ -1,0 +1,126 @@
+//! One repository, opened by its parts: the object database and the ref store.
+//!
+//! Nothing of its configuration is read here but the name of its hash (see `root`), so nothing in
+//! it can run a program, redirect us or replace an object; neither can the environment.
+
+use std::path::PathBuf;
+
+use gix::{
+    ObjectId,
+    hash::{Kind as HashKind, oid},
+    objs::{Data, Exists, Find, Kind},
+};
+
+use crate::{
+    error::{Error, Result},
+    model::{Content, ContentId, Place, Root, RootKind},
+    root::{GitDirs, inspect},
+};
+
+/// Access to objects. Cheap to clone for another thread.
+pub(super) type Odb = gix::odb::Handle;
+
+/// An open repository.
+pub(super) struct Repo {
+    pub(super) git_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
+    pub(super) hash: HashKind,
+    pub(super) odb: Odb,
+}
+
+impl Repo {
+    /// Opens the repository of `root`, looking once more whether it can be used.
+    pub(super) fn open(root: &Root) -> Result<Self> {
+        let RootKind::Git { git_dir, common_dir } = root.kind() else {
+            let why = "it is not a git repository".to_owned();
+            return Err(Error::Repository { path: root.path().to_owned(), why });
+        };
+        let refuse = |why| Error::Repository { path: git_dir.clone(), why };
+        let GitDirs { git_dir, common_dir, sha256 } =
+            inspect(root.path(), git_dir, common_dir).map_err(refuse)?;
+        let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
+        let odb = open_odb(&common_dir, hash)?;
+        Ok(Self { git_dir, common_dir, hash, odb })
+    }
+
+    /// Forgets which packs there are and looks anew.
+    pub(super) fn refreshed(&self) -> Result<Self> {
+        Ok(Self {
+            git_dir: self.git_dir.clone(),
+            common_dir: self.common_dir.clone(),
+            hash: self.hash,
+            odb: open_odb(&self.common_dir, self.hash)?,
+        })
+    }
+
+    /// Where objects are.
+    pub(super) fn objects(&self) -> PathBuf {
+        self.common_dir.join("objects")
+    }
+
+    /// Makes an error of what gix says.
+    pub(super) fn error(&self, err: &gix::Error) -> Error {
+        Error::Repository { path: self.common_dir.clone(), why: err.to_string() }
+    }
+
+    /// Whether the repository, or an alternate of it, has an object.
+    pub(super) fn has(&self, id: &oid) -> bool {
+        is_given(id) || self.odb.exists(id)
+    }
+
+    /// The object `id` as git names it.
+    pub(super) fn object_id(&self, id: &ContentId) -> ObjectId {
+        ObjectId::from_bytes_or_panic(id.hash(self.hash.len_in_bytes()))
+    }
+
+    /// Reads a whole object of a kind; damage if it is absent or another kind.
+    pub(super) fn read(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
+        if id.is_empty_tree() && kind == Kind::Tree || id.is_empty_blob() && kind == Kind::Blob {
+            return Ok(Vec::new());
+        }
+        let mut buffer = Vec::new();
+        let found = self.odb.try_find(id, &mut buffer);
+        match found.map_err(|err| Error::damaged(id.to_string(), err.to_string()))? {
+            Some(Data { kind: found, .. }) if found == kind => Ok(buffer),
+            Some(Data { kind: found, .. }) => {
+                Err(Error::damaged(id.to_string(), format!("it is a {found}, not a {kind}")))
+            }
+            None => Err(Error::damaged(id.to_string(), "the repository no longer has it")),
+        }
+    }
+}
+
+/// Objects every git knows without having them. They are written all the same, so that other
+/// readers need no such knowledge; this is for reading only.
+fn is_given(id: &oid) -> bool {
+    id.is_empty_tree() || id.is_empty_blob()
+}
+
+fn open_odb(common_dir: &std::path::Path, hash: HashKind) -> Result<Odb> {
+    let objects = common_dir.join("objects");
+    let options = gix::odb::store::init::Options {
+        current_dir: Some(common_dir.to_owned()),
+        ..Default::default()
+    };
+    let mut odb = gix::odb::at_opts(&objects, hash, None, options)
+        .map_err(Error::io("open the objects in", &objects))?;
+    // Otherwise every object that is not there makes gix look for new packs.
+    odb.refresh_never();
+    Ok(odb)
+}
+
+/// The name of an object as the rest of the program knows it.
+pub(super) fn content_id(id: &oid) -> ContentId {
+    ContentId::new(id.as_bytes())
+}
+
+/// The bytes of an object, held by the repository.
+pub(super) fn content(id: &oid) -> Content {
+    Content { id: content_id(id), place: Place::Store }
+}
+
+/// Names an object without storing it.
+pub(super) fn name(hash: HashKind, kind: Kind, body: &[u8]) -> Result<ObjectId> {
+    gix::objs::compute_hash(hash, kind, body)
+        .map_err(|err| Error::damaged("an object's name", err.to_string()))
+}

@@ -1,0 +1,164 @@
+//! Puts back what was staged when a checkpoint was taken, the way git itself writes an index:
+//! through `index.lock`, and whole.
+
+use std::{
+    collections::HashMap,
+    fs::{self, OpenOptions},
+    io::{self, BufWriter, Write as _},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::PathBuf,
+};
+
+use gix::{
+    ObjectId,
+    bstr::ByteSlice,
+    index::{
+        State,
+        entry::{Flags, Mode, Stage, Stat},
+    },
+};
+
+use super::{
+    head,
+    index::{self, IndexEntry},
+    refs::own,
+    repo::Repo,
+};
+use crate::{
+    error::{Error, Result},
+    model::Head,
+    store::IndexOutcome,
+};
+
+/// Why the index of a checkpoint must not be put back now, if it must not.
+pub(super) fn refusal(repo: &Repo, then: &Head) -> Option<IndexOutcome> {
+    let now = head::read(repo);
+    if let Some(what) = now.in_progress.or_else(|| then.in_progress.clone()) {
+        return Some(IndexOutcome::InProgress(what));
+    }
+    let moved = (&now.branch, &now.commit) != (&then.branch, &then.commit);
+    moved.then_some(IndexOutcome::HeadMoved)
+}
+
+/// Writes an index of `entries`. Whatever the present one knows of files whose entries stay the
+/// same is kept, so that git need not read them again.
+pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome> {
+    let lock = Lock::take(repo)?;
+    let known = match index::read(repo) {
+        Ok(Some(present)) => present.into_parts().0,
+        Ok(None) | Err(_) => State::new(repo.hash),
+    };
+    if is_same(&known, entries) {
+        return Ok(IndexOutcome::Unchanged);
+    }
+    let stats = stats_of(&known);
+    let mut state = State::new(repo.hash);
+    for entry in entries {
+        let id = object_id(repo, entry)?;
+        let mode = Mode::from_bits(entry.mode)
+            .ok_or_else(|| Error::damaged("index.extra", "an entry has an unknown mode"))?;
+        let stat = stats.get(&(&entry.path[..], entry.stage, id, entry.mode)).copied();
+        let stage = Flags::from_stage(stage_of(entry.stage));
+        let flags = entry.flags.bits() | stage;
+        let path = entry.path.as_bstr();
+        state.dangerously_push_entry(stat.unwrap_or_default(), id, flags, mode, path);
+    }
+    state.sort_entries();
+    lock.write(state)?;
+    Ok(IndexOutcome::Restored(entries.len()))
+}
+
+fn object_id(repo: &Repo, entry: &IndexEntry) -> Result<ObjectId> {
+    if entry.id.len() == repo.hash.len_in_bytes() {
+        Ok(ObjectId::from_bytes_or_panic(&entry.id))
+    } else {
+        Err(Error::damaged("index.extra", "an entry has the hash of another kind of repository"))
+    }
+}
+
+fn stage_of(stage: u8) -> Stage {
+    match stage {
+        1 => Stage::Base,
+        2 => Stage::Ours,
+        3 => Stage::Theirs,
+        _ => Stage::Unconflicted,
+    }
+}
+
+type Key<'a> = (&'a [u8], u8, ObjectId, u32);
+
+fn stats_of(state: &State) -> HashMap<Key<'_>, Stat> {
+    let key = |entry: &gix::index::Entry| {
+        let stage = u8::try_from(entry.stage_raw()).unwrap_or(0);
+        (entry.path(state).as_bytes(), stage, entry.id, entry.mode.bits())
+    };
+    state.entries().iter().map(|entry| (key(entry), entry.stat)).collect()
+}
+
+fn is_same(state: &State, entries: &[IndexEntry]) -> bool {
+    let kept = Flags::INTENT_TO_ADD | Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
+    state.entries().len() == entries.len()
+        && state.entries().iter().zip(entries).all(|(now, then)| {
+            now.path(state) == then.path.as_bstr()
+                && now.id.as_slice() == then.id
+                && now.mode.bits() == then.mode
+                && now.stage_raw() == u32::from(then.stage)
+                && now.flags & kept == then.flags.bits() & kept
+        })
+}
+
+/// `index.lock`, which keeps every git from changing the index. Removed unless it becomes it.
+struct Lock {
+    path: PathBuf,
+    file: Option<fs::File>,
+}
+
+impl Lock {
+    fn take(repo: &Repo) -> Result<Self> {
+        let path = own(repo, "index.lock");
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o666).open(&path);
+        match opened {
+            Ok(file) => Ok(Self { path, file: Some(file) }),
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Err(Error::other(
+                format!("another git process is at work: `{}` exists", path.display()),
+                "wait for it; if none is running, remove that file",
+            )),
+            Err(err) => Err(Error::io("make", &path)(err)),
+        }
+    }
+
+    fn write(mut self, state: State) -> Result<()> {
+        let index = self.path.with_extension("");
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let written = || -> io::Result<()> {
+            if let Ok(present) = fs::metadata(&index) {
+                let mode = present.permissions().mode() & 0o777;
+                file.set_permissions(fs::Permissions::from_mode(mode))?;
+            }
+            let mut out = BufWriter::new(&file);
+            let options = gix::index::write::Options::default();
+            gix::index::File::from_state(state, &index)
+                .write_to(&mut out, options)
+                .map_err(|err| io::Error::other(err.to_string()))?;
+            out.flush()?;
+            drop(out);
+            file.sync_all()?;
+            fs::rename(&self.path, &index)
+        };
+        match written() {
+            Ok(()) => {
+                self.path = PathBuf::new();
+                Ok(())
+            }
+            Err(err) => Err(Error::io("write", &index)(err)),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _gone = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Where bytes that are read go: into the repository, into the private objects, or only into a
+//! name.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use gix::{hash::Kind as HashKind, objs::Kind};
+
+use super::{
+    objects::{Hands, LARGE_BYTES, Large, Writer, name_stream},
+    repo::{Repo, content_id, name},
+};
+use crate::{
+    error::{Error, Result},
+    model::ContentId,
+    store::{
+        objects::{Batch, Held, Objects, Taken, id_of, identify_file},
+        reading::Sink,
+    },
+};
+
+/// How often a large file that shrinks while it is read is begun again.
+const TRIES: usize = 3;
+/// How long a save waits for somebody who deletes private objects.
+const PRIVATE_WAIT: Duration = Duration::from_secs(5);
+
+/// The private objects, asked for only by a save that has something private.
+pub(super) struct Private<'a> {
+    objects: &'a Objects,
+    batch: Option<Batch<'a>>,
+}
+
+impl<'a> Private<'a> {
+    pub(super) fn new(objects: &'a Objects) -> Self {
+        Self { objects, batch: None }
+    }
+
+    /// The batch, begun if it is not yet: from here on no private object goes.
+    pub(super) fn batch(&mut self) -> Result<&mut Batch<'a>> {
+        let batch = match self.batch.take() {
+            Some(batch) => batch,
+            None => self.objects.batch(Instant::now() + PRIVATE_WAIT)?,
+        };
+        Ok(self.batch.insert(batch))
+    }
+
+    /// Puts everything on the disk. What is returned is to be held until the record is written.
+    pub(super) fn publish(self) -> Result<Option<Held>> {
+        self.batch.map(Batch::publish).transpose()
+    }
+}
+
+/// Takes what one thread reads.
+pub(super) struct GitSink<'a, 'p> {
+    hash: HashKind,
+    hands: Hands,
+    buffer: Vec<u8>,
+    to: Option<(&'a Writer, &'a Mutex<Private<'p>>)>,
+}
+
+impl<'a, 'p> GitSink<'a, 'p> {
+    /// Stores what it is given.
+    pub(super) fn storing(
+        repo: &Repo,
+        writer: &'a Writer,
+        private: &'a Mutex<Private<'p>>,
+    ) -> Self {
+        let to = Some((writer, private));
+        Self { hash: repo.hash, hands: Hands::new(repo), buffer: Vec::new(), to }
+    }
+
+    /// Names what it is given, and stores nothing.
+    pub(super) fn naming(repo: &Repo) -> Self {
+        Self { hash: repo.hash, hands: Hands::new(repo), buffer: Vec::new(), to: None }
+    }
+
+    fn small(&mut self, bytes: &[u8]) -> Result<ContentId> {
+        let id = match self.to {
+            Some((writer, _)) => writer.add(Kind::Blob, bytes, &mut self.hands)?,
+            None => name(self.hash, Kind::Blob, bytes)?,
+        };
+        Ok(content_id(&id))
+    }
+
+    fn large(&mut self, file: &File, mut size: u64) -> Result<Taken> {
+        for _ in 0..TRIES {
+            let named = match self.to {
+                Some((writer, _)) => {
+                    writer.add_large(size, &mut self.hands, || from_beginning(file))
+                }
+                None => from_beginning(file)
+                    .map_err(Large::Read)
+                    .and_then(|file| name_stream(self.hash, size, file)),
+            };
+            match named {
+                Ok(Some(id)) => return Ok(Ok((content_id(&id), size))),
+                Ok(None) => size = file.metadata().map_or(0, |data| data.len()),
+                Err(Large::Read(err)) => return Ok(Err(err)),
+                Err(Large::Write(err)) => return Err(self.failed(err)),
+            }
+        }
+        Ok(Err(io::Error::other("it kept shrinking while it was read")))
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        match self.to {
+            Some((writer, _)) => Error::io("add objects to", writer.objects())(source),
+            None => Error::Other { message: format!("cannot name a file: {source}"), hint: None },
+        }
+    }
+}
+
+fn from_beginning(mut file: &File) -> io::Result<&File> {
+    file.rewind()?;
+    Ok(file)
+}
+
+impl Sink for GitSink<'_, '_> {
+    fn file(&mut self, mut file: &File, size: u64, private: bool) -> Result<Taken> {
+        if private {
+            return match self.to {
+                Some((_, to)) => {
+                    to.lock().unwrap_or_else(PoisonError::into_inner).batch()?.put_file(file, size)
+                }
+                None => Ok(identify_file(file)),
+            };
+        }
+        if size > LARGE_BYTES {
+            return self.large(file, size);
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        // It may have grown to any size since it was looked at.
+        let read = Read::by_ref(&mut file).take(LARGE_BYTES + 1).read_to_end(&mut buffer);
+        let taken = match read {
+            Err(err) => Ok(Err(err)),
+            Ok(length) if length as u64 > LARGE_BYTES => {
+                self.large(file, file.metadata().map_or(size, |data| data.len()))
+            }
+            Ok(length) => self.small(&buffer).map(|id| Ok((id, length as u64))),
+        };
+        self.buffer = buffer;
+        taken
+    }
+
+    fn link(&mut self, text: &[u8], private: bool) -> Result<ContentId> {
+        match self.to {
+            Some((_, to)) if private => {
+                to.lock().unwrap_or_else(PoisonError::into_inner).batch()?.put_bytes(text)
+            }
+            None if private => Ok(id_of(text)),
+            Some(_) | None => self.small(text),
+        }
+    }
+}

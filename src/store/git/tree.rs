@@ -1,0 +1,187 @@
+//! Tree objects: a directory as git writes it, from what a scan found and back.
+
+use std::collections::BTreeMap;
+
+use gix::{
+    ObjectId,
+    objs::{Kind as ObjectKind, TreeRefIter, tree::EntryKind},
+};
+
+use super::{
+    names::{ATTRIBUTES_MAX_BYTES, Bearer, escape, unescape},
+    repo::{Repo, content},
+};
+use crate::{
+    error::{Error, Result},
+    model::{ContentId, DirPath, Directory, Entry, Found, Fresh, Kind, SkipReason, Skipped, Usual},
+};
+
+/// The entries of one tree object, put into git's order at the end.
+#[derive(Default)]
+pub(super) struct Builder(Vec<(Vec<u8>, EntryKind, ObjectId)>);
+
+impl Builder {
+    /// Adds an entry. Each name once.
+    pub(super) fn add(&mut self, name: &[u8], kind: EntryKind, id: ObjectId) {
+        self.0.push((name.to_vec(), kind, id));
+    }
+
+    /// The bytes of the tree.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        // Git compares as if a directory's name ended in a slash.
+        let key = |entry: &(Vec<u8>, EntryKind, ObjectId)| {
+            let mut key = entry.0.clone();
+            if entry.1 == EntryKind::Tree {
+                key.push(b'/');
+            }
+            key
+        };
+        self.0.sort_by_cached_key(key);
+        let mut body = Vec::new();
+        for (name, kind, id) in &self.0 {
+            body.extend_from_slice(kind_text(*kind));
+            body.push(b' ');
+            body.extend_from_slice(name);
+            body.push(0);
+            body.extend_from_slice(id.as_slice());
+        }
+        body
+    }
+}
+
+fn kind_text(kind: EntryKind) -> &'static [u8] {
+    match kind {
+        EntryKind::Tree => b"40000",
+        EntryKind::Blob => b"100644",
+        EntryKind::BlobExecutable => b"100755",
+        EntryKind::Link => b"120000",
+        EntryKind::Commit => b"160000",
+    }
+}
+
+/// Gives every fresh directory its id, the deepest first, and shows each to `each` as it will be
+/// found again. What has no content by now is left out, and named in `skipped`.
+pub(super) fn build_fresh(
+    repo: &Repo,
+    fresh: &mut BTreeMap<DirPath, Fresh>,
+    skipped: &mut Vec<Skipped>,
+    mut each: impl FnMut(Vec<u8>, Directory) -> Result<ObjectId>,
+) -> Result<()> {
+    let paths: Vec<_> = fresh.keys().rev().cloned().collect();
+    for path in paths {
+        let Some(mut dir) = fresh.remove(&path) else { continue };
+        let mut tree = Builder::default();
+        let mut directory = Directory::new();
+        for found in &mut dir.found {
+            if found.kind() == Some(Kind::Directory)
+                && let Some(below) = fresh.get(&DirPath(path.join(&found.name)))
+            {
+                found.content = below.id;
+            }
+            add_found(repo, &path, found, &mut tree, &mut directory, skipped);
+        }
+        dir.id = Some(super::repo::content_id(&each(tree.finish(), directory)?));
+        fresh.insert(path, dir);
+    }
+    Ok(())
+}
+
+fn add_found(
+    repo: &Repo,
+    path: &DirPath,
+    found: &Found,
+    tree: &mut Builder,
+    directory: &mut Directory,
+    skipped: &mut Vec<Skipped>,
+) {
+    let Some(kind) = entry_kind(found) else { return };
+    let Some(id) = found.content.map(|id| repo.object_id(&id)) else {
+        let path = path.join(&found.name);
+        skipped.push(Skipped { path, reason: SkipReason::OutOfTime, size: found.stamp.size });
+        return;
+    };
+    let large = found.stamp.size > ATTRIBUTES_MAX_BYTES;
+    let bearer = Bearer { link: kind == EntryKind::Link, large };
+    tree.add(&escape(&found.name, bearer), kind, id);
+    directory.insert(found.name.clone(), entry(kind, &id));
+}
+
+/// How a tree holds something, if it does at all.
+fn entry_kind(found: &Found) -> Option<EntryKind> {
+    if !found.is_held() || found.marks.private {
+        return None;
+    }
+    match found.kind()? {
+        Kind::File if found.stamp.mode & 0o100 != 0 => Some(EntryKind::BlobExecutable),
+        Kind::File => Some(EntryKind::Blob),
+        Kind::Link => Some(EntryKind::Link),
+        Kind::Directory => Some(EntryKind::Tree),
+        Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => None,
+    }
+}
+
+fn entry(kind: EntryKind, id: &ObjectId) -> Entry {
+    let usual = Usual::default();
+    let (kind, permissions) = match kind {
+        EntryKind::Blob => (Kind::File, usual.file),
+        EntryKind::BlobExecutable => (Kind::File, usual.executable),
+        EntryKind::Link => (Kind::Link, 0o777),
+        EntryKind::Tree | EntryKind::Commit => (Kind::Directory, usual.directory),
+    };
+    Entry { kind, permissions, content: Some(content(id)), device: 0 }
+}
+
+/// Reads the tree `id` back as a directory.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for anything that [`build_fresh`] does not write.
+pub(super) fn read(repo: &Repo, id: &ContentId) -> Result<Directory> {
+    let id = repo.object_id(id);
+    let mut directory = Directory::new();
+    for (name, kind, child) in entries(repo, &id)? {
+        let refuse = |why| Error::damaged(format!("tree {id}"), why);
+        if kind == EntryKind::Commit {
+            return Err(refuse("it holds a commit"));
+        }
+        if directory.insert(unescape(&name)?, entry(kind, &child)).is_some() {
+            return Err(refuse("it holds a name twice"));
+        }
+    }
+    Ok(directory)
+}
+
+/// The entries of any tree, with the names as stored.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for what is not a tree, or has modes git does not write.
+pub(super) fn entries(
+    repo: &Repo,
+    id: &gix::hash::oid,
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+    parse(repo, id, &repo.read(id, ObjectKind::Tree)?)
+}
+
+/// As [`entries`], of a tree whose bytes are at hand.
+pub(super) fn parse(
+    repo: &Repo,
+    id: &gix::hash::oid,
+    body: &[u8],
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+    let damaged = |why: String| Error::damaged(format!("tree {id}"), why);
+    TreeRefIter::from_bytes(body, repo.hash)
+        .map(|entry| {
+            let entry = entry.map_err(|err| damaged(err.to_string()))?;
+            let kind = match entry.mode.value() {
+                0o40_000 => EntryKind::Tree,
+                0o100_644 => EntryKind::Blob,
+                0o100_755 => EntryKind::BlobExecutable,
+                0o120_000 => EntryKind::Link,
+                0o160_000 => EntryKind::Commit,
+                mode => return Err(damaged(format!("it has an entry of mode {mode:o}"))),
+            };
+            Ok((entry.filename.to_vec(), kind, entry.oid.to_owned()))
+        })
+        .collect()
+}
