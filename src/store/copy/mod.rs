@@ -62,7 +62,7 @@ impl CopyStore {
     ///
     /// # Errors
     ///
-    /// Does not fail yet; kept for a store that will look at what is there.
+    /// Never, so far: nothing is looked at before it is needed.
     pub fn open(root: &Root, state: &State) -> Result<Self> {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
