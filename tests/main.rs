@@ -1,1 +1,6 @@
 //! Every test that looks at turnback from outside, in one binary.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod store;
+mod support;

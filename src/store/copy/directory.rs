@@ -88,7 +88,7 @@ pub(crate) fn parse(id: &ContentId, text: &[u8]) -> Result<Directory> {
         return Err(damaged("its last line is cut off"));
     }
     let mut directory = Directory::new();
-    for line in text.lines() {
+    for line in text.split_terminator('\n') {
         let (name, entry) = parse_line(line).ok_or_else(|| damaged("a line is not an entry"))?;
         if directory.last_key_value().is_some_and(|(last, _)| *last >= name) {
             return Err(damaged("its names are not in order"));

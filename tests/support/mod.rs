@@ -1,0 +1,5 @@
+//! What tests stand on: directories that go away, a walk that knows no cache, a store in memory.
+
+pub(crate) mod memory;
+pub(crate) mod temp;
+pub(crate) mod walk;

@@ -1,0 +1,107 @@
+//! Directories of a test's own, and what is in them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, PermissionsExt, symlink},
+    },
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use turnback::model::Kind;
+
+/// A directory that goes away with its owner.
+pub(crate) struct TempDir(PathBuf);
+
+/// One file as a test compares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) kind: Kind,
+    pub(crate) permissions: u32,
+    /// Content or link text; empty for the rest.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Files by their paths below some directory.
+pub(crate) type Files = BTreeMap<Vec<u8>, Seen>;
+
+impl TempDir {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("turnback-test-{}-{number}", std::process::id());
+        let path = fs::canonicalize(std::env::temp_dir()).unwrap().join(name);
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    #[expect(clippy::disallowed_methods, reason = "a directory of the test's own")]
+    fn drop(&mut self) {
+        // A test may have taken permissions away, or be failing already.
+        let removed = fs::remove_dir_all(&self.0).is_ok();
+        assert!(removed || std::thread::panicking(), "{} is still there", self.0.display());
+    }
+}
+
+/// Writes a file, with the directories above it.
+#[expect(clippy::disallowed_methods, reason = "a plain write, as an editor without care does it")]
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+pub(crate) fn chmod(path: &Path, permissions: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(permissions)).unwrap();
+}
+
+pub(crate) fn link(path: &Path, text: &str) {
+    symlink(text, path).unwrap();
+}
+
+pub(crate) fn special(path: &Path, kind: FileType, permissions: u32) {
+    mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), 0).unwrap();
+    chmod(path, permissions);
+}
+
+/// What is in a directory, whatever the depth.
+pub(crate) fn on_disk(dir: &Path) -> Files {
+    let mut files = Files::new();
+    add(dir, dir, &mut files);
+    files
+}
+
+fn add(top: &Path, dir: &Path, files: &mut Files) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let data = fs::symlink_metadata(&path).unwrap();
+        let kind = Kind::of_mode(data.mode()).unwrap();
+        let bytes = match kind {
+            Kind::File => fs::read(&path).unwrap(),
+            Kind::Link => fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec(),
+            _ => Vec::new(),
+        };
+        let seen = Seen { kind, permissions: data.mode() & 0o7777, bytes };
+        files.insert(path.strip_prefix(top).unwrap().as_os_str().as_bytes().to_vec(), seen);
+        if kind == Kind::Directory {
+            add(top, &path, files);
+        }
+    }
+}
+
+/// How many files, of any kind but directories, are below a directory; 0 if there is none.
+pub(crate) fn count(dir: &Path) -> usize {
+    if !dir.is_dir() {
+        return 0;
+    }
+    on_disk(dir).values().filter(|seen| seen.kind != Kind::Directory).count()
+}
