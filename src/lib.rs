@@ -1,18 +1,44 @@
 //! Takes a checkpoint before an agent changes your files, and takes you back.
+//!
+//! One hook call runs straight through these modules, top to bottom: [`process`] → [`cli`] →
+//! [`hook`] → [`agent`] → [`config`] → [`shell`] → [`reach`] → [`ledger`] → [`policy`] →
+//! [`snapshot`] → [`scan`] → [`store`] → [`agent`] → [`process`]. A restore runs through
+//! [`commands`] → [`snapshot`] → [`plan`] → [`store`] → [`apply`].
 
+pub mod agent;
+pub mod apply;
 pub mod cache;
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod crash;
 pub mod error;
 pub mod fs;
+pub mod hook;
+pub mod journal;
+pub mod ledger;
 pub mod model;
+pub mod plan;
+pub mod policy;
 pub mod process;
+pub mod reach;
 pub mod root;
 pub mod scan;
+pub mod shell;
+pub mod snapshot;
 pub mod state;
 pub mod store;
+pub mod transcript;
+pub mod ui;
 
 use std::process::ExitCode;
 
 /// Runs against the real operating system.
 pub fn run_os() -> ExitCode {
-    process::with_os(|_| process::Exit::Ok).into()
+    process::with_os(cli::run).into()
+}
+
+/// Runs one command. Everything it may touch is in `process`.
+pub fn run(process: &mut process::Process<'_>) -> process::Exit {
+    cli::run(process)
 }

@@ -53,6 +53,14 @@ impl DirPath {
         }
     }
 
+    /// How many names it has; 0 for the root.
+    pub fn depth(&self) -> usize {
+        match &self.0[..] {
+            [] => 0,
+            path => 1 + path.iter().filter(|&&byte| byte == b'/').count(),
+        }
+    }
+
     /// Whether `other` is this directory or lies below it.
     pub fn contains(&self, other: &[u8]) -> bool {
         self.0.is_empty()

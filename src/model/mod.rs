@@ -6,6 +6,7 @@ mod decision;
 mod files;
 mod found;
 mod path;
+mod settings;
 
 pub use call::{
     Agent, Certainty, Context, Effect, Event, Finding, Intent, Language, Level, SessionId, Simple,
@@ -19,3 +20,7 @@ pub use files::{
 };
 pub use found::{DirPath, Found, Fresh, Marks, in_tree_order};
 pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, Scope};
+pub use settings::{
+    Answer, BeforeShell, Dedupe, FreeSpace, Notify, SessionEnd, Settings, Shell, StoreChoice,
+    Triggers,
+};

@@ -4,12 +4,42 @@
 //! differ from it, read anew. Stores give the new directories their content ids; what they did
 //! not touch keeps those of the table.
 
+mod rules;
+mod sources;
+mod tracked;
+mod verify;
+mod victims;
+mod walk;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use crate::{
     cache::{Builder, Facts, Row, Table},
-    model::{ContentId, DirPath, Found, Fresh, Kind, RelPath, Stamp, Usual, in_tree_order},
+    model::{
+        ContentId, DirPath, Found, Fresh, Kind, RelPath, Skipped, Stamp, Usual, in_tree_order,
+    },
 };
+
+pub use sources::{UserDirs, Wishes};
+pub use walk::{Request, walk};
+
+/// What the unfinished files of a restore are called, before something of its own. They are never
+/// captured, whatever becomes of that restore.
+pub const TEMPORARY_PREFIX: &str = ".turnback-tmp-";
+
+/// Clocks of file systems tick this often at worst, but for those without nanoseconds.
+const TICK_NS: i64 = 20_000_000;
+/// The tick of a file system that keeps whole seconds, or FAT's two.
+const COARSE_TICK_NS: i64 = 2_000_000_000;
+
+/// Whether a file changed so shortly before `now_ns`, or so far in the future, that another change
+/// might leave the very same stamp.
+///
+/// Judged by ctime alone: the system sets it on every change, and nobody else can.
+pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
+    let tick = if stamp.ctime_ns % 1_000_000_000 == 0 { COARSE_TICK_NS } else { TICK_NS };
+    stamp.ctime_ns.saturating_add(tick) >= now_ns
+}
 
 /// Takes one directory: its path, its stamp, whether that is racy, and its entries.
 type Show<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
@@ -38,23 +68,14 @@ pub struct Scan {
     pub nested: Vec<Vec<u8>>,
     /// What is held although it is ignored, too large, or outside the root.
     pub victims: Vec<Victim>,
+    /// What is left out of `victims`, and why.
+    pub unheld: Vec<Skipped>,
+    /// The stamp of git's index, taken before it was read.
+    pub index: Stamp,
     /// As [`Facts::rules`].
     pub rules: Option<ContentId>,
     /// A digest of the set of tracked paths, as [`Facts::tracked`].
     pub tracked: Option<ContentId>,
-}
-
-/// The coarsest clock of a file system with nanoseconds; see [`is_racy`].
-const TICK_NS: i64 = 20_000_000;
-/// The same where stamps have whole seconds only, and some (FAT) only every other.
-const COARSE_TICK_NS: i64 = 2_000_000_000;
-
-/// Whether a stamp taken at `now_ns` proves nothing next time: the file may change once more
-/// without the file system's clock having moved. A stamp from the future proves nothing either.
-pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
-    let is_coarse = stamp.ctime_ns % 1_000_000_000 == 0;
-    let tick = if is_coarse { COARSE_TICK_NS } else { TICK_NS };
-    stamp.ctime_ns.saturating_add(tick) >= now_ns
 }
 
 /// A file held for its own sake: somebody named it. Directories come with everything in them, a
@@ -87,6 +108,19 @@ impl Scan {
         match self.fresh.get(&DirPath::default()) {
             Some(fresh) => fresh.id,
             None => self.base.as_ref().and_then(Table::top),
+        }
+    }
+
+    /// What was found at `path`, below the root.
+    pub fn find(&self, path: &RelPath) -> Option<Row<'_>> {
+        let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
+        match self.fresh.get(&DirPath(above.clone())) {
+            Some(fresh) => {
+                let at = fresh.found.binary_search_by(|found| found.name[..].cmp(path.name()));
+                at.ok().map(|at| Row::from(&fresh.found[at]))
+            }
+            None if self.is_stale(&above) => None,
+            None => self.base.as_ref()?.find_dir(&above)?.row(path.name()),
         }
     }
 

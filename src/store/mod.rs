@@ -17,10 +17,14 @@ use crate::{
     error::Result,
     model::{
         Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Manifest,
-        Place, RelPath, Root, Tree, Usual,
+        Place, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
     },
     scan::Scan,
+    state::State,
 };
+
+pub use copy::CopyStore;
+pub use git::GitStore;
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]
@@ -133,6 +137,29 @@ pub trait Store {
 
     /// How to look at a file of a checkpoint without us: a command line, or where the files are.
     fn by_hand(&self, id: CheckpointId) -> String;
+}
+
+/// Opens the store of a root: its repository where that can take checkpoints, else turnback's own.
+/// A repository that turns out not to be usable is no error: the root the store answers for then
+/// says why.
+///
+/// # Errors
+///
+/// Fails if turnback's own store cannot be opened.
+pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
+    match (root.kind(), choice) {
+        (RootKind::Git { .. }, StoreChoice::Auto) => match GitStore::open(root, state) {
+            Ok(store) => Ok(Box::new(store)),
+            Err(err) => {
+                let plain = RootKind::Plain { why: Some(err.to_string()) };
+                let root = Root::new(root.path().to_owned(), plain);
+                Ok(Box::new(CopyStore::open(&root, state)?))
+            }
+        },
+        (RootKind::Git { .. }, StoreChoice::Files) | (RootKind::Plain { .. }, _) => {
+            Ok(Box::new(CopyStore::open(root, state)?))
+        }
+    }
 }
 
 const _: Option<&dyn Store> = None; // Store stays usable as `dyn`.

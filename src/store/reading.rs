@@ -2,6 +2,7 @@
 //! through a symlink, and looked at before and after. Knows nothing of where the bytes go.
 
 use std::{
+    collections::HashSet,
     ffi::CString,
     fs::File,
     io,
@@ -135,6 +136,10 @@ pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
             skipped.push(Skipped { path: victim_path(victim), reason, size });
         }
     }
+    skipped.extend(scan.unheld.iter().filter(|skipped| is_told(skipped.reason)).cloned());
+    let held: HashSet<Vec<u8>> =
+        scan.victims.iter().filter(|victim| victim.found.is_held()).map(victim_path).collect();
+    skipped.retain(|skipped| !held.contains(&skipped.path));
     skipped.sort();
     skipped.dedup_by(|a, b| a.path == b.path);
     skipped

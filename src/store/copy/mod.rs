@@ -160,6 +160,7 @@ impl CopyStore {
             top: Some(top),
             rules: scan.rules,
             tracked: scan.tracked,
+            index: scan.index,
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,

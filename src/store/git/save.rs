@@ -60,8 +60,8 @@ struct Made {
     outside: Listing,
     skipped: Vec<Skipped>,
     staged: Option<u64>,
-    /// For the cache: the index that `parts` was made of, if it can be told again.
-    index: Stamp,
+    /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
+    proven: Option<ObjectId>,
 }
 
 /// One save under way.
@@ -186,11 +186,13 @@ impl<'a> Save<'a> {
         let (besides, outside) = listings(scan, &summary);
         put_listings(private, [&besides, &outside])?;
         let (index, extra, stamp) = self.stage(writer, &mut hands, &mut skipped)?;
+        // The scan looked at it first; what changed in between must be looked at again.
+        let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
         let parts = Parts { files, modes, index, extra };
         let staged = self.count_staged(&parts, writer);
         let skipped = reading::skipped(scan, skipped);
-        Ok(Made { parts, besides, outside, skipped, staged, index: stamp })
+        Ok(Made { parts, besides, outside, skipped, staged, proven })
     }
 
     /// The newest checkpoint's tree of the index.
@@ -198,23 +200,23 @@ impl<'a> Save<'a> {
         self.newest.as_ref()?.parts.as_ref()?.index
     }
 
-    /// Keeps the index, or notes that it cannot be kept.
+    /// Keeps the index, or notes that it cannot be kept. The stamp is one that proves something.
     fn stage(
         &self,
         writer: &Writer,
         hands: &mut Hands,
         skipped: &mut Vec<Skipped>,
-    ) -> Result<(Option<ObjectId>, Option<ObjectId>, Stamp)> {
+    ) -> Result<(Option<ObjectId>, Option<ObjectId>, Option<Stamp>)> {
         let repo = &self.repo;
         let stamp = index::stamp(repo);
         let facts = self.facts.filter(|facts| facts.index == stamp && stamp != Stamp::default());
         let staged = facts.and_then(|facts| facts.staged).map(|id| repo.object_id(&id));
         // Something must stand for it still: a ref does if the newest checkpoint has it.
         if staged.is_some() && staged == self.newest_index() {
-            return Ok((staged, None, stamp));
+            return Ok((staged, None, Some(stamp)));
         }
         let built = match index::read(repo) {
-            Ok(None) => return Ok((None, None, Stamp::default())),
+            Ok(None) => return Ok((None, None, None)),
             Ok(Some(file)) => {
                 index::build(repo, &file, &mut |body| writer.add(ObjectKind::Tree, body, hands))
             }
@@ -225,14 +227,14 @@ impl<'a> Save<'a> {
             Err(Error::Damaged { .. }) => {
                 let path = b".git/index".to_vec();
                 skipped.push(Skipped { path, reason: SkipReason::Unreadable, size: stamp.size });
-                return Ok((None, None, Stamp::default()));
+                return Ok((None, None, None));
             }
             Err(err) => return Err(err),
         };
         let extra = add_blob(writer, &built.extra, hands)?;
         // The cache has no room for what a tree cannot say; such an index is read every time.
         let proves = extra.is_none() && !is_racy(&stamp, now_ns());
-        Ok((Some(built.tree), extra, if proves { stamp } else { Stamp::default() }))
+        Ok((Some(built.tree), extra, proves.then_some(stamp)))
     }
 
     /// How many paths are staged. `None` where it would take long to tell: a whole index of trees
@@ -330,7 +332,8 @@ impl<'a> Save<'a> {
         }
         let _held = private.publish()?;
         let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
-        let index_is_new = self.facts.is_some_and(|facts| facts.index != made.index);
+        let facts = (scan.index, made.proven.map(|id| content_id(&id)));
+        let index_is_new = self.facts.is_some_and(|old| (old.index, old.staged) != facts);
         if scan.refreshed || !self.had_base || !scan.fresh.is_empty() || index_is_new {
             self.store.refs.move_anchor(&self.repo, self.anchor, files)?;
             self.leave_traces(scan, newest, made);
@@ -346,8 +349,8 @@ impl<'a> Save<'a> {
             top: Some(top),
             rules: scan.rules,
             tracked: scan.tracked,
-            staged: made.parts.index.map(|id| content_id(&id)),
-            index: made.index,
+            staged: made.proven.map(|id| content_id(&id)),
+            index: scan.index,
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,

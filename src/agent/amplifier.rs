@@ -1,0 +1,91 @@
+//! Microsoft's Amplifier, through its module for shell hooks. Read in the source of that module
+//! (amplifier-core 2.0.2); not run.
+//!
+//! Payloads name neither event nor directory: the directory comes from the environment, and what
+//! is in them has to tell the event. Nobody can be asked.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::heard::Heard;
+use super::input::Input;
+use super::reply::{Say, say, system_message};
+use super::wire::{self, Text};
+use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude_code, heard};
+use crate::model::{Agent, Decision, Event};
+
+/// The dialect of Amplifier.
+pub(super) struct Amplifier;
+
+impl Dialect for Amplifier {
+    fn agent(&self) -> Agent {
+        Agent::Amplifier
+    }
+
+    fn name(&self) -> &'static str {
+        "amplifier"
+    }
+
+    fn title(&self) -> &'static str {
+        "Amplifier"
+    }
+
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let payload: Payload = wire::read(payload)?;
+        let kind = payload.kind()?;
+        let heard = payload.heard();
+        Ok(heard.into_event(self.agent(), kind, markers, claude_code::intent))
+    }
+
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        match say(kind, decision) {
+            Say::Nothing(note) => system_message(note),
+            Say::Ask(reason) | Say::Deny(reason) => {
+                Answer::json(&json!({ "decision": "block", "reason": reason }))
+            }
+        }
+    }
+
+    fn asks(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    hook_event_name: Text,
+    session_id: Text,
+    cwd: Text,
+    prompt: Text,
+    tool_name: Text,
+    tool_input: Input,
+    tool_result: Text,
+}
+
+impl Payload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        if self.hook_event_name.present() {
+            return heard::kind(&self.hook_event_name, &self.tool_name);
+        }
+        let telling = [
+            (self.tool_name.present() && self.tool_result.present(), EventKind::ToolDone),
+            (self.tool_name.present(), EventKind::ToolCall),
+            (self.prompt.present(), EventKind::TurnBegins),
+            (self.session_id.present(), EventKind::Other),
+        ];
+        let first = telling.into_iter().find(|(told, _)| *told);
+        first.map(|(_, kind)| kind).ok_or_else(|| BadPayload::missing("tool_name"))
+    }
+
+    fn heard(self) -> Heard {
+        Heard {
+            session: self.session_id,
+            cwd: self.cwd,
+            prompt: self.prompt,
+            tool: self.tool_name,
+            input: self.tool_input,
+            ..Heard::default()
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The payload that Claude Code brought into the world, and that many others send too.
+
+use serde::Deserialize;
+
+use super::heard::{self, Heard, IntentOf};
+use super::input::Input;
+use super::wire::{self, Text};
+use super::{BadPayload, EventKind, Markers};
+use crate::model::{Agent, Event};
+
+/// The fields that every agent of the family spells the same. Those an agent does not send are
+/// absent; what `prompt_id` and `turn_id` mean, its dialect says.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Payload {
+    pub(super) hook_event_name: Text,
+    pub(super) session_id: Text,
+    pub(super) prompt_id: Text,
+    pub(super) turn_id: Text,
+    pub(super) transcript_path: Text,
+    pub(super) cwd: Text,
+    pub(super) agent_id: Text,
+    pub(super) prompt: Text,
+    pub(super) tool_name: Text,
+    pub(super) tool_use_id: Text,
+    pub(super) tool_input: Input,
+}
+
+impl Payload {
+    /// Which kind of event this is, for agents that name it as Claude Code does.
+    pub(super) fn kind(&self) -> Result<EventKind, BadPayload> {
+        heard::kind(&self.hook_event_name, &self.tool_name)
+    }
+
+    /// What it says, with `prompt_id` as the turn.
+    pub(super) fn heard(self) -> Heard {
+        Heard {
+            session: self.session_id,
+            turn: self.prompt_id,
+            cwd: self.cwd,
+            roots: Vec::new(),
+            transcript: self.transcript_path,
+            subagent: self.agent_id,
+            prompt: self.prompt,
+            call: self.tool_use_id,
+            tool: self.tool_name,
+            input: self.tool_input,
+        }
+    }
+}
+
+/// Reads a payload that is Claude Code's in everything but the tools.
+pub(super) fn parse(
+    payload: &[u8],
+    agent: Agent,
+    markers: &Markers,
+    intent: IntentOf,
+) -> Result<Event, BadPayload> {
+    let payload: Payload = wire::read(payload)?;
+    let kind = payload.kind()?;
+    Ok(payload.heard().into_event(agent, kind, markers, intent))
+}

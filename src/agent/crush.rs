@@ -1,0 +1,87 @@
+//! Charm's Crush. Read in its source; not run.
+//!
+//! It has one event, and fires it for the top-level agent only: what a sub-agent does is not told
+//! to us, so starting one counts as unknown. There is no turn: a session is all we know.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::heard::Heard;
+use super::input::Input;
+use super::reply::{Say, say};
+use super::wire::{self, Text};
+use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard, mcp};
+use crate::model::{Agent, Decision, Event, Intent, Language};
+
+/// The dialect of Crush.
+pub(super) struct Crush;
+
+impl Dialect for Crush {
+    fn agent(&self) -> Agent {
+        Agent::Crush
+    }
+
+    fn name(&self) -> &'static str {
+        "crush"
+    }
+
+    fn title(&self) -> &'static str {
+        "Crush"
+    }
+
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let payload: Payload = wire::read(payload)?;
+        let kind = heard::kind(&payload.event, &payload.tool_name)?;
+        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
+    }
+
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        match say(kind, decision) {
+            // Its `context` would reach the model, so a note has nowhere to go.
+            Say::Nothing(_) => Answer::neutral(),
+            Say::Ask(reason) | Say::Deny(reason) => {
+                Answer::json(&json!({ "decision": "deny", "reason": reason }))
+            }
+        }
+    }
+
+    fn asks(&self) -> bool {
+        false
+    }
+}
+
+/// Tools that leave files alone.
+const READS: &[&str] = &["view", "ls", "grep", "glob", "fetch", "sourcegraph", "todos"];
+
+/// Maps a tool to what it wants.
+fn intent(tool: &str, input: &Input) -> Intent {
+    match tool {
+        "write" | "download" => input.write(&["file_path"]),
+        "edit" | "multiedit" => input.edit(&["file_path"]),
+        "bash" => input.run(&["command"], Language::Shell),
+        _ if READS.contains(&tool) => Intent::Read,
+        _ => tool.strip_prefix("mcp_").map_or(Intent::Unknown, |name| mcp::intent(name, input)),
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    event: Text,
+    session_id: Text,
+    cwd: Text,
+    tool_name: Text,
+    tool_input: Input,
+}
+
+impl Payload {
+    fn heard(self) -> Heard {
+        Heard {
+            session: self.session_id,
+            cwd: self.cwd,
+            tool: self.tool_name,
+            input: self.tool_input,
+            ..Heard::default()
+        }
+    }
+}

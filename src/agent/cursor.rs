@@ -1,0 +1,160 @@
+//! Cursor: the editor's agent and `cursor-agent`. From its documentation and second-hand
+//! captures; not run.
+//!
+//! Two hooks can announce one command (`preToolUse` and `beforeShellExecution`). "Ask" is accepted
+//! and not enforced before a tool, so it is not used. Whether `{}` is no opinion is unverified;
+//! "allow" might skip the user's prompt. Headless runs fire neither the prompt nor the stop hook.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::heard::Heard;
+use super::input::Input;
+use super::reply::{Say, say};
+use super::wire::{self, Text, Texts};
+use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard, mcp};
+use crate::model::{Agent, Decision, Event, Intent, Language};
+
+/// The dialect of Cursor.
+pub(super) struct Cursor;
+
+impl Dialect for Cursor {
+    fn agent(&self) -> Agent {
+        Agent::Cursor
+    }
+
+    fn name(&self) -> &'static str {
+        "cursor"
+    }
+
+    fn title(&self) -> &'static str {
+        "Cursor"
+    }
+
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let payload: Payload = wire::read(payload)?;
+        let kind = match payload.hook_event_name.as_str() {
+            "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
+            "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
+            "beforeSubmitPrompt" => EventKind::TurnBegins,
+            _ => heard::kind(&payload.hook_event_name, &payload.tool_name)?,
+        };
+        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
+    }
+
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        match say(kind, decision) {
+            Say::Nothing(_) => Answer::neutral(),
+            Say::Ask(reason) | Say::Deny(reason) => Answer::json(&json!({
+                "permission": "deny",
+                "user_message": reason,
+                "agent_message": reason,
+            })),
+        }
+    }
+
+    fn asks(&self) -> bool {
+        false
+    }
+}
+
+/// Tools that leave files alone.
+const READS: &[&str] = &["Read", "Grep", "Glob", "LS", "WebSearch", "WebFetch", "TodoWrite"];
+
+/// Maps a tool to what it wants. Hooks name paths `file_path`, transcripts `path`.
+fn intent(tool: &str, input: &Input) -> Intent {
+    match tool {
+        "Write" => windows(input.write(&["file_path", "path"])),
+        "StrReplace" | "Edit" | "MultiEdit" | "Delete" => {
+            windows(input.edit(&["file_path", "path"]))
+        }
+        "ApplyPatch" => input.patch(&["patch", "input"]),
+        "Shell" => input.run(&["command"], Language::Shell),
+        _ if READS.contains(&tool) => Intent::Read,
+        _ => tool.strip_prefix("MCP:").map_or(Intent::Unknown, |name| mcp::intent(name, input)),
+    }
+}
+
+/// Undoes `/c:/…`, as paths may come on Windows.
+fn windows(intent: Intent) -> Intent {
+    let fix = |paths: Vec<PathBuf>| paths.into_iter().map(without_slash).collect();
+    match intent {
+        Intent::Write(paths) if cfg!(windows) => Intent::Write(fix(paths)),
+        Intent::Edit(paths) if cfg!(windows) => Intent::Edit(fix(paths)),
+        other => other,
+    }
+}
+
+fn without_slash(path: PathBuf) -> PathBuf {
+    match path.to_str().map(str::as_bytes) {
+        Some([b'/', drive, b':', b'/', ..]) if drive.is_ascii_alphabetic() => {
+            PathBuf::from(&path.to_str().expect("it was text a line above")[1..])
+        }
+        _ => path,
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    hook_event_name: Text,
+    conversation_id: Text,
+    generation_id: Text,
+    workspace_roots: Texts,
+    transcript_path: Text,
+    cwd: Text,
+    prompt: Text,
+    tool_name: Text,
+    tool_use_id: Text,
+    tool_input: Input,
+    command: Text,
+    file_path: Text,
+}
+
+impl Payload {
+    fn heard(self) -> Heard {
+        let mut roots = self.workspace_roots.0.into_iter();
+        let cwd = match self.cwd {
+            Text::Absent => roots.next().unwrap_or_default(),
+            cwd => cwd,
+        };
+        let (tool, input) = match self.hook_event_name.as_str() {
+            "beforeShellExecution" | "afterShellExecution" => {
+                (Text::Is("Shell".to_owned()), Input::with("command", self.command))
+            }
+            "afterFileEdit" => {
+                (Text::Is("Edit".to_owned()), Input::with("file_path", self.file_path))
+            }
+            "beforeReadFile" => (Text::Is("Read".to_owned()), Input::default()),
+            "beforeMCPExecution" | "afterMCPExecution" => {
+                (Text::Is(format!("MCP:{}", self.tool_name.as_str())), self.tool_input)
+            }
+            _ => (self.tool_name, self.tool_input),
+        };
+        Heard {
+            session: self.conversation_id,
+            turn: self.generation_id,
+            cwd,
+            roots: roots.filter_map(Text::path).collect(),
+            transcript: self.transcript_path,
+            prompt: self.prompt,
+            call: self.tool_use_id,
+            tool,
+            input,
+            ..Heard::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_windows_path_loses_its_slash() {
+        assert_eq!(without_slash("/c:/a/b".into()), PathBuf::from("c:/a/b"));
+        assert_eq!(without_slash("/cd/a".into()), PathBuf::from("/cd/a"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Gemini CLI. Run against 0.61.0.
+//!
+//! Paths arrive as the model wrote them, often relative to `cwd`; a shell command's `dir_path` is
+//! relative to it too. There is no turn id and no call id. An exit code other than 0 and 1 denies
+//! if anything was printed, a panic's 101 included; only the top-level `decision` is read.
+
+use serde_json::json;
+
+use super::input::Input;
+use super::reply::{Say, say, system_message};
+use super::wire;
+use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, heard, mcp};
+use crate::model::{Agent, Decision, Event, Intent, Language};
+
+/// The dialect of Gemini CLI.
+pub(super) struct GeminiCli;
+
+impl Dialect for GeminiCli {
+    fn agent(&self) -> Agent {
+        Agent::GeminiCli
+    }
+
+    fn name(&self) -> &'static str {
+        "gemini-cli"
+    }
+
+    fn title(&self) -> &'static str {
+        "Gemini CLI"
+    }
+
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let payload: claude::Payload = wire::read(payload)?;
+        let kind = match payload.hook_event_name.as_str() {
+            "BeforeTool" => EventKind::ToolCall,
+            "AfterTool" => EventKind::ToolDone,
+            "BeforeAgent" => EventKind::TurnBegins,
+            "AfterAgent" => EventKind::TurnEnds,
+            _ => heard::kind(&payload.hook_event_name, &payload.tool_name)?,
+        };
+        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
+    }
+
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        match say(kind, decision) {
+            Say::Nothing(note) => system_message(note),
+            Say::Ask(reason) => {
+                Answer::json(&json!({ "decision": "ask", "systemMessage": reason }))
+            }
+            Say::Deny(reason) => Answer::json(&json!({ "decision": "deny", "reason": reason })),
+        }
+    }
+
+    fn asks(&self) -> bool {
+        true
+    }
+}
+
+/// Tools that leave files alone. `save_memory` writes a file of the agent's; whether what
+/// `invoke_agent` starts fires hooks is unverified.
+const READS: &[&str] = &[
+    "read_file",
+    "read_many_files",
+    "list_directory",
+    "glob",
+    "grep_search",
+    "search_file_content",
+    "google_web_search",
+    "web_fetch",
+    "write_todos",
+    "ask_user",
+];
+
+/// Maps a tool to what it wants.
+fn intent(tool: &str, input: &Input) -> Intent {
+    match tool {
+        "write_file" => input.write(&["file_path"]),
+        "replace" => input.edit(&["file_path"]),
+        "run_shell_command" => input.run(&["command"], Language::Shell),
+        _ if READS.contains(&tool) => Intent::Read,
+        _ => match tool.strip_prefix("mcp_") {
+            // The server's name is glued to the tool's; a verb in either counts.
+            Some(name) => mcp::intent(name, input),
+            None => Intent::Unknown,
+        },
+    }
+}

@@ -1,0 +1,79 @@
+//! Block's Goose. Second-hand notes on 1.46; not run.
+//!
+//! How it is denied is unverified: exit code 2 with the reason on standard error, as its plugins
+//! are said to do. It has further events for reads, edits and commands, whose payloads we have not
+//! seen; `PreToolUse` is said to cover them.
+
+use serde::Deserialize;
+
+use super::heard::Heard;
+use super::input::Input;
+use super::wire::{self, Text};
+use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard, reply};
+use crate::model::{Agent, Decision, Event, Intent, Language};
+
+/// The dialect of Goose.
+pub(super) struct Goose;
+
+impl Dialect for Goose {
+    fn agent(&self) -> Agent {
+        Agent::Goose
+    }
+
+    fn name(&self) -> &'static str {
+        "goose"
+    }
+
+    fn title(&self) -> &'static str {
+        "Goose"
+    }
+
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let payload: Payload = wire::read(payload)?;
+        let kind = heard::kind(&payload.event, &payload.tool_name)?;
+        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
+    }
+
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        reply::by_exit_code(kind, decision, Answer::neutral())
+    }
+
+    fn asks(&self) -> bool {
+        false
+    }
+}
+
+/// Maps a tool to what it wants. Others come from extensions, which are MCP servers without a
+/// common prefix.
+fn intent(tool: &str, input: &Input) -> Intent {
+    match tool.strip_prefix("developer__").unwrap_or(tool) {
+        "write" => input.write(&["path"]),
+        "edit" => input.edit(&["path"]),
+        "shell" => input.run(&["command"], Language::Shell),
+        _ => Intent::Unknown,
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    event: Text,
+    session_id: Text,
+    working_dir: Text,
+    prompt: Text,
+    tool_name: Text,
+    tool_input: Input,
+}
+
+impl Payload {
+    fn heard(self) -> Heard {
+        Heard {
+            session: self.session_id,
+            cwd: self.working_dir,
+            prompt: self.prompt,
+            tool: self.tool_name,
+            input: self.tool_input,
+            ..Heard::default()
+        }
+    }
+}

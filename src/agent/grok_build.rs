@@ -1,0 +1,100 @@
+//! `xAI`'s Grok Build. Second-hand notes on 1.0.5; not run.
+//!
+//! Its own hooks send camel case; whether those of Claude Code and Cursor, which it loads by
+//! default, send their owners' spelling is unverified, so both are read. It waits 5 seconds for a
+//! hook. Exit code 2 denies, with the reason on standard error.
+
+use serde::Deserialize;
+
+use super::heard::Heard;
+use super::input::Input;
+use super::wire::{self, Text};
+use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude_code, heard, reply};
+use crate::model::{Agent, Decision, Event, Intent, Language};
+
+/// The dialect of Grok Build.
+pub(super) struct GrokBuild;
+
+impl Dialect for GrokBuild {
+    fn agent(&self) -> Agent {
+        Agent::GrokBuild
+    }
+
+    fn name(&self) -> &'static str {
+        "grok-build"
+    }
+
+    fn title(&self) -> &'static str {
+        "Grok Build"
+    }
+
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let payload: Payload = wire::read(payload)?;
+        let kind = heard::kind(&payload.hook_event_name, &payload.tool_name)?;
+        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
+    }
+
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        reply::by_exit_code(kind, decision, Answer::nothing())
+    }
+
+    fn asks(&self) -> bool {
+        false
+    }
+}
+
+/// Maps a tool to what it wants: its own, or Claude Code's.
+fn intent(tool: &str, input: &Input) -> Intent {
+    match tool {
+        "search_replace" => input.edit(&["file_path"]),
+        "write" => input.write(&["file_path"]),
+        "run_terminal_command" => input.run(&["command"], Language::Shell),
+        "read_file" | "list_dir" | "grep" => Intent::Read,
+        _ => claude_code::intent(tool, input),
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    #[serde(alias = "hookEventName")]
+    hook_event_name: Text,
+    #[serde(alias = "sessionId")]
+    session_id: Text,
+    #[serde(alias = "promptId")]
+    prompt_id: Text,
+    cwd: Text,
+    #[serde(alias = "workspaceRoot")]
+    workspace_root: Text,
+    #[serde(alias = "transcriptPath")]
+    transcript_path: Text,
+    prompt: Text,
+    #[serde(alias = "toolName")]
+    tool_name: Text,
+    #[serde(alias = "toolUseId")]
+    tool_use_id: Text,
+    #[serde(alias = "toolInput")]
+    tool_input: Input,
+    #[serde(alias = "toolInputTruncated")]
+    tool_input_truncated: Text,
+}
+
+impl Payload {
+    fn heard(self) -> Heard {
+        // What was cut off a command may be what destroys.
+        let input =
+            if self.tool_input_truncated.is_true() { Input::default() } else { self.tool_input };
+        Heard {
+            session: self.session_id,
+            turn: self.prompt_id,
+            cwd: self.cwd,
+            roots: self.workspace_root.path().into_iter().collect(),
+            transcript: self.transcript_path,
+            prompt: self.prompt,
+            call: self.tool_use_id,
+            tool: self.tool_name,
+            input,
+            ..Heard::default()
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The environment variables that tell which agent really runs us, and where.
+//!
+//! A marker is inherited by everything an agent starts, other agents included. So it proves only
+//! that its agent is *among* those that started us. A correction therefore needs more: that the
+//! agent is known to load the configuration in question, and that the agent this configuration
+//! belongs to left no marker of its own.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::{Dialect, by_agent};
+use crate::model::Agent;
+
+/// The environment variables that matter to a dialect, as they were when we started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Markers(Vec<(&'static str, OsString)>);
+
+/// Whose hook lines who else runs, how the other is known, and by what their owner is known.
+struct Correction {
+    configured: Agent,
+    own: Option<&'static str>,
+    marker: &'static str,
+    real: Agent,
+}
+
+/// Known cases. Copilot CLI was seen doing it; Gemini CLI converts Claude's hooks with its own
+/// `hooks migrate`; that Grok Build and Devin load Claude's, and Grok Build Cursor's, is
+/// second-hand. Cursor can import Claude's hooks too, but has no known marker.
+const CORRECTIONS: &[Correction] = &[
+    claude_hooks_run_by(Agent::CopilotCli, "COPILOT_CLI"),
+    claude_hooks_run_by(Agent::GrokBuild, "GROK_SESSION_ID"),
+    claude_hooks_run_by(Agent::Devin, "DEVIN_PROJECT_DIR"),
+    claude_hooks_run_by(Agent::QwenCode, "QWEN_CODE_SESSION_ID"),
+    claude_hooks_run_by(Agent::GeminiCli, "GEMINI_SESSION_ID"),
+    Correction {
+        configured: Agent::Cursor,
+        own: None,
+        marker: "GROK_SESSION_ID",
+        real: Agent::GrokBuild,
+    },
+];
+
+/// Where each agent says its project is. `CLAUDE_PROJECT_DIR` is also set by others.
+const PROJECT_DIRS: &[(Agent, &str)] = &[
+    (Agent::ClaudeCode, "CLAUDE_PROJECT_DIR"),
+    (Agent::GeminiCli, "GEMINI_PROJECT_DIR"),
+    (Agent::QwenCode, "GEMINI_PROJECT_DIR"),
+    (Agent::CopilotCli, "COPILOT_PROJECT_DIR"),
+    (Agent::FactoryDroid, "DROID_PROJECT_DIR"),
+    (Agent::GrokBuild, "CLAUDE_PROJECT_DIR"),
+    (Agent::Devin, "DEVIN_PROJECT_DIR"),
+    (Agent::Amplifier, "AMPLIFIER_PROJECT_DIR"),
+];
+
+/// A row for the hooks of Claude Code.
+const fn claude_hooks_run_by(real: Agent, marker: &'static str) -> Correction {
+    Correction { configured: Agent::ClaudeCode, own: Some("CLAUDECODE"), marker, real }
+}
+
+impl Markers {
+    /// Every variable that may be asked for.
+    pub const NAMES: &[&str] = &[
+        "AMPLIFIER_PROJECT_DIR",
+        "CLAUDECODE",
+        "CLAUDE_CODE_SESSION_ATTENDED",
+        "CLAUDE_PROJECT_DIR",
+        "COPILOT_CLI",
+        "COPILOT_PROJECT_DIR",
+        "DEVIN_PROJECT_DIR",
+        "DROID_PROJECT_DIR",
+        "GEMINI_PROJECT_DIR",
+        "GEMINI_SESSION_ID",
+        "GROK_SESSION_ID",
+        "QWEN_CODE_SESSION_ID",
+    ];
+
+    /// Reads them with the given look-up. Empty ones do not count.
+    pub fn read(look_up: impl Fn(&str) -> Option<OsString>) -> Self {
+        let found = Self::NAMES.iter().filter_map(|&name| Some((name, look_up(name)?)));
+        Self(found.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    /// Whether the agent said that nobody is there to answer a question. Only Claude Code does
+    /// (seen in 2.1.329 with `-p`); silence proves nothing.
+    pub fn unattended(&self) -> bool {
+        self.get("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|value| value == "0")
+    }
+
+    /// Where this agent says its project is.
+    pub(super) fn project_dir(&self, agent: Agent) -> Option<PathBuf> {
+        let (_, name) = PROJECT_DIRS.iter().find(|(whose, _)| *whose == agent)?;
+        self.get(name).map(PathBuf::from)
+    }
+
+    fn get(&self, name: &str) -> Option<&OsString> {
+        debug_assert!(Self::NAMES.contains(&name), "{name} is not read");
+        self.0.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+}
+
+/// The dialect of the agent that really runs us, if it is another than the hook line says.
+pub fn corrected(dialect: &'static dyn Dialect, markers: &Markers) -> &'static dyn Dialect {
+    let fits = |row: &&Correction| {
+        row.configured == dialect.agent()
+            && markers.get(row.marker).is_some()
+            && row.own.is_none_or(|own| markers.get(own).is_none())
+    };
+    CORRECTIONS.iter().find(fits).map_or(dialect, |row| by_agent(row.real))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::by_name;
+
+    fn markers(set: &[&str]) -> Markers {
+        Markers::read(|name| set.contains(&name).then(|| OsString::from("1")))
+    }
+
+    #[test]
+    fn a_foreign_configuration_is_recognised_by_its_marker() {
+        let cases: &[(&str, &[&str], &str)] = &[
+            ("claude-code", &[], "claude-code"),
+            ("claude-code", &["CLAUDECODE"], "claude-code"),
+            ("claude-code", &["COPILOT_CLI"], "copilot-cli"),
+            ("claude-code", &["GROK_SESSION_ID"], "grok-build"),
+            ("claude-code", &["DEVIN_PROJECT_DIR"], "devin-cli"),
+            ("cursor", &["GROK_SESSION_ID"], "grok-build"),
+            // Claude Code in the shell of Copilot CLI, or the other way round: we cannot tell.
+            ("claude-code", &["CLAUDECODE", "COPILOT_CLI"], "claude-code"),
+            // Codex loads nobody's hooks: Copilot is only its grandparent.
+            ("codex", &["COPILOT_CLI", "CLAUDECODE"], "codex"),
+            ("claude-code", &["CLAUDE_PROJECT_DIR"], "claude-code"),
+        ];
+        for (configured, set, real) in cases {
+            let found = corrected(by_name(configured).unwrap(), &markers(set));
+            assert_eq!(found.name(), *real, "{configured} with {set:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_there_cannot_answer() {
+        let attended = |value: &'static str| {
+            Markers::read(move |name| name.ends_with("_ATTENDED").then(|| OsString::from(value)))
+        };
+        assert!(attended("0").unattended());
+        assert!(!attended("1").unattended());
+        assert!(!Markers::default().unattended());
+    }
+
+    #[test]
+    fn every_marker_asked_for_is_read() {
+        let asked = CORRECTIONS.iter().flat_map(|row| [Some(row.marker), row.own]).flatten();
+        for name in asked.chain(PROJECT_DIRS.iter().map(|(_, name)| *name)) {
+            assert!(Markers::NAMES.contains(&name), "{name}");
+        }
+    }
+}

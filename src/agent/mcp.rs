@@ -1,0 +1,107 @@
+//! Tools of MCP servers, of which we know nothing but their names and the names of their
+//! arguments.
+//!
+//! A name proves nothing about what a tool leaves alone, so none of them is ever taken for
+//! read-only. One that says it changes something, and names what, is taken at its word: that way
+//! even an ignored file is held.
+
+use super::input::{Input, words};
+use crate::model::Intent;
+
+/// Words in a tool's name that say it changes what it names.
+const CHANGES: &[&str] = &[
+    "append",
+    "copy",
+    "create",
+    "delete",
+    "edit",
+    "insert",
+    "mkdir",
+    "modify",
+    "move",
+    "overwrite",
+    "put",
+    "remove",
+    "rename",
+    "replace",
+    "save",
+    "touch",
+    "trash",
+    "truncate",
+    "unlink",
+    "update",
+    "write",
+];
+
+/// Words that say it may change more than it names.
+const WIDER: &[&str] = &[
+    "all",
+    "bulk",
+    "command",
+    "exec",
+    "execute",
+    "process",
+    "project",
+    "recursive",
+    "refactor",
+    "run",
+    "script",
+    "shell",
+    "symbol",
+    "terminal",
+    "workspace",
+];
+
+/// What an MCP tool wants. The name is without the server's.
+pub(super) fn intent(tool: &str, input: &Input) -> Intent {
+    let words = words(tool);
+    let says = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let runs = ["command", "commands", "cmd", "script", "code"].iter().any(|key| input.has(key));
+    if !says(CHANGES) || says(WIDER) || runs {
+        return Intent::Unknown;
+    }
+    match input.named_paths() {
+        Some(paths) if !paths.is_empty() => Intent::Edit(paths),
+        Some(_) | None => Intent::Unknown,
+    }
+}
+
+/// The tool's own name in `mcp__server__tool`, if it is one.
+pub(super) fn tool_of(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("mcp__")?;
+    Some(rest.split_once("__").map_or(rest, |(_, tool)| tool))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_says_it_changes_something_is_taken_at_its_word() {
+        let cases = [
+            ("write_file", r#"{"path":"a","content":"b"}"#, Some(vec!["a"])),
+            ("move_file", r#"{"source":"a","destination":"b"}"#, Some(vec!["a", "b"])),
+            ("deleteFiles", r#"{"paths":["a","b"]}"#, Some(vec!["a", "b"])),
+            ("edit", r#"{"edits":[{"uri":"file:///a","newText":""}]}"#, Some(vec!["/a"])),
+            ("read_file", r#"{"path":"a"}"#, None),
+            ("write_note", r#"{"text":"a"}"#, None),
+            ("write_file", r#"{"path":5}"#, None),
+            ("create_and_run", r#"{"path":"a"}"#, None),
+            ("write_file", r#"{"path":"a","command":"b"}"#, None),
+            ("rename_symbol", r#"{"relative_path":"a"}"#, None),
+        ];
+        for (tool, json, paths) in cases {
+            let expected = paths.map_or(Intent::Unknown, |paths| {
+                Intent::Edit(paths.into_iter().map(Into::into).collect())
+            });
+            let input = serde_json::from_str(json).unwrap();
+            assert_eq!(intent(tool, &input), expected, "{tool} {json}");
+        }
+    }
+
+    #[test]
+    fn the_server_is_not_part_of_the_name() {
+        assert_eq!(tool_of("mcp__write_server__get__it"), Some("get__it"));
+        assert_eq!(tool_of("Write"), None);
+    }
+}

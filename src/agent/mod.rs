@@ -1,0 +1,183 @@
+//! One dialect for each agent: its payloads in, its answers out.
+//!
+//! Pure: bytes to [`Event`], [`Decision`] to bytes. A dialect never opens a file and never looks
+//! at the environment; the few variables that matter are handed in as [`Markers`].
+//!
+//! A dialect is chosen by name, and [`corrected`] by markers, never by the payload's shape.
+
+mod amplifier;
+mod antigravity;
+mod claude;
+mod claude_code;
+mod cline;
+mod codex;
+mod copilot_cli;
+mod crush;
+mod cursor;
+mod devin;
+mod factory_droid;
+mod gemini_cli;
+mod goose;
+mod grok_build;
+mod heard;
+mod hermes;
+#[cfg(test)]
+mod hooks_tests;
+mod input;
+mod kiro;
+mod markers;
+mod mcp;
+mod opencode;
+mod patch;
+mod qwen_code;
+mod reply;
+#[cfg(test)]
+mod tests;
+mod vscode_agent;
+mod windsurf;
+mod wire;
+
+use std::fmt;
+
+use crate::model::{Agent, Decision, Event};
+
+pub use markers::{Markers, corrected};
+
+/// Every agent we speak, in the order `turnback install` offers them.
+pub const DIALECTS: &[&dyn Dialect] = &[
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &gemini_cli::GeminiCli,
+    &qwen_code::QwenCode,
+    &copilot_cli::CopilotCli,
+    &opencode::OpenCode,
+    &cline::Cline,
+    &hermes::Hermes,
+    &cursor::Cursor,
+    &windsurf::Windsurf,
+    &kiro::Kiro,
+    &factory_droid::FactoryDroid,
+    &crush::Crush,
+    &goose::Goose,
+    &antigravity::Antigravity,
+    &grok_build::GrokBuild,
+    &devin::Devin,
+    &vscode_agent::VsCodeAgent,
+    &amplifier::Amplifier,
+];
+
+/// How one agent talks to its hooks.
+pub trait Dialect: Sync {
+    /// Which agent this is.
+    fn agent(&self) -> Agent;
+
+    /// The name used on the command line, as in `--agent claude-code`.
+    fn name(&self) -> &'static str;
+
+    /// The name people know it by, as in "Claude Code".
+    fn title(&self) -> &'static str;
+
+    /// Reads one payload.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is not one JSON object, or if nothing in it says what happened. A tool call
+    /// whose arguments we do not understand is no error but [`crate::model::Intent::Unknown`].
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload>;
+
+    /// Writes our answer the way this agent expects it. Only a tool call can be denied or asked
+    /// about; for any other event, and after a [`BadPayload`] ([`EventKind::Other`]), the verdict
+    /// is left out.
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer;
+
+    /// Whether this agent's hooks can make it ask its user. Where they cannot, [`Self::answer`]
+    /// writes [`crate::model::Verdict::Ask`] as a denial: asking first is no promise if not being
+    /// able to ask means going ahead.
+    fn asks(&self) -> bool;
+}
+
+/// What an [`Event`] is, without what it says. An answer depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// [`Event::SessionBegins`].
+    SessionBegins,
+    /// [`Event::TurnBegins`].
+    TurnBegins,
+    /// [`Event::ToolCall`].
+    ToolCall,
+    /// [`Event::ToolDone`].
+    ToolDone,
+    /// [`Event::TurnEnds`].
+    TurnEnds,
+    /// [`Event::SessionEnds`].
+    SessionEnds,
+    /// [`Event::Other`].
+    Other,
+}
+
+impl From<&Event> for EventKind {
+    fn from(event: &Event) -> Self {
+        match event {
+            Event::SessionBegins(_) => Self::SessionBegins,
+            Event::TurnBegins { .. } => Self::TurnBegins,
+            Event::ToolCall(_) => Self::ToolCall,
+            Event::ToolDone(_) => Self::ToolDone,
+            Event::TurnEnds(_) => Self::TurnEnds,
+            Event::SessionEnds(_) => Self::SessionEnds,
+            Event::Other => Self::Other,
+        }
+    }
+}
+
+/// What a hook prints, and how it exits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// For standard output.
+    pub stdout: Vec<u8>,
+    /// For standard error. Empty unless the agent takes its reason from there.
+    pub stderr: Vec<u8>,
+    /// The exit code: 0, unless the agent can be denied by nothing else, and then only to deny.
+    pub exit: u8,
+}
+
+/// Finds a dialect by its command-line name.
+pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
+    DIALECTS.iter().copied().find(|dialect| dialect.name() == name)
+}
+
+/// The dialect of an agent.
+///
+/// # Panics
+///
+/// Never: every agent has its row in [`DIALECTS`].
+pub fn by_agent(agent: Agent) -> &'static dyn Dialect {
+    let found = DIALECTS.iter().copied().find(|dialect| dialect.agent() == agent);
+    found.expect("a test counts the rows")
+}
+
+/// A payload that does not have the shape its agent promised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPayload(String);
+
+impl BadPayload {
+    /// A payload that lacks what we cannot do without.
+    fn missing(field: &str) -> Self {
+        Self(format!("it has no `{field}`"))
+    }
+}
+
+impl fmt::Display for BadPayload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot read the hook payload: {}", self.0)
+    }
+}
+
+impl std::error::Error for BadPayload {}
+
+impl From<serde_json::Error> for BadPayload {
+    fn from(err: serde_json::Error) -> Self {
+        /// An error can quote a whole string of the payload; this is enough to find it.
+        const CHARS_MAX: usize = 200;
+        Self(err.to_string().chars().take(CHARS_MAX).collect())
+    }
+}

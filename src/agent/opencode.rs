@@ -1,0 +1,120 @@
+//! `OpenCode`, through the plugin in `hooks/opencode/turnback.js`. The hooks that the plugin uses
+//! were run against 1.18.33.
+//!
+//! `OpenCode` has no hooks on standard input: both ends of this protocol are ours. Paths may be
+//! relative to the directory of the instance, commands to their `workdir`. The plugin turns a
+//! child session into its root session and a `subagent`.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::heard::Heard;
+use super::input::Input;
+use super::reply::{Say, say};
+use super::wire::{self, Text};
+use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard};
+use crate::model::{Agent, Decision, Event, Intent, Language};
+
+/// The dialect of our plugin.
+pub(super) struct OpenCode;
+
+impl Dialect for OpenCode {
+    fn agent(&self) -> Agent {
+        Agent::OpenCode
+    }
+
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn title(&self) -> &'static str {
+        "OpenCode"
+    }
+
+    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let payload: Payload = wire::read(payload)?;
+        let kind = match payload.hook_event_name.as_str() {
+            "tool.execute.before" => EventKind::ToolCall,
+            "tool.execute.after" => EventKind::ToolDone,
+            "chat.message" => EventKind::TurnBegins,
+            "session.idle" => EventKind::TurnEnds,
+            "session.created" => EventKind::SessionBegins,
+            "session.deleted" => EventKind::SessionEnds,
+            _ => heard::kind(&payload.hook_event_name, &payload.tool_name)?,
+        };
+        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
+    }
+
+    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        match say(kind, decision) {
+            Say::Nothing(None) => Answer::neutral(),
+            Say::Nothing(Some(note)) => Answer::json(&json!({ "note": note })),
+            Say::Ask(reason) | Say::Deny(reason) => Answer::json(&json!({ "deny": reason })),
+        }
+    }
+
+    fn asks(&self) -> bool {
+        false
+    }
+}
+
+/// Tools that leave files alone. `task` starts a child session; whether its calls reach the
+/// plugin was not run.
+const READS: &[&str] = &[
+    "read",
+    "glob",
+    "grep",
+    "list",
+    "webfetch",
+    "websearch",
+    "codesearch",
+    "todowrite",
+    "todoread",
+    "question",
+];
+
+/// Maps a tool to what it wants. Tools of MCP servers have no prefix of their own.
+fn intent(tool: &str, input: &Input) -> Intent {
+    match tool {
+        "write" => input.write(&["filePath"]),
+        "edit" | "multiedit" => input.edit(&["filePath"]),
+        "apply_patch" | "patch" => input.patch(&["patchText"]),
+        "bash" => input.run(&["command"], Language::Shell),
+        _ if READS.contains(&tool) => Intent::Read,
+        _ => Intent::Unknown,
+    }
+}
+
+/// What the plugin sends.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    hook_event_name: Text,
+    session_id: Text,
+    subagent: Text,
+    message_id: Text,
+    call_id: Text,
+    cwd: Text,
+    worktree: Text,
+    prompt: Text,
+    tool_name: Text,
+    tool_input: Input,
+}
+
+impl Payload {
+    fn heard(self) -> Heard {
+        Heard {
+            session: self.session_id,
+            turn: self.message_id,
+            cwd: self.cwd,
+            // Outside a repository the worktree is given as the root of the file system.
+            roots: self.worktree.path().filter(|dir| dir.parent().is_some()).into_iter().collect(),
+            subagent: self.subagent,
+            prompt: self.prompt,
+            call: self.call_id,
+            tool: self.tool_name,
+            input: self.tool_input,
+            ..Heard::default()
+        }
+    }
+}

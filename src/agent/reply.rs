@@ -1,0 +1,103 @@
+//! The forms that answers take, shared by the agents that read the same one.
+//!
+//! No form says "allow", and none has a key its agent did not ask for: Codex throws away an
+//! answer with a single unknown key, and runs the tool it denied.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Answer, EventKind};
+use crate::model::{Decision, Verdict};
+
+/// The exit code that denies, where nothing else does.
+const DENY: u8 = 2;
+
+/// Stands for a reason nobody gave. An empty one voids a denial in Codex.
+const NO_REASON: &str = "turnback refuses this call";
+
+impl Answer {
+    /// Nothing at all.
+    pub(super) fn nothing() -> Self {
+        Self { stdout: Vec::new(), stderr: Vec::new(), exit: 0 }
+    }
+
+    /// An object that says nothing.
+    pub(super) fn neutral() -> Self {
+        Self { stdout: b"{}".to_vec(), ..Self::nothing() }
+    }
+
+    /// One JSON document.
+    pub(super) fn json(value: &impl Serialize) -> Self {
+        let stdout = serde_json::to_vec(value).expect("strings and options always serialize");
+        Self { stdout, ..Self::nothing() }
+    }
+
+    /// A denial for agents that know no other than an exit code, and read the reason from stderr.
+    pub(super) fn exit_code(reason: &str) -> Self {
+        Self { stderr: reason.as_bytes().to_vec(), exit: DENY, ..Self::nothing() }
+    }
+}
+
+/// Whether the call must not go on unasked, and why.
+pub(super) enum Say<'a> {
+    /// No opinion; perhaps a line for the user.
+    Nothing(Option<&'a str>),
+    /// Ask the user, with this reason.
+    Ask(&'a str),
+    /// Do not run it, for this reason.
+    Deny(&'a str),
+}
+
+/// What is to be said. Only about a call can there be an opinion.
+pub(super) fn say(kind: EventKind, decision: &Decision) -> Say<'_> {
+    let note = decision.note.as_deref().filter(|note| !note.is_empty());
+    match (kind, decision.verdict) {
+        (EventKind::ToolCall, Verdict::Ask) => Say::Ask(note.unwrap_or(NO_REASON)),
+        (EventKind::ToolCall, Verdict::Deny) => Say::Deny(note.unwrap_or(NO_REASON)),
+        (_, Verdict::Abstain | Verdict::Ask | Verdict::Deny) => Say::Nothing(note),
+    }
+}
+
+/// A line that the user sees and the model does not, as Claude Code and its kin take it.
+pub(super) fn system_message(note: Option<&str>) -> Answer {
+    match note {
+        Some(note) => Answer::json(&json!({ "systemMessage": note })),
+        None => Answer::neutral(),
+    }
+}
+
+/// Claude Code's form, also read by Qwen Code, Factory Droid, Devin and VS Code.
+pub(super) fn claude(kind: EventKind, decision: &Decision) -> Answer {
+    match say(kind, decision) {
+        Say::Nothing(note) => system_message(note),
+        Say::Ask(reason) => permission("ask", reason),
+        Say::Deny(reason) => permission("deny", reason),
+    }
+}
+
+/// Claude Code's form without "ask", for those that do not know it.
+pub(super) fn claude_without_ask(kind: EventKind, decision: &Decision) -> Answer {
+    match say(kind, decision) {
+        Say::Nothing(note) => system_message(note),
+        Say::Ask(reason) | Say::Deny(reason) => permission("deny", reason),
+    }
+}
+
+/// The part of Claude Code's form that decides.
+fn permission(decision: &str, reason: &str) -> Answer {
+    Answer::json(&json!({
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": decision,
+            "permissionDecisionReason": reason,
+        }
+    }))
+}
+
+/// A denial by exit code, or what the agent takes for no opinion. A note has nowhere to go.
+pub(super) fn by_exit_code(kind: EventKind, decision: &Decision, neutral: Answer) -> Answer {
+    match say(kind, decision) {
+        Say::Nothing(_) => neutral,
+        Say::Ask(reason) | Say::Deny(reason) => Answer::exit_code(reason),
+    }
+}

@@ -1,0 +1,291 @@
+//! What every dialect promises, and what each makes of the payloads of its agent.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::{Intent, Verdict};
+
+/// The fixtures of one agent, by name, in order.
+fn fixtures(dialect: &dyn Dialect) -> Vec<(String, Vec<u8>)> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/payloads").join(dialect.name());
+    let entries = fs::read_dir(&dir).unwrap_or_else(|err| panic!("{}: {err}", dir.display()));
+    let paths: BTreeSet<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    paths.iter().map(|path| (name(path), fs::read(path).unwrap())).collect()
+}
+
+fn is_decision(name: &str) -> bool {
+    name.starts_with("decision-")
+}
+
+#[test]
+fn every_payload_makes_the_event_on_record() {
+    for &dialect in DIALECTS {
+        let mut record = String::new();
+        for (name, payload) in fixtures(dialect) {
+            if !is_decision(&name) {
+                let event = dialect.parse(&payload, &Markers::default());
+                writeln!(record, "{name}\n  {event:?}").unwrap();
+            }
+        }
+        insta::assert_snapshot!(dialect.name(), record);
+    }
+}
+
+#[test]
+fn no_payload_on_record_is_bad() {
+    for &dialect in DIALECTS {
+        for (name, payload) in fixtures(dialect) {
+            if !is_decision(&name) {
+                let event = dialect.parse(&payload, &Markers::default());
+                assert!(event.is_ok(), "{} {name}: {event:?}", dialect.name());
+            }
+        }
+    }
+}
+
+/// A decision as it is on record for an agent.
+#[derive(serde::Deserialize)]
+struct Recorded {
+    exit: u8,
+    #[serde(default)]
+    stdout: String,
+    #[serde(default)]
+    stderr: String,
+}
+
+/// What `decision-<name>.json` records.
+fn decision(name: &str) -> Decision {
+    let (verdict, note) = match name {
+        "decision-no-opinion.json" => (Verdict::Abstain, None),
+        "decision-user-message.json" => (Verdict::Abstain, Some("checkpoint saved")),
+        "decision-ask.json" => (Verdict::Ask, Some("cannot hold `data.sqlite`")),
+        "decision-deny.json" => (Verdict::Deny, Some("cannot hold `data.sqlite`")),
+        other => panic!("what does {other} decide?"),
+    };
+    Decision { verdict, note: note.map(str::to_owned) }
+}
+
+/// The JSON documents of an output, one in each line.
+fn documents(stdout: &str) -> Vec<serde_json::Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn answers_are_those_on_record() {
+    for &dialect in DIALECTS {
+        for (name, bytes) in fixtures(dialect).iter().filter(|(name, _)| is_decision(name)) {
+            let recorded: Recorded = serde_json::from_slice(bytes).unwrap();
+            let answer = dialect.answer(EventKind::ToolCall, &decision(name));
+            let label = format!("{} {name}", dialect.name());
+            assert_eq!(answer.exit, recorded.exit, "{label}");
+            assert_eq!(String::from_utf8(answer.stderr).unwrap(), recorded.stderr, "{label}");
+            let stdout = String::from_utf8(answer.stdout).unwrap();
+            assert_eq!(documents(&stdout), documents(&recorded.stdout), "{label}");
+        }
+    }
+}
+
+/// Every verdict, with and without something to say.
+fn decisions() -> Vec<Decision> {
+    let notes = [None, Some(String::new()), Some("a \"note\"\n\u{1b}".to_owned())];
+    let verdicts = [Verdict::Abstain, Verdict::Ask, Verdict::Deny];
+    let all = verdicts.iter().flat_map(|&verdict| {
+        notes.iter().map(move |note| Decision { verdict, note: note.clone() })
+    });
+    all.collect()
+}
+
+const KINDS: &[EventKind] = &[
+    EventKind::SessionBegins,
+    EventKind::TurnBegins,
+    EventKind::ToolCall,
+    EventKind::ToolDone,
+    EventKind::TurnEnds,
+    EventKind::SessionEnds,
+    EventKind::Other,
+];
+
+#[test]
+fn no_answer_ever_allows() {
+    for &dialect in DIALECTS {
+        for (&kind, decision) in KINDS
+            .iter()
+            .flat_map(|kind| decisions().into_iter().map(move |decision| (kind, decision)))
+        {
+            let answer = dialect.answer(kind, &decision);
+            let stdout = String::from_utf8(answer.stdout).unwrap();
+            for word in ["allow", "approve", "continue"] {
+                assert!(!stdout.contains(word), "{} {kind:?} {decision:?}", dialect.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn only_a_denial_of_a_call_exits_with_a_code() {
+    for &dialect in DIALECTS {
+        for &kind in KINDS {
+            for decision in decisions() {
+                let answer = dialect.answer(kind, &decision);
+                let denies = kind == EventKind::ToolCall && decision.verdict != Verdict::Abstain;
+                assert!(answer.exit == 0 || denies, "{} {kind:?}", dialect.name());
+                assert_eq!(answer.exit == 0, answer.stderr.is_empty(), "{}", dialect.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_call_a_verdict_changes_nothing() {
+    for &dialect in DIALECTS {
+        for &kind in KINDS.iter().filter(|kind| **kind != EventKind::ToolCall) {
+            let denied = Decision { verdict: Verdict::Deny, note: None };
+            let neutral = dialect.answer(kind, &Decision::NEUTRAL);
+            assert_eq!(dialect.answer(kind, &denied), neutral, "{} {kind:?}", dialect.name());
+            assert!(matches!(neutral.stdout.as_slice(), b"" | b"{}"), "{}", dialect.name());
+        }
+    }
+}
+
+#[test]
+fn who_cannot_ask_denies_instead() {
+    for &dialect in DIALECTS {
+        let say = |verdict| {
+            let decision = Decision { verdict, note: Some("why".to_owned()) };
+            dialect.answer(EventKind::ToolCall, &decision)
+        };
+        let same = say(Verdict::Ask) == say(Verdict::Deny);
+        assert_eq!(same, !dialect.asks(), "{}", dialect.name());
+        assert_ne!(say(Verdict::Deny), say(Verdict::Abstain), "{}", dialect.name());
+    }
+}
+
+#[test]
+fn the_table_has_every_agent_once() {
+    let names: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.name()).collect();
+    let agents: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.agent()).collect();
+    let titles: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.title()).collect();
+    assert_eq!((names.len(), agents.len(), titles.len()), (19, 19, 19));
+    for &dialect in DIALECTS {
+        assert_eq!(by_agent(dialect.agent()).name(), dialect.name());
+        assert_eq!(by_name(dialect.name()).unwrap().agent(), dialect.agent());
+    }
+    assert!(by_name("claude").is_none());
+}
+
+#[test]
+fn what_is_not_one_json_object_is_a_bad_payload() {
+    let deep = "[".repeat(100_000);
+    let open = r#"{"a":"#.repeat(100_000);
+    let bad: &[&[u8]] = &[
+        b"",
+        b" \n",
+        b"null",
+        b"[]",
+        b"5",
+        b"\"{}\"",
+        b"not json",
+        b"{",
+        b"{}",
+        b"{}{}",
+        b"{\"session_id\":\"a\"} x",
+        b"\xef\xbb\xbf{}",
+        b"{\"tool_name\":\"\xff\"}",
+        b"{\"tool_name\":\"Write\",\"toolName\":\"create\",\"tool_input\":{",
+        deep.as_bytes(),
+        open.as_bytes(),
+    ];
+    for &dialect in DIALECTS {
+        for &payload in bad {
+            let shown: String = String::from_utf8_lossy(payload).chars().take(40).collect();
+            let result = dialect.parse(payload, &Markers::default());
+            let err = result.expect_err(&format!("{} takes {shown}", dialect.name()));
+            let message = err.to_string();
+            assert!(message.starts_with("cannot read the hook payload: "), "{message}");
+            assert!(message.len() < 1000, "{message}");
+        }
+    }
+}
+
+/// A Claude Code call with one field replaced.
+fn claude_call(fields: &str) -> Event {
+    let payload = format!(r#"{{"hook_event_name":"PreToolUse",{fields}}}"#);
+    by_name("claude-code").unwrap().parse(payload.as_bytes(), &Markers::default()).unwrap()
+}
+
+#[test]
+fn a_call_with_odd_fields_is_still_a_call() {
+    for fields in [
+        r#""session_id":null"#,
+        r#""session_id":"","tool_name":"Write","tool_input":{"file_path":"a"}"#,
+        r#""session_id":[1],"cwd":5,"tool_name":7,"tool_input":"text""#,
+        r#""session_id":"\ud800","tool_name":"\u0000","tool_input":{"file_path":"a\u0000"}"#,
+        r#""tool_name":"Bash","tool_input":{"command":["ls",1]}"#,
+        r#""tool_name":"Write","tool_input":{"content":"\ud800","file_path":"/a"}"#,
+    ] {
+        let Event::ToolCall(call) = claude_call(fields) else { panic!("{fields}") };
+        assert!(!call.context.session.0.is_empty() && !call.tool.is_empty(), "{fields}");
+        assert_eq!(call.context.cwd, None, "{fields}");
+        assert_ne!(call.intent, Intent::Read, "{fields}");
+    }
+}
+
+#[test]
+fn what_a_file_would_contain_is_not_our_business() {
+    let nested = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+    let content = "x\\n".repeat(1 << 20);
+    let fields = format!(
+        r#""tool_input":{{"content":"{content}","more":{nested},"file_path":"/a"}},"tool_name":"Write""#
+    );
+    let Event::ToolCall(call) = claude_call(&fields) else { panic!() };
+    assert_eq!(call.intent, Intent::Write(vec!["/a".into()]));
+}
+
+#[test]
+fn where_the_agent_is_silent_the_environment_speaks() {
+    let markers = |name: &'static str| {
+        Markers::read(move |asked| (asked == name).then(|| OsString::from("/home/dev/project")))
+    };
+    let devin = by_name("devin-cli").unwrap();
+    let payload = br#"{"hook_event_name":"PreToolUse","tool_name":"write"}"#;
+    let event = devin.parse(payload, &markers("DEVIN_PROJECT_DIR")).unwrap();
+    let Event::ToolCall(call) = event else { panic!() };
+    assert_eq!(call.context.cwd, Some("/home/dev/project".into()));
+
+    let claude = by_name("claude-code").unwrap();
+    let payload = br#"{"hook_event_name":"Stop","session_id":"s","cwd":"/home/dev/project/sub"}"#;
+    let event = claude.parse(payload, &markers("CLAUDE_PROJECT_DIR")).unwrap();
+    let Event::TurnEnds(context) = event else { panic!() };
+    assert_eq!(context.bases, [PathBuf::from("/home/dev/project")]);
+}
+
+#[test]
+fn a_command_is_meant_from_where_it_says() {
+    let gemini = by_name("gemini-cli").unwrap();
+    let payload = br#"{"hook_event_name":"BeforeTool","cwd":"/p","tool_name":"run_shell_command",
+        "tool_input":{"command":"rm a","dir_path":"rel"}}"#;
+    let Event::ToolCall(call) = gemini.parse(payload, &Markers::default()).unwrap() else {
+        panic!()
+    };
+    assert_eq!(call.context.bases, [PathBuf::from("/p/rel")]);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_dialect_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..64),
+        json in r#"\{("(hook_event_name|event|toolName|tool_name|tool_input|toolArgs|toolCall|tool_info|extra|path)":("[a-zA-Z_*\\ ]{0,9}"|\{"(path|command|name|args)":("x"|5|null|\[[1-9]?\])\}|[0-9]|null|\[\]),?){0,5}\}"#,
+    ) {
+        for dialect in DIALECTS {
+            let _event = dialect.parse(&bytes, &Markers::default());
+            let _event = dialect.parse(json.as_bytes(), &Markers::default());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The list of subcommands. Hides clap from everyone but `commands`, and from the hook altogether:
+//! a hook call is answered before any of this is built.
+
+use std::{
+    ffi::OsStr,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::{
+    commands,
+    error::{Error, Result},
+    hook,
+    process::{Exit, Process},
+    ui,
+};
+
+/// Takes a checkpoint before an AI agent changes your files, and takes you back.
+#[derive(Parser)]
+#[command(
+    name = "turnback",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "A CHECKPOINT is a number from `turnback list` (1 is the newest), `latest`, \
+                  `latest~N`,\nor the first four or more digits of an id."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Answer one hook call of an agent (for agents, not for people)
+    Hook(HookArgs),
+    /// Take a checkpoint now
+    Create(commands::create::Args),
+    /// Put files back as they were at a checkpoint
+    Restore(commands::restore::Args),
+    /// Take back the last turn, or the last restore
+    Undo(commands::undo::Args),
+    /// Take back the last undo
+    Redo(commands::undo::Args),
+}
+
+/// Answer one hook call of an agent.
+#[derive(clap::Args)]
+struct HookArgs {
+    /// Which agent calls, as in `claude-code`
+    #[arg(long, value_name = "NAME")]
+    agent: String,
+}
+
+/// Runs the command that `process` was given.
+pub fn run(process: &mut Process<'_>) -> Exit {
+    match hook_agent(process) {
+        Some(agent) => guarded_hook(process, &agent),
+        None => guarded_command(process),
+    }
+}
+
+/// The agent of a plain `hook --agent NAME`, found without a parser.
+fn hook_agent(process: &Process<'_>) -> Option<String> {
+    let words: Vec<&OsStr> = process.args.iter().map(AsRef::as_ref).collect();
+    match words[..] {
+        [hook, flag, name] if hook == "hook" && flag == "--agent" => {
+            Some(name.to_str()?.to_owned())
+        }
+        [hook, flag] if hook == "hook" => Some(flag.to_str()?.strip_prefix("--agent=")?.to_owned()),
+        _ => None,
+    }
+}
+
+/// A hook must not end with a panic's code or text, whatever happens in it.
+fn guarded_hook(process: &mut Process<'_>, agent: &str) -> Exit {
+    std::panic::set_hook(Box::new(|_| ()));
+    let answered = catch_unwind(AssertUnwindSafe(|| hook::run(process, agent)));
+    answered.unwrap_or_else(|_| hook::after_a_bug(process, agent))
+}
+
+fn guarded_command(process: &mut Process<'_>) -> Exit {
+    let name = std::iter::once("turnback".into());
+    let parsed = Cli::try_parse_from(name.chain(process.args.iter().cloned()));
+    let command = match parsed {
+        Ok(cli) => cli.command,
+        Err(err) => return usage(process, &err),
+    };
+    match dispatch(process, command) {
+        Ok(exit) => exit,
+        Err(err) => report(process, &err),
+    }
+}
+
+fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
+    match command {
+        Command::Hook(args) => Ok(guarded_hook(process, &args.agent)),
+        Command::Create(args) => commands::create::run(process, args),
+        Command::Restore(args) => commands::restore::run(process, &args),
+        Command::Undo(args) => commands::undo::undo(process, &args),
+        Command::Redo(args) => commands::undo::redo(process, &args),
+    }
+}
+
+/// The names of all subcommands that are shown to people.
+pub fn subcommands() -> Vec<String> {
+    let command = Cli::command();
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(|command| command.get_name().to_owned()).collect()
+}
+
+/// Help goes to stdout and is a success; a command line that makes no sense goes to stderr. For a
+/// hook it is a success too: an agent may take any other code for a refusal.
+fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
+    let text = err.render();
+    if !err.use_stderr() {
+        let _nobody = write!(process.stdout, "{text}");
+        return Exit::Ok;
+    }
+    let _nobody = write!(process.stderr, "{text}");
+    let is_hook = process.args.first().is_some_and(|first| first == "hook");
+    if is_hook { Exit::Ok } else { Exit::Usage }
+}
+
+/// Says what could not be done, why, and what to do next.
+fn report(process: &mut Process<'_>, err: &Error) -> Exit {
+    use std::error::Error as _;
+    let style = ui::Style::stderr(process);
+    let mut text = format!("{} {err}\n", style.red("error:"));
+    let mut source = err.source();
+    while let Some(cause) = source {
+        text.push_str(&format!("caused by: {}\n", ui::escape_line(cause.to_string().as_bytes())));
+        source = cause.source();
+    }
+    if let Some(hint) = err.hint() {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    let _nobody = process.stderr.write_all(text.as_bytes());
+    Exit::Failed
+}

@@ -1,0 +1,63 @@
+//! `turnback create`: takes a checkpoint because somebody asks for one.
+
+use serde_json::json;
+
+use super::{Desk, print, print_json};
+use crate::{
+    error::{Error, Result},
+    model::{Cause, Scope},
+    process::{Exit, Process},
+    snapshot::{self, Order},
+    ui,
+};
+
+/// Take a checkpoint of this project now, and print its id.
+///
+/// Without a message, and with nothing changed since the newest checkpoint, that one's id is
+/// printed and nothing is stored.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A word on why, shown in the list
+    #[arg(short, long, value_name = "MESSAGE")]
+    pub(crate) message: Option<String>,
+    /// Print an object with the id, whether it is new, and what was left out
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: Args) -> Result<Exit> {
+    let desk = Desk::open(process, None)?;
+    if desk.scope == Scope::Named {
+        let path = ui::path(desk.root.path(), desk.home.as_deref());
+        return Err(Error::other(
+            format!("`{path}` is never held as a whole"),
+            "change to a project's own directory",
+        ));
+    }
+    let reach = desk.reach(Vec::new());
+    let order = Order {
+        reach: &reach,
+        settings: &desk.settings,
+        always: args.message.is_some(),
+        cause: Cause::asked(args.message),
+        taken_at: process.now,
+        deadline: None,
+    };
+    let saved = snapshot::take(process, &desk.state, order)?;
+    let checkpoint = &saved.checkpoint;
+    for skipped in checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters()) {
+        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
+        let _nobody = writeln!(process.stderr, "warning: not held: {path} ({why})");
+    }
+    if args.json {
+        let skipped: Vec<_> = checkpoint.skipped.iter().map(super::show::skipped_json).collect();
+        let id = checkpoint.id.to_string();
+        print_json(
+            process,
+            &json!({ "id": id, "new": saved.is_new, "partial": checkpoint.partial, "skipped": skipped }),
+        )?;
+    } else {
+        print(process, &format!("{}\n", checkpoint.id))?;
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,180 @@
+//! One file for each subcommand: its flags, its help, its body. Here is what most of them need:
+//! where they are, and which checkpoint the user means.
+
+pub(crate) mod create;
+pub(crate) mod restore;
+pub(crate) mod show;
+pub(crate) mod undo;
+
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::{
+    config as settings,
+    error::{Error, Result},
+    model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
+    process::Process,
+    reach::{Surroundings, root_around},
+    scan::Scan,
+    snapshot,
+    state::State,
+    store::{self, Store},
+};
+
+pub(crate) use rows::{Row, rows};
+
+/// Where a command works: a root, its settings, and its store.
+pub(crate) struct Desk {
+    /// The root.
+    pub(crate) root: Root,
+    /// How much of it may be walked.
+    pub(crate) scope: Scope,
+    /// The settings for it.
+    pub(crate) settings: Settings,
+    /// Our own files.
+    pub(crate) state: State,
+    /// Its checkpoints.
+    pub(crate) store: Box<dyn Store>,
+    /// The user's home, for showing paths.
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Desk {
+    /// Finds the root around the current directory, or around `dir`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such directory, or no place for our own files.
+    pub(crate) fn open(process: &Process<'_>, dir: Option<&Path>) -> Result<Self> {
+        let start = match (dir, &process.cwd) {
+            (Some(dir), Some(cwd)) => cwd.join(dir),
+            (Some(dir), None) => dir.to_owned(),
+            (None, Some(cwd)) => cwd.clone(),
+            (None, None) => {
+                let message = "the current directory no longer exists";
+                return Err(Error::other(message, "change to a directory that does"));
+            }
+        };
+        let state = settings::state(process, None)?;
+        let home = process.var("HOME").map(PathBuf::from);
+        let surroundings = Surroundings { home: home.as_deref(), state: &state };
+        let known = known_root(&start, &state);
+        let found = root_around(known.as_deref().unwrap_or(&start), &surroundings);
+        let (root, scope) = found.ok_or_else(|| Error::Io {
+            action: "find the directory",
+            path: start.clone(),
+            source: std::io::ErrorKind::NotFound.into(),
+        })?;
+        let state = settings::state(process, Some(root.path()))?;
+        let settings = settings::load(process, Some(root.path())).settings;
+        let store = store::open(&root, &state, settings.store)?;
+        Ok(Self { root, scope, settings, state, store, home })
+    }
+
+    /// The checkpoint the user means.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none, or more than one.
+    pub(crate) fn find(&self, given: &str) -> Result<Checkpoint> {
+        let selector: Selector = given.parse().map_err(|why: String| {
+            Error::other(
+                format!("`{}`: {why}", crate::ui::escape(given.as_bytes())),
+                "run `turnback list` to see what there is",
+            )
+        })?;
+        pick(self.store.list()?, &selector, &self.state, given)
+    }
+
+    /// The root as it is now. Holds `victims` in any case; `unlimited` lifts every limit on them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the root cannot be read.
+    pub(crate) fn look(
+        &self,
+        process: &Process<'_>,
+        victims: Vec<PathBuf>,
+        unlimited: bool,
+    ) -> Result<Scan> {
+        let reach = self.reach(victims);
+        let mut wishes = snapshot::wishes(&self.settings);
+        if unlimited {
+            wishes.victim_size_max = u64::MAX;
+        }
+        snapshot::look(process, &self.state, self.store.as_ref(), &reach, &wishes, None)
+    }
+
+    /// The whole root, and `victims`.
+    pub(crate) fn reach(&self, victims: Vec<PathBuf>) -> Reach {
+        Reach { root: self.root.clone(), scope: self.scope.clone(), victims }
+    }
+}
+
+/// The plain root around `start` that already has checkpoints, if `start` is in no repository: a
+/// subdirectory of it is no project of its own.
+fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
+    let start = std::fs::canonicalize(start).ok()?;
+    let in_repository = start.ancestors().any(|dir| dir.join(".git").symlink_metadata().is_ok());
+    if in_repository {
+        return None;
+    }
+    start.ancestors().find(|dir| state.root_at(dir).place().exists()).map(Path::to_owned)
+}
+
+fn pick(
+    checkpoints: Vec<Checkpoint>,
+    selector: &Selector,
+    state: &State,
+    given: &str,
+) -> Result<Checkpoint> {
+    let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
+    match selector {
+        Selector::Latest(n) => {
+            let plain =
+                checkpoints.into_iter().filter(|checkpoint| !rows::is_before_restore(checkpoint));
+            plain.skip(*n as usize).next().ok_or_else(none)
+        }
+        Selector::Number(row, step) => {
+            let rows = rows(checkpoints, state);
+            let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
+            row.steps.into_iter().nth(*step as usize - 1).ok_or_else(none)
+        }
+        Selector::Prefix(prefix) => {
+            let fits = |checkpoint: &Checkpoint| checkpoint.id.to_string().starts_with(prefix);
+            let mut fitting: Vec<Checkpoint> = checkpoints.into_iter().filter(fits).collect();
+            match fitting.len() {
+                1 => Ok(fitting.remove(0)),
+                0 => Err(none()),
+                count => Err(Error::AmbiguousCheckpoint { given: given.to_owned(), count }),
+            }
+        }
+    }
+}
+
+/// Prints a JSON document on stdout, ended by a line feed.
+///
+/// # Errors
+///
+/// Fails if stdout cannot be written.
+pub(crate) fn print_json(process: &mut Process<'_>, value: &Value) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).expect("a JSON value always serializes");
+    print(process, &format!("{text}\n"))
+}
+
+/// Prints text on stdout. A reader that went away is no error.
+///
+/// # Errors
+///
+/// Fails if stdout cannot be written for another reason.
+pub(crate) fn print(process: &mut Process<'_>, text: &str) -> Result<()> {
+    match process.stdout.write_all(text.as_bytes()).and_then(|()| process.stdout.flush()) {
+        Err(err) if err.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::io("write to", Path::new("standard output"))(err))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,296 @@
+//! The table of settings: one row each, from which reading, showing and documentation are made.
+
+use super::values::{Read, Setting, Size, Value};
+use crate::model::Settings;
+
+/// One setting.
+pub struct Key {
+    /// Its name in the settings file, tables before dots.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// Where it may be set.
+    pub scope: Scope,
+    set: fn(&mut Settings, &Value) -> Read<()>,
+    show: fn(&Settings) -> Value,
+}
+
+/// Where a setting may be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// For all directories at once only: it is about a thing they share.
+    Shared,
+    /// For one directory too.
+    Directory,
+}
+
+impl Key {
+    /// Finds a setting by its name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The environment variable that sets it, as in `TURNBACK_TRIGGERS_BEFORE_SHELL`.
+    pub fn variable(&self) -> String {
+        format!("TURNBACK_{}", self.name.replace('.', "_").to_ascii_uppercase())
+    }
+
+    /// Its value in `settings`.
+    pub fn value(&self, settings: &Settings) -> Value {
+        (self.show)(settings)
+    }
+
+    /// Its value if nobody chooses.
+    pub fn default(&self) -> Value {
+        self.value(&Settings::default())
+    }
+
+    /// Puts `value` into `settings`; if it makes no sense, they stay as they are.
+    pub(super) fn set(&self, settings: &mut Settings, value: &Value) -> Read<()> {
+        (self.set)(settings, value)
+    }
+
+    /// A value given as bare text, in the environment or as a flag: a list has commas in it.
+    pub(super) fn read_text(&self, text: &str) -> Value {
+        match self.default() {
+            Value::List(_) => {
+                let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+                Value::List(items.map(str::to_owned).collect())
+            }
+            Value::Switch(_) | Value::Number(_) | Value::Text(_) => {
+                Value::Text(text.trim().to_owned())
+            }
+        }
+    }
+}
+
+macro_rules! key {
+    ($scope:ident, $name:literal, $($field:ident).+, $doc:literal) => {
+        Key {
+            name: $name,
+            doc: $doc,
+            scope: Scope::$scope,
+            set: |settings, value| {
+                settings.$($field).+ = Setting::parse(value)?;
+                Ok(())
+            },
+            show: |settings| settings.$($field).+.show(),
+        }
+    };
+    ($scope:ident, $name:literal, size $field:ident, $doc:literal) => {
+        Key {
+            name: $name,
+            doc: $doc,
+            scope: Scope::$scope,
+            set: |settings, value| {
+                settings.$field = Size::parse(value)?.0;
+                Ok(())
+            },
+            show: |settings| Size(settings.$field).show(),
+        }
+    };
+}
+
+/// Every setting, in the order people read them.
+pub const KEYS: &[Key] = &[
+    key!(Directory, "enabled", enabled, "Whether checkpoints are taken at all."),
+    key!(
+        Directory,
+        "triggers.before_write",
+        triggers.before_write,
+        "Take one before a tool writes a file."
+    ),
+    key!(
+        Directory,
+        "triggers.before_edit",
+        triggers.before_edit,
+        "Take one before a tool edits a file."
+    ),
+    key!(
+        Directory,
+        "triggers.before_shell",
+        triggers.before_shell,
+        "Take one before a command that may change files (`mutating`), only before one that is \
+         known to destroy (`destructive`), or `never`."
+    ),
+    key!(Directory, "triggers.on_request", triggers.on_request, "Take one when you ask for it."),
+    key!(
+        Directory,
+        "triggers.session_start",
+        triggers.session_start,
+        "Take one when a session begins."
+    ),
+    key!(
+        Directory,
+        "shell.always",
+        shell.always,
+        "Command patterns that always count as destructive, as in `make clean*`."
+    ),
+    key!(
+        Directory,
+        "shell.never",
+        shell.never,
+        "Command patterns that never count, as in `npm test*`."
+    ),
+    key!(
+        Directory,
+        "dedupe",
+        dedupe,
+        "Once per turn and again before new work is destroyed (`turn`), once per turn and no more \
+         (`strict`), or before every call that can change files (`call`)."
+    ),
+    key!(
+        Directory,
+        "max_checkpoints",
+        max_checkpoints,
+        "How many checkpoints a directory keeps; the oldest go first."
+    ),
+    key!(Directory, "retention", retention, "How long a checkpoint is kept."),
+    key!(
+        Directory,
+        "max_file_size",
+        size max_file_size,
+        "The largest untracked file that is held with its directory."
+    ),
+    key!(
+        Directory,
+        "max_victim_size",
+        size max_victim_size,
+        "The largest file that is held because a command names it."
+    ),
+    key!(Directory, "max_files", max_files, "How many files one checkpoint may hold."),
+    key!(
+        Shared,
+        "max_total_size",
+        size max_total_size,
+        "What all checkpoints of all directories may take on the disk."
+    ),
+    key!(
+        Directory,
+        "exclude",
+        exclude,
+        "Untracked files that are never held with their directory, as in a `.gitignore`."
+    ),
+    key!(
+        Directory,
+        "on_trouble",
+        on_trouble,
+        "When a checkpoint cannot be taken: say so (`note`), `ask` before the call runs, or `deny` \
+         it."
+    ),
+    key!(Directory, "deadline", deadline, "How long one hook call may take."),
+    key!(
+        Directory,
+        "notify",
+        notify,
+        "When to say something in the agent: on `trouble`, `always` (each checkpoint) or `never`."
+    ),
+    key!(Shared, "auto_prune", auto_prune, "Whether the limits are kept without being asked."),
+    key!(Shared, "prune_interval", prune_interval, "The least time between two such rounds."),
+    key!(
+        Shared,
+        "delete_orphans",
+        delete_orphans,
+        "Whether checkpoints of directories that are gone are dropped."
+    ),
+    key!(
+        Directory,
+        "private",
+        private,
+        "Names whose bytes never enter a repository's objects, as in a `.gitignore`."
+    ),
+    key!(
+        Shared,
+        "free_space_floor",
+        free_space_floor,
+        "How much of the disk stays free: a size, a share, or with `or` whichever is less."
+    ),
+    key!(
+        Directory,
+        "cannot_hold",
+        cannot_hold,
+        "When a command would destroy a file that cannot be held: `ask`, `deny` it, or say so \
+         (`note`)."
+    ),
+    key!(
+        Directory,
+        "store",
+        store,
+        "Where checkpoints of git repositories are kept: in the repository where that can be done \
+         (`auto`), or in turnback's own store (`files`)."
+    ),
+    key!(
+        Shared,
+        "self_defence",
+        self_defence,
+        "When a call reaches for turnback's own files: `ask`, `deny` it, or say so (`note`)."
+    ),
+    key!(
+        Directory,
+        "on_session_end",
+        on_session_end,
+        "Whether a session's checkpoints stay when it ends (`keep`) or all but the newest go \
+         (`prune`)."
+    ),
+];
+
+/// What `given` may be a slip of, among `names`.
+pub(super) fn did_you_mean<'a>(
+    given: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // Nothing of ours is half as long, and the work grows with the product of both.
+    if given.len() > 64 {
+        return None;
+    }
+    let given = given.to_ascii_lowercase().replace('-', "_");
+    let last = |name: &'a str| name.rsplit('.').next().unwrap_or(name);
+    names
+        .map(|name| (distance(&given, name).min(distance(&given, last(name))), name))
+        .filter(|(distance, _)| distance * 3 <= given.len().max(3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// How many letters must be put in, taken out or changed to get from one word to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let changed = corner + usize::from(a != *b);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_whole() {
+        for key in KEYS {
+            assert!(key.doc.ends_with('.'), "{}", key.name);
+            assert_eq!(Key::find(key.name).map(|found| found.doc), Some(key.doc), "{}", key.name);
+            let mut settings = Settings::default();
+            key.set(&mut settings, &key.default()).unwrap();
+            assert_eq!(settings, Settings::default(), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn a_slip_finds_its_key() {
+        let meant = |given| did_you_mean(given, KEYS.iter().map(|key| key.name));
+        assert_eq!(meant("max_fil_size"), Some("max_file_size"));
+        assert_eq!(meant("before_shell"), Some("triggers.before_shell"));
+        assert_eq!(meant("Max-Files"), Some("max_files"));
+        assert_eq!(meant("enable"), Some("enabled"));
+        assert_eq!(meant("colour"), None);
+        assert_eq!(meant(&"x".repeat(1 << 20)), None);
+    }
+}

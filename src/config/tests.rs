@@ -1,0 +1,423 @@
+#![expect(clippy::disallowed_methods, reason = "these tests make and remove their own files")]
+
+use std::{
+    ffi::OsString,
+    fs,
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+use super::*;
+use crate::{
+    model::{Answer, BeforeShell, Dedupe},
+    process::Terminal,
+};
+
+/// A home, a project, and an environment.
+struct Place {
+    dir: PathBuf,
+    env: BTreeMap<OsString, OsString>,
+}
+
+impl Place {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("turnback-config-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().canonicalize().unwrap().join(name);
+        fs::create_dir_all(dir.join("home/.config/turnback")).unwrap();
+        fs::create_dir_all(dir.join("home/code/shop")).unwrap();
+        let env = BTreeMap::from([("HOME".into(), dir.join("home").into())]);
+        Self { dir, env }
+    }
+
+    fn with(text: &str) -> Self {
+        let place = Self::new();
+        fs::write(place.file(), text).unwrap();
+        place
+    }
+
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.join("home/.config/turnback/config.toml")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.join("home/code/shop")
+    }
+
+    fn process<T>(&self, f: impl FnOnce(&Process<'_>) -> T) -> T {
+        f(&Process {
+            args: Vec::new(),
+            cwd: None,
+            env: self.env.clone(),
+            now: chrono::DateTime::UNIX_EPOCH,
+            started: Instant::now(),
+            stdin: &mut &b""[..],
+            stdout: &mut Vec::new(),
+            stderr: &mut Vec::new(),
+            terminal: Terminal::default(),
+        })
+    }
+
+    fn load(&self) -> Loaded {
+        self.process(|process| load(process, Some(&self.root())))
+    }
+
+    fn state(&self) -> Result<PathBuf> {
+        self.process(|process| state(process, Some(&self.root()))).map(|state| state.dir().into())
+    }
+
+    /// What `turnback config` says: the error with its hint, the directory shortened.
+    fn refusal(&self) -> String {
+        match self.process(|process| explain(process, Some(&self.root()))) {
+            Ok(_) => "nothing".to_owned(),
+            Err(err) => format!("{err} — {}", err.hint().unwrap_or("no hint")),
+        }
+        .replace(self.dir.to_str().unwrap(), "")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _gone = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Another value than the default for each key, as in a file and as in the environment.
+const OTHERS: [(&str, &str, &str); 28] = [
+    ("enabled", "false", "off"),
+    ("triggers.before_write", "false", "false"),
+    ("triggers.before_edit", "false", "no"),
+    ("triggers.before_shell", "\"never\"", "never"),
+    ("triggers.on_request", "false", "0"),
+    ("triggers.session_start", "false", "off"),
+    ("shell.always", "[\"rm *\", \"git *\"]", "rm *, git *"),
+    ("shell.never", "[\"npm *\"]", "npm *"),
+    ("dedupe", "\"call\"", "call"),
+    ("max_checkpoints", "7", "7"),
+    ("retention", "\"30d\"", "30 days"),
+    ("max_file_size", "\"64 MB\"", "64MB"),
+    ("max_victim_size", "\"1 GiB\"", "1GiB"),
+    ("max_files", "9", "9"),
+    ("max_total_size", "\"3 TB\"", "3tb"),
+    ("exclude", "[\"*.log\", \"tmp/\"]", "*.log,tmp/"),
+    ("on_trouble", "\"deny\"", "deny"),
+    ("deadline", "\"500ms\"", "500ms"),
+    ("notify", "\"always\"", "always"),
+    ("auto_prune", "false", "false"),
+    ("prune_interval", "\"1h\"", "1h"),
+    ("delete_orphans", "false", "false"),
+    ("private", "[\"*.secret\"]", "*.secret"),
+    ("free_space_floor", "\"10 %\"", "10%"),
+    ("cannot_hold", "\"deny\"", "deny"),
+    ("store", "\"files\"", "files"),
+    ("self_defence", "\"deny\"", "deny"),
+    ("on_session_end", "\"prune\"", "prune"),
+];
+
+#[test]
+fn nothing_set_is_the_default_everywhere() {
+    let loaded = Place::new().load();
+    assert_eq!(loaded.settings, Settings::default());
+    assert!(loaded.notes.is_empty());
+    assert!(loaded.rows().iter().all(|row| row.origin == Origin::Default));
+}
+
+#[test]
+fn every_key_is_taken_from_every_source() {
+    assert_eq!(
+        OTHERS.map(|(key, ..)| key)[..],
+        KEYS.iter().map(|key| key.name).collect::<Vec<_>>()
+    );
+    for (name, toml, text) in OTHERS {
+        let key = Key::find(name).unwrap();
+        let shown = |loaded: &Loaded| {
+            assert_eq!(loaded.notes, Vec::<String>::new(), "{name}");
+            assert_ne!(key.value(&loaded.settings), key.default(), "{name}");
+            key.value(&loaded.settings).to_string()
+        };
+        let file = Place::with(&format!("{name} = {toml}"));
+        assert_eq!(shown(&file.load()), toml);
+        assert_eq!(file.load().origin(name), Origin::File { path: file.file(), line: 1 });
+
+        let env = Place::new().env(&key.variable(), text);
+        assert_eq!(shown(&env.load()), toml);
+        assert_eq!(env.load().origin(name), Origin::Environment(key.variable()));
+
+        let mut flagged = Place::new().load();
+        flagged.set_flag("--set", name, text).unwrap();
+        assert_eq!(shown(&flagged), toml);
+
+        let place = Place::new();
+        fs::write(place.file(), format!("\n[directory.\"~/code\"]\n{name} = {toml}")).unwrap();
+        match key.scope {
+            Scope::Directory => assert_eq!(shown(&place.load()), toml),
+            Scope::Shared => assert!(place.refusal().contains("set it above"), "{name}"),
+        }
+    }
+}
+
+#[test]
+fn the_nearer_source_wins() {
+    let place = Place::new();
+    // One spelling is absolute and sorts first, so that order must come from the paths.
+    let text = format!(
+        "deadline = \"1s\"\ndedupe = \"call\"\nmax_files = 1\n\
+         [directory.{:?}]\ndeadline = \"3m\"\n\
+         [directory.\"~/code/\"]\ndeadline = \"2s\"\nmax_files = 2\n\
+         [directory.\"~/code/sh\"]\ndedupe = \"strict\"\n\
+         [directory.\"/elsewhere\"]\nmax_files = 9",
+        place.root()
+    );
+    fs::write(place.file(), text).unwrap();
+    let settings = place.load().settings;
+    assert_eq!(settings.deadline, Duration::from_secs(180));
+    assert_eq!((settings.max_files, settings.dedupe), (2, Dedupe::Call));
+    assert_eq!(
+        place.load().origin("deadline").words(place.load().home.as_deref()),
+        "~/.config/turnback/config.toml:5, for ~/code/shop"
+    );
+    let place = place.env("TURNBACK_DEADLINE", "4s");
+    let mut loaded = place.load();
+    assert_eq!(loaded.settings.deadline, Duration::from_secs(4));
+    assert_eq!(
+        loaded.set_by_environment().collect::<Vec<_>>(),
+        [("deadline", "TURNBACK_DEADLINE")]
+    );
+    loaded.set_flag("--deadline", "deadline", "5s").unwrap();
+    assert_eq!(loaded.origin("deadline").to_string(), "--deadline");
+}
+
+#[test]
+fn without_a_root_no_table_holds() {
+    let place = Place::with("[directory.\"/\"]\nenabled = false");
+    assert!(place.process(|process| load(process, None)).settings.enabled);
+    assert!(!place.load().settings.enabled);
+}
+
+#[test]
+fn turnback_off_is_for_one_run() {
+    let place = Place::new().env("TURNBACK", "off").env("TURNBACK_ENABLED", "true");
+    assert!(!place.load().settings.enabled);
+    assert_eq!(place.load().origin("enabled").to_string(), "TURNBACK");
+    let place = Place::new().env("TURNBACK", "offf");
+    assert!(place.load().settings.enabled);
+    assert_eq!(place.load().notes.len(), 1);
+}
+
+#[test]
+fn people_are_refused_with_the_line_and_what_may_be_meant() {
+    let refusal = |text: &str| Place::with(text).refusal();
+    let file = "/home/.config/turnback/config.toml";
+    for (text, expected) in [
+        ("\n\nmax_fil_size = 3", ":3: unknown key `max_fil_size` — did you mean `max_file_size`?"),
+        ("[trigger]\nx = 1", ":1: unknown key `trigger` — did you mean `triggers`?"),
+        (
+            "[triggers]\nbefore_shel = 1",
+            ":2: unknown key `triggers.before_shel` — did you mean `triggers.before_shell`?",
+        ),
+        (
+            "before_edit = true",
+            ":1: unknown key `before_edit` — did you mean `triggers.before_edit`?",
+        ),
+        ("directry = 1", ":1: unknown key `directry` — did you mean `directory`?"),
+        ("\u{1b} = 1", ":1: is not TOML: "),
+        ("\"\\u001b\" = 1", ":1: unknown key `\\u{1b}` — no hint"),
+        ("a = 1\nenabled = \"perhaps", ":2: is not TOML: "),
+        ("triggers = 3", ":1: triggers: expected a table"),
+        ("directory = 3", ":1: directory: expected `[directory.\"/path\"]`"),
+        ("[directory.shop]", ":1: directory: expected an absolute path, found `shop`"),
+        ("[directory]\n\"/x\" = 3", ":2: directory: expected `[directory.\"/path\"]`"),
+        ("[directory.\"/x\"]\nenabled = 3", ":2: enabled: expected `true` or `false`, found `3`"),
+        ("deadline = 3", ":1: deadline: expected a time with its unit, as in `3s`"),
+        ("deadline = 1979-05-27", ":1: deadline: a datetime is no value for it"),
+        ("exclude = [1]", ":1: exclude: expected a list of texts only"),
+        ("max_files = 0xfffffffffffffffff", ":1: max_files: a number too large"),
+        ("max_files = 0", ":1: max_files: expected a whole number from 1, found `0`"),
+    ] {
+        let refused = refusal(text);
+        assert!(refused.starts_with(&format!("{file}{expected}")), "{text:?}: {refused}");
+    }
+    assert_eq!(
+        Place::new().env("TURNBACK_DEDUP", "call").refusal(),
+        "the environment: unknown variable `TURNBACK_DEDUP` — did you mean `TURNBACK_DEDUPE`?"
+    );
+    assert_eq!(Place::new().env("TURNBACK_SOMETHING_ELSE", "call").refusal(), "nothing");
+    let rows = Place::new().process(|process| explain(process, None)).unwrap();
+    assert_eq!(rows.len(), KEYS.len());
+}
+
+#[test]
+fn a_bad_value_never_disables() {
+    for (name, ..) in OTHERS {
+        for bad in ["\"\u{202e}nonsense\"", "-1", "3.5", "{}", "[[]]", "nan", "1979-05-27"] {
+            let place = Place::with(&format!("dedupe = \"call\"\n{name} = {bad}\nmax_files = 3"));
+            let loaded = place.load();
+            let is_list = matches!(Key::find(name).unwrap().default(), Value::List(_));
+            assert!(loaded.settings.enabled, "{name} {bad}");
+            assert_eq!(loaded.settings.triggers.before_shell, BeforeShell::Mutating);
+            assert_eq!(
+                loaded.notes.len(),
+                usize::from(!is_list || !bad.starts_with('"')),
+                "{name} {bad}"
+            );
+            assert!(loaded.notes.iter().all(|note| note.chars().all(crate::error::is_plain)));
+        }
+        let variable = Key::find(name).unwrap().variable();
+        assert!(Place::new().env(&variable, "\u{1b}nonsense").load().settings.enabled);
+        assert!(Place::new().env(&variable, "").load().settings == Settings::default());
+    }
+}
+
+#[test]
+fn one_slip_leaves_the_rest_standing() {
+    let loaded = Place::with("dedupe = \"cal\"\non_trouble = \"ask\"\nnonsense = 1").load();
+    assert_eq!((loaded.settings.dedupe, loaded.settings.on_trouble), (Dedupe::Turn, Answer::Ask));
+    assert_eq!(loaded.notes.len(), 2, "{:?}", loaded.notes);
+}
+
+#[test]
+fn a_hostile_file_is_one_note() {
+    let note = |make: &dyn Fn(&Path)| {
+        let place = Place::new();
+        make(&place.file());
+        let loaded = place.load();
+        assert_eq!(loaded.settings, Settings::default());
+        assert_eq!(loaded.notes.len(), 1, "{:?}", loaded.notes);
+        assert_ne!(place.refusal(), "nothing");
+        loaded.notes[0].replace(place.dir.to_str().unwrap(), "")
+    };
+    let write = |bytes: Vec<u8>| note(&move |path| fs::write(path, &bytes).unwrap());
+    let file = "/home/.config/turnback/config.toml";
+    let fifo = note(&|path| {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    });
+    assert_eq!(fifo, format!("{file}: cannot be read: not a regular file; ignored"));
+    let zero = note(&|path| std::os::unix::fs::symlink("/dev/zero", path).unwrap());
+    assert_eq!(zero, format!("{file}: cannot be read: not a regular file; ignored"));
+    let huge = note(&|path| fs::File::create(path).unwrap().set_len(1 << 30).unwrap());
+    assert!(huge.contains("larger than"), "{huge}");
+    assert!(note(&|path| fs::create_dir(path).unwrap()).contains("not a regular file"));
+    assert_eq!(write(b"x = \"\xff\"".to_vec()), format!("{file}: is not UTF-8 text; ignored"));
+    assert!(write(vec![0; 1 << 10]).contains("is not TOML"));
+    // Deep nesting in each way that TOML has.
+    assert!(write(format!("x = {}", "[".repeat(1 << 19)).into_bytes()).contains("is not TOML"));
+    assert!(write(format!("x = {}", "{x=".repeat(1 << 18)).into_bytes()).contains("is not TOML"));
+    assert!(write(format!("x{} = 1", ".x".repeat(1 << 18)).into_bytes()).contains("is not TOML"));
+    assert!(write(format!("[x{}]", ".x".repeat(1 << 18)).into_bytes()).contains("is not TOML"));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+
+    #[test]
+    fn whatever_stands_in_the_file_is_survived(
+        bytes: Vec<u8>,
+        key in 0..KEYS.len(),
+        value in "[-\\[\\]{}\"'a-z0-9., %\\\\]{0,12}",
+    ) {
+        let name = KEYS[key].name;
+        for text in [bytes, format!("{name} = {value}\n[directory.\"/\"]\n{name} = {value}").into()] {
+            let place = Place::new();
+            fs::write(place.file(), text).unwrap();
+            let loaded = place.load();
+            let plain = |note: &String| note.chars().all(crate::error::is_plain);
+            proptest::prop_assert!(loaded.notes.iter().all(plain), "{:?}", loaded.notes);
+            proptest::prop_assert!(loaded.settings.deadline > Duration::ZERO);
+        }
+    }
+}
+
+#[test]
+fn no_end_of_nonsense_is_a_few_notes() {
+    let text = (0..20_000).fold(String::new(), |text, n| text + &format!("nonsense{n} = 1\n"));
+    let notes = Place::with(&text).load().notes;
+    assert_eq!(notes.len(), TROUBLES_MAX + 1);
+    assert_eq!(notes[TROUBLES_MAX], "and 19992 more like these");
+}
+
+#[test]
+fn state_is_where_the_user_says() {
+    let place = Place::new();
+    assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/turnback"));
+    let place = place.env("XDG_STATE_HOME", "/var/state");
+    assert_eq!(place.state().unwrap(), Path::new("/var/state/turnback"));
+    let place = place.env("TURNBACK_HOME", "/var/own");
+    assert_eq!(place.state().unwrap(), Path::new("/var/own"));
+    assert_eq!(place.load().file.unwrap(), Path::new("/var/own/config.toml"));
+}
+
+#[test]
+fn a_relative_place_is_no_place() {
+    let place = Place::new().env("TURNBACK_HOME", "own").env("XDG_CONFIG_HOME", "./x");
+    assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/turnback"));
+    assert_eq!(
+        place.load().notes,
+        [
+            "TURNBACK_HOME: `own` is not an absolute path; ignored",
+            "XDG_CONFIG_HOME: `./x` is not an absolute path; ignored"
+        ]
+    );
+    let mut place = Place::new();
+    place.env.clear();
+    assert_eq!(
+        place.state().unwrap_err().to_string(),
+        "there is no place for checkpoints: `HOME` is not set to an absolute path"
+    );
+    assert_eq!(place.load().settings, Settings::default());
+    assert!(place.env("HOME", "here").state().is_err());
+}
+
+#[test]
+fn nothing_inside_the_protected_directory_configures_us() {
+    let place = Place::new();
+    let own = place.root().join("own");
+    fs::create_dir_all(own.join("turnback")).unwrap();
+    fs::write(own.join("config.toml"), "enabled = false").unwrap();
+    fs::write(own.join("turnback/config.toml"), "enabled = false").unwrap();
+    let link = place.dir.join("link");
+    std::os::unix::fs::symlink(&own, &link).unwrap();
+    for dir in [own, link] {
+        let dir = dir.to_str().unwrap();
+        for name in ["TURNBACK_HOME", "XDG_CONFIG_HOME"] {
+            let place = Place { env: place.env.clone(), dir: place.dir.clone() }.env(name, dir);
+            let loaded = place.load();
+            assert!(loaded.settings.enabled);
+            assert!(loaded.notes[0].contains("inside the protected directory"), "{name} {dir}");
+            assert!(place.state().unwrap().ends_with("home/.local/state/turnback"));
+            std::mem::forget(place);
+        }
+    }
+}
+
+#[test]
+fn a_settings_file_that_is_a_symlink_into_the_protected_directory_is_not_read() {
+    for name in ["XDG_CONFIG_HOME", "TURNBACK_HOME"] {
+        let place = Place::new();
+        fs::write(place.root().join("x.toml"), "enabled = false").unwrap();
+        let own = place.dir.join("own");
+        fs::create_dir_all(own.join("turnback")).unwrap();
+        for file in ["config.toml", "turnback/config.toml"] {
+            std::os::unix::fs::symlink(place.root().join("x.toml"), own.join(file)).unwrap();
+        }
+        let loaded = place.env(name, own.to_str().unwrap()).load();
+        assert!(loaded.settings.enabled && loaded.notes.len() == 1, "{:?}", loaded.notes);
+    }
+}
+
+#[test]
+fn settings_in_a_protected_settings_directory_are_not_read() {
+    let place = Place::with("enabled = false");
+    let config = place.dir.join("home/.config");
+    let loaded = place.process(|process| load(process, Some(&config)));
+    assert!(loaded.settings.enabled && loaded.notes.len() == 1, "{:?}", loaded.notes);
+    // The home itself is protected by name only, and self-defence watches our files.
+    let home = place.dir.join("home");
+    assert!(!place.process(|process| load(process, Some(&home))).settings.enabled);
+}

@@ -1,0 +1,77 @@
+//! What the hook did lately: one line an event, capped. The only witness when a hook goes wrong.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::OpenOptionsExt,
+};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::{fs::create_private_dirs, state::State};
+
+/// Some 5,000 lines; one older file of that size is kept beside it.
+const SIZE_MAX_BYTES: u64 = 1 << 20;
+/// A line is cut there: a message can quote a whole payload.
+const TEXT_CHARS_MAX: usize = 400;
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// What sort of line it is.
+    pub kind: LineKind,
+    /// In which directory, where that is known.
+    pub root: Option<String>,
+    /// What happened.
+    pub text: String,
+}
+
+/// What sort of line it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineKind {
+    /// A checkpoint was taken.
+    Deed,
+    /// Something went wrong.
+    Trouble,
+}
+
+/// Adds a line. A journal that cannot be written is given up silently: there is nobody to tell.
+pub fn write(state: &State, line: &Line) {
+    let path = state.journal();
+    if create_private_dirs(state.dir()).is_err() {
+        return;
+    }
+    if fs::metadata(&path).is_ok_and(|found| found.len() > SIZE_MAX_BYTES) {
+        // Whoever loses this race appends to the new file or the old one; both are read.
+        let _moved = fs::rename(&path, path.with_extension("old"));
+    }
+    let text = line.text.chars().take(TEXT_CHARS_MAX).collect();
+    let line = Line { text, ..line.clone() };
+    let mut bytes = serde_json::to_vec(&line).expect("strings always serialize");
+    bytes.push(b'\n');
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(&path);
+    if let Ok(mut file) = file {
+        let _written = file.write_all(&bytes);
+    }
+}
+
+/// Every line that can still be read, oldest first.
+pub fn read(state: &State) -> Vec<Line> {
+    let path = state.journal();
+    [path.with_extension("old"), path]
+        .iter()
+        .filter_map(|path| fs::File::open(path).ok())
+        .flat_map(|file| BufReader::new(file).lines().map_while(Result::ok))
+        .filter_map(|line| serde_json::from_str(&line).ok())
+        .collect()
+}

@@ -1,0 +1,154 @@
+//! Undo and redo as a line through the checkpoints of a root.
+//!
+//! Every restore leaves a checkpoint of what was there before it, marked with the verb that asked
+//! for it. Those marks are the line: an undo steps over what was undone already, a redo takes
+//! back the newest undo that was not redone, and anything else that happens ends the line forward.
+
+use crate::model::{Checkpoint, Reason};
+
+/// The verbs that restores are marked with, in [`crate::model::Cause::tool`].
+const UNDO: &str = "undo";
+const REDO: &str = "redo";
+
+/// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first.
+pub fn undo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
+    let mut before = u64::MAX;
+    loop {
+        let newest = newest_first.iter().find(|checkpoint| checkpoint.sequence < before)?;
+        match verb(newest) {
+            // What an undo or redo went to is where we are; look at what led there.
+            Some(UNDO | REDO) => before = of(newest, newest_first)?.sequence,
+            Some(_) => return Some(newest),
+            None => return Some(first_of_turn(newest, newest_first)),
+        }
+    }
+}
+
+/// The checkpoint that the next redo goes forward to.
+pub fn redo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
+    let mut before = u64::MAX;
+    loop {
+        let newest = newest_first.iter().find(|checkpoint| checkpoint.sequence < before)?;
+        match verb(newest) {
+            Some(UNDO) => return Some(newest),
+            Some(REDO) => before = of(newest, newest_first)?.sequence,
+            Some(_) | None => return None,
+        }
+    }
+}
+
+fn verb(checkpoint: &Checkpoint) -> Option<&str> {
+    match checkpoint.cause.reason {
+        Reason::BeforeRestore => Some(checkpoint.cause.tool.as_deref().unwrap_or("restore")),
+        Reason::Call | Reason::Net | Reason::Asked => None,
+    }
+}
+
+fn of<'a>(checkpoint: &Checkpoint, all: &'a [Checkpoint]) -> Option<&'a Checkpoint> {
+    let id = checkpoint.cause.of?;
+    all.iter().find(|other| other.id == id)
+}
+
+/// The first checkpoint of the turn that `checkpoint` belongs to.
+fn first_of_turn<'a>(checkpoint: &'a Checkpoint, newest_first: &'a [Checkpoint]) -> &'a Checkpoint {
+    let turn = |checkpoint: &Checkpoint| {
+        let by = checkpoint.cause.by.as_ref()?;
+        Some((by.agent, by.session.clone(), by.turn.clone()?))
+    };
+    let Some(this) = turn(checkpoint) else { return checkpoint };
+    newest_first
+        .iter()
+        .filter(|other| other.sequence <= checkpoint.sequence)
+        .take_while(|other| turn(other).as_ref() == Some(&this))
+        .last()
+        .unwrap_or(checkpoint)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::model::{Agent, By, Cause, CheckpointId, SessionId, TurnId};
+
+    fn id(number: u64) -> CheckpointId {
+        CheckpointId::from_bits(number)
+    }
+
+    fn checkpoint(sequence: u64, cause: Cause) -> Checkpoint {
+        Checkpoint {
+            id: id(sequence),
+            sequence,
+            taken_at: DateTime::UNIX_EPOCH,
+            cause,
+            top: None,
+            files: 0,
+            partial: false,
+            skipped: Vec::new(),
+            outside: Vec::new(),
+            head: None,
+            staged: None,
+        }
+    }
+
+    fn turn(sequence: u64, turn: &str) -> Checkpoint {
+        let by = By {
+            agent: Agent::ClaudeCode,
+            session: SessionId("s".to_owned()),
+            turn: Some(TurnId(turn.to_owned())),
+            subagent: None,
+            prompt: None,
+            transcript: None,
+        };
+        let reason = Reason::Call;
+        checkpoint(sequence, Cause { reason, by: Some(by), tool: None, summary: None, of: None })
+    }
+
+    fn restore(sequence: u64, verb: &str, of: u64) -> Checkpoint {
+        let tool = Some(verb.to_owned());
+        checkpoint(sequence, Cause { tool, ..Cause::before_restore(id(of)) })
+    }
+
+    fn next(checkpoints: &mut Vec<Checkpoint>, verb: &str) -> Option<u64> {
+        checkpoints.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
+        let target = match verb {
+            UNDO => undo_target(checkpoints)?.sequence,
+            _ => redo_target(checkpoints)?.sequence,
+        };
+        let sequence = checkpoints[0].sequence + 1;
+        checkpoints.push(restore(sequence, verb, target));
+        Some(target)
+    }
+
+    #[test]
+    fn undo_goes_back_turn_by_turn_and_redo_forward_again() {
+        let mut line = vec![turn(1, "a"), turn(2, "b"), turn(3, "b"), turn(4, "c")];
+        assert_eq!(next(&mut line, UNDO), Some(4));
+        assert_eq!(next(&mut line, UNDO), Some(2), "a turn is one step");
+        assert_eq!(next(&mut line, UNDO), Some(1));
+        assert_eq!(next(&mut line, UNDO), None);
+        assert_eq!(next(&mut line, REDO), Some(7));
+        assert_eq!(next(&mut line, REDO), Some(6));
+        assert_eq!(next(&mut line, UNDO), Some(2), "a redo can be undone like the turn itself");
+        assert_eq!(next(&mut line, REDO), Some(10));
+        assert_eq!(next(&mut line, REDO), Some(5));
+        assert_eq!(next(&mut line, REDO), None);
+    }
+
+    #[test]
+    fn a_restore_is_undone_before_the_turn_it_followed() {
+        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, "restore", 1)];
+        assert_eq!(next(&mut line, UNDO), Some(3));
+        assert_eq!(next(&mut line, UNDO), Some(2));
+        assert_eq!(next(&mut line, REDO), Some(5));
+    }
+
+    #[test]
+    fn new_work_ends_the_line_forward() {
+        let mut line = vec![turn(1, "a"), turn(2, "b")];
+        assert_eq!(next(&mut line, UNDO), Some(2));
+        line.push(turn(4, "c"));
+        assert_eq!(next(&mut line, REDO), None);
+        assert_eq!(next(&mut line, UNDO), Some(4));
+    }
+}

@@ -1,0 +1,9 @@
+//! Decisions before deeds: what a restore would do, and to what. Pure.
+
+mod diff;
+mod history;
+mod restore;
+
+pub use diff::{Change, Reader, changes, entry_at};
+pub use history::{redo_target, undo_target};
+pub use restore::{Action, Kept, Options, OutsideStep, Picked, RestorePlan, Step, restore};

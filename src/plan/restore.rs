@@ -1,0 +1,215 @@
+//! What a restore does to each path, decided from what was, what is, and what the user said.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use super::diff::Change;
+use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
+
+/// What the user said about a restore.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Remove what was created since, whoever did it.
+    pub exact: bool,
+    /// Keep what was created since, even by the agent.
+    pub keep_new: bool,
+    /// Overwrite what somebody else changed since.
+    pub force: bool,
+}
+
+/// The part of a root a restore is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Picked {
+    /// Everything.
+    All,
+    /// These files and directories, with what is in them.
+    Paths(Vec<RelPath>),
+}
+
+impl Picked {
+    /// Whether `path` is part of it.
+    pub fn has(&self, path: &RelPath) -> bool {
+        match self {
+            Self::All => true,
+            Self::Paths(paths) => paths.iter().any(|picked| path.is_within(picked)),
+        }
+    }
+}
+
+/// What happens to one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It was changed, and becomes what it was.
+    Restore,
+    /// It was deleted, and comes back.
+    Recreate,
+    /// It was created since, and goes.
+    Remove,
+    /// It stays as it is.
+    Keep(Kept),
+}
+
+/// Why something stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It was created since, and nobody said to remove it.
+    New,
+    /// It is not in the checkpoint, which left it out.
+    NotCovered(SkipReason),
+    /// It lies in something that stays.
+    InTheWay,
+    /// It is a place of git's own.
+    GitPrivate,
+}
+
+/// One path of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which path.
+    pub path: RelPath,
+    /// What happens to it.
+    pub action: Action,
+    /// What the checkpoint has there.
+    pub then: Option<Entry>,
+    /// What is there now.
+    pub now: Option<Entry>,
+}
+
+/// A path outside the root that a checkpoint holds and that is not as it was. Nothing outside is
+/// ever removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideStep {
+    /// Which path. Absolute.
+    pub path: PathBuf,
+    /// What the checkpoint has there.
+    pub then: Entry,
+    /// What the system says is there now.
+    pub seen: Option<Stamp>,
+}
+
+/// What a restore would do. What is shown is this very value, and so is what is carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestorePlan {
+    /// The checkpoint.
+    pub of: CheckpointId,
+    /// Every path that differs, parents before what is in them.
+    pub steps: Vec<Step>,
+    /// What differs outside the root. Nothing happens to it unless the user says so.
+    pub outside: Vec<OutsideStep>,
+    /// What the checkpoint did not cover, and what so stays as it is. Only what matters.
+    pub left: Vec<Skipped>,
+}
+
+impl RestorePlan {
+    /// The paths that would change.
+    pub fn deeds(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| !matches!(step.action, Action::Keep(_)))
+    }
+
+    /// The paths that differ and stay.
+    pub fn kept(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| matches!(step.action, Action::Keep(_)))
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.deeds().next().is_none() && self.outside.is_empty()
+    }
+}
+
+/// Plans a restore: `changes` lead from the checkpoint to what is there now.
+///
+/// `skipped_then` is what the checkpoint left out, `skipped_now` what the present scan did: of
+/// neither can we say what it was, so both are left alone. `ours` is what the agent, or a restore
+/// that is being taken back, created since.
+pub fn restore(
+    of: CheckpointId,
+    changes: Vec<Change>,
+    options: Options,
+    picked: &Picked,
+    ours: &BTreeSet<RelPath>,
+    [skipped_then, skipped_now]: [&[Skipped]; 2],
+) -> RestorePlan {
+    let uncovered = |path: &RelPath| {
+        let both = skipped_then.iter().chain(skipped_now);
+        both.filter(|skipped| !matches!(skipped.reason, SkipReason::KeptChanging))
+            .find(|skipped| is_within(path.as_bytes(), &skipped.path))
+            .map(|skipped| skipped.reason)
+    };
+    let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
+    let mut steps: Vec<Step> = picked_changes
+        .map(|Change { path, before: then, after: now }| {
+            let known = Known { is_ours: ours.contains(&path), uncovered: uncovered(&path) };
+            let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
+            Step { path, action, then, now }
+        })
+        .collect();
+    keep_parents(&mut steps);
+    let matters = |skipped: &&Skipped| skipped.reason.matters();
+    let left = skipped_then.iter().filter(matters).cloned().collect();
+    RestorePlan { of, steps, outside: Vec::new(), left }
+}
+
+/// What is known of a path besides what it was and is.
+struct Known {
+    is_ours: bool,
+    uncovered: Option<SkipReason>,
+}
+
+fn decide(
+    path: &RelPath,
+    then: Option<&Entry>,
+    now: Option<&Entry>,
+    options: Options,
+    Known { is_ours, uncovered }: Known,
+) -> Action {
+    if path.names().any(|name| name == b".git") {
+        return Action::Keep(Kept::GitPrivate);
+    }
+    match (then, now) {
+        (Some(_), Some(_)) => Action::Restore,
+        (Some(_), None) => match uncovered {
+            // The present scan saw that something is there, and could not look into it.
+            Some(reason) => Action::Keep(Kept::NotCovered(reason)),
+            None => Action::Recreate,
+        },
+        (None, _) => match uncovered {
+            Some(reason) => Action::Keep(Kept::NotCovered(reason)),
+            None if (options.exact || is_ours) && !options.keep_new => Action::Remove,
+            None => Action::Keep(Kept::New),
+        },
+    }
+}
+
+/// A directory stays if something in it stays; and where a directory stays that was a file, the
+/// file cannot come back.
+fn keep_parents(steps: &mut [Step]) {
+    let mut kept: BTreeMap<RelPath, ()> = BTreeMap::new();
+    for step in steps.iter_mut().rev() {
+        let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
+        let holds_kept = is_directory
+            && kept
+                .range(step.path.clone()..)
+                .next()
+                .is_some_and(|(path, ())| path.is_within(&step.path) && *path != step.path);
+        let becomes_directory = step.then.is_some_and(|then| then.kind == Kind::Directory);
+        match step.action {
+            Action::Remove if holds_kept => step.action = Action::Keep(Kept::InTheWay),
+            Action::Restore if holds_kept && !becomes_directory => {
+                step.action = Action::Keep(Kept::InTheWay);
+            }
+            Action::Restore | Action::Recreate | Action::Remove | Action::Keep(_) => (),
+        }
+        if matches!(step.action, Action::Keep(_)) {
+            kept.insert(step.path.clone(), ());
+        }
+    }
+}
+
+/// Whether a path is `dir`, or lies below it.
+fn is_within(path: &[u8], dir: &[u8]) -> bool {
+    path.strip_prefix(dir).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}

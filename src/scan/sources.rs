@@ -1,0 +1,176 @@
+//! Everything outside a root's own ignore files that decides what is captured: git's
+//! configuration and exclude files, and our settings.
+//!
+//! Looked at by stamp on every scan, read only when the walk has to evaluate a rule. Nothing that
+//! is named in a repository's own configuration is opened: it may point anywhere.
+
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use gix::{bstr::ByteSlice, glob::pattern::Case, hash::Kind as HashKind};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    fs::{read_small, stat_path},
+    model::{ContentId, Root, RootKind},
+};
+
+/// Larger than any configuration a person wrote.
+const CONFIG_MAX_BYTES: u64 = 1 << 20;
+
+/// Where the user keeps git's configuration.
+#[derive(Clone, Debug, Default)]
+pub struct UserDirs {
+    /// The home directory.
+    pub home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME`, where it is set.
+    pub xdg_config: Option<PathBuf>,
+}
+
+/// What the settings say about which files are captured.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Patterns of untracked files to leave out.
+    pub exclude: Vec<String>,
+    /// Patterns of untracked files whose bytes never go into a repository.
+    pub private: Vec<String>,
+    /// Larger untracked files are left out.
+    pub file_size_max: u64,
+    /// Further files are left out.
+    pub files_max: u64,
+    /// A larger named victim is not held.
+    pub victim_size_max: u64,
+}
+
+/// The files that decide, for one root.
+pub(super) struct Sources {
+    /// The repository's own configuration, then the user's, the strongest first.
+    configs: Vec<PathBuf>,
+    info_exclude: Option<PathBuf>,
+    /// Where git looks for excludes if no configuration says otherwise.
+    usual_excludes: Option<PathBuf>,
+}
+
+/// What they say.
+pub(super) struct Said {
+    /// Whole ignore files, the weakest first.
+    pub(super) global: Vec<Vec<u8>>,
+    /// Whether names that differ in case only are the same.
+    pub(super) case: Case,
+    /// What the repository names its objects by.
+    pub(super) hash: HashKind,
+    /// Whether git may change bytes on their way between worktree and object.
+    pub(super) converts: bool,
+}
+
+impl Sources {
+    pub(super) fn of(root: &Root, user: &UserDirs) -> Self {
+        let RootKind::Git { git_dir, common_dir } = root.kind() else {
+            return Self { configs: Vec::new(), info_exclude: None, usual_excludes: None };
+        };
+        let xdg = user.xdg_config.clone().or_else(|| Some(user.home.as_ref()?.join(".config")));
+        let mut configs = vec![git_dir.join("config.worktree"), common_dir.join("config")];
+        configs.extend(user.home.as_ref().map(|home| home.join(".gitconfig")));
+        configs.extend(xdg.as_ref().map(|xdg| xdg.join("git/config")));
+        configs.push(PathBuf::from("/etc/gitconfig"));
+        Self {
+            configs,
+            info_exclude: Some(common_dir.join("info/exclude")),
+            usual_excludes: xdg.map(|xdg| xdg.join("git/ignore")),
+        }
+    }
+
+    /// A digest that changes whenever one of the files, or what the user wishes, may have.
+    pub(super) fn digest(&self, wishes: &Wishes) -> ContentId {
+        let mut hash = Sha256::new();
+        let excludes = self.named_excludes();
+        for path in self.configs.iter().chain(&self.info_exclude).chain(&excludes) {
+            let stamp = stat_path(path).unwrap_or_default();
+            hash.update(path.as_os_str().as_bytes());
+            for number in [stamp.mtime_ns, stamp.ctime_ns] {
+                hash.update(number.to_le_bytes());
+            }
+            for number in [stamp.inode, stamp.size] {
+                hash.update(number.to_le_bytes());
+            }
+        }
+        for pattern in wishes.exclude.iter().chain(["\0".to_owned()].iter()).chain(&wishes.private)
+        {
+            hash.update(pattern.as_bytes());
+            hash.update([0]);
+        }
+        for number in [wishes.file_size_max, wishes.files_max] {
+            hash.update(number.to_le_bytes());
+        }
+        ContentId::new(&hash.finalize())
+    }
+
+    /// The excludes file the user's configuration names, or the usual one.
+    fn named_excludes(&self) -> Option<PathBuf> {
+        // The repository's own files come first in the list, and may not name one.
+        let own = 2.min(self.configs.len());
+        let named = self.configs[own..].iter().find_map(|path| {
+            let bytes = read_small(path, CONFIG_MAX_BYTES).ok()??;
+            let mentions = bytes.to_ascii_lowercase().contains_str("excludesfile");
+            value(&bytes, "core", "excludesFile").filter(|_| mentions)
+        });
+        match named {
+            Some(path) => self.expand(&path),
+            None => self.usual_excludes.clone(),
+        }
+    }
+
+    fn expand(&self, path: &[u8]) -> Option<PathBuf> {
+        let home = self.configs.iter().find_map(|config| {
+            (config.file_name()? == ".gitconfig").then(|| config.parent().map(Path::to_owned))?
+        });
+        match path.strip_prefix(b"~/") {
+            Some(rest) => Some(home?.join(OsStr::from_bytes(rest))),
+            None => Some(PathBuf::from(OsStr::from_bytes(path))).filter(|path| path.is_absolute()),
+        }
+    }
+
+    /// Reads them.
+    pub(super) fn read(&self) -> Said {
+        let read = |path: &PathBuf| read_small(path, CONFIG_MAX_BYTES).ok().flatten();
+        let configs: Vec<Vec<u8>> = self.configs.iter().filter_map(read).collect();
+        let find = |section, key| configs.iter().find_map(|bytes| value(bytes, section, key));
+        let is_set = |key| find("core", key).is_some_and(|value| !is_no(&value));
+        let excludes = self.named_excludes();
+        let sha256 = find("extensions", "objectFormat").is_some_and(|value| value == b"sha256");
+        Said {
+            global: excludes.iter().chain(&self.info_exclude).filter_map(read).collect(),
+            case: if is_set("ignoreCase") { Case::Fold } else { Case::Sensitive },
+            hash: if sha256 { HashKind::Sha256 } else { HashKind::Sha1 },
+            converts: is_set("autocrlf") || find("core", "attributesFile").is_some(),
+        }
+    }
+}
+
+/// Whether a boolean of git's configuration says no.
+fn is_no(value: &[u8]) -> bool {
+    ["false", "no", "off", "0", ""].iter().any(|no| value.eq_ignore_ascii_case(no.as_bytes()))
+}
+
+/// A value in the bytes of a git configuration; the last one counts. Includes are not followed.
+fn value(bytes: &[u8], section: &str, key: &str) -> Option<Vec<u8>> {
+    let meta = gix::config::file::Metadata::default();
+    let file = gix::config::File::from_bytes_no_includes(bytes, meta, Default::default()).ok()?;
+    file.raw_value_by(section, None, key).ok().map(|value| value.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_counts_and_damage_says_nothing() {
+        let config = b"[core]\n\tignorecase = true\n[core]\n\tignoreCase = false\n";
+        assert_eq!(value(config, "core", "ignorecase"), Some(b"false".to_vec()));
+        assert_eq!(value(b"[core", "core", "x"), None);
+        assert!(is_no(b"False") && !is_no(b"input"));
+    }
+}

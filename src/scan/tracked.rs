@@ -1,0 +1,94 @@
+//! Which paths git tracks: an ignored or excluded file that is tracked is captured all the same.
+
+use std::{panic::catch_unwind, path::Path};
+
+use gix::{bstr::ByteSlice, hash::Kind as HashKind, index::entry::Mode};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    fs::stat_path,
+    model::{ContentId, Kind, Stamp},
+};
+
+/// A million files' worth. A larger index is more likely an attack than a project.
+const INDEX_MAX_BYTES: u64 = 512 << 20;
+
+/// The index of one repository, or nothing.
+#[derive(Default)]
+pub(super) struct Tracked {
+    index: Option<gix::index::File>,
+    /// How many bytes of a path below the root come before the part the index knows.
+    skip: usize,
+}
+
+impl Tracked {
+    /// Reads the index at `path` of a repository whose worktree begins `skip` bytes into a path.
+    ///
+    /// One that is missing, hostile or damaged tracks nothing: then every file counts as
+    /// untracked, and is captured unless it is ignored.
+    pub(super) fn read(path: &Path, hash: HashKind, skip: usize) -> Self {
+        let is_sane = stat_path(path)
+            .is_ok_and(|stamp| stamp.kind() == Some(Kind::File) && stamp.size <= INDEX_MAX_BYTES);
+        if !is_sane {
+            return Self { index: None, skip };
+        }
+        // The decoder is given bytes from anywhere.
+        let read = || gix::index::File::at(path, hash, true, Default::default()).ok();
+        Self { index: catch_unwind(read).ok().flatten(), skip }
+    }
+
+    /// Whether the file at `path` is tracked.
+    pub(super) fn has(&self, path: &[u8]) -> bool {
+        match (&self.index, path.get(self.skip..)) {
+            (Some(index), Some(path)) => index.entry_range(path.as_bstr()).is_some(),
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    /// Whether a file below the directory at `path` is tracked, or that directory is a submodule.
+    pub(super) fn has_below(&self, path: &[u8]) -> bool {
+        let (Some(index), Some(path)) = (&self.index, path.get(self.skip..)) else { return false };
+        let is_submodule = |entry: &gix::index::Entry| entry.mode.contains(Mode::COMMIT);
+        index.entry_by_path(path.as_bstr()).is_some_and(is_submodule)
+            || index.prefixed_entries([path, b"/"].concat().as_bstr()).is_some()
+    }
+
+    /// A digest of the set of paths.
+    pub(super) fn digest(&self) -> ContentId {
+        let mut hash = Sha256::new();
+        for entry in self.index.iter().flat_map(|index| index.entries()) {
+            let path = self.index.as_ref().map(|index| entry.path(index)).unwrap_or_default();
+            hash.update(path);
+            hash.update([0]);
+        }
+        ContentId::new(&hash.finalize())
+    }
+
+    /// Whether a tracked attributes file could make git change bytes between worktree and object.
+    pub(super) fn has_attributes(&self) -> bool {
+        self.index.iter().any(|index| {
+            index.entries().iter().any(|entry| entry.path(index).ends_with(b".gitattributes"))
+        })
+    }
+
+    /// The object git's index names for the file at `path`, if the file is as it was when git
+    /// looked. `stamp` is the file's own; the caller knows that no conversion applies.
+    pub(super) fn adopt(&self, path: &[u8], stamp: &Stamp) -> Option<ContentId> {
+        use gix::index::entry::Flags;
+        let index = self.index.as_ref()?;
+        let entry = index.entry_by_path(path.get(self.skip..)?.as_bstr())?;
+        let stat = &entry.stat;
+        let ns = |secs: u32, nsecs: u32| i64::from(secs) * 1_000_000_000 + i64::from(nsecs);
+        let same = u64::from(stat.size) == stamp.size
+            && u64::from(stat.ino) == stamp.inode & u64::from(u32::MAX)
+            && ns(stat.mtime.secs, stat.mtime.nsecs) == stamp.mtime_ns
+            && ns(stat.ctime.secs, stat.ctime.nsecs) == stamp.ctime_ns;
+        let plain = entry.mode == Mode::FILE || entry.mode == Mode::FILE_EXECUTABLE;
+        let odd = Flags::INTENT_TO_ADD | Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
+        let timestamp = index.timestamp();
+        let written = timestamp.unix_seconds() * 1_000_000_000 + i64::from(timestamp.nanoseconds());
+        let settled = !super::is_racy(stamp, written) && stat.mtime.nsecs != 0;
+        (same && plain && settled && !entry.flags.intersects(odd))
+            .then(|| ContentId::new(entry.id.as_slice()))
+    }
+}

@@ -1,0 +1,181 @@
+//! Files that somebody named, and that are held although the walk leaves them out: ignored ones,
+//! large ones, and those outside the root.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use gix::glob::pattern::Case;
+
+use super::{Request, Scan, Victim, VictimPath, is_racy, rules::Rules};
+use crate::{
+    fs::{Dir, c_name},
+    model::{Found, Kind, Marks, RelPath, Root, SkipReason, Skipped},
+};
+
+/// Files below a named directory beyond this are left out: a second's worth of copying.
+const FILES_MAX: usize = 10_000;
+/// How many times the limit of one victim all victims of a call may hold together.
+const TOGETHER: u64 = 4;
+/// As deep as the walk goes.
+const DEPTH_MAX: usize = 900;
+
+/// Adds every victim of the request that the scan does not hold anyway, with everything below it.
+pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
+    if request.victims.is_empty() {
+        return;
+    }
+    let made_again = Rules::new(&[], &[], &[], Case::Sensitive);
+    let mut collect = Collect { scan, request, made_again, bytes: 0 };
+    for path in request.victims {
+        collect.named(path);
+    }
+    let scan = collect.scan;
+    scan.victims.sort_by(|a, b| a.path.cmp(&b.path));
+    scan.victims.dedup_by(|a, b| a.path == b.path);
+    scan.unheld.sort();
+    scan.unheld.dedup();
+}
+
+struct Collect<'a, 'r> {
+    scan: &'a mut Scan,
+    request: &'a Request<'r>,
+    made_again: Rules,
+    bytes: u64,
+}
+
+impl Collect<'_, '_> {
+    /// One victim, by the path somebody gave.
+    fn named(&mut self, path: &Path) {
+        let root = self.request.root;
+        if root.path().starts_with(path) {
+            // The root as a whole is what the walk is for; what lies around it is too much.
+            if root.path() != path {
+                self.leave_out(path.as_os_str().as_bytes(), SkipReason::TooMany, 0);
+            }
+            return;
+        }
+        let Some((dir, path)) = open_parent(root, path) else { return };
+        self.add(&dir, path, 0);
+    }
+
+    /// A file or directory, and everything in it.
+    fn add(&mut self, dir: &Dir, path: VictimPath, depth: usize) {
+        let bytes = path.as_bytes().to_vec();
+        let name = path.name().to_vec();
+        let Ok(c_name) = c_name(&name) else { return };
+        let stamp = match dir.stat_child(&c_name) {
+            Ok(stamp) => stamp,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return,
+            Err(_) => return self.leave_out(&bytes, SkipReason::Unreadable, 0),
+        };
+        if let VictimPath::Below(rel) = &path {
+            if rel.is_git_private() {
+                return self.leave_out(&bytes, SkipReason::GitPrivate, 0);
+            }
+        }
+        let Some(kind) = stamp.kind() else {
+            return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
+        };
+        if kind == Kind::File && !self.is_held(&path) {
+            if stamp.size > self.request.wishes.victim_size_max || !self.has_room(stamp.size) {
+                return self.leave_out(&bytes, SkipReason::TooLarge, stamp.size);
+            }
+            self.bytes += stamp.size;
+        }
+        if self.scan.victims.len() >= FILES_MAX {
+            return self.leave_out(&bytes, SkipReason::TooMany, stamp.size);
+        }
+        if self.request.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.scan.partial = true;
+            return self.leave_out(&bytes, SkipReason::OutOfTime, stamp.size);
+        }
+        if !self.is_held(&path) {
+            let racy = is_racy(&stamp, self.request.now_ns);
+            let marks = Marks { private: true, racy, tracked: false };
+            let found = Found { name, stamp, content: None, marks, skipped: None };
+            self.scan.victims.push(Victim { path: path.clone(), found });
+        }
+        if kind == Kind::Directory {
+            self.below(dir, &c_name, &path, depth);
+        }
+    }
+
+    fn below(&mut self, dir: &Dir, name: &std::ffi::CStr, path: &VictimPath, depth: usize) {
+        if depth >= DEPTH_MAX {
+            return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
+        }
+        if self.made_again.is_made_again(path.as_bytes(), true) {
+            return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);
+        }
+        let mut names = Vec::new();
+        let open = dir.open_child(name);
+        let listed = open.and_then(|open| open.list(|listed| names.push(listed)).map(|()| open));
+        let Ok(open) = listed else {
+            return self.leave_out(path.as_bytes(), SkipReason::Unreadable, 0);
+        };
+        names.sort_by(|a, b| a.name.cmp(&b.name));
+        for listed in names {
+            self.add(&open, path.join(listed.name.to_bytes()), depth + 1);
+        }
+    }
+
+    /// Whether the walk has it already.
+    fn is_held(&self, path: &VictimPath) -> bool {
+        match path {
+            VictimPath::Below(rel) => self.scan.find(rel).is_some_and(|row| row.skipped.is_none()),
+            VictimPath::Outside(_) => false,
+        }
+    }
+
+    fn has_room(&self, size: u64) -> bool {
+        let room = self.request.wishes.victim_size_max.saturating_mul(TOGETHER);
+        self.bytes.saturating_add(size) <= room
+    }
+
+    fn leave_out(&mut self, path: &[u8], reason: SkipReason, size: u64) {
+        self.scan.unheld.push(Skipped { path: path.to_vec(), reason, size });
+    }
+}
+
+impl VictimPath {
+    /// The bytes of the path: below the root, or absolute.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Below(path) => path.as_bytes(),
+            Self::Outside(path) => path.as_os_str().as_bytes(),
+        }
+    }
+
+    fn name(&self) -> &[u8] {
+        match self {
+            Self::Below(path) => path.name(),
+            Self::Outside(path) => path.file_name().map(OsStrExt::as_bytes).unwrap_or_default(),
+        }
+    }
+
+    fn join(&self, name: &[u8]) -> Self {
+        let name = Path::new(OsStr::from_bytes(name));
+        match self {
+            Self::Below(path) => Self::Below(
+                RelPath::parse(&path.as_path().join(name)).expect("a listed name is a plain name"),
+            ),
+            Self::Outside(path) => Self::Outside(path.join(name)),
+        }
+    }
+}
+
+/// The directory a victim lies in, and where that is once links on the way are followed.
+fn open_parent(root: &Root, path: &Path) -> Option<(Dir, VictimPath)> {
+    let parent = std::fs::canonicalize(path.parent()?).ok()?;
+    let real = parent.join(path.file_name()?);
+    let dir = Dir::open(&parent).ok()?;
+    match root.relative(&real) {
+        Ok(rel) => Some((dir, VictimPath::Below(rel))),
+        Err(_) => Some((dir, VictimPath::Outside(PathBuf::from(real)))),
+    }
+}

@@ -1,0 +1,454 @@
+//! The grammar as `brush-parser` reads it. Hides that crate: nobody else names its types.
+
+use brush_parser::ast;
+use brush_parser::word::WordPieceWithSource;
+use brush_parser::word::{
+    Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, TildeExpr, WordPiece,
+};
+use brush_parser::{ParserOptions, TokenizerOptions};
+
+use super::syntax::{
+    Assign, Block, Command, Grammar, Item, Kind, Node, Part, Redirect, Unreadable,
+};
+
+/// `brush-parser` with bash's own options.
+#[derive(Default)]
+pub(super) struct Brush {
+    options: ParserOptions,
+}
+
+impl Grammar for Brush {
+    fn script(&self, text: &str) -> Result<Vec<Node>, Unreadable> {
+        // The uncached entry: the cached one keeps every line it saw for the life of the process.
+        let options: TokenizerOptions = self.options.tokenizer_options();
+        let tokens = brush_parser::uncached_tokenize_str(text, &options).map_err(|_| Unreadable)?;
+        let program = brush_parser::parse_tokens(&tokens, &self.options).map_err(|_| Unreadable)?;
+        Ok(program.complete_commands.iter().flat_map(list).collect())
+    }
+
+    fn word(&self, raw: &str) -> Result<Vec<Part>, Unreadable> {
+        let pieces = brush_parser::word::parse(raw, &self.options).map_err(|_| Unreadable)?;
+        Ok(parts(&pieces, false))
+    }
+
+    fn text(&self, raw: &str) -> Result<Vec<Part>, Unreadable> {
+        let pieces =
+            brush_parser::word::parse_heredoc(raw, &self.options).map_err(|_| Unreadable)?;
+        Ok(parts(&pieces, true))
+    }
+}
+
+fn list(list: &ast::CompoundList) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for ast::CompoundListItem(and_or, separator) in &list.0 {
+        let mut chain = vec![pipeline(&and_or.first)];
+        for next in &and_or.additional {
+            let (ast::AndOr::And(next) | ast::AndOr::Or(next)) = next;
+            chain.push(pipeline(next));
+        }
+        match separator {
+            ast::SeparatorOperator::Sequence => nodes.append(&mut chain),
+            ast::SeparatorOperator::Async => nodes.push(block(Kind::Subshell, chain)),
+        }
+    }
+    nodes
+}
+
+fn pipeline(pipeline: &ast::Pipeline) -> Node {
+    let mut nodes: Vec<Node> = pipeline.seq.iter().map(command).collect();
+    match nodes.len() {
+        1 => nodes.swap_remove(0),
+        _ => Node::Pipeline(nodes),
+    }
+}
+
+fn block(kind: Kind, body: Vec<Node>) -> Node {
+    Node::Block(empty(kind, body))
+}
+
+fn empty(kind: Kind, body: Vec<Node>) -> Block {
+    Block {
+        kind,
+        words: Vec::new(),
+        arithmetic: Vec::new(),
+        binds: None,
+        body,
+        redirects: Vec::new(),
+    }
+}
+
+fn command(command: &ast::Command) -> Node {
+    match command {
+        ast::Command::Simple(simple) => Node::Command(simple_command(simple)),
+        ast::Command::Compound(body, redirects) => {
+            let mut block = compound(body);
+            block.redirects = redirect_list(redirects.as_ref());
+            Node::Block(block)
+        }
+        ast::Command::Function(function) => {
+            let mut body = compound(&function.body.0);
+            body.redirects = redirect_list(function.body.1.as_ref());
+            Node::Function(function.fname.value.clone(), Box::new(Node::Block(body)))
+        }
+        ast::Command::ExtendedTest(test, redirects) => {
+            let mut block = empty(Kind::Plain, Vec::new());
+            test_words(&test.expr, &mut block);
+            block.redirects = redirect_list(redirects.as_ref());
+            Node::Block(block)
+        }
+    }
+}
+
+fn compound(compound: &ast::CompoundCommand) -> Block {
+    match compound {
+        ast::CompoundCommand::Arithmetic(arithmetic) => {
+            let mut block = empty(Kind::Plain, Vec::new());
+            block.arithmetic.push(arithmetic.expr.value.clone());
+            block
+        }
+        ast::CompoundCommand::ArithmeticForClause(clause) => {
+            let mut block = empty(Kind::Branch, list(&clause.body.list));
+            for expr in [&clause.initializer, &clause.condition, &clause.updater] {
+                block.arithmetic.extend(expr.iter().map(|expr| expr.value.clone()));
+            }
+            block
+        }
+        ast::CompoundCommand::BraceGroup(group) => empty(Kind::Plain, list(&group.list)),
+        ast::CompoundCommand::Subshell(subshell) => empty(Kind::Subshell, list(&subshell.list)),
+        ast::CompoundCommand::ForClause(clause) => {
+            let mut block = empty(Kind::Branch, list(&clause.body.list));
+            let values = clause.values.as_ref().map(|values| words(values));
+            block.binds = Some((clause.variable_name.clone(), values));
+            block
+        }
+        ast::CompoundCommand::CaseClause(clause) => case(clause),
+        ast::CompoundCommand::IfClause(clause) => {
+            let mut body = list(&clause.condition);
+            body.extend(list(&clause.then));
+            for arm in clause.elses.iter().flatten() {
+                body.extend(arm.condition.iter().flat_map(list));
+                body.extend(list(&arm.body));
+            }
+            empty(Kind::Branch, body)
+        }
+        ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
+            let mut body = list(&clause.0);
+            body.extend(list(&clause.1.list));
+            empty(Kind::Branch, body)
+        }
+        ast::CompoundCommand::Coprocess(coprocess) => {
+            empty(Kind::Subshell, vec![command(&coprocess.body)])
+        }
+    }
+}
+
+fn case(clause: &ast::CaseClauseCommand) -> Block {
+    let mut block = empty(Kind::Branch, Vec::new());
+    block.words.push(clause.value.value.clone());
+    for item in &clause.cases {
+        block.words.extend(words(&item.patterns));
+        block.body.extend(item.cmd.iter().flat_map(list));
+    }
+    block
+}
+
+fn words(words: &[ast::Word]) -> Vec<String> {
+    words.iter().map(|word| word.value.clone()).collect()
+}
+
+fn test_words(expr: &ast::ExtendedTestExpr, block: &mut Block) {
+    match expr {
+        ast::ExtendedTestExpr::And(left, right) | ast::ExtendedTestExpr::Or(left, right) => {
+            test_words(left, block);
+            test_words(right, block);
+        }
+        ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => {
+            test_words(inner, block);
+        }
+        ast::ExtendedTestExpr::UnaryTest(_, word) => block.words.push(word.value.clone()),
+        ast::ExtendedTestExpr::BinaryTest(predicate, left, right) => {
+            block.words.extend([left.value.clone(), right.value.clone()]);
+            if is_arithmetic(predicate) {
+                block.arithmetic.extend([left.value.clone(), right.value.clone()]);
+            }
+        }
+    }
+}
+
+fn is_arithmetic(predicate: &ast::BinaryPredicate) -> bool {
+    matches!(
+        predicate,
+        ast::BinaryPredicate::ArithmeticEqualTo
+            | ast::BinaryPredicate::ArithmeticNotEqualTo
+            | ast::BinaryPredicate::ArithmeticLessThan
+            | ast::BinaryPredicate::ArithmeticLessThanOrEqualTo
+            | ast::BinaryPredicate::ArithmeticGreaterThan
+            | ast::BinaryPredicate::ArithmeticGreaterThanOrEqualTo
+    )
+}
+
+fn simple_command(simple: &ast::SimpleCommand) -> Command {
+    let mut found = Command::default();
+    for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
+                found.assigns.push(assign(assignment));
+            }
+            other => push_item(other, &mut found),
+        }
+    }
+    found.items.extend(simple.word_or_name.iter().map(|word| Item::Word(word.value.clone())));
+    for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+        push_item(item, &mut found);
+    }
+    found
+}
+
+fn push_item(item: &ast::CommandPrefixOrSuffixItem, found: &mut Command) {
+    match item {
+        ast::CommandPrefixOrSuffixItem::IoRedirect(io) => redirect(io, &mut found.redirects),
+        ast::CommandPrefixOrSuffixItem::Word(word) => {
+            found.items.push(Item::Word(word.value.clone()));
+        }
+        ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+            found.items.push(Item::Assign(assign(assignment), word.value.clone()));
+        }
+        ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
+            found.items.push(Item::Process(list(&subshell.list)));
+        }
+    }
+}
+
+fn assign(assignment: &ast::Assignment) -> Assign {
+    let mut extra = Vec::new();
+    let name = match &assignment.name {
+        ast::AssignmentName::VariableName(name) => name.clone(),
+        ast::AssignmentName::ArrayElementName(name, index) => {
+            extra.push(index.clone());
+            name.clone()
+        }
+    };
+    let plain = extra.is_empty() && !assignment.append;
+    let value = match &assignment.value {
+        ast::AssignmentValue::Scalar(word) if plain => Some(word.value.clone()),
+        ast::AssignmentValue::Scalar(word) => {
+            extra.push(word.value.clone());
+            None
+        }
+        ast::AssignmentValue::Array(elements) => {
+            for (key, value) in elements {
+                extra.extend(key.iter().map(|key| key.value.clone()));
+                extra.push(value.value.clone());
+            }
+            None
+        }
+    };
+    Assign { name, extra, value }
+}
+
+fn redirect_list(list: Option<&ast::RedirectList>) -> Vec<Redirect> {
+    let mut found = Vec::new();
+    for io in list.iter().flat_map(|list| &list.0) {
+        redirect(io, &mut found);
+    }
+    found
+}
+
+fn redirect(io: &ast::IoRedirect, found: &mut Vec<Redirect>) {
+    match io {
+        ast::IoRedirect::File(_, kind, target) => found.push(file_redirect(kind, target)),
+        ast::IoRedirect::HereDocument(_, document) => {
+            found.push(Redirect::HereDoc(document.doc.value.clone(), document.requires_expansion))
+        }
+        ast::IoRedirect::HereString(_, word) => {
+            found.push(Redirect::HereString(word.value.clone()));
+        }
+        ast::IoRedirect::OutputAndError(word, append) => {
+            found.push(Redirect::Writes { word: word.value.clone(), keeps: *append })
+        }
+    }
+}
+
+fn file_redirect(kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Redirect {
+    use ast::IoFileRedirectKind as Direction;
+    let word = match target {
+        ast::IoFileRedirectTarget::Filename(word) => word.value.clone(),
+        ast::IoFileRedirectTarget::Fd(fd) => return Redirect::Duplicates(fd.to_string()),
+        ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
+            return Redirect::Process(list(&subshell.list));
+        }
+        ast::IoFileRedirectTarget::Duplicate(word) => {
+            return Redirect::Duplicates(word.value.clone());
+        }
+    };
+    match kind {
+        Direction::Read => Redirect::Reads(word),
+        Direction::Write | Direction::Clobber => Redirect::Writes { word, keeps: false },
+        Direction::Append | Direction::ReadAndWrite => Redirect::Writes { word, keeps: true },
+        Direction::DuplicateInput | Direction::DuplicateOutput => Redirect::Duplicates(word),
+    }
+}
+
+fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<Part> {
+    let mut found = Vec::new();
+    for piece in pieces {
+        part(&piece.piece, quoted, &mut found);
+    }
+    found
+}
+
+fn part(piece: &WordPiece, quoted: bool, found: &mut Vec<Part>) {
+    match piece {
+        WordPiece::Text(text) => found.push(Part::Text(text.clone(), quoted)),
+        WordPiece::SingleQuotedText(text) => found.push(Part::Text(text.clone(), true)),
+        WordPiece::AnsiCQuotedText(text) => found.push(Part::Text(unescape(text), true)),
+        WordPiece::DoubleQuotedSequence(pieces)
+        | WordPiece::GettextDoubleQuotedSequence(pieces) => {
+            found.push(Part::Text(String::new(), true));
+            found.extend(parts(pieces, true));
+        }
+        WordPiece::TildeExpansion(TildeExpr::Home) => found.push(Part::Home),
+        WordPiece::TildeExpansion(_) => found.push(opaque(quoted)),
+        WordPiece::ParameterExpansion(expr) => found.push(parameter(expr, quoted)),
+        WordPiece::CommandSubstitution(script) => {
+            found.push(Part::Substitution(script.clone(), quoted));
+        }
+        WordPiece::BackquotedCommandSubstitution(script) => {
+            found.push(Part::Substitution(unbackquote(script), quoted));
+        }
+        WordPiece::EscapeSequence(text) => {
+            let plain = text.strip_prefix('\\').unwrap_or(text);
+            // A backslash before a newline joins two lines and leaves nothing.
+            let plain = plain.strip_prefix('\n').unwrap_or(plain);
+            found.push(Part::Text(plain.to_owned(), true));
+        }
+        WordPiece::ArithmeticExpression(expr) => found.push(Part::Opaque {
+            words: Vec::new(),
+            arithmetic: vec![expr.value.clone()],
+            quoted: true,
+            assigns: None,
+            runs: false,
+        }),
+    }
+}
+
+/// Takes away one level of backslashes, as the shell does inside backticks.
+fn unbackquote(script: &str) -> String {
+    let mut plain = String::with_capacity(script.len());
+    let mut chars = script.chars().peekable();
+    while let Some(char) = chars.next() {
+        match (char, chars.peek()) {
+            ('\\', Some(&next @ ('`' | '\\' | '$'))) => {
+                plain.push(next);
+                chars.next();
+            }
+            _ => plain.push(char),
+        }
+    }
+    plain
+}
+
+/// The text of `$'…'`. Escapes we do not compute become U+FFFD, which no table entry contains.
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        if char != '\\' {
+            plain.push(char);
+            continue;
+        }
+        match chars.next() {
+            Some('n') => plain.push('\n'),
+            Some('t') => plain.push('\t'),
+            Some('r') => plain.push('\r'),
+            Some(quote @ ('\\' | '\'' | '"' | '?')) => plain.push(quote),
+            Some('x') => {
+                let digits: String =
+                    chars.clone().take(2).take_while(char::is_ascii_hexdigit).collect();
+                chars.by_ref().take(digits.len()).for_each(drop);
+                let code = u8::from_str_radix(&digits, 16).unwrap_or(0xff);
+                plain.push(if code.is_ascii() { char::from(code) } else { '\u{fffd}' });
+            }
+            Some(_) | None => plain.push('\u{fffd}'),
+        }
+    }
+    plain
+}
+
+fn opaque(quoted: bool) -> Part {
+    Part::Opaque { words: Vec::new(), arithmetic: Vec::new(), quoted, assigns: None, runs: false }
+}
+
+fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
+    let mut words = Vec::new();
+    let mut arithmetic = Vec::new();
+    let mut assigns = None;
+    let mut runs = false;
+    let (used, is_indirect) = match expr {
+        ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => {
+            return Part::Variable(name.clone(), quoted);
+        }
+        ParameterExpr::Parameter { parameter, indirect }
+        | ParameterExpr::ParameterLength { parameter, indirect } => (Some(parameter), *indirect),
+        ParameterExpr::UseDefaultValues { parameter, indirect, default_value: word, .. }
+        | ParameterExpr::IndicateErrorIfNullOrUnset {
+            parameter,
+            indirect,
+            error_message: word,
+            ..
+        }
+        | ParameterExpr::UseAlternativeValue {
+            parameter, indirect, alternative_value: word, ..
+        }
+        | ParameterExpr::RemoveSmallestSuffixPattern { parameter, indirect, pattern: word }
+        | ParameterExpr::RemoveLargestSuffixPattern { parameter, indirect, pattern: word }
+        | ParameterExpr::RemoveSmallestPrefixPattern { parameter, indirect, pattern: word }
+        | ParameterExpr::RemoveLargestPrefixPattern { parameter, indirect, pattern: word }
+        | ParameterExpr::UppercaseFirstChar { parameter, indirect, pattern: word }
+        | ParameterExpr::UppercasePattern { parameter, indirect, pattern: word }
+        | ParameterExpr::LowercaseFirstChar { parameter, indirect, pattern: word }
+        | ParameterExpr::LowercasePattern { parameter, indirect, pattern: word } => {
+            words.extend(word.clone());
+            (Some(parameter), *indirect)
+        }
+        ParameterExpr::AssignDefaultValues { parameter, indirect, default_value, .. } => {
+            words.extend(default_value.clone());
+            if let Parameter::Named(name) = parameter {
+                assigns = Some(name.clone());
+            }
+            (Some(parameter), *indirect)
+        }
+        ParameterExpr::Substring { parameter, indirect, offset, length } => {
+            arithmetic.push(offset.value.clone());
+            arithmetic.extend(length.iter().map(|length| length.value.clone()));
+            (Some(parameter), *indirect)
+        }
+        ParameterExpr::Transform { parameter, indirect, op } => {
+            runs = matches!(op, ParameterTransformOp::PromptExpand);
+            (Some(parameter), *indirect)
+        }
+        ParameterExpr::ReplaceSubstring { parameter, indirect, pattern, replacement, .. } => {
+            words.push(pattern.clone());
+            words.extend(replacement.clone());
+            (Some(parameter), *indirect)
+        }
+        ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => (None, false),
+    };
+    if let Some(Parameter::NamedWithIndex { index, .. }) = used {
+        arithmetic.push(index.clone());
+    }
+    // "$@" and "${a[@]}" are several words even between quotes.
+    let quoted = quoted
+        && !matches!(
+            used,
+            Some(
+                Parameter::Special(SpecialParameter::AllPositionalParameters { .. })
+                    | Parameter::NamedWithAllIndices { .. }
+            )
+        );
+    // An indirect name may hold a subscript, and subscripts run substitutions.
+    if is_indirect {
+        arithmetic.push(String::new());
+    }
+    Part::Opaque { words, arithmetic, quoted, assigns, runs }
+}

@@ -1,0 +1,110 @@
+//! What must hold before text reaches the parser, which recurses with its input and would take
+//! the whole process down. Hides the thread the judging runs on.
+
+use std::panic;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// The longest line that is read at all. An agent's longest real lines are files in here-documents.
+const SIZE_MAX_BYTES: usize = 64 * 1024;
+
+/// The deepest nesting of brackets and keywords that is read. People nest below ten.
+const NESTING_MAX: usize = 64;
+
+/// How many brackets and keywords may open in all. A closing one between quotes can hide nesting
+/// from [`NESTING_MAX`], and the parser overflows 8 MiB at about 2000; the stack is eight times that.
+const OPENINGS_MAX: usize = 4000;
+
+/// How many parentheses may open in a row: the parser tries every reading of `((`.
+const PARENTHESES_MAX: usize = 8;
+
+/// Address space for the parser's stack; only what is touched costs memory.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// The longest a hook may wait for a verdict; real lines take well under one millisecond.
+const WAIT_MAX: Duration = Duration::from_millis(50);
+
+/// Says why a text must not be parsed, if so.
+pub(super) fn refuse(text: &str) -> Option<&'static str> {
+    if text.len() > SIZE_MAX_BYTES {
+        return Some("longer than 64 KiB");
+    }
+    if text.contains('\0') {
+        return Some("contains a NUL byte");
+    }
+    let mut depth = 0_usize;
+    let mut openings = 0_usize;
+    let mut row = 0_usize;
+    for byte in text.bytes() {
+        row = if byte == b'(' { row + 1 } else { 0 };
+        match byte {
+            b'(' | b'{' | b'[' => {
+                depth += 1;
+                openings += 1;
+            }
+            b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > NESTING_MAX || openings > OPENINGS_MAX || row > PARENTHESES_MAX {
+            return Some("nested too deeply");
+        }
+    }
+    keywords(text)
+}
+
+fn keywords(text: &str) -> Option<&'static str> {
+    let mut depth = 0_usize;
+    let mut openings = 0_usize;
+    for word in text.split(|char: char| char.is_whitespace() || ";&|(){}`\"'".contains(char)) {
+        match word {
+            "if" | "while" | "until" | "for" | "case" | "select" | "coproc" | "time"
+            | "function" | "elif" | "!" | "[[" => {
+                depth += 1;
+                openings += 1;
+            }
+            "fi" | "done" | "esac" | "]]" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // A plain `!`, `time` or `function` never closes, so the sum is allowed more than the depth.
+        if depth > NESTING_MAX * 2 || openings > OPENINGS_MAX {
+            return Some("nested too deeply");
+        }
+    }
+    None
+}
+
+/// Runs `judge` where an overflow, a panic or an endless loop in the parser does no harm. After
+/// 50 ms the thread is left to itself: a hook's process ends soon, and nothing waits for it.
+pub(super) fn run<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let body = move || {
+        if let Ok(answer) = panic::catch_unwind(panic::AssertUnwindSafe(judge)) {
+            // Nobody may be waiting any more.
+            drop(sender.send(answer));
+        }
+    };
+    thread::Builder::new().name("shell".to_owned()).stack_size(STACK_BYTES).spawn(body).ok()?;
+    receiver.recv_timeout(WAIT_MAX).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_overflow_the_parser_is_refused() {
+        for text in ["{ ", "$(", "if ", "((", "[[ ! ", "a[", "coproc "] {
+            assert!(refuse(&text.repeat(5000)).is_some(), "{text}");
+        }
+        assert!(refuse(&"x".repeat(SIZE_MAX_BYTES + 1)).is_some());
+        assert!(refuse("if a; then b; fi; echo \"$(c {d,e} [f])\"").is_none());
+    }
+
+    #[test]
+    fn a_panic_and_a_hang_are_no_answer() {
+        assert_eq!(run(|| 1), Some(1));
+        assert_eq!(run(|| -> u8 { std::panic::resume_unwind(Box::new(())) }), None);
+        assert_eq!(run(|| thread::sleep(WAIT_MAX * 10)), None);
+    }
+}

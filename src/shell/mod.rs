@@ -1,0 +1,171 @@
+//! What a command line can do, judged without running it. Knows the shell's grammar and what
+//! common programs do with their words; sees neither disk, clock nor environment.
+//!
+//! `syntax` is the grammar, `brush` reads it, `guard` keeps the parser from harm, `walk` goes
+//! through a script, `table` holds a row per program, and `programs` applies the rows.
+
+mod braces;
+mod brush;
+mod flags;
+mod guard;
+mod lexer;
+mod names;
+mod patterns;
+mod programs;
+mod syntax;
+mod table;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod walk;
+
+use std::path::PathBuf;
+
+pub use patterns::Patterns;
+
+use crate::model::{Certainty, Effect, Finding, Intent, Language, Level, Simple};
+use walk::Walk;
+
+/// What judging needs to know of the world.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// The user's home, absolute, where known: what `~` and `$HOME` stand for.
+    pub home: Option<String>,
+    /// The user's patterns.
+    pub rules: Patterns,
+}
+
+/// Concludes what a call can do to files from what the agent says it wants.
+pub fn effect(intent: &Intent, scope: &Scope) -> Effect {
+    match intent {
+        Intent::Read => Effect::None,
+        Intent::Write(paths) | Intent::Edit(paths) => Effect::Touches(paths.clone()),
+        Intent::Run { command, language } => run_effect(classify(command, *language, scope)),
+        Intent::Unknown => Effect::Unknown(Finding { level: Level::Unknown, commands: Vec::new() }),
+    }
+}
+
+fn run_effect(finding: Finding) -> Effect {
+    match finding.level {
+        Level::ReadOnly => Effect::None,
+        Level::Creates => match made(&finding) {
+            Some(paths) => Effect::Touches(paths),
+            None => Effect::Unknown(finding),
+        },
+        Level::Destroys => Effect::Destroys(finding),
+        Level::Unknown => Effect::Unknown(finding),
+    }
+}
+
+/// The paths a line makes, if it says them all.
+fn made(finding: &Finding) -> Option<Vec<PathBuf>> {
+    let names_all = finding
+        .commands
+        .iter()
+        .filter(|simple| simple.level != Level::ReadOnly)
+        .all(|simple| !simple.targets.is_empty());
+    let exact = finding.targets().all(|target| target.certainty == Certainty::Exact);
+    (names_all && exact)
+        .then(|| finding.targets().map(|target| PathBuf::from(&target.path)).collect())
+}
+
+/// Judges a command line. Never fails, never panics and takes 50 ms at most: what cannot be read
+/// is [`Level::Unknown`].
+pub fn classify(line: &str, language: Language, scope: &Scope) -> Finding {
+    match language {
+        Language::Shell => shell(line, scope),
+        Language::PowerShell | Language::Cmd => foreign(line),
+        Language::Code => unknown(line, "program text can do anything"),
+    }
+}
+
+fn shell(line: &str, scope: &Scope) -> Finding {
+    if is_plain(line) {
+        return walked(line, scope);
+    }
+    if let Some(reason) = guard::refuse(line) {
+        return unknown(line, reason);
+    }
+    let (text, inner) = (line.to_owned(), scope.clone());
+    guard::run(move || walked(&text, &inner))
+        .unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
+}
+
+fn walked(line: &str, scope: &Scope) -> Finding {
+    let grammar = brush::Brush::default();
+    let mut walk = Walk::new(&grammar, scope);
+    if is_plain(line) {
+        walk.plain(line);
+    } else {
+        walk.script(line);
+    }
+    Finding { level: walk::worst(&walk.found), commands: walk.found }
+}
+
+/// Whether a line is words without any meaning to the shell, so that no parser is needed. A first
+/// word with `=` would be an assignment, and a keyword begins something longer.
+fn is_plain(line: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:,@+%=".contains(&byte);
+    let first = line.split(' ').find(|word| !word.is_empty());
+    let keywords = [
+        "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
+        "in", "function", "select", "time", "coproc",
+    ];
+    line.len() < 4096
+        && line.bytes().all(is_word)
+        && first.is_some_and(|word| !word.contains('=') && !keywords.contains(&word))
+}
+
+/// Lines for shells we have no grammar of: only a plain list of words that plainly looks.
+fn foreign(line: &str) -> Finding {
+    let mut words = line.split_whitespace();
+    let first = words.next().unwrap_or_default().to_ascii_lowercase();
+    let looks = [
+        "get-childitem",
+        "get-content",
+        "get-location",
+        "get-item",
+        "get-date",
+        "get-process",
+        "get-help",
+        "get-command",
+        "select-string",
+        "test-path",
+        "resolve-path",
+        "dir",
+        "ls",
+        "type",
+        "cat",
+        "pwd",
+        "echo",
+        "where",
+        "whoami",
+        "hostname",
+        "ver",
+        "findstr",
+        "tree",
+        "write-output",
+        "write-host",
+    ];
+    let is_word = |char: char| char.is_alphanumeric() || " -_./\\:,*?'\"".contains(char);
+    if line.chars().all(is_word) && looks.contains(&first.as_str()) {
+        return Finding {
+            level: Level::ReadOnly,
+            commands: vec![simple(line, Level::ReadOnly, "only looks")],
+        };
+    }
+    unknown(line, "a command in a language we do not read")
+}
+
+fn unknown(line: &str, reason: &str) -> Finding {
+    Finding { level: Level::Unknown, commands: vec![simple(line, Level::Unknown, reason)] }
+}
+
+fn simple(line: &str, level: Level, reason: &str) -> Simple {
+    Simple {
+        text: line.chars().take(120).collect(),
+        level,
+        reason: reason.to_owned(),
+        targets: Vec::new(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Line and screen editors that agents drive without a terminal.
+
+use super::closed;
+use crate::model::{Level, TargetAction};
+use crate::shell::flags::{Field, Mark};
+use crate::shell::verdict::{Call, Stdin, Verdict, destroys, reads, unknown};
+use crate::shell::walk::Walk;
+
+/// Judges `ed` and `ex`: their commands come from standard input.
+pub(in crate::shell) fn ed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    if call.args().iter().any(|arg| arg.text == "-c" || arg.text.starts_with('+')) {
+        return vim(walk, call);
+    }
+    let (parsed, verdict) =
+        closed(walk, "-sEGlrvqe -p: --quiet --silent --prompt= %--version %--help", call.args());
+    if verdict.level != Level::ReadOnly
+        || parsed.operands.iter().any(|file| file.text.starts_with('!'))
+    {
+        return unknown("edits a file by commands we do not see");
+    }
+    match call.stdin {
+        Stdin::Text(script) if script.lines().all(only_prints) => reads("only prints"),
+        Stdin::Text(_) | Stdin::Inherited | Stdin::Pipe | Stdin::File => {
+            edited(walk, &parsed.operands)
+        }
+    }
+}
+
+fn edited(walk: &Walk<'_>, files: &[Field]) -> Verdict {
+    let why = "the editor may rewrite it";
+    destroys(why, files.iter().map(|file| walk.target(file, TargetAction::Modify, why)).collect())
+}
+
+/// Whether an editor command is an address and a command that prints or ends.
+fn only_prints(line: &str) -> bool {
+    let command = line
+        .trim()
+        .trim_start_matches([':', '%'])
+        .trim_start_matches(|char: char| char.is_ascii_digit() || ",;$.+- ".contains(char));
+    ["", "p", "n", "l", "=", "q", "q!", "Q", "qa", "qa!", "quit", "print", "set number", "set nu"]
+        .contains(&command)
+}
+
+/// Judges `vim` and its kin: only commands on the line that print and end are harmless.
+pub(in crate::shell) fn vim(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let (parsed, verdict) = closed(
+        walk,
+        "-esEnRvZ -c: -u: -i: --clean --noplugin --headless %--version %--help",
+        call.args(),
+    );
+    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+        return reads("only tells about the program");
+    }
+    let commands: Vec<&Field> = parsed
+        .hits
+        .iter()
+        .filter(|hit| hit.name == "-c")
+        .filter_map(|hit| hit.value.as_ref())
+        .collect();
+    let has_scripts = parsed
+        .hits
+        .iter()
+        .any(|hit| hit.name == "-u" && hit.value.as_ref().and_then(Field::literal) != Some("NONE"));
+    let ends = commands.iter().any(|command| command.text.starts_with('q'));
+    let is_quiet = commands.iter().all(|command| command.literal().is_some_and(only_prints));
+    if verdict.level == Level::ReadOnly && is_quiet && ends && !has_scripts {
+        return reads("only prints");
+    }
+    edited(walk, &parsed.operands)
+}

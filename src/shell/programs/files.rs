@@ -1,0 +1,258 @@
+//! Programs about files whose options change what is written: links, archives, copies of blocks.
+
+use super::{all, closed, copied, strayed};
+use crate::model::{Certainty, TargetAction};
+use crate::shell::flags::{self, Field, Mark};
+use crate::shell::names;
+use crate::shell::verdict::{Call, Verdict, creates, destroys, reads, unknown};
+use crate::shell::walk::Walk;
+
+/// Judges `tee`: every operand is written.
+pub(in crate::shell) fn tee(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let (parsed, verdict) = closed(
+        walk,
+        "-aip --append --ignore-interrupts --output-error? %--help %--version",
+        call.args(),
+    );
+    if parsed.stray.is_some() {
+        return verdict;
+    }
+    let action = if parsed.has(&["-a", "--append"]) {
+        TargetAction::Modify
+    } else {
+        TargetAction::Overwrite
+    };
+    // A word that may be no word at all may also be a file.
+    let targets = all(walk, &parsed.operands, action, "tee writes it");
+    if targets.is_empty() {
+        reads("copies its input to its output")
+    } else {
+        destroys("tee writes its operands", targets)
+    }
+}
+
+/// Judges `sort`: it may write its output, and run a program to compress with.
+pub(in crate::shell) fn sort(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "& -bdfgiMhnRrVcCmsuz -k: >-o: -S: -t: -T: --ignore-leading-blanks --dictionary-order --ignore-case \
+        --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort \
+        --random-source= --reverse --sort= --version-sort --batch-size= --check? ~--compress-program= --debug --files0-from= \
+        --key= --merge >--output= --stable --buffer-size= --field-separator= --temporary-directory= --parallel= --unique \
+        --zero-terminated --help --version";
+    closed(walk, list, call.args()).1
+}
+
+/// Judges `ln`.
+pub(in crate::shell) fn link(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "-bdFfinLPrsTvwh -t: -S: --force --symbolic --backup? --no-dereference --relative --logical --physical \
+        --interactive --no-target-directory --target-directory= --suffix= --verbose %--help %--version";
+    let (parsed, _) = closed(walk, list, call.args());
+    let forces = parsed.stray.is_some()
+        || parsed.has(&["-f", "--force", "-b", "--backup", "-F", "-S", "--suffix", "-i"]);
+    let why = "ln puts a link in its place";
+    match parsed.operands.split_last() {
+        None => reads("only tells about the program"),
+        Some(_) if forces => destroys(why, copied(walk, &parsed, why)),
+        Some((to, _)) => {
+            creates("makes a link", vec![walk.target(to, TargetAction::Create, "makes a link")])
+        }
+    }
+}
+
+/// Judges `install`: with `-d` it makes directories.
+pub(in crate::shell) fn install(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let parsed = flags::parse(
+        "* -d --directory -g: -m: -o: -S: -t: --target-directory= --mode= --owner= --group=",
+        call.args(),
+    );
+    if parsed.has(&["-d", "--directory"]) {
+        let why = "makes directories";
+        return creates(why, all(walk, &parsed.operands, TargetAction::Create, why));
+    }
+    let why = "install overwrites what has the name";
+    destroys(why, copied(walk, &parsed, why))
+}
+
+/// Judges `dd` by its `of=`.
+pub(in crate::shell) fn dd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    for arg in call.args() {
+        if arg.splits {
+            return unknown("its arguments are not known before it runs");
+        }
+        if arg.text.starts_with("of=") {
+            let file = arg.after("of=");
+            if names::is_file(&file) {
+                let why = "dd overwrites its `of=`";
+                return destroys(why, vec![walk.target(&file, TargetAction::Overwrite, why)]);
+            }
+        }
+    }
+    reads("copies to its output")
+}
+
+/// Flags of `tar` that neither write nor run anything; the mode letters are read apart.
+const TAR: &str = "-tcxruAdzjJaZvwphPkmOolBSsWgiGnUM0 -f: -C: -T: -X: -b: -H: -N: -K: -L: -V: ~-I: ~-F: --file= --directory= --list --create --extract --get \
+    --append --update --catenate --concatenate --delete --diff --compare --gzip --gunzip --ungzip --bzip2 --xz --zstd --lzma --lzip \
+    --auto-compress --verbose --to-stdout --strip-components= --exclude= --exclude-from= --exclude-vcs --exclude-vcs-ignores --exclude-caches \
+    --files-from= --wildcards --no-wildcards --anchored --no-anchored --ignore-case --null --totals? --show-transformed-names --transform= --xform= --full-time \
+    --numeric-owner --owner= --group= --mode= --mtime= --sort= --format= --no-recursion --recursion --dereference --one-file-system \
+    --absolute-names --preserve-permissions --same-permissions --same-owner --no-same-owner --no-same-permissions --keep-old-files --skip-old-files \
+    --keep-newer-files --overwrite --touch --occurrence? --block-number --utc --quoting-style= --warning= --acls --xattrs --selinux --no-acls --no-xattrs --hard-dereference \
+    --starting-file= --newer= --remove-files --unlink-first --sparse --posix --no-auto-compress %--help %--version";
+
+/// Judges `tar`.
+pub(in crate::shell) fn tar(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let mut args = call.args().to_vec();
+    old_style(&mut args);
+    let parsed = flags::parse(TAR, &args);
+    if let Some(verdict) = strayed(&parsed) {
+        return verdict;
+    }
+    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+        return reads("only tells about the program");
+    }
+    let file = parsed.value(&["-f", "--file"]).filter(|file| names::is_file(file));
+    if file.is_some_and(|file| file.text.contains(':')) {
+        return unknown("its archive is on another host");
+    }
+    if parsed.has(&["-x", "--extract", "--get"]) {
+        if parsed.has(&["-O", "--to-stdout"]) {
+            return reads("unpacks to its output");
+        }
+        let here = Field::exact(".");
+        let to = parsed.value(&["-C", "--directory"]).unwrap_or(&here);
+        let inside = Field {
+            text: format!("{}/**", to.text.trim_end_matches('/')),
+            sure: to.sure,
+            splits: false,
+        };
+        let mut target = walk.target(&inside, TargetAction::Overwrite, "tar unpacks over it");
+        target.certainty = Certainty::Dynamic;
+        return destroys("tar unpacks over files", vec![target]);
+    }
+    if parsed.has(&[
+        "-c",
+        "--create",
+        "-r",
+        "--append",
+        "-u",
+        "--update",
+        "-A",
+        "--catenate",
+        "--concatenate",
+        "--delete",
+        "--remove-files",
+    ]) {
+        let mut targets: Vec<_> = file
+            .iter()
+            .map(|file| walk.target(file, TargetAction::Overwrite, "tar writes the archive"))
+            .collect();
+        if parsed.has(&["--remove-files"]) {
+            targets.extend(all(
+                walk,
+                &parsed.operands,
+                TargetAction::Delete,
+                "tar removes what it packed",
+            ));
+        }
+        return if targets.is_empty() {
+            reads("packs to its output")
+        } else {
+            destroys("tar writes the archive", targets)
+        };
+    }
+    if parsed.has(&["-t", "--list", "-d", "--diff", "--compare"]) {
+        reads("only lists")
+    } else {
+        unknown("does nothing we know")
+    }
+}
+
+/// Turns `tar xzf a.tgz` into `tar -x -z -f a.tgz`: every letter takes its value in turn.
+fn old_style(args: &mut Vec<Field>) {
+    let is_old = args
+        .first()
+        .is_some_and(|first| first.literal().is_some_and(|text| !text.starts_with('-')));
+    if !is_old {
+        return;
+    }
+    let letters = args.remove(0).text;
+    let mut at = 0;
+    for letter in letters.chars() {
+        args.insert(at, Field::exact(&format!("-{letter}")));
+        at += 1 + usize::from("fCTXbHNKLVIF".contains(letter) && at + 1 < args.len());
+    }
+}
+
+/// Judges compressors: they replace their operands unless they print.
+pub(in crate::shell) fn compress(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "* -c -d -k -l -t -v -q -f -r -S: -T: -o: -p: --stdout --to-stdout --list --test --decompress --keep %--version %--help %-V -L";
+    let parsed = flags::parse(list, call.args());
+    let prints = parsed.has(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"])
+        && !parsed.has(&["-o"]);
+    let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
+    if prints || talks || parsed.operands.is_empty() {
+        return reads("packs or unpacks to its output");
+    }
+    let why = "is replaced by its packed or unpacked form";
+    destroys("replaces its operands", all(walk, &parsed.operands, TargetAction::Delete, why))
+}
+
+/// Judges `zip`: the first operand is the archive.
+pub(in crate::shell) fn zip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let parsed = flags::parse(
+        "* %-h %--help %--version %-v %-sf %--show-files -x: -i: -t: -n: -b: -P:",
+        call.args(),
+    );
+    let only_talks =
+        call.args().len() == 1 && parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
+    let is_test = parsed.operands.len() == 1
+        && call.args().iter().any(|arg| names::is_one(arg, &["-T", "--test", "-sf"]));
+    let Some(archive) =
+        parsed.operands.first().filter(|archive| names::is_file(archive) && !only_talks)
+    else {
+        return reads("packs to its output");
+    };
+    if is_test {
+        return reads("only tests");
+    }
+    destroys(
+        "zip changes the archive",
+        vec![walk.target(archive, TargetAction::Modify, "zip changes the archive")],
+    )
+}
+
+/// Judges `unzip`.
+pub(in crate::shell) fn unzip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let parsed = flags::parse("-lptvZzqcCaUhsT12M -x: -d: %--help %--version %-h", call.args());
+    let only_looks = parsed.stray.is_none()
+        && parsed.has(&["-l", "-p", "-t", "-v", "-Z", "-z", "-c"])
+        || parsed.operands.is_empty();
+    if only_looks {
+        return reads("only lists or prints");
+    }
+    let here = Field::exact(".");
+    let to = parsed.value(&["-d"]).unwrap_or(&here);
+    let mut target = walk.target(to, TargetAction::Overwrite, "unzip unpacks over it");
+    target.certainty = Certainty::Dynamic;
+    destroys("unzip unpacks over files", vec![target])
+}
+
+/// Judges `rsync`: a dry run looks, everything else writes its last operand.
+pub(in crate::shell) fn rsync(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "-avzrlptgoDnhPcuiqHAXSWxmRkKLJOsEUd0468 --dry-run --archive --verbose --delete --delete-after --delete-before --delete-during --delete-excluded \
+        --exclude= --include= --filter= -f: --exclude-from= --include-from= --files-from= --itemize-changes --stats --progress --checksum --recursive --human-readable \
+        --list-only --size-only --ignore-existing --update --existing --compress --numeric-ids --one-file-system --info= --omit-dir-times --no-perms --no-owner --no-group --out-format= %--version %--help";
+    let parsed = flags::parse(list, call.args());
+    let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
+    let looks = parsed.has(&["-n", "--dry-run", "--list-only"]) && parsed.stray.is_none();
+    if talks || looks {
+        return reads("only shows what it would do");
+    }
+    let Some(to) = parsed.operands.last().filter(|_| parsed.operands.len() > 1) else {
+        return if parsed.stray.is_some() { unknown("may write") } else { reads("only lists") };
+    };
+    destroys(
+        "rsync overwrites its destination",
+        vec![walk.target(to, TargetAction::Overwrite, "rsync overwrites it")],
+    )
+}

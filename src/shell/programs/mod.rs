@@ -1,0 +1,282 @@
+//! Judges one command of known words by the tables. Knows how a row is applied; programs that need
+//! more than a row have a file of their own beside this one.
+
+mod awk;
+mod code;
+mod database;
+mod edit;
+mod files;
+mod find;
+mod git;
+mod network;
+mod sed;
+mod shells;
+mod tools;
+mod wrappers;
+
+use super::flags::{self, Field, Mark, Parsed};
+use super::names;
+use super::table::{self, Row, Rule};
+use super::verdict::{Call, Verdict, creates, destroys, reads, unknown};
+use super::walk::Walk;
+use crate::model::{Level, Target, TargetAction};
+
+pub(super) use awk::awk;
+pub(super) use code::{node, perl, python, ruby};
+pub(super) use database::{mysql, psql, redis, sqlite};
+pub(super) use edit::{ed, vim};
+pub(super) use files::{compress, dd, install, link, rsync, sort, tar, tee, unzip, zip};
+pub(super) use find::{fd, find};
+pub(super) use git::git;
+pub(super) use network::{curl, gh_api, netcat, ssh, wget};
+pub(super) use sed::sed;
+pub(super) use shells::{
+    alias, builtin, cd, command, declare, eval, exec, exit, popd, printf, pushd, read, set, shell,
+    test, trap,
+};
+pub(super) use tools::{aws, cargo_fmt, gcloud, journalctl, make, npm, tsc};
+pub(super) use wrappers::{env, sudo, wrap, xargs};
+
+/// Where installed programs live; a program elsewhere belongs to somebody we do not know.
+const TRUSTED: &[&str] = &[
+    "/bin/",
+    "/usr/bin/",
+    "/usr/local/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/usr/local/sbin/",
+    "/opt/homebrew/bin/",
+    "/snap/bin/",
+    "/usr/local/go/bin/",
+];
+
+/// Directories below a project that package managers fill with known programs.
+const INSTALLED: &[&str] = &["node_modules/.bin/", ".venv/bin/", "venv/bin/", "env/bin/"];
+
+/// Judges one command.
+pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let Some(name) = call.words.first().and_then(Field::literal) else {
+        return unknown("the command's name is not known before it runs");
+    };
+    if walk.is_function(name) {
+        return reads("a function of this line, judged where it is defined");
+    }
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let verdict = known(walk, call, name, base);
+    let words = call.args().iter().map(|field| field.text.as_str());
+    walk.scope.rules.apply(base, words, verdict)
+}
+
+fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdict {
+    let directory = name.strip_suffix(base).unwrap_or_default();
+    let relative = directory.strip_prefix("./").unwrap_or(directory);
+    let is_trusted =
+        directory.is_empty() || TRUSTED.contains(&directory) || INSTALLED.contains(&relative);
+    if !is_trusted {
+        return unknown("runs a program that is not an installed one");
+    }
+    if let [only] = call.args()
+        && names::is_one(only, &["--version", "--help"])
+    {
+        return reads("only tells about the program");
+    }
+    match table::find(base) {
+        Some(row) => apply(walk, row, call),
+        None => unknown(format!("`{}` is no program we know", shown(base))),
+    }
+}
+
+fn shown(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
+/// Applies a row to a call.
+fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
+    match row.rule {
+        Rule::By(judge) => judge(walk, call),
+        Rule::Sub(rows) => sub(walk, row, rows, call),
+        Rule::Wraps(skip) => wrap(walk, row.flags, skip, call),
+        Rule::Unknown => unknown(row.why),
+        Rule::Reads
+        | Rule::ReadsAtMost(_)
+        | Rule::ReadsThenWrites(_)
+        | Rule::Changes(..)
+        | Rule::Makes
+        | Rule::Copies
+        | Rule::Moves
+        | Rule::Destroys => plain(walk, row, call.args()),
+    }
+}
+
+/// A program with sub-commands: the row with the longest matching name decides.
+fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict {
+    let parsed = flags::parse(row.flags, call.args());
+    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+        return reads("only tells about the program");
+    }
+    if let Some(verdict) = strayed(&parsed) {
+        return verdict;
+    }
+    let args = call.args().get(parsed.rest..).unwrap_or_default();
+    let words: Vec<&str> = args.iter().map_while(Field::literal).take(3).collect();
+    let found = (1..=words.len()).rev().find_map(|count| {
+        let name = words.get(..count)?.join(" ");
+        rows.iter().find(|row| row.is(&name)).map(|row| (row, count))
+    });
+    let asks = args.get(1).is_some_and(|field| names::is_one(field, &["--help", "-h"]));
+    let Some((found, count)) = found else {
+        if asks && args.len() == 2 {
+            return reads("only tells about the program");
+        }
+        return if args.is_empty() {
+            reads("only tells about the program")
+        } else {
+            unknown(row.why)
+        };
+    };
+    let is_help = args.get(count).is_some_and(|field| names::is_one(field, &["--help", "-h"]));
+    if is_help {
+        return reads("only tells about the program");
+    }
+    let call = Call { words: args.get(count - 1..).unwrap_or_default(), stdin: call.stdin };
+    apply(walk, found, &call)
+}
+
+fn strayed(parsed: &Parsed) -> Option<Verdict> {
+    if let Some(flag) = &parsed.stray {
+        return Some(unknown(format!("has a flag we do not know: `{}`", shown(flag))));
+    }
+    let hit = parsed.hits.iter().find(|hit| hit.mark == Mark::Unknown)?;
+    Some(unknown(format!("its flag `{}` runs or writes something", hit.name)))
+}
+
+/// Reads a call's flags by a list and says what they alone do, for programs that only read.
+fn closed(walk: &Walk<'_>, list: &str, args: &[Field]) -> (Parsed, Verdict) {
+    let parsed = flags::parse(list, args);
+    let verdict = strayed(&parsed).unwrap_or_else(|| written(walk, &parsed));
+    (parsed, verdict)
+}
+
+/// What the flags write.
+fn written(walk: &Walk<'_>, parsed: &Parsed) -> Verdict {
+    let mut targets = Vec::new();
+    let mut level = Level::ReadOnly;
+    for hit in &parsed.hits {
+        let (action, worth) = match hit.mark {
+            Mark::Overwrites => (TargetAction::Overwrite, Level::Destroys),
+            Mark::Makes => (TargetAction::Create, Level::Creates),
+            Mark::InPlace => {
+                level = level.max(Level::Destroys);
+                for operand in &parsed.operands {
+                    targets.push(walk.target(operand, TargetAction::Modify, "is changed in place"));
+                }
+                continue;
+            }
+            Mark::Unknown | Mark::Harmless | Mark::Talks => continue,
+        };
+        match &hit.value {
+            Some(value) if names::is_file(value) => {
+                targets.push(walk.target(value, action, "an option names it as output"));
+                level = level.max(worth);
+            }
+            Some(_) => {}
+            None => level = level.max(worth),
+        }
+    }
+    match level {
+        Level::ReadOnly => reads("only reads"),
+        Level::Creates => creates("makes the file its option names", targets),
+        Level::Destroys | Level::Unknown => destroys("writes the file its option names", targets),
+    }
+}
+
+/// A program without sub-commands, judged by its flags and operands.
+fn plain(walk: &Walk<'_>, row: &Row, args: &[Field]) -> Verdict {
+    let is_reader =
+        matches!(row.rule, Rule::Reads | Rule::ReadsAtMost(_) | Rule::ReadsThenWrites(_));
+    if !is_reader
+        && args.first().is_some_and(|field| names::is_one(field, &["--help", "--version"]))
+    {
+        return reads("only tells about the program");
+    }
+    let (parsed, verdict) = closed(walk, row.flags, args);
+    // A flag that only prints, such as `-n` of some, ends the matter.
+    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) && parsed.stray.is_none() {
+        return reads("only shows what it would do");
+    }
+    let operands = parsed.operands.as_slice();
+    match row.rule {
+        Rule::Reads => Verdict { reason: because(row, &verdict), ..verdict },
+        Rule::ReadsAtMost(count) => {
+            if operands.len() > count || (operands.iter().any(|field| field.splits)) {
+                return unknown(row.why);
+            }
+            verdict
+        }
+        Rule::ReadsThenWrites(count) => {
+            if operands.iter().any(|field| field.splits) {
+                return unknown("its operands may name a file to write");
+            }
+            let Some(output) = operands.get(count).filter(|field| names::is_file(field)) else {
+                return verdict;
+            };
+            let target = walk.target(output, TargetAction::Overwrite, row.why);
+            destroys(row.why, vec![target])
+        }
+        Rule::Changes(action, skip) => {
+            let targets = all(walk, operands.get(skip..).unwrap_or_default(), action, row.why);
+            destroys(row.why, targets)
+        }
+        Rule::Makes => creates(row.why, all(walk, operands, TargetAction::Create, row.why)),
+        Rule::Copies => destroys(row.why, copied(walk, &parsed, row.why)),
+        Rule::Moves => {
+            let mut targets = copied(walk, &parsed, row.why);
+            let last = operands.len().saturating_sub(usize::from(destination(&parsed).is_none()));
+            let sources = operands.get(..last).unwrap_or_default();
+            targets.extend(all(walk, sources, TargetAction::Move, row.why));
+            destroys(row.why, targets)
+        }
+        Rule::Destroys => destroys(row.why, verdict.targets),
+        Rule::Sub(_) | Rule::By(_) | Rule::Wraps(_) | Rule::Unknown => unknown(row.why),
+    }
+}
+
+fn because(row: &Row, verdict: &Verdict) -> std::borrow::Cow<'static, str> {
+    match verdict.level {
+        Level::ReadOnly => row.why.into(),
+        Level::Creates | Level::Destroys | Level::Unknown => verdict.reason.clone(),
+    }
+}
+
+fn all(walk: &Walk<'_>, fields: &[Field], action: TargetAction, why: &str) -> Vec<Target> {
+    fields
+        .iter()
+        .filter(|field| !names::is_sink(field))
+        .map(|field| walk.target(field, action, why))
+        .collect()
+}
+
+fn destination(parsed: &Parsed) -> Option<&Field> {
+    parsed.value(&["-t", "--target-directory"])
+}
+
+/// What `cp` and `mv` can overwrite: the destination, or what the sources are called inside it.
+fn copied(walk: &Walk<'_>, parsed: &Parsed, why: &str) -> Vec<Target> {
+    let (sources, to) = match (destination(parsed), parsed.operands.split_last()) {
+        (Some(directory), _) => (parsed.operands.as_slice(), directory),
+        (None, Some((to, sources))) => (sources, to),
+        (None, None) => return Vec::new(),
+    };
+    let mut targets = vec![walk.target(to, TargetAction::Overwrite, why)];
+    for source in sources {
+        let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let is_plain = !name.is_empty() && name != "." && name != "..";
+        if is_plain {
+            let sure = if to.literal().is_none() { to.sure } else { source.sure };
+            let text = format!("{}/{name}", to.text.trim_end_matches('/'));
+            let inside = Field { text, sure, splits: false };
+            targets.push(walk.target(&inside, TargetAction::Overwrite, why));
+        }
+    }
+    targets
+}

@@ -1,0 +1,120 @@
+//! Programs that run the command in their operands.
+
+use super::{closed, strayed};
+use crate::model::{Certainty, Level};
+use crate::shell::flags::{self, Field, Mark};
+use crate::shell::names;
+use crate::shell::verdict::{Call, Stdin, Verdict, reads, unknown};
+use crate::shell::walk::Walk;
+
+/// A command whose inner command is judged apart.
+const RUNS: &str = "runs another command, judged by itself";
+
+/// Runs the rest of the words after a wrapper's own flags and operands.
+pub(in crate::shell) fn wrap(
+    walk: &mut Walk<'_>,
+    list: &str,
+    skip: usize,
+    call: &Call<'_>,
+) -> Verdict {
+    let (parsed, verdict) = closed(walk, list, call.args());
+    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+        return reads("only tells about the program");
+    }
+    let inner = call.args().get(parsed.rest + skip..).unwrap_or_default();
+    if !inner.is_empty() && parsed.stray.is_none() {
+        walk.run(inner, call.stdin);
+    }
+    match verdict.level {
+        Level::ReadOnly => reads(RUNS),
+        Level::Creates | Level::Destroys | Level::Unknown => verdict,
+    }
+}
+
+/// Runs a command as another user.
+pub(in crate::shell) fn sudo(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "^ -AbEHnPSkKlLv -u: -g: -p: -C: -h: -T: -U: -D: -r: -t: --user= --group= --preserve-env? \
+                --non-interactive --set-home --list --validate --stdin --prompt= %--version %-V %--help";
+    let parsed = flags::parse(list, call.args());
+    if let Some(verdict) = strayed(&parsed) {
+        return verdict;
+    }
+    if parsed.has(&["-D"]) {
+        return unknown("runs in another directory");
+    }
+    assigned(walk, call.args().get(parsed.rest..).unwrap_or_default(), call.stdin)
+}
+
+/// Runs a command after `NAME=value` words.
+fn assigned(walk: &mut Walk<'_>, words: &[Field], stdin: &Stdin) -> Verdict {
+    let mut verdict = reads(RUNS);
+    let mut rest = words;
+    while let [first, tail @ ..] = rest {
+        let Some((name, _)) = first.text.split_once('=') else { break };
+        if let Some(reason) = names::environment(name, &first.after(name).after("=")) {
+            verdict = unknown(reason);
+        }
+        rest = tail;
+    }
+    if !rest.is_empty() {
+        walk.run(rest, stdin);
+    }
+    verdict
+}
+
+/// Runs a command in a changed environment.
+pub(in crate::shell) fn env(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "^ -i0v -u: -C: -S: --ignore-environment --null --unset= --chdir= --split-string= --debug \
+                --block-signal? --default-signal? --ignore-signal? %--version %--help";
+    let parsed = flags::parse(list, call.args());
+    if let Some(verdict) = strayed(&parsed) {
+        return verdict;
+    }
+    let mut words = call.args().get(parsed.rest..).unwrap_or_default().to_vec();
+    if let Some(text) = parsed.value(&["-S", "--split-string"]) {
+        let split = text.literal().and_then(|text| shell_words::split(text).ok());
+        let Some(split) = split else { return unknown("its command is not known") };
+        words.splice(0..0, split.iter().map(|word| Field::exact(word)));
+    }
+    let directory = parsed.value(&["-C", "--chdir"]).cloned();
+    let mut verdict = reads(RUNS);
+    walk.apart(|walk| {
+        if let Some(directory) = &directory {
+            walk.enter(Some(directory));
+        }
+        verdict = assigned(walk, &words, call.stdin);
+    });
+    verdict
+}
+
+/// Runs a command on words read from its input.
+pub(in crate::shell) fn xargs(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "^ -0oprtx -E: -e? -I: -i? -L: -l? -n: -P: -s: -d: -a: -J: -R: -S: --null --arg-file= --delimiter= \
+                --eof? --replace? --max-lines? --max-args= --max-procs= --max-chars= --no-run-if-empty \
+                --open-tty --interactive --verbose --exit --show-limits --process-slot-var= %--version %--help";
+    let parsed = flags::parse(list, call.args());
+    if let Some(verdict) = strayed(&parsed) {
+        return verdict;
+    }
+    let mut words = call.args().get(parsed.rest..).unwrap_or_default().to_vec();
+    if words.is_empty() {
+        return reads("prints its input");
+    }
+    let replaced = parsed.value(&["-I", "-J"]).and_then(Field::literal).map(str::to_owned);
+    let has_braces = parsed.has(&["-i", "--replace"]);
+    match replaced.or(has_braces.then(|| "{}".to_owned())) {
+        Some(mark) => replace(&mut words, &mark),
+        None => {
+            words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true })
+        }
+    }
+    walk.run(&words, &Stdin::Inherited);
+    reads(RUNS)
+}
+
+/// Makes every word that contains the mark a dynamic one.
+pub(super) fn replace(words: &mut [Field], mark: &str) {
+    for word in words.iter_mut().filter(|word| !mark.is_empty() && word.text.contains(mark)) {
+        word.sure = Certainty::Dynamic;
+    }
+}

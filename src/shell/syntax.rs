@@ -1,0 +1,146 @@
+//! The shell's grammar as the rest of this module sees it: commands, words, redirections. Hides
+//! which parser reads them.
+
+use std::fmt;
+
+/// A reader of shell text. One implementation exists; the trait keeps its types out of the rules.
+pub(super) trait Grammar {
+    /// Reads a whole script.
+    fn script(&self, text: &str) -> Result<Vec<Node>, Unreadable>;
+    /// Reads one word as the shell spells it, quotes and all, into its parts.
+    fn word(&self, raw: &str) -> Result<Vec<Part>, Unreadable>;
+    /// Reads text in which only expansions count, not quotes: a here-document, arithmetic.
+    fn text(&self, raw: &str) -> Result<Vec<Part>, Unreadable>;
+}
+
+/// The text is no shell we understand. Whoever sees this says "unknown".
+#[derive(Debug)]
+pub(super) struct Unreadable;
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not readable as a shell command")
+    }
+}
+
+/// Something the shell runs.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// A program or builtin with its words.
+    Command(Command),
+    /// Commands joined by pipes, each in a process of its own.
+    Pipeline(Vec<Node>),
+    /// A compound command of any kind.
+    Block(Block),
+    /// A function and what it would do when called.
+    Function(String, Box<Node>),
+}
+
+/// A simple command before expansion.
+#[derive(Debug, Default)]
+pub(super) struct Command {
+    /// Assignments before the name.
+    pub(super) assigns: Vec<Assign>,
+    /// The name and its arguments.
+    pub(super) items: Vec<Item>,
+    /// Redirections anywhere in it.
+    pub(super) redirects: Vec<Redirect>,
+}
+
+/// One argument.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// A word as written.
+    Word(String),
+    /// `name=value` after a declaring builtin, with the word as written.
+    Assign(Assign, String),
+    /// `<(…)` or `>(…)`.
+    Process(Vec<Node>),
+}
+
+/// A variable gets a value.
+#[derive(Debug)]
+pub(super) struct Assign {
+    /// The variable's name.
+    pub(super) name: String,
+    /// The subscript, a value per array element: text that is expanded too.
+    pub(super) extra: Vec<String>,
+    /// The value as written; `None` for arrays, elements and `+=`.
+    pub(super) value: Option<String>,
+}
+
+/// What kind of compound command it is, as far as directories and variables care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `{ …; }`: as if written without the braces.
+    Plain,
+    /// `( … )` and `… &`: changes nothing outside.
+    Subshell,
+    /// `if`, `case`, `for`, `while`: may run never, once, or often.
+    Branch,
+}
+
+/// A compound command.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// Its kind.
+    pub(super) kind: Kind,
+    /// Words it expands itself: a `case` subject, patterns, `[[` operands.
+    pub(super) words: Vec<String>,
+    /// Arithmetic it evaluates itself.
+    pub(super) arithmetic: Vec<String>,
+    /// The loop variable and the words it runs over.
+    pub(super) binds: Option<(String, Option<Vec<String>>)>,
+    /// What it runs.
+    pub(super) body: Vec<Node>,
+    /// Redirections of the whole.
+    pub(super) redirects: Vec<Redirect>,
+}
+
+/// One redirection.
+#[derive(Debug)]
+pub(super) enum Redirect {
+    /// `< word`.
+    Reads(String),
+    /// `> word` and its relatives.
+    Writes {
+        /// Where to, as written.
+        word: String,
+        /// Whether what stands there stays: `>>` and `<>`.
+        keeps: bool,
+    },
+    /// `>& word`, which may be a number or a file.
+    Duplicates(String),
+    /// `<<`, with whether its body is expanded.
+    HereDoc(String, bool),
+    /// `<<< word`.
+    HereString(String),
+    /// `< <(…)` and the like.
+    Process(Vec<Node>),
+}
+
+/// A part of a word.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// Text, and whether it was quoted, so that it neither splits nor matches files.
+    Text(String, bool),
+    /// `~`.
+    Home,
+    /// `$name`, and whether it was quoted.
+    Variable(String, bool),
+    /// `$(…)` or backticks, to be read again; and whether it was quoted.
+    Substitution(String, bool),
+    /// An expansion we do not compute: the words and texts inside it still run.
+    Opaque {
+        /// Words inside, as written.
+        words: Vec<String>,
+        /// Arithmetic inside.
+        arithmetic: Vec<String>,
+        /// Whether it was quoted.
+        quoted: bool,
+        /// The variable it may assign.
+        assigns: Option<String>,
+        /// Whether its value is itself run as code, as `${x@P}`.
+        runs: bool,
+    },
+}

@@ -1,0 +1,120 @@
+//! What we know of programs, a row each. Readable as documentation; compiled to static data. The
+//! words of a flag list are explained in [`super::flags`].
+
+mod develop;
+mod files;
+mod run;
+mod system;
+mod text;
+
+use super::verdict::{Call, Verdict};
+use super::walk::Walk;
+use crate::model::TargetAction;
+
+/// What a program does with its operands.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    /// Looks at them.
+    Reads,
+    /// Looks, if there are at most so many; with more we cannot tell.
+    ReadsAtMost(usize),
+    /// Looks at so many, and writes the next.
+    ReadsThenWrites(usize),
+    /// Does this to all but the first so many.
+    Changes(TargetAction, usize),
+    /// Makes them.
+    Makes,
+    /// Copies all but the last to the last.
+    Copies,
+    /// Moves all but the last to the last.
+    Moves,
+    /// Can lose data that its operands do not name.
+    Destroys,
+    /// Runs the operands as a command, after so many of its own.
+    Wraps(usize),
+    /// Has sub-commands.
+    Sub(&'static [Row]),
+    /// Needs more than a row.
+    By(fn(&mut Walk<'_>, &Call<'_>) -> Verdict),
+    /// Can do anything.
+    Unknown,
+}
+
+/// One fact.
+pub(super) struct Row {
+    /// The programs it is about, separated by blanks; sub-commands of two words by commas.
+    names: &'static str,
+    /// Their flags.
+    pub(super) flags: &'static str,
+    /// What they do.
+    pub(super) rule: Rule,
+    /// Why, as a fragment of a sentence.
+    pub(super) why: &'static str,
+}
+
+impl Row {
+    /// Whether the row is about this program or sub-command.
+    pub(super) fn is(&self, name: &str) -> bool {
+        if self.names.contains(',') {
+            return self.names.split(',').any(|known| known.trim() == name);
+        }
+        self.names.split(' ').any(|known| known == name)
+    }
+}
+
+/// Writes a row.
+pub(super) const fn row(
+    names: &'static str,
+    flags: &'static str,
+    rule: Rule,
+    why: &'static str,
+) -> Row {
+    Row { names, flags, rule, why }
+}
+
+/// Writes the row of programs that only look, whatever their flags.
+pub(super) const fn looks(names: &'static str) -> Row {
+    row(names, "*", Rule::Reads, "only reads")
+}
+
+/// Finds the row of a program by its name without directory.
+pub(super) fn find(name: &str) -> Option<&'static Row> {
+    // `python3.12` and the like are their unnumbered selves.
+    let plain = name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
+    let tables = [text::ROWS, files::ROWS, system::ROWS, develop::ROWS, run::ROWS];
+    let by = |name: &str| tables.iter().flat_map(|rows| rows.iter()).find(|row| row.is(name));
+    let numbered = ["python", "pip", "ruby", "perl", "node", "pypy", "lua"];
+    by(name).or_else(|| numbered.contains(&plain).then(|| by(plain)).flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn check(rows: &[Row], seen: &mut HashSet<&'static str>) -> usize {
+        let mut count = 0;
+        for row in rows {
+            assert!(!row.why.is_empty() && !row.why.ends_with('.'), "{}", row.names);
+            let separator = if row.names.contains(',') { ',' } else { ' ' };
+            for name in row.names.split(separator).filter(|name| !name.is_empty()) {
+                assert!(seen.insert(name.trim()), "{name} has two rows");
+                count += 1;
+            }
+            if let Rule::Sub(rows) = row.rule {
+                check(rows, &mut HashSet::new());
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn every_program_has_one_row_and_a_reason() {
+        let mut seen = HashSet::new();
+        let mut count = 0;
+        for rows in [text::ROWS, files::ROWS, system::ROWS, develop::ROWS, run::ROWS] {
+            count += check(rows, &mut seen);
+        }
+        assert!(count > 200, "{count}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Programs that run others, shells, shell builtins, interpreters and editors.
+
+use super::{Row, Rule, row};
+use crate::shell::programs;
+
+pub(super) const ROWS: &[Row] = &[
+    // Wrappers: the flags are the wrapper's own, the number is how many operands it takes first.
+    row("sudo doas", "", Rule::By(programs::sudo), "runs a command as another user"),
+    row("env genv", "", Rule::By(programs::env), "runs a command in a changed environment"),
+    row("xargs gxargs", "", Rule::By(programs::xargs), "runs a command on its input"),
+    row("nice", "^ -# -n: --adjustment=", Rule::Wraps(0), "runs a command"),
+    row("nohup setsid", "^ -cfw --ctty --fork --wait", Rule::Wraps(0), "runs a command"),
+    row(
+        "timeout gtimeout",
+        "^ -v -f -p -k: -s: --signal= --kill-after= --preserve-status --foreground --verbose",
+        Rule::Wraps(1),
+        "runs a command",
+    ),
+    row(
+        "time gtime",
+        "^ -pvaql -f: >-o: >--output= --format= --portability --verbose --append",
+        Rule::Wraps(0),
+        "runs a command",
+    ),
+    row("stdbuf", "^ -i: -o: -e: --input= --output= --error=", Rule::Wraps(0), "runs a command"),
+    row(
+        "ionice",
+        "^ -t -c: -n: --class= --classdata= --ignore -p: -P: -u:",
+        Rule::Wraps(0),
+        "runs a command",
+    ),
+    row(
+        "chrt",
+        "^ -abdfiormv -T: -P: -D: --batch --deadline --fifo --idle --other --rr",
+        Rule::Wraps(1),
+        "runs a command",
+    ),
+    row("taskset", "^ -ac --cpu-list --all-tasks", Rule::Wraps(1), "runs a command"),
+    row(
+        "flock",
+        "^ -sexnuoFv -w: -E: --shared --exclusive --nonblock --timeout= --wait= --close --conflict-exit-code=",
+        Rule::Wraps(1),
+        "runs a command",
+    ),
+    row(
+        "unbuffer caffeinate catchsegv pipetty chronic",
+        "^ -dimsu -p -t:",
+        Rule::Wraps(0),
+        "runs a command",
+    ),
+    row("busybox toybox", "^ %--list %--help", Rule::Wraps(0), "runs a command"),
+    row(
+        "parallel entr watch watchexec hyperfine strace ltrace perf gdb valgrind at batch logrotate",
+        "%--version %-V",
+        Rule::Unknown,
+        "runs commands",
+    ),
+    // Shells and what they have built in.
+    row("sh bash dash zsh ksh ash rbash", "", Rule::By(programs::shell), "runs a script"),
+    row(
+        "fish csh tcsh pwsh powershell cmd nu xonsh elvish",
+        "%--version %-v",
+        Rule::Unknown,
+        "runs a script in a language we do not read",
+    ),
+    row("eval", "", Rule::By(programs::eval), "runs its words as a script"),
+    row("exec", "", Rule::By(programs::exec), "runs a command"),
+    row("command", "", Rule::By(programs::command), "runs a command, or looks for it"),
+    row("builtin", "", Rule::By(programs::builtin), "runs a builtin"),
+    row("trap", "", Rule::By(programs::trap), "runs a script later"),
+    row("cd chdir", "", Rule::By(programs::cd), "changes the directory"),
+    row("pushd", "", Rule::By(programs::pushd), "changes the directory"),
+    row("popd", "", Rule::By(programs::popd), "changes the directory"),
+    row(
+        "declare typeset local export readonly let unset",
+        "",
+        Rule::By(programs::declare),
+        "sets variables",
+    ),
+    row("read mapfile readarray getopts", "", Rule::By(programs::read), "reads into variables"),
+    row("test [", "", Rule::By(programs::test), "only tests"),
+    row("set shopt", "", Rule::By(programs::set), "changes how the shell reads"),
+    row("alias", "", Rule::By(programs::alias), "makes a name run something else"),
+    row("exit logout", "*", Rule::By(programs::exit), "ends the shell"),
+    row("unalias", "*", Rule::Reads, "forgets an alias"),
+    row("hash", "-r -t -l", Rule::Reads, "remembers where programs are"),
+    row("history", "-# -d:", Rule::ReadsAtMost(1), "changes the history file"),
+    row(
+        "source . enable bind complete compopt coproc fc",
+        "",
+        Rule::Unknown,
+        "runs or loads something we do not see",
+    ),
+    // Interpreters and editors.
+    row("python pypy", "", Rule::By(programs::python), "runs a Python program"),
+    row("node nodejs", "", Rule::By(programs::node), "runs a JavaScript program"),
+    row("perl", "", Rule::By(programs::perl), "runs a Perl program"),
+    row("ruby", "", Rule::By(programs::ruby), "runs a Ruby program"),
+    row("ed ex", "", Rule::By(programs::ed), "edits a file"),
+    row("vi vim nvim view vimdiff", "", Rule::By(programs::vim), "edits a file"),
+    row(
+        "emacs nano pico micro code subl gedit kate hx helix",
+        "%--version %-V",
+        Rule::Unknown,
+        "is an editor",
+    ),
+];

@@ -1,0 +1,741 @@
+//! Walks a parsed script and judges every command in it. Knows directories, variables, functions
+//! and redirections; what a program does with its words is the tables' business.
+
+use std::collections::{HashMap, HashSet};
+
+use super::braces;
+use super::flags::Field;
+use super::guard;
+use super::names;
+use super::syntax::{Assign, Block, Command, Grammar, Item, Kind, Node, Part, Redirect};
+use super::verdict::{Call, Stdin, Verdict, destroys, unknown};
+use super::{Scope, programs};
+use crate::model::{Certainty, Level, Simple, Target, TargetAction};
+
+/// How many nodes and words one line may have us look at, substitutions included. The public
+/// corpus stays below 500; the limit is reached after a few milliseconds.
+const FUEL: u32 = 50_000;
+
+/// How many bytes may be parsed, counting a nested script once for every level around it.
+const PARSED_MAX_BYTES: usize = 256 * 1024;
+
+/// How deep scripts may nest in scripts.
+const DEPTH_MAX: usize = 32;
+
+/// How much of a command's text is kept for showing.
+const SHOWN_MAX_CHARS: usize = 120;
+
+/// How many values of a loop are walked one by one.
+const VALUES_MAX: usize = 8;
+
+/// Where relative paths start from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Base {
+    /// The call's directory followed by this path; empty for the directory itself.
+    Known(String),
+    /// Somewhere.
+    Dynamic,
+}
+
+/// What is known of a variable that the line sets.
+#[derive(Clone, Debug)]
+enum Variable {
+    Known(String, Certainty),
+    Tainted,
+}
+
+/// The state of one walk.
+pub(super) struct Walk<'scope> {
+    grammar: &'scope dyn Grammar,
+    /// What the caller knows about the world.
+    pub(super) scope: &'scope Scope,
+    /// What was found so far.
+    pub(super) found: Vec<Simple>,
+    /// The directory relative paths start from.
+    pub(super) base: Base,
+    previous: Base,
+    stack: Vec<Base>,
+    variables: HashMap<String, Variable>,
+    functions: HashSet<String>,
+    fuel: u32,
+    parsed_bytes: usize,
+    depth: usize,
+    loops: usize,
+    /// Whether a literal value that contains a substitution was put where arithmetic finds it.
+    planted: bool,
+    exhausted: bool,
+}
+
+impl<'scope> Walk<'scope> {
+    /// Starts a walk in the call's directory.
+    pub(super) fn new(grammar: &'scope dyn Grammar, scope: &'scope Scope) -> Self {
+        Self {
+            grammar,
+            scope,
+            found: Vec::new(),
+            base: Base::Known(String::new()),
+            previous: Base::Dynamic,
+            stack: Vec::new(),
+            variables: HashMap::new(),
+            functions: HashSet::new(),
+            fuel: FUEL,
+            parsed_bytes: 0,
+            depth: 0,
+            loops: 0,
+            planted: false,
+            exhausted: false,
+        }
+    }
+
+    /// Judges a script in the state the walk is in.
+    pub(super) fn script(&mut self, text: &str) {
+        let shown = shorten(text);
+        if let Some(reason) = guard::refuse(text) {
+            return self.push(shown, unknown(reason));
+        }
+        self.parsed_bytes += text.len();
+        if self.parsed_bytes > PARSED_MAX_BYTES || self.depth > DEPTH_MAX {
+            return self.push(shown, unknown("nested too deeply"));
+        }
+        let grammar = self.grammar;
+        match grammar.script(text) {
+            Ok(nodes) => {
+                self.depth += 1;
+                self.functions_of(&nodes);
+                self.nodes(&nodes);
+                self.depth -= 1;
+            }
+            Err(error) => self.push(shown, unknown(error.to_string())),
+        }
+    }
+
+    /// Judges a line of plain words, which needs no parser.
+    pub(super) fn plain(&mut self, line: &str) {
+        let fields: Vec<Field> = line.split_ascii_whitespace().map(Field::exact).collect();
+        self.run(&fields, &Stdin::Inherited);
+    }
+
+    /// Judges a script whose directory and variables are its own.
+    pub(super) fn subscript(&mut self, text: &str) {
+        self.apart(|walk| walk.script(text));
+    }
+
+    /// Runs `inside`, then forgets where it went.
+    pub(super) fn apart(&mut self, inside: impl FnOnce(&mut Self)) {
+        let base = self.base.clone();
+        let previous = self.previous.clone();
+        let stack = self.stack.clone();
+        let variables = self.variables.clone();
+        inside(self);
+        self.base = base;
+        self.previous = previous;
+        self.stack = stack;
+        self.variables = variables;
+    }
+
+    /// Records a verdict.
+    pub(super) fn push(&mut self, text: String, verdict: Verdict) {
+        let Verdict { level, reason, targets } = verdict;
+        self.found.push(Simple { text, level, reason: reason.into_owned(), targets });
+    }
+
+    /// Uses up work; once all is used the line is unknown, and the walk unwinds quickly.
+    fn burn(&mut self, amount: usize) -> bool {
+        self.fuel = self.fuel.saturating_sub(u32::try_from(amount).unwrap_or(u32::MAX));
+        if self.fuel == 0 && !self.exhausted {
+            self.exhausted = true;
+            self.push(String::new(), unknown("too much to look at"));
+        }
+        self.exhausted
+    }
+
+    fn functions_of(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Function(name, body) => {
+                    self.functions.insert(name.clone());
+                    let mut assigned = Vec::new();
+                    names::assigned(std::slice::from_ref(body.as_ref()), &mut assigned);
+                    self.taint(&assigned);
+                }
+                Node::Pipeline(nodes) => self.functions_of(nodes),
+                Node::Block(block) => self.functions_of(&block.body),
+                Node::Command(_) => {}
+            }
+        }
+    }
+
+    fn taint(&mut self, names: &[String]) {
+        for name in names {
+            self.variables.insert(name.clone(), Variable::Tainted);
+        }
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            self.node(node, &Stdin::Inherited);
+        }
+    }
+
+    fn node(&mut self, node: &Node, stdin: &Stdin) {
+        if self.burn(1) {
+            return;
+        }
+        match node {
+            Node::Command(command) => self.command(command, stdin),
+            Node::Pipeline(nodes) => {
+                let mut assigned = Vec::new();
+                names::assigned(nodes, &mut assigned);
+                for (index, node) in nodes.iter().enumerate() {
+                    let stdin = if index == 0 { stdin.clone() } else { Stdin::Pipe };
+                    self.apart(|walk| walk.node(node, &stdin));
+                }
+                // Some shells run the last one themselves.
+                self.taint(&assigned);
+            }
+            Node::Block(block) => self.block(block, stdin),
+            // The body is judged where it is defined, as if called there with unknown arguments.
+            Node::Function(_, body) => self.apart(|walk| {
+                walk.base = Base::Dynamic;
+                walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
+                walk.node(body, &Stdin::Pipe);
+            }),
+        }
+    }
+
+    fn block(&mut self, block: &Block, stdin: &Stdin) {
+        for word in &block.words {
+            self.expand(word);
+        }
+        for text in &block.arithmetic {
+            self.arithmetic(text);
+        }
+        let fed = self.redirects(&block.redirects);
+        let stdin = fed.unwrap_or_else(|| stdin.clone());
+        match block.kind {
+            Kind::Plain => self.fed(&block.body, &stdin),
+            Kind::Subshell => self.apart(|walk| walk.fed(&block.body, &stdin)),
+            Kind::Branch => self.branch(block, &stdin),
+        }
+    }
+
+    fn fed(&mut self, nodes: &[Node], stdin: &Stdin) {
+        for node in nodes {
+            self.node(node, stdin);
+        }
+    }
+
+    /// A body that runs never, once, or often: what it changes is unknown before and after it.
+    fn branch(&mut self, block: &Block, stdin: &Stdin) {
+        let mut assigned = Vec::new();
+        names::assigned(&block.body, &mut assigned);
+        self.taint(&assigned);
+        let base = self.base.clone();
+        let first = self.found.len();
+        match &block.binds {
+            None => self.fed(&block.body, stdin),
+            Some((name, words)) => {
+                let mut values = Vec::new();
+                for word in words.iter().flatten() {
+                    values.extend(self.expand(word));
+                }
+                self.bound(name, words.is_some(), values, block, stdin);
+                self.variables.insert(name.clone(), Variable::Tainted);
+            }
+        }
+        self.taint(&assigned);
+        if self.base != base {
+            self.base = Base::Dynamic;
+            self.found.iter_mut().skip(first).flat_map(|simple| &mut simple.targets).for_each(
+                |target| {
+                    if !target.path.starts_with('/') {
+                        target.certainty = Certainty::Dynamic;
+                    }
+                },
+            );
+        }
+    }
+
+    fn bound(
+        &mut self,
+        name: &str,
+        listed: bool,
+        values: Vec<Field>,
+        block: &Block,
+        stdin: &Stdin,
+    ) {
+        let known = listed
+            && self.loops < 2
+            && (1..=VALUES_MAX).contains(&values.len())
+            && values.iter().all(|value| value.sure != Certainty::Dynamic);
+        self.loops += 1;
+        if known {
+            for value in values {
+                self.variables.insert(name.to_owned(), Variable::Known(value.text, value.sure));
+                self.fed(&block.body, stdin);
+            }
+        } else {
+            self.variables.insert(name.to_owned(), Variable::Tainted);
+            self.fed(&block.body, stdin);
+        }
+        self.loops -= 1;
+    }
+
+    fn command(&mut self, command: &Command, stdin: &Stdin) {
+        let fed = self.redirects(&command.redirects);
+        let stdin = fed.unwrap_or_else(|| stdin.clone());
+        let mut fields = Vec::new();
+        for item in &command.items {
+            match item {
+                Item::Word(raw) => fields.extend(self.expand(raw)),
+                Item::Assign(assign, raw) => {
+                    let text = self.assignment(assign, raw);
+                    fields.push(text);
+                }
+                Item::Process(nodes) => {
+                    self.apart(|walk| walk.nodes(nodes));
+                    fields.push(Field {
+                        text: "/dev/fd/63".to_owned(),
+                        sure: Certainty::Exact,
+                        splits: false,
+                    });
+                }
+            }
+        }
+        self.prefixes(&command.assigns, fields.is_empty());
+        if !fields.is_empty() {
+            self.run(&fields, &stdin);
+        }
+    }
+
+    /// Assignments before a command, or alone.
+    fn prefixes(&mut self, assigns: &[Assign], alone: bool) {
+        for assign in assigns {
+            let field = self.assignment(assign, "");
+            let value = field.after(&format!("{}=", assign.name));
+            if let Some(reason) = names::environment(&assign.name, &value) {
+                self.push(field.text.clone(), unknown(reason));
+            }
+            if alone {
+                self.assign(assign, value);
+            }
+        }
+    }
+
+    fn assign(&mut self, assign: &Assign, value: Field) {
+        let is_known = assign.value.is_some() && value.sure != Certainty::Dynamic;
+        let variable = if is_known {
+            Variable::Known(value.text, Certainty::Exact)
+        } else {
+            Variable::Tainted
+        };
+        self.variables.insert(assign.name.clone(), variable);
+    }
+
+    /// Walks an assignment's words; the field is `name=value`.
+    fn assignment(&mut self, assign: &Assign, raw: &str) -> Field {
+        for word in &assign.extra {
+            self.expand(word);
+        }
+        match &assign.value {
+            None => Field {
+                text: format!("{}={raw}", assign.name),
+                sure: Certainty::Dynamic,
+                splits: false,
+            },
+            Some(value) => {
+                let value = self.one(value);
+                if value.text.contains("$(") || value.text.contains('`') {
+                    self.planted |= value.sure == Certainty::Exact;
+                }
+                Field { text: format!("{}={}", assign.name, value.text), ..value }
+            }
+        }
+    }
+
+    /// Marks a variable as set by something we do not follow, such as `read`.
+    pub(super) fn forget(&mut self, name: &str) {
+        let name = name.split(['[', '=']).next().unwrap_or(name);
+        self.variables.insert(name.to_owned(), Variable::Tainted);
+    }
+
+    /// Sets a variable as a declaring builtin does with `name=value`.
+    pub(super) fn declare(&mut self, field: &Field) {
+        if let Some((name, value)) = field.text.split_once('=') {
+            let variable = match field.sure {
+                Certainty::Exact => Variable::Known(value.to_owned(), Certainty::Exact),
+                Certainty::Glob | Certainty::Dynamic => Variable::Tainted,
+            };
+            self.variables.insert(name.to_owned(), variable);
+        }
+    }
+
+    /// Whether the line defines this function; its body was judged at its definition.
+    pub(super) fn is_function(&self, name: &str) -> bool {
+        self.functions.contains(name)
+    }
+
+    /// Judges a command of known words.
+    pub(super) fn run(&mut self, fields: &[Field], stdin: &Stdin) {
+        if self.burn(fields.len()) {
+            return;
+        }
+        self.depth += 1;
+        let verdict = if self.depth > DEPTH_MAX * 2 {
+            unknown("nested too deeply")
+        } else {
+            programs::judge(self, &Call { words: fields, stdin })
+        };
+        self.depth -= 1;
+        let shown: Vec<&str> = fields.iter().map(|field| field.text.as_str()).collect();
+        self.push(shorten(&shown.join(" ")), verdict);
+    }
+
+    // Directories.
+
+    /// Moves to a directory as `cd` does.
+    pub(super) fn enter(&mut self, to: Option<&Field>) {
+        let next = match to {
+            None => self.scope.home.clone().map_or(Base::Dynamic, Base::Known),
+            Some(field) if field.text == "-" => self.previous.clone(),
+            Some(field) => match self.place(field) {
+                (path, Certainty::Exact) => Base::Known(lexical(&path)),
+                (_, Certainty::Glob | Certainty::Dynamic) => Base::Dynamic,
+            },
+        };
+        self.previous = std::mem::replace(&mut self.base, next);
+    }
+
+    /// Moves to a directory and remembers this one, as `pushd` does.
+    pub(super) fn push_base(&mut self, to: Option<&Field>) {
+        self.stack.push(self.base.clone());
+        match to {
+            Some(_) => self.enter(to),
+            None => self.base = Base::Dynamic,
+        }
+    }
+
+    /// Goes back to the directory of the last `pushd`.
+    pub(super) fn pop_base(&mut self) {
+        let next = self.stack.pop().unwrap_or(Base::Dynamic);
+        self.previous = std::mem::replace(&mut self.base, next);
+    }
+
+    /// Where a word's path is, seen from the call's directory.
+    pub(super) fn place(&self, field: &Field) -> (String, Certainty) {
+        let text = field.text.as_str();
+        if text.starts_with('/') || field.sure == Certainty::Dynamic {
+            return (text.to_owned(), field.sure);
+        }
+        match &self.base {
+            Base::Dynamic => (text.to_owned(), Certainty::Dynamic),
+            Base::Known(base) => (join(base, text), field.sure),
+        }
+    }
+
+    /// A target at a word's path.
+    pub(super) fn target(&self, field: &Field, action: TargetAction, reason: &str) -> Target {
+        let (path, certainty) = self.place(field);
+        Target { path, certainty, action, reason: reason.to_owned() }
+    }
+
+    // Redirections.
+
+    /// Judges redirections; says what they feed to standard input.
+    fn redirects(&mut self, redirects: &[Redirect]) -> Option<Stdin> {
+        let mut stdin = None;
+        for redirect in redirects {
+            if self.burn(1) {
+                break;
+            }
+            match redirect {
+                Redirect::Reads(word) => {
+                    let field = self.one(word);
+                    stdin = Some(match field.literal() {
+                        Some("/dev/null") => Stdin::Text(String::new()),
+                        _ => Stdin::File,
+                    });
+                }
+                Redirect::Writes { word, keeps } => self.writes(word, *keeps),
+                Redirect::Duplicates(word) => {
+                    let digits = word.strip_suffix('-').unwrap_or(word);
+                    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                        self.writes(word, false);
+                    }
+                    stdin = stdin.or(Some(Stdin::File)).filter(|_| digits != "1" && digits != "2");
+                }
+                Redirect::HereDoc(body, expands) => stdin = Some(self.document(body, *expands)),
+                Redirect::HereString(word) => {
+                    let field = self.one(word);
+                    stdin = Some(match field.sure {
+                        Certainty::Exact => Stdin::Text(field.text),
+                        Certainty::Glob | Certainty::Dynamic => Stdin::File,
+                    });
+                }
+                Redirect::Process(nodes) => {
+                    self.apart(|walk| walk.nodes(nodes));
+                    stdin = Some(Stdin::File);
+                }
+            }
+        }
+        stdin
+    }
+
+    fn document(&mut self, body: &str, expands: bool) -> Stdin {
+        if !expands {
+            return Stdin::Text(body.to_owned());
+        }
+        let before = self.found.len();
+        let field = self.text(body);
+        match field.sure {
+            Certainty::Exact if self.found.len() == before => Stdin::Text(field.text),
+            Certainty::Exact | Certainty::Glob | Certainty::Dynamic => Stdin::File,
+        }
+    }
+
+    fn writes(&mut self, word: &str, keeps: bool) {
+        let field = self.one(word);
+        if names::is_sink(&field) {
+            return;
+        }
+        let (action, reason) = if keeps {
+            (TargetAction::Modify, "a redirection writes to its target")
+        } else {
+            (TargetAction::Overwrite, "a redirection truncates its target")
+        };
+        let target = self.target(&field, action, reason);
+        let shown = format!("{} {word}", if keeps { ">>" } else { ">" });
+        self.push(shorten(&shown), destroys(reason, vec![target]));
+    }
+
+    // Words.
+
+    /// Walks arithmetic: substitutions in it run.
+    pub(super) fn arithmetic(&mut self, text: &str) {
+        if self.planted {
+            self.push(shorten(text), unknown("arithmetic may run what a variable holds"));
+        }
+        let field = self.text(text);
+        if text.contains('=') {
+            let identifiers =
+                field.text.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+            for name in identifiers.filter(|name| !name.is_empty()) {
+                self.forget(name);
+            }
+        }
+    }
+
+    /// Expands a text in which only expansions count.
+    fn text(&mut self, raw: &str) -> Field {
+        let grammar = self.grammar;
+        self.parsed_bytes += raw.len();
+        match grammar.text(raw) {
+            Ok(parts) if self.parsed_bytes <= PARSED_MAX_BYTES => self.join_parts(raw, &parts),
+            Ok(_) | Err(_) => self.unreadable(raw),
+        }
+    }
+
+    fn unreadable(&mut self, raw: &str) -> Field {
+        self.push(shorten(raw), unknown("not readable as a shell word"));
+        Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }
+    }
+
+    /// Expands a word that stands for exactly one, such as a redirection's.
+    fn one(&mut self, raw: &str) -> Field {
+        let mut fields = self.expand(raw);
+        match fields.len() {
+            1 => fields.swap_remove(0),
+            _ => Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: false },
+        }
+    }
+
+    /// Expands a word into those it stands for, and walks what runs inside it.
+    pub(super) fn expand(&mut self, raw: &str) -> Vec<Field> {
+        if self.burn(1) {
+            return Vec::new();
+        }
+        let Some(words) = braces::expand(raw) else {
+            self.expand_one(raw);
+            return vec![Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }];
+        };
+        let mut fields = Vec::new();
+        for word in words {
+            fields.extend(self.expand_one(&word));
+        }
+        fields
+    }
+
+    fn expand_one(&mut self, raw: &str) -> Vec<Field> {
+        let is_plain =
+            raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,@+%".contains(&byte));
+        if is_plain {
+            return vec![Field::exact(raw)];
+        }
+        self.parsed_bytes += raw.len();
+        if self.parsed_bytes > PARSED_MAX_BYTES || self.burn(1 + raw.len() / 64) {
+            return vec![self.unreadable(raw)];
+        }
+        let grammar = self.grammar;
+        let Ok(parts) = grammar.word(raw) else { return vec![self.unreadable(raw)] };
+        if let [Part::Variable(name, false)] = parts.as_slice() {
+            return self.split_variable(name, raw);
+        }
+        vec![self.join_parts(raw, &parts)]
+    }
+
+    /// A word that is one unquoted variable: its value is split at blanks.
+    fn split_variable(&mut self, name: &str, raw: &str) -> Vec<Field> {
+        match self.variables.get(name) {
+            Some(Variable::Known(text, sure)) if !self.variables.contains_key("IFS") => text
+                .split_whitespace()
+                .map(|text| {
+                    let sure = if is_glob(text) { Certainty::Glob } else { *sure };
+                    Field { text: text.to_owned(), sure, splits: false }
+                })
+                .collect(),
+            Some(_) => vec![Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }],
+            None => vec![self.join_parts(raw, &[Part::Variable(name.to_owned(), false)])],
+        }
+    }
+
+    /// Puts a word together from its parts. Once a part is not known, the word is as written.
+    fn join_parts(&mut self, raw: &str, parts: &[Part]) -> Field {
+        let mut text = String::with_capacity(raw.len());
+        let mut sure = Certainty::Exact;
+        let mut splits = false;
+        let mut worse = |with: Certainty| {
+            if sure != Certainty::Dynamic && with != Certainty::Exact {
+                sure = with;
+            }
+        };
+        for part in parts {
+            match part {
+                Part::Text(part, quoted) => {
+                    text.push_str(part);
+                    if !quoted && is_glob(part) {
+                        worse(Certainty::Glob);
+                    }
+                }
+                Part::Home => match &self.scope.home {
+                    Some(home) => text.push_str(home),
+                    None => {
+                        text.push('~');
+                        worse(Certainty::Dynamic);
+                    }
+                },
+                Part::Variable(name, quoted) => {
+                    let (value, certainty) = self.value(name);
+                    let is_several = !quoted && value.contains(char::is_whitespace);
+                    splits |= is_several
+                        || (!quoted && matches!(self.variables.get(name), Some(Variable::Tainted)));
+                    worse(if is_several { Certainty::Dynamic } else { certainty });
+                    text.push_str(&value);
+                }
+                Part::Substitution(script, quoted) => {
+                    self.subscript(script);
+                    worse(Certainty::Dynamic);
+                    splits |= !quoted;
+                    text.push_str("$(…)");
+                }
+                Part::Opaque { words, arithmetic, quoted, assigns, runs } => {
+                    self.opaque(words, arithmetic, *runs);
+                    if let Some(name) = assigns {
+                        self.forget(name);
+                    }
+                    worse(Certainty::Dynamic);
+                    splits |= !quoted;
+                    text.push_str("${…}");
+                }
+            }
+        }
+        // A dynamic word is shown as written, but what precedes its first unknown part decides
+        // whether it is a flag: quotes are the only difference between the two.
+        Field {
+            text: if sure == Certainty::Dynamic { dequote(raw, &text) } else { text },
+            sure,
+            splits,
+        }
+    }
+
+    fn opaque(&mut self, words: &[String], arithmetic: &[String], runs: bool) {
+        for word in words {
+            self.expand(word);
+        }
+        for text in arithmetic {
+            self.arithmetic(text);
+        }
+        if runs {
+            self.push("@P".to_owned(), unknown("a variable's value is run as a prompt"));
+        }
+    }
+
+    fn value(&self, name: &str) -> (String, Certainty) {
+        match self.variables.get(name) {
+            Some(Variable::Known(text, sure)) => (text.clone(), *sure),
+            Some(Variable::Tainted) => (format!("${name}"), Certainty::Dynamic),
+            None => match (name, &self.scope.home, &self.base) {
+                ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
+                ("PWD", _, Base::Known(base)) if base.is_empty() => {
+                    (".".to_owned(), Certainty::Exact)
+                }
+                ("PWD", _, Base::Known(base)) if base.starts_with('/') => {
+                    (base.clone(), Certainty::Exact)
+                }
+                _ => (format!("${name}"), Certainty::Dynamic),
+            },
+        }
+    }
+}
+
+/// Whether an unquoted text is a pattern; a lone `[` is a program.
+fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?']) || text.find('[').is_some_and(|at| text[at..].contains(']'))
+}
+
+/// A dynamic word as it is shown: as written, unless quotes hide how it begins.
+fn dequote(raw: &str, joined: &str) -> String {
+    if raw.contains(['"', '\'', '\\']) { joined.to_owned() } else { raw.to_owned() }
+}
+
+/// Joins a relative path to a directory.
+fn join(base: &str, path: &str) -> String {
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    match (base, path) {
+        ("", "") => ".".to_owned(),
+        ("", path) => path.to_owned(),
+        (base, "" | ".") => base.to_owned(),
+        (base, path) => format!("{}/{path}", base.trim_end_matches('/')),
+    }
+}
+
+/// Takes `..` back by name, as `cd` does.
+fn lexical(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match (part, parts.last()) {
+            ("" | ".", _) => {}
+            ("..", Some(&last)) if last != ".." => {
+                parts.pop();
+            }
+            (part, _) => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+/// Cuts a text for showing.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// The worst of what was found.
+pub(super) fn worst(found: &[Simple]) -> Level {
+    found.iter().map(|simple| simple.level).max().unwrap_or_default()
+}

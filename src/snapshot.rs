@@ -1,0 +1,179 @@
+//! Takes a checkpoint of a root: scan, then save, with what both need to know. Used by the hook
+//! and by every command that takes one.
+
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    cache::Table,
+    error::Result,
+    model::{
+        Cause, Certainty, Checkpoint, Effect, Reach, Root, RootKind, Settings, Skipped, Stamp,
+        StoreChoice,
+    },
+    process::Process,
+    scan::{self, Request, Scan, UserDirs, Wishes},
+    state::State,
+    store::{self, Draft, Saved, Store},
+};
+
+/// What to take a checkpoint of, and why.
+pub struct Order<'a> {
+    /// Of what.
+    pub reach: &'a Reach,
+    /// The settings for it.
+    pub settings: &'a Settings,
+    /// Why.
+    pub cause: Cause,
+    /// When.
+    pub taken_at: DateTime<Utc>,
+    /// Whether to record it even if nothing changed.
+    pub always: bool,
+    /// When to stop and keep what there is.
+    pub deadline: Option<Instant>,
+}
+
+/// Takes a checkpoint. Where the repository cannot take it, turnback's own store does.
+///
+/// # Errors
+///
+/// Fails if neither can.
+pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Saved> {
+    let store = store::open(&order.reach.root, state, order.settings.store)?;
+    let wishes = wishes(order.settings);
+    let Order { reach, cause, taken_at, always, deadline, .. } = order;
+    let scan = look(process, state, store.as_ref(), reach, &wishes, deadline)?;
+    store.save(Draft { cause, taken_at, scan, always, deadline })
+}
+
+/// Looks at a root as it is now, with the help of its cache.
+///
+/// # Errors
+///
+/// Fails if the root cannot be read.
+pub fn look(
+    process: &Process<'_>,
+    state: &State,
+    store: &dyn Store,
+    reach: &Reach,
+    wishes: &Wishes,
+    deadline: Option<Instant>,
+) -> Result<Scan> {
+    let user = UserDirs {
+        home: process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+        xdg_config: process
+            .var("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute()),
+    };
+    scan::walk(Request {
+        root: store.root(),
+        scope: reach.scope.clone(),
+        base: Table::load(&state.root(store.root()).cache()),
+        wishes,
+        user: &user,
+        victims: &reach.victims,
+        now_ns: now_ns(),
+        deadline,
+    })
+}
+
+/// What the settings say about which files are captured.
+pub fn wishes(settings: &Settings) -> Wishes {
+    Wishes {
+        exclude: settings.exclude.clone(),
+        private: settings.private.clone(),
+        file_size_max: settings.max_file_size,
+        files_max: settings.max_files,
+        victim_size_max: settings.max_victim_size,
+    }
+}
+
+/// The moment, in nanoseconds since 1970, by the clock that file systems stamp with.
+pub fn now_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
+}
+
+/// The opened store of a root, as the settings choose it.
+///
+/// # Errors
+///
+/// Fails if no store can be opened.
+pub fn open_store(root: &Root, state: &State, settings: &Settings) -> Result<Box<dyn Store>> {
+    store::open(root, state, settings.store)
+}
+
+/// What the last checkpoint of a root holds, by its cache.
+pub struct Held {
+    root: Root,
+    table: Option<Table>,
+}
+
+impl Held {
+    /// Reads the cache of `root`.
+    pub fn of(root: &Root, state: &State) -> Self {
+        Self { root: root.clone(), table: Table::load(&state.root(root).cache()) }
+    }
+
+    /// Whether the bytes of the file at `path`, which has this stamp now, are held.
+    pub fn has(&self, path: &Path, stamp: &Stamp) -> bool {
+        let Ok(rel) = self.root.relative(path) else { return false };
+        let above = rel.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
+        let row = self.table.as_ref().and_then(|table| table.find_dir(&above)?.row(rel.name()));
+        row.is_some_and(|row| {
+            row.skipped.is_none() && row.content.is_some() && !row.marks.racy && row.stamp == *stamp
+        })
+    }
+}
+
+/// What a destructive call names, exactly or by a glob, and what the checkpoint does not hold.
+/// What can be made again is not worth a word.
+pub fn unheld(checkpoint: &Checkpoint, effect: &Effect, cwd: &Path) -> Vec<Skipped> {
+    let finding = match effect {
+        Effect::Destroys(finding) => finding,
+        Effect::None | Effect::Touches(_) | Effect::Unknown(_) => return Vec::new(),
+    };
+    let named = finding.targets().any(|target| match target.certainty {
+        Certainty::Exact | Certainty::Glob => true,
+        Certainty::Dynamic => false,
+    });
+    let places: Vec<PathBuf> = finding
+        .targets()
+        .filter(|target| target.certainty == Certainty::Exact)
+        .map(|target| cwd.join(&target.path))
+        .collect();
+    let is_named = |skipped: &&Skipped| {
+        named
+            && skipped.reason.matters()
+            && places.iter().any(|place| concerns(place, &skipped.path))
+    };
+    checkpoint.skipped.iter().filter(is_named).cloned().collect()
+}
+
+/// Whether a skipped path, absolute or below some root, lies at or below `place`.
+fn concerns(place: &Path, skipped: &[u8]) -> bool {
+    let place = place.as_os_str().as_bytes();
+    if skipped.starts_with(b"/") {
+        return skipped.starts_with(place);
+    }
+    let path = Path::new(std::ffi::OsStr::from_bytes(skipped));
+    path.ancestors().any(|part| {
+        let part = part.as_os_str().as_bytes();
+        !part.is_empty() && place.ends_with(part)
+    })
+}
+
+/// Says where the checkpoints of a root are kept and, if that is not its repository, why.
+pub fn keeper(root: &Root, choice: StoreChoice) -> (&'static str, Option<&str>) {
+    match (root.kind(), choice) {
+        (RootKind::Git { .. }, StoreChoice::Auto) => ("git", None),
+        (RootKind::Git { .. }, StoreChoice::Files) => ("files", Some("your settings say so")),
+        (RootKind::Plain { why }, _) => ("files", why.as_deref()),
+    }
+}

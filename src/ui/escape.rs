@@ -1,0 +1,75 @@
+//! Bytes from anywhere, made fit for a terminal.
+//!
+//! What does not show itself, or would move, hide or reorder what stands beside it, becomes an
+//! escape as Rust writes it: `\n`, `\u{202e}`, `\xff`. A backslash stays one: command lines are
+//! full of them, and these strings are for eyes, never read back.
+
+use std::{borrow::Cow, fmt::Write as _, os::unix::ffi::OsStrExt, path::Path};
+
+use crate::error::is_plain;
+
+/// Makes any bytes printable, in one line.
+pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
+    escape_but(bytes, is_plain)
+}
+
+/// Makes a path printable, in one line.
+pub fn escape_path(path: &Path) -> Cow<'_, str> {
+    escape(path.as_os_str().as_bytes())
+}
+
+/// Makes a line of a file printable. Tabs stay, for they indent.
+pub fn escape_line(bytes: &[u8]) -> Cow<'_, str> {
+    escape_but(bytes, |c| c == '\t' || is_plain(c))
+}
+
+fn escape_but(bytes: &[u8], is_shown: fn(char) -> bool) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) if text.chars().all(is_shown) => Cow::Borrowed(text),
+        Ok(_) | Err(_) => Cow::Owned(escape_each(bytes, is_shown)),
+    }
+}
+
+fn escape_each(bytes: &[u8], is_shown: fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if is_shown(c) {
+                shown.push(c);
+            } else {
+                shown.extend(c.escape_default());
+            }
+        }
+        for byte in chunk.invalid() {
+            write!(shown, "\\x{byte:02x}").expect("a string takes every write");
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_draw_hide_or_reorder() {
+        assert_eq!(escape(b"a\nb\x1b[2J"), "a\\nb\\u{1b}[2J");
+        assert_eq!(escape("\u{202e}gnp.exe\u{200b}".as_bytes()), "\\u{202e}gnp.exe\\u{200b}");
+        assert_eq!(escape(b"ok\xff\xc3"), "ok\\xff\\xc3");
+        assert_eq!(escape("café 日本 \\n".as_bytes()), "café 日本 \\n");
+        assert_eq!(escape_line(b"\tx\r"), "\tx\\r");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_escaped_is_plain(bytes: Vec<u8>, text: String) {
+            for bytes in [&bytes[..], text.as_bytes()] {
+                let shown = escape(bytes);
+                prop_assert!(shown.chars().all(is_plain));
+                prop_assert_eq!(shown.is_empty(), bytes.is_empty());
+            }
+        }
+    }
+}

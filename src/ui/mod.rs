@@ -1,0 +1,47 @@
+//! How things look: names, numbers, times, tables and differences, made for people.
+//!
+//! Pure but for [`ask`]: what a terminal can do and what time it is are told, never looked up.
+
+mod escape;
+mod hunks;
+mod question;
+mod style;
+mod table;
+mod width;
+mod words;
+
+use std::{borrow::Cow, path::Path};
+
+pub use escape::{escape, escape_line, escape_path};
+pub use hunks::{Change, Lines, Look, Side};
+pub use question::ask;
+pub use style::{Paint, Style};
+pub use table::{Cell, Column, Table};
+pub use width::{Align, Cut, cells, fit, pad};
+pub use words::{Clock, ago, count, duration, number, size};
+
+/// A path as people write it: escaped, and with `~` for their home.
+pub fn path<'a>(path: &'a Path, home: Option<&Path>) -> Cow<'a, str> {
+    let below =
+        home.filter(|home| home.parent().is_some()).and_then(|home| path.strip_prefix(home).ok());
+    match below {
+        Some(rest) if rest.as_os_str().is_empty() => Cow::Borrowed("~"),
+        Some(rest) => Cow::Owned(format!("~/{}", escape_path(rest))),
+        None => escape_path(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_below_home_is_short() {
+        let short = |text: &'static str| path(Path::new(text), Some(Path::new("/home/ada")));
+        assert_eq!(short("/home/ada/code/shop"), "~/code/shop");
+        assert_eq!(short("/home/ada"), "~");
+        assert_eq!(short("/home/adam/x"), "/home/adam/x");
+        assert_eq!(short("/home/ada/a\nb"), "~/a\\nb");
+        assert_eq!(path(Path::new("/etc"), Some(Path::new("/"))), "/etc");
+    }
+}

@@ -1,0 +1,77 @@
+//! Asking a person.
+
+use std::io::Read;
+
+use crate::process::Process;
+
+/// More than anyone needs for yes or no.
+const ANSWER_MAX: usize = 64;
+
+/// Asks a yes-or-no question on the terminal. Everything but a clear yes is a no: no terminal, the
+/// end of input, an error, an empty line. `question` must be printable.
+pub fn ask(process: &mut Process<'_>, question: &str) -> bool {
+    if !process.terminal.stdin {
+        return false;
+    }
+    let asked = write!(process.stderr, "{question} [y/N] ").and_then(|()| process.stderr.flush());
+    let answer = asked.map(|()| line(process.stdin)).unwrap_or_default();
+    let answer = answer.trim_ascii();
+    answer.eq_ignore_ascii_case(b"y") || answer.eq_ignore_ascii_case(b"yes")
+}
+
+/// One line, byte by byte: what follows it belongs to whoever reads next.
+fn line(input: &mut (impl Read + ?Sized)) -> Vec<u8> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < ANSWER_MAX && matches!(input.read(&mut byte), Ok(1)) && byte != *b"\n" {
+        line.push(byte[0]);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, time::Instant};
+
+    use super::*;
+    use crate::process::Terminal;
+
+    fn answer(input: &str, stdin: bool) -> (bool, String, String) {
+        let (mut input, mut stderr) = (input.as_bytes(), Vec::new());
+        let yes = ask(
+            &mut Process {
+                args: Vec::new(),
+                cwd: None,
+                env: BTreeMap::new(),
+                now: chrono::DateTime::UNIX_EPOCH,
+                started: Instant::now(),
+                stdin: &mut input,
+                stdout: &mut Vec::new(),
+                stderr: &mut stderr,
+                terminal: Terminal { stdin, ..Terminal::default() },
+            },
+            "restore 3 files?",
+        );
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (yes, text(input), text(&stderr))
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        for yes in ["y\n", "Y\r\n", "yes\n", " YES \n", "y"] {
+            assert!(answer(yes, true).0, "{yes:?}");
+        }
+        for no in ["", "\n", "n\n", "no\n", "yep\n", "\ny\n", "\u{fffd}\n", &"y".repeat(1000)] {
+            assert!(!answer(no, true).0, "{no:?}");
+        }
+        assert_eq!(
+            answer("y\nrest", true),
+            (true, "rest".into(), "restore 3 files? [y/N] ".into())
+        );
+    }
+
+    #[test]
+    fn without_a_terminal_nobody_is_asked() {
+        assert_eq!(answer("y\n", false), (false, "y\n".into(), String::new()));
+    }
+}

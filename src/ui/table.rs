@@ -1,0 +1,211 @@
+//! Rows in columns, measured in cells, that fit where they are shown.
+
+use super::{Align, Cut, Paint, Style, cells, escape, fit, pad};
+
+/// How one column is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// What stands above it; nothing is fine.
+    pub title: &'static str,
+    /// On which side its texts stand.
+    pub align: Align,
+    /// Where its texts may be shortened when the table is too wide, if anywhere.
+    pub cut: Option<Cut>,
+}
+
+impl Column {
+    /// A column of words.
+    pub const fn left(title: &'static str) -> Self {
+        Self { title, align: Align::Left, cut: None }
+    }
+
+    /// A column of numbers.
+    pub const fn right(title: &'static str) -> Self {
+        Self { title, align: Align::Right, cut: None }
+    }
+
+    /// A column that gives way when the table is too wide.
+    pub const fn cut(title: &'static str, cut: Cut) -> Self {
+        Self { title, align: Align::Left, cut: Some(cut) }
+    }
+}
+
+/// One text in a table. It is escaped when it is put in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    text: String,
+    paint: Paint,
+}
+
+impl Cell {
+    /// A text that looks so.
+    pub fn new(text: &str, paint: Paint) -> Self {
+        Self { text: escape(text.as_bytes()).into_owned(), paint }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::new(text, Paint::Plain)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::new(&text, Paint::Plain)
+    }
+}
+
+/// A table. Indented, without lines, two spaces between columns, none at the end of a line.
+#[derive(Clone, Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// What stands before each line.
+const INDENT: usize = 2;
+
+/// What stands between two columns.
+const GAP: usize = 2;
+
+/// No column is cut shorter: less says nothing.
+const CUT_MIN: usize = 8;
+
+impl Table {
+    /// An empty table.
+    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
+    }
+
+    /// Adds a row. Cells it lacks are empty; what it has too many is not shown.
+    pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+        self.rows.push(cells.into());
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table as text, each line ended. With `columns` of the terminal known, columns that may
+    /// be cut are, as far as needed.
+    pub fn show(&self, columns: Option<u16>, style: Style) -> String {
+        let mut rows = self.rows.clone();
+        if self.columns.iter().any(|column| !column.title.is_empty()) {
+            let title = |column: &Column| Cell::new(column.title, Paint::Dim);
+            rows.insert(0, self.columns.iter().map(title).collect());
+        }
+        let widths = self.widths(&rows, columns.map(usize::from));
+        rows.iter().map(|row| self.line(row, &widths, style)).collect()
+    }
+
+    fn widths(&self, rows: &[Vec<Cell>], width: Option<usize>) -> Vec<usize> {
+        let widest =
+            |n: usize| rows.iter().filter_map(|row| row.get(n)).map(|cell| cells(&cell.text)).max();
+        let mut widths: Vec<_> = (0..self.columns.len()).map(|n| widest(n).unwrap_or(0)).collect();
+        let gaps = INDENT + GAP * widths.len().saturating_sub(1);
+        let all = gaps + widths.iter().sum::<usize>();
+        let mut over = all.saturating_sub(width.unwrap_or(all));
+        for (column, width) in self.columns.iter().zip(&mut widths) {
+            if column.cut.is_some() && over > 0 {
+                let cut = over.min(width.saturating_sub(CUT_MIN));
+                *width -= cut;
+                over -= cut;
+            }
+        }
+        widths
+    }
+
+    fn line(&self, row: &[Cell], widths: &[usize], style: Style) -> String {
+        let mut line = String::new();
+        let mut spaces = INDENT;
+        for ((cell, column), width) in row.iter().zip(&self.columns).zip(widths) {
+            let text = match column.cut {
+                Some(cut) => fit(&cell.text, *width, cut),
+                None => (&cell.text).into(),
+            };
+            let padded = pad(&text, *width, column.align);
+            let before = padded.len() - padded.trim_start_matches(' ').len();
+            let shown = padded.trim_matches(' ');
+            // Spaces are held back until something follows them.
+            if !shown.is_empty() {
+                line.extend(std::iter::repeat_n(' ', spaces + before));
+                line.push_str(&style.paint(cell.paint, shown));
+                spaces = 0;
+            }
+            let taken = if shown.is_empty() { 0 } else { before + shown.len() };
+            spaces += padded.len() - taken + GAP;
+        }
+        line.push('\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns() -> Table {
+        let mut table = Table::new([
+            Column::right("#"),
+            Column::left("id"),
+            Column::left("when"),
+            Column::cut("what", Cut::End),
+            Column::left("changed since"),
+        ]);
+        let bright = |id| Cell::new(id, Paint::Bold);
+        table.row([
+            "1".into(),
+            bright("cfa2"),
+            "2 minutes ago".into(),
+            "before Bash rm -rf build && npm i".into(),
+            "4 files  +12 −230".into(),
+        ]);
+        table.row(["10".into(), bright("b81c"), "1 hour ago".into(), "日本\u{1b}[2J\n".into()]);
+        table.row(["11".into(), bright("e07d"), "".into(), "".into(), "no files".into()]);
+        table
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_what_is_in_it() {
+        let shown = turns().show(None, Style::PLAIN);
+        insta::assert_snapshot!(format!("free:\n{shown}"), @r"
+        free:
+           #  id    when           what                               changed since
+           1  cfa2  2 minutes ago  before Bash rm -rf build && npm i  4 files  +12 −230
+          10  b81c  1 hour ago     日本\u{1b}[2J\n
+          11  e07d                                                    no files
+        ");
+    }
+
+    #[test]
+    fn a_table_gives_way_where_it_may() {
+        let shown = turns().show(Some(70), Style::PLAIN);
+        insta::assert_snapshot!(format!("70 cells:\n{shown}"), @r"
+        70 cells:
+           #  id    when           what                      changed since
+           1  cfa2  2 minutes ago  before Bash rm -rf buil…  4 files  +12 −230
+          10  b81c  1 hour ago     日本\u{1b}[2J\n
+          11  e07d                                           no files
+        ");
+        // Never below what still says something.
+        assert_eq!(turns().show(Some(1), Style::PLAIN), turns().show(Some(54), Style::PLAIN));
+    }
+
+    #[test]
+    fn colour_changes_no_width() {
+        let colour = turns().show(Some(70), Style::COLOUR);
+        let plain = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m"]
+            .iter()
+            .fold(colour, |text, code| text.replace(code, ""));
+        assert_eq!(plain, turns().show(Some(70), Style::PLAIN));
+    }
+
+    #[test]
+    fn without_titles_there_is_no_title_line() {
+        let mut table = Table::new([Column::left(""), Column::left("")]);
+        table.row(["restore".into(), "src/cart.ts".into()]);
+        assert_eq!(table.show(None, Style::PLAIN), "  restore  src/cart.ts\n");
+    }
+}
