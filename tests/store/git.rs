@@ -638,3 +638,99 @@ fn worktrees_of_one_repository_keep_their_own_checkpoints() {
         .collect();
     assert!(names.len() == 2 && names.iter().any(|name| name.starts_with("a-b-")), "{names:?}");
 }
+
+#[test]
+fn the_recipe_in_the_document_puts_the_files_back() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("d/crlf.txt"), "a\r\nb\r\n");
+    write(&root.join(".gitattributes"), "* text=auto eol=crlf\n");
+    write(&root.join("run"), "#!/bin/sh\n");
+    chmod(&root.join("run"), 0o755);
+    link(&root.join("l"), "d/crlf.txt");
+    let id = save_new(&fixture);
+    if fixture.git(&["--version"]).is_none() {
+        return;
+    }
+    let document = include_str!("../../docs/FORMAT.md");
+    let recipe = document.split("<!-- recipe: git -->\n```sh\n").nth(1).unwrap();
+    let recipe = recipe.split("```").next().unwrap();
+    let to = fixture.outside().join("back");
+    let status = Command::new("sh")
+        .args(["-c", recipe, "sh", &format!("refs/turnback/main/{id}")])
+        .arg(&to)
+        .current_dir(fixture.outside().join("repo"))
+        .env("HOME", fixture.outside())
+        .env("GIT_CONFIG_GLOBAL", concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/empty.gitconfig"))
+        .status();
+    assert!(status.unwrap().success());
+    assert_eq!(on_disk(&to), on_disk(root));
+}
+
+#[test]
+fn every_kind_of_index_is_kept() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    for name in ["a", "in/b", "in/deep/c", "out/d", "out/deep/e"] {
+        write(&root.join(name), name);
+    }
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "first"]);
+    let kinds: [&[&[&str]]; 4] = [
+        &[&["update-index", "--index-version", "4"]],
+        &[&["update-index", "--split-index"]],
+        &[&["update-index", "--no-split-index"], &["read-tree", "HEAD"]],
+        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]],
+    ];
+    for commands in kinds {
+        for command in commands {
+            fixture.run(command);
+        }
+        let always = Draft { always: true, ..draft(walk(fixture.root())) };
+        let saved = fixture.open().save(always).unwrap().checkpoint;
+        let list = ["-c", "index.sparse=false", "ls-files", "-s", "-t", "-z"];
+        let before = fixture.run(&list).unwrap();
+        let head = fixture.run(&["rev-parse", "HEAD^{tree}"]).unwrap();
+        let staged = fixture.open().staged(saved.id).unwrap().map(|id| id.to_string());
+        assert_eq!(staged.as_deref(), Some(head.trim()), "{commands:?}: {:?}", saved.skipped);
+        assert_eq!(saved.staged, Some(0));
+        fs::remove_file(fixture.git_dir().join("index")).unwrap();
+        let outcome = fixture.open().restore_index(saved.id).unwrap();
+        assert_eq!(outcome, IndexOutcome::Restored(5), "{commands:?}");
+        assert_eq!(fixture.run(&list).unwrap(), before, "{commands:?}");
+    }
+    fixture.fsck();
+}
+
+#[test]
+fn a_pack_of_sha256_objects_is_one_to_git() {
+    let fixture = Sha256Fixture::new();
+    for number in 0..250 {
+        write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
+    }
+    let saved = save(&fixture).checkpoint;
+    assert_eq!(count(&fixture.0.git_dir().join("objects/pack")), 2);
+    assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
+    fixture.0.fsck();
+}
+
+#[test]
+fn nothing_is_left_of_a_save_that_failed() {
+    let fixture = GitFixture::new();
+    for number in 0..100 {
+        write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
+    }
+    let lock = fixture.git_dir().join("refs/turnback/main/anchor.lock");
+    write(&lock, "");
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
+    assert!(!objects_in(&fixture.git_dir()).iter().any(temporary));
+    assert_eq!(fixture.open().list().unwrap(), []);
+    assert_eq!(count(&fixture.root_state().checkpoints()), 0);
+    // Nobody holds a lock for an hour: its owner was killed.
+    let then = std::time::SystemTime::UNIX_EPOCH;
+    fs::File::open(&lock).unwrap().set_modified(then).unwrap();
+    save_new(&fixture);
+}

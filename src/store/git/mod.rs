@@ -414,6 +414,7 @@ impl Store for GitStore {
         let deadline = Instant::now() + PATIENCE;
         let _lock = Lock::acquire(&self.state.lock(), deadline)?;
         let repo = self.repo.refreshed()?;
+        self.refs.remove_stale_locks(&repo)?;
         let known = self.known(&repo)?;
         let all = known.iter().all(|known| ids.contains(&known.checkpoint.id));
         self.refs.remove(&repo, ids, all)?;

@@ -29,6 +29,8 @@ use crate::{
 
 /// The ref that says what the cache may rely on.
 const ANCHOR: &str = "anchor";
+/// A ref is locked for as long as it takes to write forty digits.
+const STALE_NS: i64 = 60_000_000_000;
 /// Two hashes and a word, with room for a symbolic ref's longest name.
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Five million refs.
@@ -127,6 +129,21 @@ impl Refs {
             }
         }
         if edits.is_empty() { Ok(()) } else { commit(repo, edits) }
+    }
+
+    /// Removes locks whose owners were killed, so that they do not stop every save to come. For
+    /// whoever holds the root's lock: nobody else but git, for a moment, locks these refs.
+    pub(super) fn remove_stale_locks(&self, repo: &Repo) -> Result<()> {
+        let dir = repo.common_dir.join(&self.prefix);
+        for name in loose_names(&dir)? {
+            let path = dir.join(&name);
+            let is_lock = name.as_encoded_bytes().ends_with(b".lock");
+            let oldest = crate::fs::now_ns().saturating_sub(STALE_NS);
+            if is_lock && crate::fs::stat_path(&path).is_ok_and(|stamp| stamp.mtime_ns < oldest) {
+                fs::remove_file(&path).map_err(Error::io("remove the stale", &path))?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts refs on the disk; gix does not.

@@ -115,6 +115,9 @@ impl<'a> Save<'a> {
     fn begin(store: &'a GitStore, draft: &Draft) -> Result<Self> {
         let lock = store.lock_until(draft.deadline)?;
         let repo = store.repo.refreshed()?;
+        if lock.is_some() {
+            store.refs.remove_stale_locks(&repo)?;
+        }
         let anchor = store.refs.anchor(&repo)?;
         let base = draft.scan.base.as_ref();
         let is_believed = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
