@@ -194,8 +194,8 @@ fn extensions(config: &gix::config::File, version: u32) -> Result<(), String> {
     let Some(sections) = config.sections_by_name("extensions") else { return Ok(()) };
     for section in sections {
         for name in section.value_names() {
-            let name = name.to_string().to_ascii_lowercase();
-            if version == 1 && !KNOWN.contains(&&name[..]) {
+            let name = name.to_ascii_lowercase();
+            if version == 1 && !KNOWN.contains(&name.as_str()) {
                 return Err(format!("its extension `{name}` is unknown"));
             }
         }

@@ -178,19 +178,18 @@ impl Writer {
 
     /// Puts everything on the disk. Fails without having changed anything that git sees, or with
     /// objects that nothing refers to.
-    pub(super) fn finish(self, hands: &mut Hands) -> Result<Reused> {
+    pub(super) fn finish(self, hands: &mut Hands) -> Result<Written> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let objects = &self.objects;
         let failed = |err| Error::io("add objects to", objects)(err);
-        if let Some(pack) = state.pack {
-            pack.finish().map_err(failed)?;
-        }
+        let pack = state.pack.map(Pack::finish).transpose().map_err(failed)?;
         let mut loose = state.large;
         for (kind, id, body) in &state.held {
             loose.push(write_loose(objects, *kind, *id, body, hands).map_err(failed)?);
         }
-        publish(objects, loose).map_err(failed)?;
-        Ok(Reused { ids: state.reused, objects: self.objects })
+        let mut new = publish(objects, loose).map_err(failed)?;
+        new.extend(pack);
+        Ok(Written { reused: state.reused, new, objects: self.objects })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -298,40 +297,50 @@ fn write_loose(
 }
 
 /// Syncs all files, then names them, then syncs their directories: the first sync of each kind
-/// pays for the file system's journal, the others find it written.
-fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Result<()> {
+/// pays for the file system's journal, the others find it written. Returns their paths.
+fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Result<Vec<PathBuf>> {
     loose.iter().try_for_each(|(_, _, file)| file.sync_data())?;
-    let mut dirs = HashSet::new();
+    let (mut dirs, mut paths) = (HashSet::new(), Vec::new());
     for (id, temporary, _) in loose {
         let hex = id.to_string();
         let is_new = !objects.join(&hex[..2]).is_dir();
         let dir = subdir(objects, &hex[..2])?;
-        temporary.rename(&dir.join(&hex[2..]))?;
+        let path = dir.join(&hex[2..]);
+        temporary.rename(&path)?;
+        paths.push(path);
         dirs.insert(dir);
         if is_new {
             dirs.insert(objects.to_owned());
         }
     }
-    dirs.iter().try_for_each(|dir| durable_rename(dir))
+    dirs.iter().try_for_each(|dir| durable_rename(dir))?;
+    Ok(paths)
 }
 
-/// Objects that were in the repository before us.
-pub(super) struct Reused {
-    ids: Vec<ObjectId>,
+/// What a save relies on: objects it wrote, and objects that were there before.
+pub(super) struct Written {
+    reused: Vec<ObjectId>,
+    new: Vec<PathBuf>,
     objects: PathBuf,
 }
 
-impl Reused {
-    /// Whether there are any.
-    pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+impl Written {
+    /// Whether nothing that was there before is relied on.
+    pub(super) fn is_alone(&self) -> bool {
+        self.reused.is_empty()
     }
 
-    /// Makes the loose ones young. Each directory is listed once: asking for every object by name
+    /// Whether every new file is where it was put. A `git gc --prune=now` may have taken what
+    /// nothing referred to yet.
+    pub(super) fn still_stand(&self) -> bool {
+        self.new.iter().all(|path| fs::symlink_metadata(path).is_ok())
+    }
+
+    /// Makes loose objects that were there before young. Each directory is listed once: asking for every object by name
     /// would cost more than reading them did.
     pub(super) fn freshen(&self) {
         let mut by_dir: BTreeMap<u8, Vec<&ObjectId>> = BTreeMap::new();
-        for id in &self.ids {
+        for id in &self.reused {
             by_dir.entry(id.as_slice()[0]).or_default().push(id);
         }
         for (first, ids) in by_dir {
