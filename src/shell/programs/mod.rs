@@ -24,7 +24,7 @@ use crate::model::{Level, Target, TargetAction};
 pub(super) use awk::awk;
 pub(super) use code::{node, perl, python, ruby};
 pub(super) use database::{mysql, psql, redis, sqlite};
-pub(super) use edit::{ed, vim};
+pub(super) use edit::{ed, pager, vim};
 pub(super) use files::{compress, dd, install, link, rsync, sort, tar, tee, unzip, zip};
 pub(super) use find::{fd, find};
 pub(super) use git::git;

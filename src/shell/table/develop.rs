@@ -216,7 +216,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "mvn gradle ant sbt bazel buck ninja cmake meson ctest rake just task scons tox nox pytest jest vitest mocha playwright cypress gcc cc g++ clang clang++ ld as javac java kotlinc scalac ghc swift swiftc xcodebuild dotnet msbuild php lua Rscript julia elixir mix erl tclsh osascript expect m4",
-        "%--version %-version %-v %-V %-dumpversion %-dumpmachine",
+        "@ %--version %-version %-v %-V %-dumpversion %-dumpmachine",
         Rule::Unknown,
         "builds, tests or runs code",
     ),

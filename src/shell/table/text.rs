@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "rg ripgrep",
         "& -.0abcFhHiIlLnNopPqsSuUvVwxz? -z -A: -B: -C: -d: -e: -f: -g: -j: -m: -M: -r: -t: -T: -E: \
-         --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --no-ignore-global --no-ignore-files \
+         ~--pre= ~--pre-glob= ~--hostname-bin= --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --no-ignore-global --no-ignore-files \
          --no-ignore-exclude --hidden --no-hidden --files --files-with-matches --files-without-match --count --count-matches \
          --type= --type-not= --type-list --type-add= --type-clear= --glob= --iglob= --glob-case-insensitive --regexp= --file= \
          --ignore-case --smart-case --case-sensitive --fixed-strings --word-regexp --line-regexp \
@@ -64,13 +64,7 @@ pub(super) const ROWS: &[Row] = &[
         Rule::Reads,
         "only reads",
     ),
-    row(
-        "less more most",
-        "-# -aABcCdeEfFgGiIJKLmMnNqQrRsSuUVwWX -b: -h: -j: -p: -P: -x: -y: -z: >-o: >-O: >--log-file= --quit-if-one-screen \
-         --RAW-CONTROL-CHARS --raw-control-chars --no-init --chop-long-lines --LINE-NUMBERS --line-numbers --ignore-case --quit-at-eof --squeeze-blank-lines",
-        Rule::Reads,
-        "only shows",
-    ),
+    row("less more most", "", Rule::By(programs::pager), "only shows"),
     row("bat batcat", "* ~--pager= ~cache ~--config-file", Rule::Reads, "only shows"),
     row("sed gsed ssed", "", Rule::By(programs::sed), "edits a stream, or files in place"),
     row(
