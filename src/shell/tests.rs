@@ -64,7 +64,7 @@ fn hostile_lines_end_as_unknown_and_in_time() {
         "x".repeat(100_000),
     ];
     for line in lines {
-        assert_ne!(level(&line), Level::ReadOnly, "{:.40}", line);
+        assert_ne!(level(&line), Level::ReadOnly, "{line:.40}");
     }
 }
 
@@ -128,6 +128,8 @@ proptest! {
     #[test]
     fn more_commands_never_make_it_better(line in soup()) {
         // What follows a comment or an open quote would be part of it, hence the new line.
+        // A last backslash or an open here-document takes the next line in, in bash as well.
+        prop_assume!(!line.ends_with('\\') && !line.contains("<<"));
         let before = level(&line);
         let joined = level(&(line.clone() + "\nrm x"));
         let grouped = level(&format!("({line}\n)"));

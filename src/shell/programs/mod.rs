@@ -96,7 +96,14 @@ fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
         Rule::By(judge) => judge(walk, call),
         Rule::Sub(rows) => sub(walk, row, rows, call),
         Rule::Wraps(skip) => wrap(walk, row.flags, skip, call),
-        Rule::Unknown => unknown(row.why),
+        Rule::Unknown => {
+            let parsed = flags::parse(row.flags, call.args());
+            let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
+            if talks && call.args().len() == 1 {
+                return reads("only tells about the program");
+            }
+            unknown(row.why)
+        }
         Rule::Reads
         | Rule::ReadsAtMost(_)
         | Rule::ReadsThenWrites(_)
