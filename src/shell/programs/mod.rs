@@ -135,6 +135,9 @@ fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict
         if asks && args.len() == 2 {
             return reads("only tells about the program");
         }
+        if let Some(row) = rows.iter().find(|row| args.is_empty() && row.is("(none)")) {
+            return unknown(row.why);
+        }
         return if args.is_empty() {
             reads("only tells about the program")
         } else {
