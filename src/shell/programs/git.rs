@@ -173,8 +173,10 @@ fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
         "stash" | "submodule" | "notes" | "reflog" | "bisect" | "worktree" | "config" => {
             return listing_of(name, args);
         }
-        "add" | "rm" | "mv" | "clean" => "* -n --dry-run -e: --exclude=",
-        "push" | "commit" | "fetch" => "* -m: -F: -C: -c: -o: --message= --dry-run -n",
+        "add" | "rm" | "mv" | "clean" => "* -n --dry-run ~--no-dry-run -e: --exclude=",
+        "push" | "commit" | "fetch" => {
+            "* -m: -F: -C: -c: -o: --message= --dry-run ~--no-dry-run -n"
+        }
         "apply" => {
             "~--apply * --check --stat --numstat --summary -p: -C: --directory= --include= --exclude="
         }

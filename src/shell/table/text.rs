@@ -4,13 +4,17 @@ use super::{Row, Rule, looks, row};
 use crate::shell::programs;
 
 pub(super) const ROWS: &[Row] = &[
+    row(
+        "base64 base32 basenc iconv uconv",
+        "* >-o: >--output= -f: -t: -i: -w: -b:",
+        Rule::Reads,
+        "only reads",
+    ),
     looks("cat tac nl rev head tail wc cut paste tr fold fmt expand unexpand col colrm column"),
     looks("comm join look fgrep egrep grep zgrep bzgrep xzgrep zegrep zfgrep pcregrep pcre2grep"),
     looks("diff colordiff cmp diff3 zdiff zcmp diffstat wdiff dwdiff"),
     looks("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum md5"),
-    looks(
-        "od hexdump hd strings base64 base32 basenc iconv tsort pr zcat bzcat xzcat zstdcat gzcat lz4cat",
-    ),
+    looks("od hexdump hd strings  tsort pr zcat bzcat xzcat zstdcat gzcat lz4cat"),
     looks("echo seq yes factor expr numfmt basename dirname jq gron jless ansi2txt cowsay figlet"),
     looks("cloc tokei scc sloccount ascii cal ncal units nproc"),
     row("printf", "", Rule::By(programs::printf), "prints, or sets a variable"),
