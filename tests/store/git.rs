@@ -291,9 +291,13 @@ fn gc_keeps_everything_that_is_held() {
     write(&root.join("d1/f1"), "changed");
     let second = save_new(&fixture);
     let expected = [first, second].map(|id| held(&*fixture.open(), id));
+    let left_behind = ["tmp_obj_turnback-1-1", "pack/tmp_pack_turnback-1-1"]
+        .map(|name| fixture.git_dir().join("objects").join(name));
+    left_behind.iter().for_each(|path| write(path, "killed while writing"));
     if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
         return;
     }
+    assert!(left_behind.iter().all(|path| !path.exists()), "git sweeps what we leave behind");
     fixture.run(&["pack-refs", "--all"]);
     let ids: Vec<_> = fixture.open().list().unwrap().iter().map(|it| it.id).collect();
     assert_eq!(ids, [second, first]);
