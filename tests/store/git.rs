@@ -738,3 +738,23 @@ fn nothing_is_left_of_a_save_that_failed() {
     fs::File::open(&lock).unwrap().set_modified(then).unwrap();
     save_new(&fixture);
 }
+
+#[test]
+fn a_ref_that_is_a_pipe_or_leads_elsewhere_is_refused_at_once() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    let refs = fixture.git_dir().join("refs/turnback");
+    let pipe = refs.join("main/anchor");
+    fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+    crate::support::temp::special(&pipe, rustix::fs::FileType::Fifo, 0o600);
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    assert_eq!(fixture.open().anchor(), None);
+    fs::remove_file(&pipe).unwrap();
+    fs::remove_dir(refs.join("main")).unwrap();
+    fs::create_dir(fixture.outside().join("elsewhere")).unwrap();
+    link(&refs.join("main"), fixture.outside().join("elsewhere").to_str().unwrap());
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    assert_eq!(count(&fixture.outside().join("elsewhere")), 0);
+    fs::remove_file(refs.join("main")).unwrap();
+    save_new(&fixture);
+}
