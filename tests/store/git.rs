@@ -291,9 +291,13 @@ fn gc_keeps_everything_that_is_held() {
     write(&root.join("d1/f1"), "changed");
     let second = save_new(&fixture);
     let expected = [first, second].map(|id| held(&*fixture.open(), id));
+    let left_behind = ["tmp_obj_turnback-1-1", "pack/tmp_pack_turnback-1-1"]
+        .map(|name| fixture.git_dir().join("objects").join(name));
+    left_behind.iter().for_each(|path| write(path, "killed while writing"));
     if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
         return;
     }
+    assert!(left_behind.iter().all(|path| !path.exists()), "git sweeps what we leave behind");
     fixture.run(&["pack-refs", "--all"]);
     let ids: Vec<_> = fixture.open().list().unwrap().iter().map(|it| it.id).collect();
     assert_eq!(ids, [second, first]);
@@ -732,5 +736,25 @@ fn nothing_is_left_of_a_save_that_failed() {
     // Nobody holds a lock for an hour: its owner was killed.
     let then = std::time::SystemTime::UNIX_EPOCH;
     fs::File::open(&lock).unwrap().set_modified(then).unwrap();
+    save_new(&fixture);
+}
+
+#[test]
+fn a_ref_that_is_a_pipe_or_leads_elsewhere_is_refused_at_once() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    let refs = fixture.git_dir().join("refs/turnback");
+    let pipe = refs.join("main/anchor");
+    fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+    crate::support::temp::special(&pipe, rustix::fs::FileType::Fifo, 0o600);
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    assert_eq!(fixture.open().anchor(), None);
+    fs::remove_file(&pipe).unwrap();
+    fs::remove_dir(refs.join("main")).unwrap();
+    fs::create_dir(fixture.outside().join("elsewhere")).unwrap();
+    link(&refs.join("main"), fixture.outside().join("elsewhere").to_str().unwrap());
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    assert_eq!(count(&fixture.outside().join("elsewhere")), 0);
+    fs::remove_file(refs.join("main")).unwrap();
     save_new(&fixture);
 }

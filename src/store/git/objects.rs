@@ -14,6 +14,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
 };
 
 use flate2::{Compression, write::ZlibEncoder};
@@ -34,6 +35,9 @@ use crate::error::{Error, Result};
 /// One loose object is a file and a half-page of tree for the user's git to carry; a pack is two
 /// files whatever is in it, but git slows down with many packs and cleans up from 50 on.
 const LOOSE_MAX: usize = 64;
+/// They only wait: 23 new objects in 23 directories take 35–50 ms with eight on ext4, 51–64 ms
+/// with one. (A pack of them takes 16–24 ms.)
+const SYNC_THREADS: usize = 8;
 /// What is held in memory before it is known whether there will be a pack.
 const HELD_MAX_BYTES: usize = 4 << 20;
 /// Larger files are streamed, each into a loose object of its own.
@@ -97,10 +101,22 @@ impl Writer {
     /// Adds an object, unless it is there, and names it.
     pub(super) fn add(&self, kind: Kind, body: &[u8], hands: &mut Hands) -> Result<ObjectId> {
         let id = name(self.hash, kind, body)?;
+        self.add_named(kind, id, body, hands)?;
+        Ok(id)
+    }
+
+    /// Adds an object whose name is known, unless it is there.
+    pub(super) fn add_named(
+        &self,
+        kind: Kind,
+        id: ObjectId,
+        body: &[u8],
+        hands: &mut Hands,
+    ) -> Result<()> {
         if self.is_needed(id, &hands.odb) {
             self.put(kind, id, body, hands).map_err(self.failed())?;
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Whether the repository has `id`, which may then be relied on.
@@ -299,7 +315,8 @@ fn write_loose(
 /// Syncs all files, then names them, then syncs their directories: the first sync of each kind
 /// pays for the file system's journal, the others find it written. Returns their paths.
 fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Result<Vec<PathBuf>> {
-    loose.iter().try_for_each(|(_, _, file)| file.sync_data())?;
+    let files: Vec<_> = loose.iter().map(|(_, _, file)| file).collect();
+    all_at_once(&files, |file| file.sync_data())?;
     let (mut dirs, mut paths) = (HashSet::new(), Vec::new());
     for (id, temporary, _) in loose {
         let hex = id.to_string();
@@ -313,8 +330,27 @@ fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Resul
             dirs.insert(objects.to_owned());
         }
     }
-    dirs.iter().try_for_each(|dir| durable_rename(dir))?;
+    let dirs: Vec<_> = dirs.into_iter().collect();
+    all_at_once(&dirs, |dir| durable_rename(dir))?;
     Ok(paths)
+}
+
+/// Syncs many things from several threads: those that wait at the same time share one write of
+/// the file system's journal.
+fn all_at_once<T: Sync>(all: &[T], sync: impl Fn(&T) -> io::Result<()> + Sync) -> io::Result<()> {
+    let part = all.len().div_ceil(SYNC_THREADS).max(2);
+    let sync_part = &|part: &[T]| part.iter().try_for_each(&sync);
+    let mut parts = all.chunks(part);
+    let first = parts.next().unwrap_or_default();
+    thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || sync_part(part))).collect();
+        let mut synced = sync_part(first);
+        for other in others {
+            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            synced = synced.and(other);
+        }
+        synced
+    })
 }
 
 /// What a save relies on: objects it wrote, and objects that were there before.
