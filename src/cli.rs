@@ -38,6 +38,12 @@ enum Command {
     Hook(HookArgs),
     /// Take a checkpoint now
     Create(commands::create::Args),
+    /// List the checkpoints of this project
+    List(commands::list::Args),
+    /// Show what one checkpoint is and holds
+    Show(commands::show::Args),
+    /// Show what has changed since a checkpoint, or between two
+    Diff(commands::diff::Args),
     /// Put files back as they were at a checkpoint
     Restore(commands::restore::Args),
     /// Take back the last turn, or the last restore
@@ -66,9 +72,7 @@ pub fn run(process: &mut Process<'_>) -> Exit {
 fn hook_agent(process: &Process<'_>) -> Option<String> {
     let words: Vec<&OsStr> = process.args.iter().map(AsRef::as_ref).collect();
     match words[..] {
-        [hook, flag, name] if hook == "hook" && flag == "--agent" => {
-            Some(name.to_str()?.to_owned())
-        }
+        [hook, flag, name] if hook == "hook" && flag == "--agent" => Some(name.to_str()?.to_owned()),
         [hook, flag] if hook == "hook" => Some(flag.to_str()?.strip_prefix("--agent=")?.to_owned()),
         _ => None,
     }
@@ -98,6 +102,9 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
     match command {
         Command::Hook(args) => Ok(guarded_hook(process, &args.agent)),
         Command::Create(args) => commands::create::run(process, args),
+        Command::List(args) => commands::list::run(process, &args),
+        Command::Show(args) => commands::show::run(process, &args),
+        Command::Diff(args) => commands::diff::run(process, &args),
         Command::Restore(args) => commands::restore::run(process, &args),
         Command::Undo(args) => commands::undo::undo(process, &args),
         Command::Redo(args) => commands::undo::redo(process, &args),

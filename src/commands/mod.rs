@@ -2,11 +2,16 @@
 //! where they are, and which checkpoint the user means.
 
 pub(crate) mod create;
+pub(crate) mod diff;
+pub(crate) mod list;
 pub(crate) mod restore;
 pub(crate) mod show;
 pub(crate) mod undo;
 
+mod compare;
+mod places;
 mod rows;
+mod stats;
 
 use std::path::{Path, PathBuf};
 

@@ -401,7 +401,7 @@ fn recover(process: &mut Process<'_>, desk: &Desk) -> Result<()> {
 }
 
 /// The paths the user named, seen from where they are.
-fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
+pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
     if paths.is_empty() {
         return Ok(Picked::All);
     }
