@@ -50,6 +50,18 @@ enum Command {
     Undo(commands::undo::Args),
     /// Take back the last undo
     Redo(commands::undo::Args),
+    /// Show what is protected, and how much room that takes
+    Status(commands::status::Args),
+    /// Look for damage in what is stored
+    Check(commands::check::Args),
+    /// Show every setting and where it comes from
+    Config(commands::config::Args),
+    /// Say what a command line could do to files
+    Explain(commands::explain::Args),
+    /// Drop old checkpoints
+    Prune(commands::prune::PruneArgs),
+    /// Drop every checkpoint of this project
+    Clear(commands::prune::ClearArgs),
 }
 
 /// Answer one hook call of an agent.
@@ -108,6 +120,12 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Restore(args) => commands::restore::run(process, &args),
         Command::Undo(args) => commands::undo::undo(process, &args),
         Command::Redo(args) => commands::undo::redo(process, &args),
+        Command::Status(args) => commands::status::run(process, &args),
+        Command::Check(args) => commands::check::run(process, &args),
+        Command::Config(args) => commands::config::run(process, &args),
+        Command::Explain(args) => commands::explain::run(process, &args),
+        Command::Prune(args) => commands::prune::prune(process, &args),
+        Command::Clear(args) => commands::prune::clear(process, &args),
     }
 }
 

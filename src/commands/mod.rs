@@ -1,11 +1,16 @@
 //! One file for each subcommand: its flags, its help, its body. Here is what most of them need:
 //! where they are, and which checkpoint the user means.
 
+pub(crate) mod check;
+pub(crate) mod config;
 pub(crate) mod create;
 pub(crate) mod diff;
+pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod prune;
 pub(crate) mod restore;
 pub(crate) mod show;
+pub(crate) mod status;
 pub(crate) mod undo;
 
 mod compare;
