@@ -1,10 +1,12 @@
 //! `turnback config`: every setting and where it comes from.
 
+use std::path::Path;
+
 use serde_json::{Value as Json, json};
 
 use super::{print, print_json};
 use crate::{
-    config::{self, Value},
+    config::{self, Origin, Row, Value},
     error::Result,
     process::{Exit, Process},
     reach::{Surroundings, root_around},
@@ -44,15 +46,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         print_json(process, &rows.into())?;
         return Ok(Exit::Ok);
     }
-    let last = if args.explain { Column::left("") } else { Column::cut("", Cut::End) };
-    let mut table = Table::new([Column::left(""), Column::cut("", Cut::End), last]);
-    for row in &rows {
-        let origin = row.origin.words(home);
-        let paint = if origin == "default" { Paint::Plain } else { Paint::Bold };
-        let said = if args.explain { row.doc } else { &origin };
-        table.row([row.key.into(), Cell::new(&row.value.to_string(), paint), Cell::new(said, Paint::Dim)]);
-    }
-    let text = table.show(process.terminal.columns, Style::stdout(process));
+    let text = if args.explain {
+        rows.iter().map(|row| with_doc(row, home)).collect()
+    } else {
+        table(process, &rows, home)
+    };
     print(process, &text)?;
     if let Some(file) = &loaded.file {
         let is_there = if file.exists() { "" } else { " (there is none yet)" };
@@ -60,6 +58,21 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let _nobody = writeln!(process.stderr, "\nsettings file: {file}{is_there}");
     }
     Ok(Exit::Ok)
+}
+
+/// Origins before values: some values are long.
+fn table(process: &Process<'_>, rows: &[Row], home: Option<&Path>) -> String {
+    let mut table = Table::new([Column::left(""), Column::left(""), Column::cut("", Cut::End)]);
+    for row in rows {
+        let paint = if row.origin == Origin::Default { Paint::Plain } else { Paint::Bold };
+        let origin = Cell::new(&row.origin.words(home), Paint::Dim);
+        table.row([row.key.into(), origin, Cell::new(&row.value.to_string(), paint)]);
+    }
+    table.show(process.terminal.columns, Style::stdout(process))
+}
+
+fn with_doc(row: &Row, home: Option<&Path>) -> String {
+    format!("{} = {}   ({})\n    {}\n", row.key, row.value, row.origin.words(home), row.doc)
 }
 
 /// The root around us, if there is one; settings exist without it.

@@ -22,7 +22,7 @@ const FILE_TIME: Duration = Duration::from_millis(500);
 ///
 /// With one checkpoint: from there to the files as they are now. With two: from the first to the
 /// second. Exits 0 whether or not anything differs.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Args {
     /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]

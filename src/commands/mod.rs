@@ -4,12 +4,14 @@
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod create;
+pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod prune;
 pub(crate) mod restore;
 pub(crate) mod show;
+pub(crate) mod slash;
 pub(crate) mod status;
 pub(crate) mod undo;
 
@@ -32,6 +34,7 @@ use crate::{
     snapshot,
     state::State,
     store::{self, Store},
+    ui,
 };
 
 pub(crate) use rows::{Row, rows};
@@ -92,7 +95,7 @@ impl Desk {
     pub(crate) fn find(&self, given: &str) -> Result<Checkpoint> {
         let selector: Selector = given.parse().map_err(|why: String| {
             Error::other(
-                format!("`{}`: {why}", crate::ui::escape(given.as_bytes())),
+                format!("`{}`: {why}", ui::escape(given.as_bytes())),
                 "run `turnback list` to see what there is",
             )
         })?;
@@ -187,4 +190,20 @@ pub(crate) fn print(process: &mut Process<'_>, text: &str) -> Result<()> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// An error as people see it: what could not be done, why, and what to do next.
+pub(crate) fn error_text(err: &Error, style: ui::Style) -> String {
+    use std::error::Error as _;
+    let mut text = format!("{} {err}\n", style.red("error:"));
+    let mut source = err.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        text.push_str(&format!("caused by: {}\n", ui::escape_line(cause_text.as_bytes())));
+        source = cause.source();
+    }
+    if let Some(hint) = err.hint() {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
 }
