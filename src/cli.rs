@@ -89,7 +89,9 @@ pub fn run(process: &mut Process<'_>) -> Exit {
 fn hook_agent(process: &Process<'_>) -> Option<String> {
     let words: Vec<&OsStr> = process.args.iter().map(AsRef::as_ref).collect();
     match words[..] {
-        [hook, flag, name] if hook == "hook" && flag == "--agent" => Some(name.to_str()?.to_owned()),
+        [hook, flag, name] if hook == "hook" && flag == "--agent" => {
+            Some(name.to_str()?.to_owned())
+        }
         [hook, flag] if hook == "hook" => Some(flag.to_str()?.strip_prefix("--agent=")?.to_owned()),
         _ => None,
     }

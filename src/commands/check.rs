@@ -8,6 +8,7 @@ use super::{Desk, places, print, print_json};
 use crate::{
     config as settings,
     error::Result,
+    model::CheckpointId,
     process::{Exit, Process},
     store::Damage,
     ui,
@@ -75,15 +76,17 @@ impl Checked {
         }
         let mut text = format!("{root}: {}\n", ui::count(self.damage.len() as u64, "damage"));
         for damage in &self.damage {
-            let id = damage.checkpoint.map_or_else(|| "    ".to_owned(), |id| id.short());
-            let (what, why) = (ui::escape(damage.what.as_bytes()), ui::escape(damage.why.as_bytes()));
+            let id = damage.checkpoint.map_or_else(|| "    ".to_owned(), CheckpointId::short);
+            let (what, why) =
+                (ui::escape(damage.what.as_bytes()), ui::escape(damage.why.as_bytes()));
             text.push_str(&format!("  {id}  {what}: {why}\n"));
         }
         let spoiled: BTreeSet<_> =
             self.damage.iter().filter_map(|damage| damage.checkpoint).collect();
         let whole = self.checkpoints.saturating_sub(spoiled.len());
         text.push_str(&match whole {
-            0 => "no checkpoint is whole; of each, what is not named here still restores\n".to_owned(),
+            0 => "no checkpoint is whole; of each, what is not named here still restores\n"
+                .to_owned(),
             whole => format!("{whole} of {all} are whole and restore in full\n"),
         });
         text

@@ -311,10 +311,12 @@ fn child_on_disk(parent: &Dir, name: &[u8]) -> Held {
     let Ok(name) = c_name(name) else { return Held::Nothing };
     let Ok(stamp) = parent.stat_child(&name) else { return Held::Nothing };
     match stamp.kind() {
-        Some(Kind::File) => match parent.open_file(&name).and_then(|(file, _)| limited_file(file)) {
-            Ok(Some(bytes)) => Held::File { bytes, permissions: stamp.permissions() },
-            Ok(None) | Err(_) => Held::TooLarge,
-        },
+        Some(Kind::File) => {
+            match parent.open_file(&name).and_then(|(file, _)| limited_file(file)) {
+                Ok(Some(bytes)) => Held::File { bytes, permissions: stamp.permissions() },
+                Ok(None) | Err(_) => Held::TooLarge,
+            }
+        }
         Some(Kind::Link) => parent.read_link(&name).map_or(Held::Nothing, Held::Link),
         Some(kind) => Held::Other(kind),
         None => Held::Nothing,

@@ -97,7 +97,10 @@ impl Stage {
             whole &= story.tell(with_git)?;
         }
         if whole {
-            print(process, "\nEvery byte is back, with and without git. Nothing of yours was touched.\n")?;
+            print(
+                process,
+                "\nEvery byte is back, with and without git. Nothing of yours was touched.\n",
+            )?;
             return Ok(Exit::Ok);
         }
         Err(Error::Other {
@@ -117,9 +120,8 @@ impl Stage {
         let project = parent.join("shop");
         if with_git {
             let options = gix::create::Options::default();
-            gix::create::into(&project, gix::create::Kind::WithWorktree, options).map_err(|err| {
-                Error::Repository { path: project.clone(), why: err.to_string() }
-            })?;
+            gix::create::into(&project, gix::create::Kind::WithWorktree, options)
+                .map_err(|err| Error::Repository { path: project.clone(), why: err.to_string() })?;
         }
         Ok(project)
     }
@@ -153,11 +155,8 @@ impl Story<'_, '_, '_> {
             let args = diff::Args { from: "1".to_owned(), stat: true, ..diff::Args::default() };
             self.shown("diff 1 --stat", |inner| diff::run(inner, &args))?;
         }
-        let args = restore::Args {
-            checkpoint: "1".to_owned(),
-            yes: true,
-            ..restore::Args::default()
-        };
+        let args =
+            restore::Args { checkpoint: "1".to_owned(), yes: true, ..restore::Args::default() };
         self.shown("restore 1 --yes", |inner| restore::run(inner, &args))?;
         let after = snapshot(&self.project)?;
         for (path, file) in &before {
@@ -173,16 +172,21 @@ impl Story<'_, '_, '_> {
         self.say("The user types: \"simplify the cart and clean up\"\n")?;
         self.hook(&self.payload(PROMPT, &[("prompt", "simplify the cart and clean up")])?)?;
         let cart = self.project.join("src/cart.ts");
-        let said = self.hook(&self.payload(WRITE, &[
-            ("file_path", &cart.to_string_lossy()),
-            ("content", REWRITTEN),
-        ])?)?;
+        let said =
+            self.hook(&self.payload(
+                WRITE,
+                &[("file_path", &cart.to_string_lossy()), ("content", REWRITTEN)],
+            )?)?;
         write(&cart, REWRITTEN)?;
-        self.say(&format!("  Write src/cart.ts   the hook answers {said}  … and the file is overwritten\n"))?;
+        self.say(&format!(
+            "  Write src/cart.ts   the hook answers {said}  … and the file is overwritten\n"
+        ))?;
         let said = self.hook(&self.payload(BASH, &[("command", "rm -rf assets")])?)?;
         let assets = self.project.join("assets");
         remove_all(&assets)?;
-        self.say(&format!("  Bash rm -rf assets  the hook answers {said}  … and the directory is gone\n"))
+        self.say(&format!(
+            "  Bash rm -rf assets  the hook answers {said}  … and the directory is gone\n"
+        ))
     }
 
     /// A recorded payload, made to be about this project: fields by name, wherever they are.
@@ -192,7 +196,11 @@ impl Story<'_, '_, '_> {
         payload["cwd"] = Value::from(self.project.to_string_lossy());
         payload["session_id"] = Value::from(self.project.to_string_lossy());
         for (name, value) in fields {
-            let at = if payload.get(*name).is_some() { &mut payload } else { &mut payload["tool_input"] };
+            let at = if payload.get(*name).is_some() {
+                &mut payload
+            } else {
+                &mut payload["tool_input"]
+            };
             at[*name] = Value::from(*value);
         }
         Ok(payload.to_string())
@@ -278,7 +286,10 @@ fn make_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(Error::io("make", path))
 }
 
-#[expect(clippy::disallowed_methods, reason = "an agent writes like this, below the demo's own directory")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an agent writes like this, below the demo's own directory"
+)]
 fn write(path: &Path, text: &str) -> Result<()> {
     make_dir(path.parent().unwrap_or(path))?;
     fs::write(path, text).map_err(Error::io("write", path))

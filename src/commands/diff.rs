@@ -82,8 +82,7 @@ fn lines(comparison: &Comparison<'_>, differing: &Differing) -> Result<Option<Li
 }
 
 fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
-    let mut table =
-        Table::new([Column::cut("", Cut::Middle), Column::left(""), Column::right("")]);
+    let mut table = Table::new([Column::cut("", Cut::Middle), Column::left(""), Column::right("")]);
     let mut sum = Lines::default();
     for differing in &comparison.found {
         let lines = lines(comparison, differing)?;

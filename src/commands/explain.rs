@@ -31,7 +31,12 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) json: bool,
     /// The command line, in one word or several
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -127,9 +132,8 @@ fn would_hold(reach: &Reach, home: Option<&std::path::Path>) -> String {
         Scope::Whole => vec![format!("the whole of {root}")],
         Scope::Named => Vec::new(),
     };
-    let is_news = |path: &&PathBuf| {
-        reach.scope == Scope::Named || !path.starts_with(reach.root.path())
-    };
+    let is_news =
+        |path: &&PathBuf| reach.scope == Scope::Named || !path.starts_with(reach.root.path());
     let named: Vec<_> = reach.victims.iter().filter(is_news).collect();
     parts.extend(named.iter().take(NAMED_MAX).map(|path| ui::path(path, home).into_owned()));
     if named.len() > NAMED_MAX {

@@ -70,7 +70,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if listed.lines.is_empty() {
-        let _nobody = writeln!(process.stderr, "no checkpoints yet; an agent's hook takes them, and `turnback create`");
+        let _nobody = writeln!(
+            process.stderr,
+            "no checkpoints yet; an agent's hook takes them, and `turnback create`"
+        );
         return Ok(Exit::Ok);
     }
     let text = heading(&desk, &listed) + &table(process, &desk, &listed.lines, Some(&counts));
@@ -100,8 +103,11 @@ struct Line {
 impl Listed {
     fn of(desk: &Desk, args: &Args) -> Result<Self> {
         let checkpoints = desk.store.list()?;
-        let held_first: Vec<Checkpoint> =
-            checkpoints.iter().filter(|checkpoint| is_before_restore(checkpoint)).cloned().collect();
+        let held_first: Vec<Checkpoint> = checkpoints
+            .iter()
+            .filter(|checkpoint| is_before_restore(checkpoint))
+            .cloned()
+            .collect();
         let rows = rows(checkpoints, &desk.state);
         let turns = rows.len();
         let mut lines = Vec::new();
@@ -267,6 +273,7 @@ fn described(told: &Told<'_>, home: Option<&std::path::Path>) -> String {
 fn counted(counts: Counts) -> String {
     match counts.files {
         0 => "nothing".to_owned(),
+        files if counts.lines == ui::Lines::default() => ui::count(files, "file"),
         files => format!("{}  {}", ui::count(files, "file"), counts.lines),
     }
 }
@@ -285,11 +292,8 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
                 continue;
             }
         };
-        let mut table = Table::new([
-            Column::left("id"),
-            Column::left("when"),
-            Column::cut("what", Cut::End),
-        ]);
+        let mut table =
+            Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
         let shown = checkpoints.iter().filter(|one| args.all || !is_before_restore(one));
         let told = shown.map(Told::alone).filter(|told| match &args.session {
             Some(session) => told.by.is_some_and(|by| by.session.0.starts_with(session)),
@@ -310,7 +314,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         }
     }
     if args.json {
-        values.sort_by(|a, b| b.0.cmp(&a.0));
+        values.sort_by_key(|value| std::cmp::Reverse(value.0));
         let values: Vec<Value> = values.into_iter().map(|(_, value)| value).collect();
         print_json(process, &values.into())?;
     } else if text.is_empty() {

@@ -147,9 +147,9 @@ fn pick(
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
     match selector {
         Selector::Latest(n) => {
-            let plain =
+            let mut plain =
                 checkpoints.into_iter().filter(|checkpoint| !rows::is_before_restore(checkpoint));
-            plain.skip(*n as usize).next().ok_or_else(none)
+            plain.nth(*n as usize).ok_or_else(none)
         }
         Selector::Number(row, step) => {
             let rows = rows(checkpoints, state);

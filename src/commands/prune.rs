@@ -79,9 +79,13 @@ pub(crate) fn clear(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit>
     if !args.yes {
         let text = table(process, &checkpoints, &plan);
         print(process, &text)?;
-        let question = format!("Drop {} for good?", ui::count(plan.goes.len() as u64, "checkpoint"));
+        let question =
+            format!("Drop {} for good?", ui::count(plan.goes.len() as u64, "checkpoint"));
         if !ui::ask(process, &question) {
-            let _nobody = writeln!(process.stderr, "nothing was dropped\nhint: --yes drops them without asking");
+            let _nobody = writeln!(
+                process.stderr,
+                "nothing was dropped\nhint: --yes drops them without asking"
+            );
             return Ok(Exit::Failed);
         }
     }

@@ -107,7 +107,9 @@ impl<'a> Told<'a> {
             }
             (None, Reason::BeforeRestore) => format!("before {}", self.tool.unwrap_or("restore")),
             (None, Reason::Asked) => {
-                return self.summary.map_or_else(|| "asked for".to_owned(), |why| format!("\"{why}\""));
+                return self
+                    .summary
+                    .map_or_else(|| "asked for".to_owned(), |why| format!("\"{why}\""));
             }
             (None, Reason::Net) => "between turns".to_owned(),
         };

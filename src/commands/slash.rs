@@ -62,12 +62,15 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 fn refusal(name: Name, why: String) -> Error {
-    Error::other(why, match name {
-        Name::Checkpoint => {
-            "/checkpoint [list | show ID | diff ID | restore ID | create MESSAGE]"
-        }
-        Name::Rollback => "/rollback [N | diff N | N FILE…]",
-    })
+    Error::other(
+        why,
+        match name {
+            Name::Checkpoint => {
+                "/checkpoint [list | show ID | diff ID | restore ID | create MESSAGE]"
+            }
+            Name::Rollback => "/rollback [N | diff N | N FILE…]",
+        },
+    )
 }
 
 fn given(process: &mut Process<'_>, args: &Args) -> Result<String, String> {
@@ -210,10 +213,7 @@ impl Said {
 }
 
 /// Runs another command without a terminal and without input.
-fn inside(
-    process: &Process<'_>,
-    command: impl FnOnce(&mut Process<'_>) -> Result<Exit>,
-) -> Said {
+fn inside(process: &Process<'_>, command: impl FnOnce(&mut Process<'_>) -> Result<Exit>) -> Said {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut inner = Process {
         args: Vec::new(),
@@ -241,7 +241,11 @@ fn shortened(said: String) -> String {
         return said;
     }
     let start: Vec<&str> = said.lines().take(LINES_MAX).collect();
-    format!("{}\n… {} more lines; the whole is in a terminal\n", start.join("\n"), count - LINES_MAX)
+    format!(
+        "{}\n… {} more lines; the whole is in a terminal\n",
+        start.join("\n"),
+        count - LINES_MAX
+    )
 }
 
 #[cfg(test)]

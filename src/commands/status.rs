@@ -112,7 +112,14 @@ impl Status {
                 None => place.standing.to_owned(),
             };
             let size = ui::size(place.size);
-            table.row([path.into(), place.kind.into(), count.into(), size.into(), last.into(), standing.into()]);
+            table.row([
+                path.into(),
+                place.kind.into(),
+                count.into(),
+                size.into(),
+                last.into(),
+                standing.into(),
+            ]);
         }
         let mut text = table.show(process.terminal.columns, Style::stdout(process));
         text.push_str(&format!(
@@ -131,14 +138,19 @@ impl Status {
         };
         let (when, text) = (clock.when(last.at), ui::escape(last.text.as_bytes()));
         let more = self.troubles - 1;
-        let more = if more == 0 { String::new() } else { format!(" (and {more} more in the last {TROUBLE_DAYS} days)") };
+        let more = if more == 0 {
+            String::new()
+        } else {
+            format!(" (and {more} more in the last {TROUBLE_DAYS} days)")
+        };
         format!("last trouble {when}: {text}{more}\n")
     }
 
     fn json(&self, settings: &Settings) -> Value {
-        let trouble = self.trouble.as_ref().map(|line| {
-            json!({ "time": moment(line.at), "root": line.root, "text": line.text })
-        });
+        let trouble = self
+            .trouble
+            .as_ref()
+            .map(|line| json!({ "time": moment(line.at), "root": line.root, "text": line.text }));
         json!({
             "roots": self.places.iter().map(Place::json).collect::<Vec<_>>(),
             "size": self.total,
