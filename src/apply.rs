@@ -7,7 +7,7 @@
 //! is the caller's part.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::{CStr, CString},
     io::{self, Write},
     os::unix::ffi::OsStrExt,
@@ -60,6 +60,7 @@ pub fn run(
         store,
         seen,
         temporary,
+        unlinked: BTreeSet::new(),
         opened: BTreeMap::new(),
         outcome: Outcome::default(),
     };
@@ -87,6 +88,8 @@ struct Apply<'a> {
     store: &'a dyn Store,
     seen: &'a Seen<'a>,
     temporary: CString,
+    /// Files that were removed. Another name of one has a new ctime by that alone.
+    unlinked: BTreeSet<u64>,
     /// Directories made writable for the while, with the permissions they get back.
     opened: BTreeMap<RelPath, u32>,
     outcome: Outcome,
@@ -194,7 +197,10 @@ impl Apply<'_> {
                 }
                 Err(err) => return Err(err),
             },
-            Some(_) => parent.remove_file(&name)?,
+            Some(_) => {
+                self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
+                parent.remove_file(&name)?;
+            }
             None => (),
         }
         // What takes its place is counted when it does.
@@ -219,6 +225,7 @@ impl Apply<'_> {
         let Some(then) = step.then else { return Ok(false) };
         let (parent, name) = self.parent(&step.path)?;
         self.check(&parent, &name, step)?;
+        self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
             // Only the bits differ: the file itself stays, with its inode and times.
             if now.kind == Kind::File && now.content == then.content {
@@ -285,6 +292,10 @@ impl Apply<'_> {
             // Its own stamp changes with every name in it; what is in it is checked by itself.
             (Some(now), Some(seen)) if is_directory(&now) && is_directory(&seen) => Ok(()),
             (Some(now), Some(seen)) if now == seen => Ok(()),
+            (Some(now), Some(seen)) if self.unlinked.contains(&now.inode) => {
+                let same = Stamp { ctime_ns: seen.ctime_ns, ..now } == seen;
+                if same { Ok(()) } else { Err(changed()) }
+            }
             // Taken away a moment ago, to make room for what is put here now.
             (None, Some(_)) if vacates(step) => Ok(()),
             (Some(_) | None, _) => Err(changed()),

@@ -317,6 +317,7 @@ impl Hook<'_, '_> {
             cause: self.cause(ledger),
             taken_at: self.process.now,
             always: false,
+            spare: false,
             deadline: Some(deadline),
         };
         let saved = snapshot::take(self.process, state, order)?;

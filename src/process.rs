@@ -97,6 +97,7 @@ impl Process<'_> {
 /// Runs `f` with the real process.
 pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
     let started = Instant::now();
+    outlive_size_limit();
     let terminal = terminal();
     let mut stdin = OsStdin(io::stdin());
     let mut stdout = io::stdout();
@@ -112,6 +113,13 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
         stderr: &mut stderr,
         terminal,
     })
+}
+
+/// A limit on the size of files must be an error we can report, not our death.
+fn outlive_size_limit() {
+    let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // Without it such a limit kills us, and nothing else changes.
+    let _registered = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);
 }
 
 fn terminal() -> Terminal {

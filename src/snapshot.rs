@@ -17,7 +17,7 @@ use crate::{
         StoreChoice,
     },
     process::Process,
-    scan::{self, Request, Scan, UserDirs, Wishes},
+    scan::{self, Named, Request, Scan, UserDirs, Wishes},
     state::State,
     store::{self, Draft, Saved, Store},
 };
@@ -34,6 +34,8 @@ pub struct Order<'a> {
     pub taken_at: DateTime<Utc>,
     /// Whether to record it even if nothing changed.
     pub always: bool,
+    /// Whether to hold also what is ignored or large, where it is little.
+    pub spare: bool,
     /// When to stop and keep what there is.
     pub deadline: Option<Instant>,
 }
@@ -46,41 +48,53 @@ pub struct Order<'a> {
 pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Saved> {
     let store = store::open(&order.reach.root, state, order.settings.store)?;
     let wishes = wishes(order.settings);
-    let Order { reach, cause, taken_at, always, deadline, .. } = order;
-    let scan = look(process, state, store.as_ref(), reach, &wishes, deadline)?;
+    let Order { reach, cause, taken_at, always, spare, deadline, .. } = order;
+    let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, spare, deadline };
+    let scan = look.at(process, state, store.as_ref())?;
     store.save(Draft { cause, taken_at, scan, always, deadline })
 }
 
-/// Looks at a root as it is now, with the help of its cache.
-///
-/// # Errors
-///
-/// Fails if the root cannot be read.
-pub fn look(
-    process: &Process<'_>,
-    state: &State,
-    store: &dyn Store,
-    reach: &Reach,
-    wishes: &Wishes,
-    deadline: Option<Instant>,
-) -> Result<Scan> {
-    let user = UserDirs {
-        home: process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
-        xdg_config: process
-            .var("XDG_CONFIG_HOME")
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute()),
-    };
-    scan::walk(Request {
-        root: store.root(),
-        scope: reach.scope.clone(),
-        base: Table::load(&state.root(store.root()).cache()),
-        wishes,
-        user: &user,
-        victims: &reach.victims,
-        now_ns: now_ns(),
-        deadline,
-    })
+/// How to look at a root.
+pub struct Look<'a> {
+    /// At what.
+    pub reach: &'a Reach,
+    /// What the settings say about which files are captured.
+    pub wishes: &'a Wishes,
+    /// How much of each victim.
+    pub named: Named,
+    /// As [`Order::spare`].
+    pub spare: bool,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+}
+
+impl Look<'_> {
+    /// Looks at the root of `store` as it is now, with the help of its cache.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the root cannot be read.
+    pub fn at(&self, process: &Process<'_>, state: &State, store: &dyn Store) -> Result<Scan> {
+        let user = user_dirs(process);
+        scan::walk(Request {
+            root: store.root(),
+            scope: self.reach.scope.clone(),
+            base: Table::load(&state.root(store.root()).cache()),
+            wishes: self.wishes,
+            user: &user,
+            victims: &self.reach.victims,
+            named: self.named,
+            spare: self.spare,
+            now_ns: now_ns(),
+            deadline: self.deadline,
+        })
+    }
+}
+
+/// Where the user keeps git's configuration.
+pub fn user_dirs(process: &Process<'_>) -> UserDirs {
+    let dir = |name| process.var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    UserDirs { home: dir("HOME"), xdg_config: dir("XDG_CONFIG_HOME") }
 }
 
 /// What the settings say about which files are captured.

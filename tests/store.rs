@@ -3,6 +3,8 @@
 //! A store joins with one line, `contract!(name, ItsFixture)`, and a [`Fixture`].
 
 mod copy;
+mod git;
+mod reading;
 
 use std::{
     ffi::OsStr,
@@ -187,6 +189,8 @@ macro_rules! contract {
 
 contract!(in_memory, crate::store::MemoryFixture);
 contract!(in_copies, crate::store::copy::CopyFixture);
+contract!(in_git, crate::store::git::GitFixture);
+contract!(in_sha256_git, crate::store::git::Sha256Fixture);
 
 fn a_saved_checkpoint_is_listed_newest_first<F: Fixture>() {
     let fixture = F::new();

@@ -13,10 +13,10 @@ use super::Desk;
 use crate::{
     error::Result,
     fs::{Dir, c_name},
-    model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Place, RelPath, Tree},
+    model::{Checkpoint, DirPath, Entry, Kind, Place, RelPath, Tree},
     plan::{self, Picked},
     process::Process,
-    scan::Scan,
+    scan::{Named, Scan},
     snapshot, store,
     ui::{Change, Lines, Look, Side},
 };
@@ -64,14 +64,20 @@ enum Held {
 }
 
 impl<'a> Comparison<'a> {
-    /// From one checkpoint to another.
+    /// From one checkpoint to another. What either left out is no difference.
     ///
     /// # Errors
     ///
     /// Fails if either cannot be read.
-    pub(crate) fn between(desk: &'a Desk, from: CheckpointId, to: CheckpointId) -> Result<Self> {
-        let (then, later) = (desk.store.tree(from)?, desk.store.tree(to)?);
-        Self::of_trees(desk, &then, &later, false)
+    pub(crate) fn between(desk: &'a Desk, from: &Checkpoint, to: &Checkpoint) -> Result<Self> {
+        let (then, later) = (desk.store.tree(from.id)?, desk.store.tree(to.id)?);
+        let mut made = Self::of_trees(desk, &then, &later, false)?;
+        made.found.retain(|differing| match (differing.before, differing.after) {
+            (None, _) => !was_skipped(from, differing),
+            (_, None) => !was_skipped(to, differing),
+            (Some(_), Some(_)) => true,
+        });
+        Ok(made)
     }
 
     /// From a checkpoint to what is there now. What the checkpoint left out is no difference.
@@ -85,7 +91,7 @@ impl<'a> Comparison<'a> {
         from: &Checkpoint,
     ) -> Result<Self> {
         let then = desk.store.tree(from.id)?;
-        let scan = desk.look(process, named_in(desk, &then), true)?;
+        let scan = desk.look(process, named_in(desk, &then))?;
         Self::with_scan(desk, from, &then, scan)
     }
 
@@ -98,11 +104,11 @@ impl<'a> Comparison<'a> {
     ) -> Option<Self> {
         let then = desk.store.tree(from.id).ok()?;
         let reach = desk.reach(named_in(desk, &then));
-        let mut wishes = snapshot::wishes(&desk.settings);
-        wishes.victim_size_max = u64::MAX;
-        let store = desk.store.as_ref();
-        let scan =
-            snapshot::look(process, &desk.state, store, &reach, &wishes, Some(deadline)).ok()?;
+        let wishes = snapshot::wishes(&desk.settings);
+        let deadline = Some(deadline);
+        let named = Named::Alone;
+        let look = snapshot::Look { reach: &reach, wishes: &wishes, named, spare: false, deadline };
+        let scan = look.at(process, &desk.state, desk.store.as_ref()).ok()?;
         if scan.partial || unread_bytes(&scan) > FILE_MAX_BYTES / 2 {
             return None;
         }
@@ -113,7 +119,35 @@ impl<'a> Comparison<'a> {
         let now = desk.store.identify(scan)?;
         let mut made = Self::of_trees(desk, then, &now, true)?;
         made.found.retain(|differing| differing.before.is_some() || !was_skipped(from, differing));
+        let mut found = Vec::with_capacity(made.found.len());
+        for mut differing in std::mem::take(&mut made.found) {
+            if made.is_really_different(&mut differing)? {
+                found.push(differing);
+            }
+        }
+        made.found = found;
         Ok(made)
+    }
+
+    /// A file that today's walk leaves out, because it has become ignored or large, is not gone.
+    fn is_really_different(&self, differing: &mut Differing) -> Result<bool> {
+        if differing.after.is_some() {
+            return Ok(true);
+        }
+        let new = self.later(differing)?;
+        let (kind, permissions) = match &new {
+            Held::Nothing => return Ok(true),
+            Held::File { permissions, .. } => (Kind::File, *permissions),
+            Held::Link(_) => (Kind::Link, 0o777),
+            Held::Other(kind) => (*kind, 0),
+            Held::TooLarge => (Kind::File, 0),
+        };
+        differing.after = Some(Entry { kind, permissions, content: None, device: 0 });
+        let old = self.stored(differing.before.as_ref())?;
+        Ok(match (old.side(), new.side()) {
+            (Some(old), Some(new)) => old != new,
+            (_, _) => true,
+        })
     }
 
     fn of_trees(desk: &'a Desk, then: &Tree, later: &Tree, is_now: bool) -> Result<Self> {
@@ -196,13 +230,15 @@ impl<'a> Comparison<'a> {
     }
 
     fn sides(&self, differing: &Differing) -> Result<(Held, Held)> {
-        let old = self.stored(differing.before.as_ref())?;
-        let new = match (&differing.place, self.is_now) {
-            (Where::Below(path), true) => self.on_disk(path),
-            (Where::Outside(path), true) => outside_on_disk(path),
-            (_, false) => self.stored(differing.after.as_ref())?,
-        };
-        Ok((old, new))
+        Ok((self.stored(differing.before.as_ref())?, self.later(differing)?))
+    }
+
+    fn later(&self, differing: &Differing) -> Result<Held> {
+        match (&differing.place, self.is_now) {
+            (Where::Below(path), true) => Ok(self.on_disk(path)),
+            (Where::Outside(path), true) => Ok(outside_on_disk(path)),
+            (_, false) => self.stored(differing.after.as_ref()),
+        }
     }
 
     fn stored(&self, entry: Option<&Entry>) -> Result<Held> {
@@ -268,7 +304,7 @@ impl Held {
 
 /// What a checkpoint holds for its own sake is looked at for its own sake.
 fn named_in(desk: &Desk, then: &Tree) -> Vec<PathBuf> {
-    let is_private = |entry: &Entry| entry.content.is_some_and(|held| held.place == Place::Private);
+    let is_private = |entry: &Entry| entry.content.is_none_or(|held| held.place == Place::Private);
     let below = then.besides.iter().filter(|(_, entry)| is_private(entry));
     let below = below.map(|(path, _)| desk.root.join(path));
     below.chain(then.outside.keys().cloned()).collect()

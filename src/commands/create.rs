@@ -41,6 +41,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: Args) -> Result<Exit> {
         always: args.message.is_some(),
         cause: Cause::asked(args.message),
         taken_at: process.now,
+        spare: true,
         deadline: None,
     };
     let saved = snapshot::take(process, &desk.state, order)?;

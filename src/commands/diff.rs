@@ -49,7 +49,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let from = desk.find(&args.from)?;
     let picked = restore::picked(process, &desk, &args.paths)?;
     let mut comparison = match &args.to {
-        Some(to) => Comparison::between(&desk, from.id, desk.find(to)?.id)?,
+        Some(to) => Comparison::between(&desk, &from, &desk.find(to)?)?,
         None => Comparison::until_now(&desk, process, &from)?,
     };
     comparison.pick(&picked);

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config as settings,
     error::Result,
-    model::{Checkpoint, CheckpointId},
+    model::Checkpoint,
     process::{Exit, Process},
     snapshot,
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
@@ -97,7 +97,7 @@ struct Line {
     /// As in `3` or `3.2`; none for one that was held before a restore.
     number: Option<(usize, usize)>,
     /// The next newer one in the list it comes from; none for the newest.
-    next: Option<CheckpointId>,
+    next: Option<Checkpoint>,
 }
 
 impl Listed {
@@ -131,7 +131,7 @@ impl Listed {
             lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
         }
         for n in 1..lines.len() {
-            lines[n].next = Some(lines[n - 1].checkpoint().id);
+            lines[n].next = Some(lines[n - 1].checkpoint().clone());
         }
         if let Some(session) = &args.session {
             lines.retain(|line| line.is_of(session));
@@ -172,18 +172,18 @@ impl Line {
         deadline: Instant,
     ) -> Option<Counts> {
         let from = self.checkpoint();
-        let Some(to) = self.next else {
+        let Some(to) = &self.next else {
             let now = Comparison::quickly(desk, process, from, Instant::now() + NOW_TIME)?;
             return now.counts(deadline);
         };
-        if let Some(known) = stats.get(from.id, to) {
+        if let Some(known) = stats.get(from.id, to.id) {
             return Some(known);
         }
         if Instant::now() > deadline {
             return None;
         }
-        let counts = Comparison::between(desk, from.id, to).ok()?.counts(deadline)?;
-        stats.put(from.id, to, counts);
+        let counts = Comparison::between(desk, from, to).ok()?.counts(deadline)?;
+        stats.put(from.id, to.id, counts);
         Some(counts)
     }
 

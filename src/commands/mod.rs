@@ -30,8 +30,8 @@ use crate::{
     model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
     process::Process,
     reach::{Surroundings, root_around},
-    scan::Scan,
-    snapshot,
+    scan::{Named, Scan},
+    snapshot::{self, Look},
     state::State,
     store::{self, Store},
     ui,
@@ -102,23 +102,18 @@ impl Desk {
         pick(self.store.list()?, &selector, &self.state, given)
     }
 
-    /// The root as it is now. Holds `victims` in any case; `unlimited` lifts every limit on them.
+    /// The root as it is now, and `victims` in any case, whatever their size, but not what is
+    /// below them.
     ///
     /// # Errors
     ///
     /// Fails if the root cannot be read.
-    pub(crate) fn look(
-        &self,
-        process: &Process<'_>,
-        victims: Vec<PathBuf>,
-        unlimited: bool,
-    ) -> Result<Scan> {
+    pub(crate) fn look(&self, process: &Process<'_>, victims: Vec<PathBuf>) -> Result<Scan> {
         let reach = self.reach(victims);
-        let mut wishes = snapshot::wishes(&self.settings);
-        if unlimited {
-            wishes.victim_size_max = u64::MAX;
-        }
-        snapshot::look(process, &self.state, self.store.as_ref(), &reach, &wishes, None)
+        let wishes = snapshot::wishes(&self.settings);
+        let named = Named::Alone;
+        let look = Look { reach: &reach, wishes: &wishes, named, spare: false, deadline: None };
+        look.at(process, &self.state, self.store.as_ref())
     }
 
     /// The whole root, and `victims`.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -11,13 +12,14 @@ use super::{Desk, print, print_json};
 use crate::{
     apply::{self, Outcome},
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, replace_synced, stat_path},
+    fs::{Dir, c_name, create_private_dirs, read_small, replace_synced, stat_path},
     model::{
         Cause, Checkpoint, CheckpointId, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
     },
-    plan::{self, Action, Kept, Options, OutsideStep, Picked, RestorePlan, Step},
+    plan::{self, Action, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step},
     process::{Exit, Process},
-    scan::Scan,
+    scan::{PastRules, Scan},
+    snapshot,
     store::{self, Draft, IndexOutcome},
     ui,
 };
@@ -160,11 +162,11 @@ impl Planned {
         let then = desk.store.tree(checkpoint.id)?;
         // What was held for its own sake is looked at for its own sake.
         let privately = then.besides.iter().filter(|(_, entry)| {
-            entry.content.is_some_and(|content| content.place == Place::Private)
+            entry.content.is_none_or(|content| content.place == Place::Private)
         });
         let below = privately.map(|(path, _)| desk.root.join(path));
         let victims: Vec<PathBuf> = below.chain(then.outside.keys().cloned()).collect();
-        let scan = desk.look(process, victims, true)?;
+        let scan = desk.look(process, victims)?;
         let skipped = skipped_now(&scan);
         let stamps = Stamps::of(&scan);
         let now = desk.store.identify(scan)?;
@@ -175,9 +177,13 @@ impl Planned {
             Some(of) => created_by(desk, of, &changes, &now)?,
             None => BTreeSet::new(),
         };
-        let both = [&checkpoint.skipped[..], &skipped[..]];
-        let mut plan =
-            plan::restore(checkpoint.id, changes, order.options, &order.picked, &ours, both);
+        let past = Past {
+            ours: &ours,
+            ignored: &ignored_then(process, desk, &then, &changes),
+            skipped_then: &checkpoint.skipped,
+            skipped_now: &skipped,
+        };
+        let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
         if order.outside || order.picked == Picked::All {
             plan.outside = outside(&then, &now);
         }
@@ -236,9 +242,13 @@ impl Stamps {
     /// Those the plan needs. What the scan left out is looked at now: it will be held, too.
     fn of_plan(mut self, desk: &Desk, plan: &RestorePlan) -> BTreeMap<RelPath, Stamp> {
         let mut needed = BTreeMap::new();
+        let top = Dir::open(desk.root.path());
+        let look = |path: &RelPath| {
+            let parent = top.as_ref().ok()?.parent_of(path).ok()?;
+            parent.stat_child(&c_name(path.name()).ok()?).ok()
+        };
         for step in plan.deeds() {
-            let stamp = self.0.remove(&step.path);
-            let stamp = stamp.or_else(|| stat_path(&desk.root.join(&step.path)).ok());
+            let stamp = self.0.remove(&step.path).or_else(|| look(&step.path));
             needed.extend(stamp.map(|stamp| (step.path.clone(), stamp)));
         }
         needed
@@ -291,6 +301,32 @@ fn created_by(
     Ok(created)
 }
 
+/// What is new since, and was ignored at the checkpoint.
+fn ignored_then(
+    process: &Process<'_>,
+    desk: &Desk,
+    then: &Tree,
+    changes: &[plan::Change],
+) -> BTreeSet<RelPath> {
+    let store = desk.store.as_ref();
+    let mut read_dir = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut read = |path: &RelPath| {
+        let entry = plan::entry_at(then, path, &mut read_dir).ok()??;
+        let content = entry.content.filter(|_| entry.kind == Kind::File)?;
+        let mut bytes = Vec::new();
+        store.open(&content).ok()?.take(IGNORE_FILE_MAX_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    let user = snapshot::user_dirs(process);
+    let mut rules = PastRules::new(&desk.root, &user, &mut read);
+    let new = changes.iter().filter(|change| change.before.is_none());
+    let is_dir =
+        |change: &plan::Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
+    new.filter(|change| rules.ignores(&change.path, is_dir(change)))
+        .map(|change| change.path.clone())
+        .collect()
+}
+
 fn outside(then: &Tree, now: &Tree) -> Vec<OutsideStep> {
     let differs = |path: &&PathBuf| then.outside.get(*path) != now.outside.get(*path);
     then.outside
@@ -316,7 +352,7 @@ fn hold(
     let touched = plan.deeds().map(|step| desk.root.join(&step.path));
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let outside = plan.outside.iter().map(|step| step.path.clone());
-    let scan = desk.look(process, there.chain(outside).collect(), true)?;
+    let scan = desk.look(process, there.chain(outside).collect())?;
     refuse_unheld(&scan.unheld, plan)?;
     let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
     let draft = Draft { cause, taken_at: process.now, scan, always: true, deadline: None };
@@ -327,7 +363,9 @@ fn hold(
 
 fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {
     let touches = |skipped: &&Skipped| {
-        plan.deeds().any(|step| step.path.as_bytes() == skipped.path)
+        // A directory has nothing to hold but what is in it.
+        let is_file = |step: &&Step| step.now.is_none_or(|now| now.kind != Kind::Directory);
+        plan.deeds().filter(is_file).any(|step| step.path.as_bytes() == skipped.path)
             || plan.outside.iter().any(|step| {
                 std::os::unix::ffi::OsStrExt::as_bytes(step.path.as_os_str()) == skipped.path
             })
@@ -372,6 +410,8 @@ impl Log {
     }
 }
 
+/// An ignore file beyond it has no rules; see `scan`.
+const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 /// Larger than the log of a restore of a million paths.
 const LOG_MAX_BYTES: u64 = 256 << 20;
 
@@ -509,6 +549,7 @@ fn words(action: Action) -> (&'static str, String) {
         Action::Recreate => ("recreate", String::new()),
         Action::Remove => ("remove", "created since; held first".to_owned()),
         Action::Keep(Kept::New) => ("keep", "created since (--exact removes it)".to_owned()),
+        Action::Keep(Kept::Ignored) => ("keep", "was ignored then".to_owned()),
         Action::Keep(Kept::NotCovered(why)) => ("leave", format!("not covered: {}", why.words())),
         Action::Keep(Kept::InTheWay) => ("keep", "something in it stays".to_owned()),
         Action::Keep(Kept::GitPrivate) => ("keep", "git's own".to_owned()),

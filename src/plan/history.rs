@@ -11,10 +11,21 @@ const UNDO: &str = "undo";
 const REDO: &str = "redo";
 
 /// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first.
+///
+/// One that somebody asked for is no event that could be undone, only a state one can restore; it
+/// counts where there is nothing else.
 pub fn undo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
+    let is_event = |checkpoint: &&Checkpoint| match checkpoint.cause.reason {
+        Reason::Call | Reason::BeforeRestore => true,
+        Reason::Net | Reason::Asked => false,
+    };
+    if !newest_first.iter().any(|checkpoint| is_event(&checkpoint)) {
+        return newest_first.first();
+    }
     let mut before = u64::MAX;
     loop {
-        let newest = newest_first.iter().find(|checkpoint| checkpoint.sequence < before)?;
+        let mut events = newest_first.iter().filter(is_event);
+        let newest = events.find(|checkpoint| checkpoint.sequence < before)?;
         match verb(newest) {
             // What an undo or redo went to is where we are; look at what led there.
             Some(UNDO | REDO) => before = of(newest, newest_first)?.sequence,

@@ -8,4 +8,4 @@ mod restore;
 pub use diff::{Change, Reader, changes, entry_at};
 pub use history::{redo_target, undo_target};
 pub use prune::{Limits, PrunePlan, Why, clear, prune};
-pub use restore::{Action, Kept, Options, OutsideStep, Picked, RestorePlan, Step, restore};
+pub use restore::{Action, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step, restore};

@@ -57,6 +57,8 @@ pub enum Action {
 pub enum Kept {
     /// It was created since, and nobody said to remove it.
     New,
+    /// It was ignored then, and so is nobody's to remove.
+    Ignored,
     /// It is not in the checkpoint, which left it out.
     NotCovered(SkipReason),
     /// It lies in something that stays.
@@ -120,21 +122,32 @@ impl RestorePlan {
     }
 }
 
+/// What is known about the time between.
+#[derive(Clone, Copy, Debug)]
+pub struct Past<'a> {
+    /// What the agent, or a restore that is being taken back, created since.
+    pub ours: &'a BTreeSet<RelPath>,
+    /// What was ignored then.
+    pub ignored: &'a BTreeSet<RelPath>,
+    /// What the checkpoint left out.
+    pub skipped_then: &'a [Skipped],
+    /// What cannot be looked into now.
+    pub skipped_now: &'a [Skipped],
+}
+
 /// Plans a restore: `changes` lead from the checkpoint to what is there now.
 ///
 /// `skipped_then` is what the checkpoint left out, `skipped_now` what the present scan did: of
-/// neither can we say what it was, so both are left alone. `ours` is what the agent, or a restore
-/// that is being taken back, created since.
+/// neither can we say what it was, so both are left alone.
 pub fn restore(
     of: CheckpointId,
     changes: Vec<Change>,
     options: Options,
     picked: &Picked,
-    ours: &BTreeSet<RelPath>,
-    [skipped_then, skipped_now]: [&[Skipped]; 2],
+    past: &Past<'_>,
 ) -> RestorePlan {
     let uncovered = |path: &RelPath| {
-        let both = skipped_then.iter().chain(skipped_now);
+        let both = past.skipped_then.iter().chain(past.skipped_now);
         both.filter(|skipped| !matches!(skipped.reason, SkipReason::KeptChanging))
             .find(|skipped| is_within(path.as_bytes(), &skipped.path))
             .map(|skipped| skipped.reason)
@@ -142,20 +155,25 @@ pub fn restore(
     let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
     let mut steps: Vec<Step> = picked_changes
         .map(|Change { path, before: then, after: now }| {
-            let known = Known { is_ours: ours.contains(&path), uncovered: uncovered(&path) };
+            let known = Known {
+                is_ours: past.ours.contains(&path),
+                was_ignored: past.ignored.contains(&path),
+                uncovered: uncovered(&path),
+            };
             let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
             Step { path, action, then, now }
         })
         .collect();
     keep_parents(&mut steps);
     let matters = |skipped: &&Skipped| skipped.reason.matters();
-    let left = skipped_then.iter().filter(matters).cloned().collect();
+    let left = past.skipped_then.iter().filter(matters).cloned().collect();
     RestorePlan { of, steps, outside: Vec::new(), left }
 }
 
 /// What is known of a path besides what it was and is.
 struct Known {
     is_ours: bool,
+    was_ignored: bool,
     uncovered: Option<SkipReason>,
 }
 
@@ -164,7 +182,7 @@ fn decide(
     then: Option<&Entry>,
     now: Option<&Entry>,
     options: Options,
-    Known { is_ours, uncovered }: Known,
+    Known { is_ours, was_ignored, uncovered }: Known,
 ) -> Action {
     if path.names().any(|name| name == b".git") {
         return Action::Keep(Kept::GitPrivate);
@@ -178,6 +196,7 @@ fn decide(
         },
         (None, _) => match uncovered {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
+            None if was_ignored => Action::Keep(Kept::Ignored),
             None if (options.exact || is_ours) && !options.keep_new => Action::Remove,
             None => Action::Keep(Kept::New),
         },

@@ -4,6 +4,7 @@
 //! differ from it, read anew. Stores give the new directories their content ids; what they did
 //! not touch keeps those of the table.
 
+mod past;
 mod rules;
 mod sources;
 mod tracked;
@@ -20,8 +21,9 @@ use crate::{
     },
 };
 
+pub use past::PastRules;
 pub use sources::{UserDirs, Wishes};
-pub use walk::{Request, walk};
+pub use walk::{Named, Request, walk};
 
 /// What the unfinished files of a restore are called, before something of its own. They are never
 /// captured, whatever becomes of that restore.

@@ -93,6 +93,14 @@ impl Rules {
         self
     }
 
+    /// The same rules, but that nothing counts as made again.
+    pub(super) fn with_nothing_made_again(self) -> Self {
+        let Settings { exclude, private, case, .. } = &*self.settings;
+        let (exclude, private, case) = (exclude.clone(), private.clone(), *case);
+        let settings = Settings { exclude, private, made_again: Search::default(), case };
+        Self { settings: Arc::new(settings), ..self }
+    }
+
     /// The rules of a repository nested at `path`, where those of the outer one do not count.
     pub(super) fn nested(&self, path: &[u8], exclude_file: Option<&[u8]>) -> Self {
         let level = exclude_file.and_then(|bytes| level(None, below(path), &[bytes]));

@@ -44,11 +44,24 @@ pub struct Request<'a> {
     pub user: &'a UserDirs,
     /// Paths to hold in any case. Absolute, without `.` or `..`.
     pub victims: &'a [PathBuf],
+    /// How much of each of them.
+    pub named: Named,
+    /// Whether to hold also what is ignored or large, path by path, where it is little.
+    pub spare: bool,
     /// When the scan began, in nanoseconds since 1970: what changed later than this, or hardly
     /// before, is looked at again next time.
     pub now_ns: i64,
     /// When to stop.
     pub deadline: Option<Instant>,
+}
+
+/// How much of each victim is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// It and everything below it, within limits: a call names it.
+    WithAllBelow,
+    /// It alone, whatever its size: a restore is about to replace it.
+    Alone,
 }
 
 /// Deep enough for every honest tree, and few enough open directories for every system.

@@ -258,13 +258,13 @@ fn redirect(io: &ast::IoRedirect, found: &mut Vec<Redirect>) {
     match io {
         ast::IoRedirect::File(_, kind, target) => found.push(file_redirect(kind, target)),
         ast::IoRedirect::HereDocument(_, document) => {
-            found.push(Redirect::HereDoc(document.doc.value.clone(), document.requires_expansion))
+            found.push(Redirect::HereDoc(document.doc.value.clone(), document.requires_expansion));
         }
         ast::IoRedirect::HereString(_, word) => {
             found.push(Redirect::HereString(word.value.clone()));
         }
         ast::IoRedirect::OutputAndError(word, append) => {
-            found.push(Redirect::Writes { word: word.value.clone(), keeps: *append })
+            found.push(Redirect::Writes { word: word.value.clone(), keeps: *append });
         }
     }
 }

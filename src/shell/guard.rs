@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_panic_and_a_hang_are_no_answer() {
         assert_eq!(run(|| 1), Some(1));
-        assert_eq!(run(|| -> u8 { std::panic::resume_unwind(Box::new(())) }), None);
+        assert_eq!(run(|| -> u8 { panic::resume_unwind(Box::new(())) }), None);
         assert_eq!(run(|| thread::sleep(WAIT_MAX * 10)), None);
     }
 }

@@ -62,8 +62,8 @@ impl Lexer {
         let char = self.peek(0);
         let is_script = self.tongue == Tongue::JavaScript;
         match char {
-            '#' if !is_script && !(self.tongue == Tongue::Perl && self.after_sigil()) => {
-                self.comment()
+            '#' if !(is_script || self.tongue == Tongue::Perl && self.after_sigil()) => {
+                self.comment();
             }
             '/' if is_script && self.peek(1) == '/' => self.comment(),
             '/' if is_script && self.peek(1) == '*' => self.block_comment()?,
@@ -77,11 +77,11 @@ impl Lexer {
                 self.triple(char, "")?;
             }
             '\'' | '"' => {
-                self.string(char, char == '"' && !is_script && self.tongue != Tongue::Python)?
+                self.string(char, char == '"' && !is_script && self.tongue != Tongue::Python)?;
             }
             '/' if self.tongue != Tongue::Python && self.expects_value() => self.regex('/')?,
             '%' if self.tongue == Tongue::Ruby && self.expects_value() && self.peek(1) != ' ' => {
-                self.percent()?
+                self.percent()?;
             }
             '<' if self.tongue == Tongue::Ruby
                 && self.peek(1) == '<'
@@ -189,7 +189,7 @@ impl Lexer {
                 return None;
             }
             self.pieces.inner.push(inner.to_owned());
-            rest = tail.get(end..)?.to_owned();
+            tail.get(end..)?.clone_into(&mut rest);
         }
         Some(())
     }

@@ -616,13 +616,14 @@ impl<'scope> Walk<'scope> {
                         worse(Certainty::Glob);
                     }
                 }
-                Part::Home => match &self.scope.home {
-                    Some(home) => text.push_str(home),
-                    None => {
+                Part::Home => {
+                    if let Some(home) = &self.scope.home {
+                        text.push_str(home);
+                    } else {
                         text.push('~');
                         worse(Certainty::Dynamic);
                     }
-                },
+                }
                 Part::Variable(name, quoted) => {
                     let (value, certainty) = self.value(name);
                     let is_several = !quoted && value.contains(char::is_whitespace);

@@ -30,6 +30,8 @@ const SMALL_MAX_BYTES: u64 = 1 << 20;
 /// Above it one `syncfs` is cheaper than an `fsync` each (100 files: 6 ms against 38), though it
 /// also waits for what others wrote.
 const SYNC_EACH_MAX: usize = 32;
+/// Nobody writes an object in place, not even its owner.
+const PERMISSIONS: u32 = 0o400;
 /// Nothing we write takes an hour; a temporary file as old has no owner.
 const STALE_NS: i64 = 3_600_000_000_000;
 
@@ -47,6 +49,8 @@ pub struct Batch<'a> {
     pending: Pending,
     /// Whether it is still worth asking the file system for a reflink.
     reflinks: bool,
+    /// Whether files come out with other permissions than asked for; `None` before the first.
+    umask_is_odd: Option<bool>,
     buffer: Vec<u8>,
 }
 
@@ -83,7 +87,8 @@ impl Objects {
         create_private_dirs(&self.dir)?;
         let lock = Lock::share(&self.lock(), deadline)?;
         let pending = Pending::default();
-        Ok(Batch { objects: self, lock, pending, reflinks: true, buffer: Vec::new() })
+        let (reflinks, umask_is_odd, buffer) = (true, None, Vec::new());
+        Ok(Batch { objects: self, lock, pending, reflinks, umask_is_odd, buffer })
     }
 
     /// Keeps everybody else from adding objects, until it is dropped.
@@ -295,15 +300,17 @@ impl Batch<'_> {
         self.reflinks
     }
 
-    fn temporary(&self) -> Result<(PathBuf, File)> {
+    fn temporary(&mut self) -> Result<(PathBuf, File)> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = self.objects.dir.join(format!("tmp-{}-{number}", std::process::id()));
-            let opened =
-                OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
-            match opened {
-                Ok(file) => return Ok((path, file)),
+            let mut options = OpenOptions::new();
+            match options.read(true).write(true).create_new(true).mode(PERMISSIONS).open(&path) {
+                Ok(file) => {
+                    self.protect(&path, &file)?;
+                    return Ok((path, file));
+                }
                 // Another process of the same number: a dead one, or one in another container.
                 Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
                 Err(err) => return Err(Error::io("make", &path)(err)),
@@ -311,10 +318,25 @@ impl Batch<'_> {
         }
     }
 
+    /// An odd umask takes permissions away from its owner. It does not change while we run, so
+    /// that one look is enough for the usual case.
+    fn protect(&mut self, path: &Path, file: &File) -> Result<()> {
+        let looked = match self.umask_is_odd {
+            Some(odd) => Ok(odd),
+            None => file.metadata().map(|data| data.permissions().mode() & 0o7777 != PERMISSIONS),
+        };
+        let protected = looked.and_then(|odd| {
+            self.umask_is_odd = Some(odd);
+            if odd { file.set_permissions(fs::Permissions::from_mode(PERMISSIONS)) } else { Ok(()) }
+        });
+        if protected.is_err() {
+            discard(path);
+        }
+        protected.map_err(Error::io("protect", path))
+    }
+
     fn keep(&mut self, id: ContentId, path: PathBuf, written: io::Result<()>) -> Result<()> {
-        let protected =
-            written.and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o400)));
-        match protected {
+        match written {
             Ok(()) => {
                 self.pending.0.insert(id, path);
                 Ok(())

@@ -138,14 +138,21 @@ pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
 /// Fails if the directory cannot be listed. A record that cannot be read is still in the result.
 pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
     let mut kept = Vec::new();
-    for name in names_in(&state.checkpoints())? {
-        let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
-        if let Some(id) = id.and_then(CheckpointId::parse) {
-            kept.extend(read_kept(state, id)?);
-        }
+    for id in ids(state)? {
+        kept.extend(read_kept(state, id)?);
     }
     kept.sort_by_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
     Ok(kept)
+}
+
+/// The names of all records, read or not, in no order.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be listed.
+pub fn ids(state: &RootState) -> Result<Vec<CheckpointId>> {
+    let id_of = |name: &OsString| CheckpointId::parse(name.to_str()?.strip_suffix(".json")?);
+    Ok(names_in(&state.checkpoints())?.iter().filter_map(id_of).collect())
 }
 
 /// Removes the record of a checkpoint, and tells whether there was one.
@@ -160,7 +167,16 @@ pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
 
 /// The sequence number and the name of the next checkpoint, given all there are.
 pub fn next(state: &RootState, kept: &[Kept], taken_at: DateTime<Utc>) -> (u64, CheckpointId) {
-    let sequence = kept.iter().map(Kept::sequence).max().unwrap_or(0).saturating_add(1);
+    next_after(state, kept.iter().map(Kept::sequence).max().unwrap_or(0), taken_at)
+}
+
+/// The same, given the greatest sequence number there is.
+pub fn next_after(
+    state: &RootState,
+    greatest: u64,
+    taken_at: DateTime<Utc>,
+) -> (u64, CheckpointId) {
+    let sequence = greatest.saturating_add(1);
     let mut salt = 0u64;
     loop {
         let id = new_id(state.dir(), sequence, taken_at, salt);

@@ -89,7 +89,7 @@ fn outputs(program: &str) -> Option<Vec<String>> {
                 let at = index + 1 + usize::from(doubled);
                 match (tokens.get(at), tokens.get(at + 1)) {
                     (Some(Token::Text(file)), None | Some(Token::Ends | Token::Mark('}'))) => {
-                        files.push(file.clone())
+                        files.push(file.clone());
                     }
                     (Some(Token::Mark('>')), _) => {}
                     _ => return None,

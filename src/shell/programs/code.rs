@@ -228,7 +228,7 @@ fn options(tongue: Tongue, args: &[Field]) -> Option<Options> {
                             .trim_start_matches(|char: char| {
                                 char.is_ascii_hexdigit() && char.is_ascii_digit()
                             })
-                            .len()
+                            .len();
                 }
                 'i' => {
                     found.in_place = true;
@@ -843,7 +843,7 @@ fn opens_to_read(tokens: &[Token], at: usize, method: bool) -> bool {
         match token {
             Token::Mark('(' | '[' | '{') => depth += 1,
             Token::Mark(')' | ']' | '}') => depth = depth.saturating_sub(1),
-            Token::Mark(',') | Token::Name(_) | Token::Text(_) | Token::Value | Token::Mark(_) => {}
+            Token::Mark(',' | _) | Token::Name(_) | Token::Text(_) | Token::Value => {}
         }
         let ends = depth == 0;
         if ends || (depth == 1 && *token == Token::Mark(',')) {
@@ -1126,7 +1126,10 @@ fn required<'t>(tokens: &'t [Token], at: usize, handles: &mut Vec<&'t str>) -> b
         return false;
     };
     let is_data = module.starts_with('.')
-        && module.split('/').next_back().is_some_and(|name| name.ends_with(".json"));
+        && module
+            .split('/')
+            .next_back()
+            .is_some_and(|name| name.rsplit('.').next() == Some("json") && name.contains('.'));
     if is_data {
         return true;
     }

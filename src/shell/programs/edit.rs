@@ -68,3 +68,13 @@ pub(in crate::shell) fn vim(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     }
     edited(walk, &parsed.operands)
 }
+
+/// Judges `less`: a word that begins with `+` is a command to start with, `+!rm` among them.
+pub(in crate::shell) fn pager(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "-# -aABcCdeEfFgGiIJKLmMnNqQrRsSuUVwWX -b: -h: -j: -p: -P: -x: -y: -z: >-o: >-O: >--log-file= --quit-if-one-screen \
+         --RAW-CONTROL-CHARS --raw-control-chars --no-init --chop-long-lines --LINE-NUMBERS --line-numbers --ignore-case --quit-at-eof --squeeze-blank-lines";
+    if call.args().iter().any(|arg| arg.text.starts_with('+')) {
+        return unknown("may start with a command");
+    }
+    closed(walk, list, call.args()).1
+}

@@ -173,8 +173,10 @@ fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
         "stash" | "submodule" | "notes" | "reflog" | "bisect" | "worktree" | "config" => {
             return listing_of(name, args);
         }
-        "add" | "rm" | "mv" | "clean" => "* -n --dry-run -e: --exclude=",
-        "push" | "commit" | "fetch" => "* -m: -F: -C: -c: -o: --message= --dry-run -n",
+        "add" | "rm" | "mv" | "clean" => "* -n --dry-run ~--no-dry-run -e: --exclude=",
+        "push" | "commit" | "fetch" => {
+            "* -m: -F: -C: -c: -o: --message= --dry-run ~--no-dry-run -n"
+        }
         "apply" => {
             "~--apply * --check --stat --numstat --summary -p: -C: --directory= --include= --exclude="
         }
@@ -287,7 +289,9 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
                     "git clean removes what is not tracked",
                 ));
             }
-            targets.iter_mut().for_each(|target| target.certainty = Certainty::Dynamic);
+            for target in &mut targets {
+                target.certainty = Certainty::Dynamic;
+            }
             destroys("git clean removes what is not tracked", targets)
         }
         "reset" | "switch" | "stash" | "merge" | "rebase" | "revert" | "cherry-pick" | "pull"
@@ -326,13 +330,14 @@ fn state(walk: &Walk<'_>, why: &'static str) -> Verdict {
 /// The paths after `--` are known; without it a word may be a branch or a path.
 fn checked_out(walk: &Walk<'_>, args: &[Field], parsed: &Parsed) -> Vec<Target> {
     let why = "git checkout replaces it";
-    match args.iter().position(|arg| arg.text == "--") {
-        Some(at) => all(walk, args.get(at + 1..).unwrap_or_default(), TargetAction::Overwrite, why),
-        None => {
-            let mut targets = all(walk, &parsed.operands, TargetAction::Overwrite, why);
-            targets.iter_mut().for_each(|target| target.certainty = Certainty::Dynamic);
-            targets.push(worktree(walk, TargetAction::Overwrite, why));
-            targets
+    if let Some(at) = args.iter().position(|arg| arg.text == "--") {
+        all(walk, args.get(at + 1..).unwrap_or_default(), TargetAction::Overwrite, why)
+    } else {
+        let mut targets = all(walk, &parsed.operands, TargetAction::Overwrite, why);
+        for target in &mut targets {
+            target.certainty = Certainty::Dynamic;
         }
+        targets.push(worktree(walk, TargetAction::Overwrite, why));
+        targets
     }
 }

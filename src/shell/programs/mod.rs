@@ -24,7 +24,7 @@ use crate::model::{Level, Target, TargetAction};
 pub(super) use awk::awk;
 pub(super) use code::{node, perl, python, ruby};
 pub(super) use database::{mysql, psql, redis, sqlite};
-pub(super) use edit::{ed, vim};
+pub(super) use edit::{ed, pager, vim};
 pub(super) use files::{compress, dd, install, link, rsync, sort, tar, tee, unzip, zip};
 pub(super) use find::{fd, find};
 pub(super) use git::git;
@@ -96,7 +96,14 @@ fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
         Rule::By(judge) => judge(walk, call),
         Rule::Sub(rows) => sub(walk, row, rows, call),
         Rule::Wraps(skip) => wrap(walk, row.flags, skip, call),
-        Rule::Unknown => unknown(row.why),
+        Rule::Unknown => {
+            let parsed = flags::parse(row.flags, call.args());
+            let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
+            if talks && call.args().len() == 1 {
+                return reads("only tells about the program");
+            }
+            unknown(row.why)
+        }
         Rule::Reads
         | Rule::ReadsAtMost(_)
         | Rule::ReadsThenWrites(_)
@@ -127,6 +134,9 @@ fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict
     let Some((found, count)) = found else {
         if asks && args.len() == 2 {
             return reads("only tells about the program");
+        }
+        if let Some(row) = rows.iter().find(|row| args.is_empty() && row.is("(none)")) {
+            return unknown(row.why);
         }
         return if args.is_empty() {
             reads("only tells about the program")

@@ -105,7 +105,7 @@ pub(in crate::shell) fn xargs(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     match replaced.or(has_braces.then(|| "{}".to_owned())) {
         Some(mark) => replace(&mut words, &mark),
         None => {
-            words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true })
+            words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true });
         }
     }
     walk.run(&words, &Stdin::Inherited);

@@ -136,9 +136,12 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "yarn",
         "-s --silent --cwd= %-v %--version ^",
-        Rule::Sub(&[looks(
-            "list, info, why, version, --version, config get, config list, workspaces info, workspaces list, help, licenses list, outdated, npm info, audit, bin, constraints",
-        )]),
+        Rule::Sub(&[
+            row("(none)", "*", Rule::Unknown, "installs packages"),
+            looks(
+                "list, info, why, version, --version, config get, config list, workspaces info, workspaces list, help, licenses list, outdated, npm info, audit, bin, constraints",
+            ),
+        ]),
         "runs the project's scripts or changes packages",
     ),
     row(
@@ -203,7 +206,10 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "bundle bundler",
         "%-v %--version ^",
-        Rule::Sub(&[looks("list show info outdated check platform env licenses version help")]),
+        Rule::Sub(&[
+            row("(none)", "*", Rule::Unknown, "installs packages"),
+            looks("list show info outdated check platform env licenses version help"),
+        ]),
         "changes packages",
     ),
     row(
@@ -216,7 +222,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "mvn gradle ant sbt bazel buck ninja cmake meson ctest rake just task scons tox nox pytest jest vitest mocha playwright cypress gcc cc g++ clang clang++ ld as javac java kotlinc scalac ghc swift swiftc xcodebuild dotnet msbuild php lua Rscript julia elixir mix erl tclsh osascript expect m4",
-        "%--version %-version %-v %-V %-dumpversion %-dumpmachine",
+        "@ %--version %-version %-v %-V %-dumpversion %-dumpmachine",
         Rule::Unknown,
         "builds, tests or runs code",
     ),
@@ -225,7 +231,7 @@ pub(super) const ROWS: &[Row] = &[
     row("dc", "-e: --expression=", Rule::ReadsAtMost(0), "runs a program"),
     row(
         "protoc flex bison ctags etags doxygen sphinx-build mkdocs hugo jekyll convert ffmpeg dot plantuml",
-        "%--version %-V %-version",
+        "@ * %--version %-V %-version",
         Rule::Destroys,
         "writes its output",
     ),

@@ -4,6 +4,12 @@ use super::{Row, Rule, looks, row};
 use crate::shell::programs;
 
 pub(super) const ROWS: &[Row] = &[
+    row(
+        "man info",
+        "* ~-P: ~--pager= ~-H? ~--html? ~-o: ~--output= ~-C:",
+        Rule::Reads,
+        "only shows",
+    ),
     looks(
         "true false : sleep usleep whoami id groups users who w last lastlog uptime uname arch tty logname",
     ),
@@ -13,9 +19,7 @@ pub(super) const ROWS: &[Row] = &[
     looks(
         "netstat ss ping ping6 dig nslookup host traceroute tracepath mtr whois getent locale getconf",
     ),
-    looks(
-        "printenv which whereis whatis apropos man info tput clear reset stty kill pkill killall",
-    ),
+    looks("printenv which whereis whatis apropos tput clear reset stty kill pkill killall"),
     looks(
         "findmnt blkid lslocks lsns lsof fuser ipcs nvidia-smi sensors sw_vers hostid modinfo getenforce arp cpuid acpi",
     ),

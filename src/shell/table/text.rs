@@ -4,13 +4,17 @@ use super::{Row, Rule, looks, row};
 use crate::shell::programs;
 
 pub(super) const ROWS: &[Row] = &[
+    row(
+        "base64 base32 basenc iconv uconv",
+        "* >-o: >--output= -f: -t: -i: -w: -b:",
+        Rule::Reads,
+        "only reads",
+    ),
     looks("cat tac nl rev head tail wc cut paste tr fold fmt expand unexpand col colrm column"),
     looks("comm join look fgrep egrep grep zgrep bzgrep xzgrep zegrep zfgrep pcregrep pcre2grep"),
     looks("diff colordiff cmp diff3 zdiff zcmp diffstat wdiff dwdiff"),
     looks("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum md5"),
-    looks(
-        "od hexdump hd strings base64 base32 basenc iconv tsort pr zcat bzcat xzcat zstdcat gzcat lz4cat",
-    ),
+    looks("od hexdump hd strings  tsort pr zcat bzcat xzcat zstdcat gzcat lz4cat"),
     looks("echo seq yes factor expr numfmt basename dirname jq gron jless ansi2txt cowsay figlet"),
     looks("cloc tokei scc sloccount ascii cal ncal units nproc"),
     row("printf", "", Rule::By(programs::printf), "prints, or sets a variable"),
@@ -19,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "rg ripgrep",
         "& -.0abcFhHiIlLnNopPqsSuUvVwxz? -z -A: -B: -C: -d: -e: -f: -g: -j: -m: -M: -r: -t: -T: -E: \
-         --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --no-ignore-global --no-ignore-files \
+         ~--pre= ~--pre-glob= ~--hostname-bin= --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --no-ignore-global --no-ignore-files \
          --no-ignore-exclude --hidden --no-hidden --files --files-with-matches --files-without-match --count --count-matches \
          --type= --type-not= --type-list --type-add= --type-clear= --glob= --iglob= --glob-case-insensitive --regexp= --file= \
          --ignore-case --smart-case --case-sensitive --fixed-strings --word-regexp --line-regexp \
@@ -64,13 +68,7 @@ pub(super) const ROWS: &[Row] = &[
         Rule::Reads,
         "only reads",
     ),
-    row(
-        "less more most",
-        "-# -aABcCdeEfFgGiIJKLmMnNqQrRsSuUVwWX -b: -h: -j: -p: -P: -x: -y: -z: >-o: >-O: >--log-file= --quit-if-one-screen \
-         --RAW-CONTROL-CHARS --raw-control-chars --no-init --chop-long-lines --LINE-NUMBERS --line-numbers --ignore-case --quit-at-eof --squeeze-blank-lines",
-        Rule::Reads,
-        "only shows",
-    ),
+    row("less more most", "", Rule::By(programs::pager), "only shows"),
     row("bat batcat", "* ~--pager= ~cache ~--config-file", Rule::Reads, "only shows"),
     row("sed gsed ssed", "", Rule::By(programs::sed), "edits a stream, or files in place"),
     row(

@@ -5,6 +5,7 @@
 //! nothing names or a slower next scan remain. Whoever does not get the root's lock in time saves
 //! all the same, and leaves the anchor and the cache to the one who has it.
 
+mod anchor;
 mod check;
 mod directory;
 
@@ -18,6 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(super) use anchor::read as read_anchor;
 pub(crate) use directory::entry_of;
 
 use super::{
@@ -28,6 +30,8 @@ use super::{
     record::{self, Keeper, Kept, Record},
     sweep,
 };
+use anchor::Newest;
+
 use crate::{
     cache::{self, Facts},
     error::{Error, Result},
@@ -58,7 +62,7 @@ impl CopyStore {
     ///
     /// # Errors
     ///
-    /// Does not fail yet; kept for a store that will look at what is there.
+    /// Never, so far: nothing is looked at before it is needed.
     pub fn open(root: &Root, state: &State) -> Result<Self> {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
@@ -108,8 +112,8 @@ impl CopyStore {
     }
 
     /// The checkpoint that a draft, read and named, would become.
-    fn compose(&self, draft: &Draft, named: &Named, kept: &[Kept]) -> Record {
-        let (sequence, id) = record::next(&self.state, kept, draft.taken_at);
+    fn compose(&self, draft: &Draft, named: &Named, newest: &Newest) -> Record {
+        let (sequence, id) = record::next_after(&self.state, newest.sequence, draft.taken_at);
         let outside = named.outside.keys().map(|path| PathBuf::from(OsStr::from_bytes(path)));
         let checkpoint = Checkpoint {
             id,
@@ -148,6 +152,20 @@ impl CopyStore {
         Ok(Named { top, besides, outside, changing })
     }
 
+    /// Whether the newest checkpoint is what a draft would become, told without looking into it:
+    /// the common case of a scan that saw no change since.
+    fn is_plainly(&self, newest: &Record, draft: &Draft) -> bool {
+        let scan = &draft.scan;
+        let is_bare = |record: &Record| record.besides.is_none() && record.outside.is_none();
+        let may_be = !draft.always && scan.is_unchanged() && scan.victims.is_empty();
+        may_be
+            && newest.keeper == Keeper::Copy
+            && newest.checkpoint.top == scan.top()
+            && newest.checkpoint.partial == scan.partial
+            && is_bare(newest)
+            && self.is_believed(scan)
+    }
+
     fn is_believed(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
@@ -166,7 +184,7 @@ impl CopyStore {
             partial: scan.partial,
             ..Facts::default()
         };
-        let _slower = fs::replace(&self.state.anchor(), format!("{top}\n").as_bytes())
+        let _slower = anchor::write(&self.state, top, checkpoint)
             .and_then(|()| cache::write(&self.state.cache(), &scan.to_table(&facts)));
     }
 
@@ -209,13 +227,18 @@ impl Store for CopyStore {
         let soonest = Instant::now() + SWEEP_MAX;
         let mut batch =
             self.objects.batch(draft.deadline.map_or(soonest, |deadline| deadline.max(soonest)))?;
+        let newest = anchor::newest(&self.state)?;
+        if let Some(same) = newest.record.as_ref().filter(|newest| self.is_plainly(newest, &draft))
+        {
+            self.keep(&draft.scan, &same.checkpoint, batch, lock.is_some())?;
+            return Ok(Saved { checkpoint: same.checkpoint.clone(), is_new: false });
+        }
         let named = self.put(&mut draft, &mut batch)?;
-        let kept = record::read_all(&self.state)?;
-        let record = self.compose(&draft, &named, &kept);
-        let newest = kept.first().and_then(|kept| kept.record.as_ref().ok());
-        if let Some(newest) = newest.filter(|newest| !draft.always && is_same(newest, &record)) {
-            self.keep(&draft.scan, &newest.checkpoint, batch, lock.is_some())?;
-            return Ok(Saved { checkpoint: newest.checkpoint.clone(), is_new: false });
+        let record = self.compose(&draft, &named, &newest);
+        let newest = newest.record.filter(|newest| !draft.always && is_same(newest, &record));
+        if let Some(Record { checkpoint, .. }) = newest {
+            self.keep(&draft.scan, &checkpoint, batch, lock.is_some())?;
+            return Ok(Saved { checkpoint, is_new: false });
         }
         self.add(&draft, &record, batch, lock.is_some())?;
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
@@ -276,9 +299,14 @@ impl Store for CopyStore {
         if !removed {
             return Ok(0);
         }
+        anchor::drop_hint(&self.state)?;
         // A record that came back after a power cut must not miss what is freed now.
         fs::sync_dir(&self.state.checkpoints())?;
-        sweep::sweep(self.state.state(), deadline)
+        match sweep::sweep(self.state.state(), deadline) {
+            // The checkpoints are gone; whoever removes the next one frees what they had.
+            Err(Error::Busy { .. }) => Ok(0),
+            swept => swept,
+        }
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
@@ -401,10 +429,4 @@ fn is_same(newest: &Record, new: &Record) -> bool {
 /// Fails if it is missing or damaged.
 pub(super) fn read_directory(objects: &Objects, id: &ContentId) -> Result<Directory> {
     directory::parse(id, &objects.read(id)?)
-}
-
-/// The anchor of a root; `None` if there is none that can be believed.
-pub(super) fn read_anchor(state: &RootState) -> Option<ContentId> {
-    let bytes = fs::read_small(&state.anchor(), 80).ok()??;
-    ContentId::parse(str::from_utf8(&bytes).ok()?.strip_suffix('\n')?)
 }

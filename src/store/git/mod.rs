@@ -47,7 +47,7 @@ use super::{
     listing,
     objects::Objects,
     reading,
-    record::{self, Keeper, Record},
+    record::{self, Keeper, Kept, Record},
     sweep,
 };
 use crate::{
@@ -80,6 +80,14 @@ struct Parts {
     modes: Option<ObjectId>,
     index: Option<ObjectId>,
     extra: Option<ObjectId>,
+}
+
+/// A checkpoint that is there, not yet looked into.
+struct There {
+    id: CheckpointId,
+    sequence: u64,
+    record: Option<Record>,
+    has_ref: bool,
 }
 
 /// A checkpoint that is there, as far as it can be read.
@@ -134,22 +142,44 @@ impl GitStore {
 
     /// Every checkpoint that has a ref or a record of ours, newest first.
     fn known(&self, repo: &Repo) -> Result<Vec<Known>> {
-        let mut trees: BTreeMap<_, _> = self.refs.list(repo)?.into_iter().collect();
-        let mut known = Vec::new();
-        for kept in record::read_all(&self.state)? {
-            let tree = trees.remove(&kept.id);
-            match kept.record {
+        let there = self.there(repo, &record::read_all(&self.state)?)?;
+        Ok(there.into_iter().map(|there| self.know(repo, there)).collect())
+    }
+
+    /// The same, looking into no tree that a record already speaks for.
+    fn there(&self, repo: &Repo, kept: &[Kept]) -> Result<Vec<There>> {
+        let mut refs = self.refs.list(repo)?;
+        let mut there = Vec::new();
+        for kept in kept {
+            let has_ref = refs.remove(&kept.id);
+            match &kept.record {
                 Ok(record) if record.keeper == Keeper::Git => {
-                    known.push(know(repo, kept.id, tree, Some(record)));
+                    let (id, sequence) = (kept.id, kept.sequence());
+                    there.push(There { id, sequence, record: Some(record.clone()), has_ref });
                 }
                 // Only the ref tells whose it is.
-                Err(_) if tree.is_some() => known.push(know(repo, kept.id, tree, None)),
+                Err(_) if has_ref => there.push(self.without_record(repo, kept.id)),
                 Ok(_) | Err(_) => (),
             }
         }
-        known.extend(trees.into_iter().map(|(id, tree)| know(repo, id, Some(tree), None)));
-        known.sort_by_key(|it| std::cmp::Reverse((it.checkpoint.sequence, it.checkpoint.id)));
-        Ok(known)
+        there.extend(refs.into_iter().map(|id| self.without_record(repo, id)));
+        there.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
+        Ok(there)
+    }
+
+    fn without_record(&self, repo: &Repo, id: CheckpointId) -> There {
+        let json = self.tree_id(repo, id).and_then(|tree| {
+            let (_, meta) = read_parts(repo, tree)?;
+            repo.read(&meta, ObjectKind::Blob)
+        });
+        let sequence = json.map_or(0, |json| meta::order(&json).0);
+        There { id, sequence, record: None, has_ref: true }
+    }
+
+    /// Looks into the tree of a checkpoint.
+    fn know(&self, repo: &Repo, there: There) -> Known {
+        let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
+        know(repo, there.id, tree.ok().flatten(), there.record)
     }
 
     fn listed(&self, id: Option<ContentId>) -> Result<Option<(ContentId, listing::Listing)>> {
@@ -304,7 +334,12 @@ impl Store for GitStore {
 
     fn list(&self) -> Result<Vec<Checkpoint>> {
         let repo = self.repo.refreshed()?;
-        Ok(self.known(&repo)?.into_iter().map(|known| known.checkpoint).collect())
+        let there = self.there(&repo, &record::read_all(&self.state)?)?;
+        let show = |there: There| match there.record {
+            Some(record) => record.checkpoint,
+            None => self.know(&repo, there).checkpoint,
+        };
+        Ok(there.into_iter().map(show).collect())
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
@@ -379,6 +414,7 @@ impl Store for GitStore {
         let deadline = Instant::now() + PATIENCE;
         let _lock = Lock::acquire(&self.state.lock(), deadline)?;
         let repo = self.repo.refreshed()?;
+        self.refs.remove_stale_locks(&repo)?;
         let known = self.known(&repo)?;
         let all = known.iter().all(|known| ids.contains(&known.checkpoint.id));
         self.refs.remove(&repo, ids, all)?;

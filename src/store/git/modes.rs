@@ -125,7 +125,7 @@ mod tests {
         put(&mut blob, Kind::BlockDevice, 0o660, 2049, b"d/e");
         put(&mut blob, Kind::Fifo, 0o4644, 0, b"f");
         let read = parse(&blob).unwrap();
-        assert_eq!(blob, b"100600 a b\nc\060660:2049 d/e\014644 f\0");
+        assert_eq!(blob, b"100600 a b\nc\x0060660:2049 d/e\x0014644 f\x00");
         assert_eq!(read.len(), 3);
         assert_eq!((read[1].kind, read[1].device), (Kind::BlockDevice, 2049));
         assert_eq!((read[2].kind, read[2].permissions), (Kind::Fifo, 0o4644));

@@ -116,7 +116,7 @@ impl Pack {
     }
 
     /// Finishes it: pack and index are on the disk, under their names, when this returns.
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(super) fn finish(self) -> io::Result<PathBuf> {
         let Self { dir, file, temporary, mut rows, length, hash } = self;
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
@@ -131,9 +131,11 @@ impl Pack {
         index_file.write_all(&index_of(&rows, &checksum, hash)?)?;
         index_file.sync_data()?;
         // The index last: a pack without one is not there for git.
-        temporary.rename(&dir.join(format!("pack-{checksum}.pack")))?;
+        let path = dir.join(format!("pack-{checksum}.pack"));
+        temporary.rename(&path)?;
         index.rename(&dir.join(format!("pack-{checksum}.idx")))?;
-        durable_rename(&dir)
+        durable_rename(&dir)?;
+        Ok(path)
     }
 }
 
@@ -162,8 +164,12 @@ fn index_of(rows: &[(ObjectId, u32, u64)], pack: &ObjectId, hash: HashKind) -> i
         let count = rows.partition_point(|row| row.0.as_slice()[0] <= first);
         bytes.extend_from_slice(&u32::try_from(count).map_err(|_| too_many())?.to_be_bytes());
     }
-    rows.iter().for_each(|row| bytes.extend_from_slice(row.0.as_slice()));
-    rows.iter().for_each(|row| bytes.extend_from_slice(&row.1.to_be_bytes()));
+    for row in rows {
+        bytes.extend_from_slice(row.0.as_slice());
+    }
+    for row in rows {
+        bytes.extend_from_slice(&row.1.to_be_bytes());
+    }
     let mut large = Vec::new();
     for row in rows {
         let offset = match u32::try_from(row.2) {
@@ -175,7 +181,9 @@ fn index_of(rows: &[(ObjectId, u32, u64)], pack: &ObjectId, hash: HashKind) -> i
         };
         bytes.extend_from_slice(&offset.to_be_bytes());
     }
-    large.iter().for_each(|offset| bytes.extend_from_slice(&offset.to_be_bytes()));
+    for offset in large {
+        bytes.extend_from_slice(&offset.to_be_bytes());
+    }
     bytes.extend_from_slice(pack.as_slice());
     let mut hasher = gix::hash::hasher(hash);
     hasher.update(&bytes);

@@ -5,6 +5,7 @@
 //! knows git's locks. None has a reflog.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -28,6 +29,8 @@ use crate::{
 
 /// The ref that says what the cache may rely on.
 const ANCHOR: &str = "anchor";
+/// A ref is locked for as long as it takes to write forty digits.
+const STALE_NS: i64 = 60_000_000_000;
 /// Two hashes and a word, with room for a symbolic ref's longest name.
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Five million refs.
@@ -67,23 +70,19 @@ impl Refs {
         read(repo, &self.name(id))
     }
 
-    /// Every checkpoint that has a ref, with its tree.
-    pub(super) fn list(&self, repo: &Repo) -> Result<Vec<(CheckpointId, ObjectId)>> {
-        let mut found = std::collections::BTreeMap::new();
-        for line in packed(repo)?.lines() {
-            if let Some((id, name)) = packed_line(line)
-                && let Some(name) = name.strip_prefix(self.prefix.as_bytes())
-            {
-                found.extend(checkpoint_name(name).map(|checkpoint| (checkpoint, id)));
-            }
-        }
-        for name in loose_names(&repo.common_dir.join(&self.prefix))? {
-            if let Some(checkpoint) = checkpoint_name(name.as_encoded_bytes()) {
-                let tree = read(repo, &self.name(checkpoint))?;
-                found.extend(tree.map(|tree| (checkpoint, tree)));
-            }
-        }
-        Ok(found.into_iter().collect())
+    /// Every checkpoint that has a ref.
+    pub(super) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
+        let packed = packed(repo)?;
+        let begin = packed.find(&self.prefix).unwrap_or(packed.len());
+        // They are sorted, and so together; the line cut in front has no name in it.
+        let lines = packed[begin..].lines().map(|line| line.rsplit(|&b| b == b' ').next());
+        let mut found: BTreeSet<_> = lines
+            .map_while(|name| name?.strip_prefix(self.prefix.as_bytes()))
+            .filter_map(checkpoint_name)
+            .collect();
+        let loose = loose_names(&repo.common_dir.join(&self.prefix))?;
+        found.extend(loose.iter().filter_map(|name| checkpoint_name(name.as_encoded_bytes())));
+        Ok(found)
     }
 
     /// Points the anchor at `anchor` and makes the ref of a new checkpoint, both or neither.
@@ -100,7 +99,7 @@ impl Refs {
         }
         edits.push(update(&self.name(id), tree, PreviousValue::MustNotExist)?);
         commit(repo, edits)?;
-        self.sync(repo)
+        self.sync(repo, &[&id.to_string(), ANCHOR])
     }
 
     /// Points the anchor elsewhere.
@@ -114,7 +113,7 @@ impl Refs {
             return Ok(());
         }
         commit(repo, vec![update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?])?;
-        self.sync(repo)
+        self.sync(repo, &[ANCHOR])
     }
 
     /// Deletes the refs of checkpoints, those that exist; and the anchor if `all` are going.
@@ -132,25 +131,36 @@ impl Refs {
         if edits.is_empty() { Ok(()) } else { commit(repo, edits) }
     }
 
-    /// Puts the refs on the disk; gix does not.
-    fn sync(&self, repo: &Repo) -> Result<()> {
+    /// Removes locks whose owners were killed, so that they do not stop every save to come. For
+    /// whoever holds the root's lock: nobody else but git, for a moment, locks these refs.
+    pub(super) fn remove_stale_locks(&self, repo: &Repo) -> Result<()> {
         let dir = repo.common_dir.join(&self.prefix);
         for name in loose_names(&dir)? {
-            let path = dir.join(name);
-            let age = crate::fs::stat_path(&path).map_err(Error::io("look at", &path))?;
-            if age.mtime_ns >= crate::fs::now_ns() - RECENT_NS {
-                fs::File::open(&path)
-                    .and_then(|file| file.sync_all())
-                    .map_err(Error::io("sync", &path))?;
+            let path = dir.join(&name);
+            let is_lock = name.as_encoded_bytes().ends_with(b".lock");
+            let oldest = crate::fs::now_ns().saturating_sub(STALE_NS);
+            if is_lock && crate::fs::stat_path(&path).is_ok_and(|stamp| stamp.mtime_ns < oldest) {
+                fs::remove_file(&path).map_err(Error::io("remove the stale", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts refs on the disk; gix does not.
+    fn sync(&self, repo: &Repo, names: &[&str]) -> Result<()> {
+        let dir = repo.common_dir.join(&self.prefix);
+        for name in names {
+            match fs::File::open(dir.join(name)) {
+                Ok(file) => file.sync_all().map_err(Error::io("sync", &dir))?,
+                // It is packed, and as it was.
+                Err(err) if err.kind() == std::io::ErrorKind::NotFound => (),
+                Err(err) => return Err(Error::io("sync", &dir)(err)),
             }
         }
         crate::fs::sync_dir(&dir)?;
         dir.parent().map_or(Ok(()), crate::fs::sync_dir)
     }
 }
-
-/// Older refs were put on the disk by whoever wrote them.
-const RECENT_NS: i64 = 10_000_000_000;
 
 /// The name with nothing in it that a ref may not have.
 fn plain(name: &str) -> String {
@@ -221,8 +231,30 @@ fn full(name: &str) -> Result<gix::refs::FullName> {
     name.try_into().map_err(|_| Error::damaged(name, "not a name a ref can have"))
 }
 
+/// Whether a ref, and the directories it is in, are what they should be, or not there yet: gix
+/// would wait for a pipe, and follow a symlink out of the repository.
+fn check_place(repo: &Repo, name: &str) -> Result<()> {
+    for (at, _) in name.match_indices('/').chain([(name.len(), "")]) {
+        let path = repo.common_dir.join(&name[..at]);
+        let found = match fs::symlink_metadata(&path) {
+            Ok(found) => found,
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(err) => return Err(Error::io("look at", &path)(err)),
+        };
+        let is_last = at == name.len();
+        if !(found.is_dir() || (is_last && found.is_file())) {
+            let why = format!("`{}` is not what git put there", &name[..at]);
+            return Err(Error::Repository { path: repo.common_dir.clone(), why });
+        }
+    }
+    Ok(())
+}
+
 fn commit(repo: &Repo, edits: Vec<RefEdit>) -> Result<()> {
     use gix::lock::acquire::Fail;
+    for edit in &edits {
+        check_place(repo, &edit.name.as_bstr().to_str_lossy())?;
+    }
     // Long enough for a `git pack-refs`, short enough for a hook.
     let wait = Fail::AfterDurationWithBackoff(std::time::Duration::from_millis(500));
     let options = gix::refs::store::init::Options {

@@ -51,20 +51,20 @@ pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome>
     if is_same(&known, entries) {
         return Ok(IndexOutcome::Unchanged);
     }
-    let stats = stats_of(&known);
-    let mut state = State::new(repo.hash);
+    let seen_before = stats_of(&known);
+    let mut new = State::new(repo.hash);
     for entry in entries {
         let id = object_id(repo, entry)?;
         let mode = Mode::from_bits(entry.mode)
             .ok_or_else(|| Error::damaged("index.extra", "an entry has an unknown mode"))?;
-        let stat = stats.get(&(&entry.path[..], entry.stage, id, entry.mode)).copied();
+        let stat = seen_before.get(&(&entry.path[..], entry.stage, id, entry.mode)).copied();
         let stage = Flags::from_stage(stage_of(entry.stage));
         let flags = entry.flags.bits() | stage;
         let path = entry.path.as_bstr();
-        state.dangerously_push_entry(stat.unwrap_or_default(), id, flags, mode, path);
+        new.dangerously_push_entry(stat.unwrap_or_default(), id, flags, mode, path);
     }
-    state.sort_entries();
-    lock.write(state)?;
+    new.sort_entries();
+    lock.write(new)?;
     Ok(IndexOutcome::Restored(entries.len()))
 }
 
@@ -87,12 +87,12 @@ fn stage_of(stage: u8) -> Stage {
 
 type Key<'a> = (&'a [u8], u8, ObjectId, u32);
 
-fn stats_of(state: &State) -> HashMap<Key<'_>, Stat> {
+fn stats_of(index: &State) -> HashMap<Key<'_>, Stat> {
     let key = |entry: &gix::index::Entry| {
         let stage = u8::try_from(entry.stage_raw()).unwrap_or(0);
-        (entry.path(state).as_bytes(), stage, entry.id, entry.mode.bits())
+        (entry.path(index).as_bytes(), stage, entry.id, entry.mode.bits())
     };
-    state.entries().iter().map(|entry| (key(entry), entry.stat)).collect()
+    index.entries().iter().map(|entry| (key(entry), entry.stat)).collect()
 }
 
 fn is_same(state: &State, entries: &[IndexEntry]) -> bool {

@@ -6,6 +6,7 @@
 //! the same and leaves anchor and cache alone.
 
 use std::{
+    collections::HashSet,
     sync::{Mutex, PoisonError},
     thread::available_parallelism,
     time::{Duration, Instant},
@@ -21,7 +22,7 @@ use super::{
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
-    objects::{Hands, Packs, Reused, Writer},
+    objects::{Hands, Packs, Writer},
     repo::{Repo, content_id},
     sink::{GitSink, Private},
     tree::{self, Builder},
@@ -30,15 +31,17 @@ use crate::{
     cache::{self, Facts},
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
-    model::{Checkpoint, Found, Head, Kind, Place, SkipReason, Skipped, Stamp, Usual},
+    model::{
+        Checkpoint, CheckpointId, ContentId, Found, Head, Kind, Place, SkipReason, Skipped, Stamp,
+    },
     scan::{Scan, is_racy},
     store::{
         Draft, Saved,
         copy::{entry_of, victims},
         listing::{self, Line, Listing},
-        objects::{Held, id_of},
+        objects::id_of,
         reading,
-        record::{self, Keeper, Record},
+        record::{self, Keeper, Kept, Record},
     },
 };
 
@@ -57,67 +60,46 @@ struct Made {
     outside: Listing,
     skipped: Vec<Skipped>,
     staged: Option<u64>,
-    /// For the cache: the index that `parts` was made of, if it can be told again.
-    index: Stamp,
+    /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
+    proven: Option<ObjectId>,
 }
 
-/// What a save begins with.
-struct Begun {
+/// One save under way.
+struct Save<'a> {
+    store: &'a GitStore,
+    repo: Repo,
     lock: Option<Lock>,
     anchor: Option<ObjectId>,
+    /// What the cache says beside its rows, if it can be believed.
     facts: Option<Facts>,
+    had_base: bool,
     head: Head,
+    kept: Vec<Kept>,
+    /// The highest sequence number of all.
+    sequence: u64,
+    newest: Option<Known>,
 }
 
 impl GitStore {
     /// Carries out [`crate::store::Store::save`].
     pub(super) fn save_draft(&self, mut draft: Draft) -> Result<Saved> {
         create_private_dirs(self.state.dir())?;
-        let lock = self.lock_until(draft.deadline)?;
-        let mut repo = self.repo.refreshed()?;
-        let anchor = self.refs.anchor(&repo)?;
-        let is_believed =
-            anchor.is_some() && anchor.as_ref().map(|id| content_id(id)) == draft.scan.anchor;
-        let facts = draft.scan.base.as_ref().map(|base| *base.facts()).filter(|_| is_believed);
-        let had_base = draft.scan.base.is_some();
-        let begun = Begun { lock, anchor, facts, head: head::read(&repo) };
-        let known = self.known(&repo)?;
-        let newest = known.iter().find(|known| known.parts.is_some());
-        let mut believe = is_believed;
+        let mut save = Save::begin(self, &draft)?;
+        let mut believe = save.facts.is_some();
         for _ in 0..TRIES {
-            let packs = Packs::of(&repo);
-            let writer = Writer::new(&repo);
-            let private = Mutex::new(Private::new(&self.objects));
-            self.distrust(&repo, &mut draft.scan, believe, &writer, &private)?;
-            let made = self.make(&repo, &mut draft, &begun, newest, &writer, &private)?;
-            let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
-            if let Some(newest) =
-                newest.filter(|it| !draft.always && it.is_same(&made, &draft, &begun.head))
-            {
-                let work = (writer, private);
-                self.keep(&repo, &draft.scan, had_base, &begun, newest, &made, work)?;
-                return Ok(Saved { checkpoint: newest.checkpoint.clone(), is_new: false });
+            if let Some(saved) = save.attempt(&mut draft, believe)? {
+                return Ok(saved);
             }
-            let record = self.compose(&draft, &made, &known, begun.head.clone())?;
-            let tree =
-                checkpoint_tree(&repo, &writer, &made.parts, &record.checkpoint, &draft.scan)?;
-            let reused = writer.finish(&mut Hands::new(&repo))?;
-            let held = private.publish()?;
-            reused.freshen();
-            if self.publish(&repo, &record, tree, &begun, &made, &packs, &reused, &draft)? {
-                self.leave_traces(&draft.scan, &record.checkpoint, &begun, &made);
-                drop(held);
-                return Ok(Saved { checkpoint: record.checkpoint, is_new: true });
-            }
-            repo = repo.refreshed()?;
+            save.repo = save.repo.refreshed()?;
+            save.anchor = self.refs.anchor(&save.repo)?;
             believe = false;
         }
-        let why = "its packs kept changing while objects were added".to_owned();
-        Err(Error::Repository { path: repo.common_dir, why })
+        let why = "its objects kept going while others were added".to_owned();
+        Err(Error::Repository { path: save.repo.common_dir, why })
     }
 
     /// `None` if somebody else has it for too long. Half of the time is for reading.
-    pub(super) fn lock_until(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
+    fn lock_until(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
         let now = Instant::now();
         let wait =
             deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(now) / 2);
@@ -127,59 +109,76 @@ impl GitStore {
             Err(err) => Err(err),
         }
     }
+}
 
-    /// Takes apart a scan that names objects which may no longer be there.
-    fn distrust(
-        &self,
-        repo: &Repo,
-        scan: &mut Scan,
-        believe: bool,
-        writer: &Writer,
-        private: &Mutex<Private<'_>>,
-    ) -> Result<()> {
-        let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut has_private = false;
-        let mut has_content = false;
-        let mut lost = false;
-        let ids = |found: &Found| found.content.filter(|_| found.kind() != Some(Kind::Directory));
-        for found in scan.fresh.values().flat_map(|fresh| &fresh.found) {
-            has_content |= ids(found).is_some();
+impl<'a> Save<'a> {
+    fn begin(store: &'a GitStore, draft: &Draft) -> Result<Self> {
+        let lock = store.lock_until(draft.deadline)?;
+        let repo = store.repo.refreshed()?;
+        if lock.is_some() {
+            store.refs.remove_stale_locks(&repo)?;
         }
-        scan.each(|_, row| has_private |= row.marks.private && row.content.is_some());
-        if has_private {
-            let batch = private.batch()?;
-            scan.each(|_, row| {
-                lost |= row.marks.private && row.content.is_some_and(|id| !batch.contains(&id));
-            });
+        let anchor = store.refs.anchor(&repo)?;
+        let base = draft.scan.base.as_ref();
+        let is_believed = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
+        let facts =
+            base.map(|base| *base.facts()).filter(|_| anchor.is_some_and(|id| is_believed(&id)));
+        let kept = record::read_all(&store.state)?;
+        let there = store.there(&repo, &kept)?;
+        let sequence = there.first().map_or(0, |there| there.sequence);
+        let mut known = there.into_iter().map(|there| store.know(&repo, there));
+        let newest = known.find(|known| known.parts.is_some());
+        let (head, had_base) = (head::read(&repo), base.is_some());
+        Ok(Self { store, repo, lock, anchor, facts, had_base, head, kept, sequence, newest })
+    }
+
+    /// Saves, or tells that git has removed something in the meantime: then there is nothing new.
+    fn attempt(&self, draft: &mut Draft, believe: bool) -> Result<Option<Saved>> {
+        let packs = Packs::of(&self.repo);
+        let writer = Writer::new(&self.repo);
+        let private = Mutex::new(Private::new(&self.store.objects));
+        distrust(&self.repo, &mut draft.scan, believe, &writer, &private)?;
+        let made = self.make(draft, &writer, &private)?;
+        let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(newest) = self.unchanged_since(draft, &made) {
+            self.keep(&draft.scan, &newest.checkpoint, &made, writer, private)?;
+            return Ok(Some(Saved { checkpoint: newest.checkpoint.clone(), is_new: false }));
         }
-        if (believe || (scan.base.is_none() && !has_content)) && !lost {
-            return Ok(());
+        let record = self.compose(draft, &made);
+        let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
+        let written = writer.finish(&mut Hands::new(&self.repo))?;
+        written.freshen();
+        let _held = private.publish()?;
+        let still_there = || written.still_stand() && (written.is_alone() || packs.still_stand());
+        if !still_there() {
+            return Ok(None);
         }
-        let batch = private.batch()?;
-        scan.unfold(|found| {
-            found.content.is_some_and(|id| match found.marks.private {
-                true => batch.contains(&id),
-                false => believe || writer.relies_on(repo.object_id(&id), &repo.odb),
-            })
-        });
-        Ok(())
+        self.publish(&record, tree, made.parts.files)?;
+        if !still_there() {
+            self.take_back(record.checkpoint.id)?;
+            return Ok(None);
+        }
+        self.leave_traces(&draft.scan, &record.checkpoint, &made);
+        Ok(Some(Saved { checkpoint: record.checkpoint, is_new: true }))
+    }
+
+    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Known> {
+        let is_same = |newest: &&Known| newest.is_same(made, draft, &self.head);
+        self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
     /// Reads what is unread and makes every object but the checkpoint's own.
     fn make(
         &self,
-        repo: &Repo,
         draft: &mut Draft,
-        begun: &Begun,
-        newest: Option<&Known>,
         writer: &Writer,
         private: &Mutex<Private<'_>>,
     ) -> Result<Made> {
-        let scan = &mut draft.scan;
+        let (scan, repo) = (&mut draft.scan, &self.repo);
         let mut sinks: Vec<_> =
             (0..threads_for(scan)).map(|_| GitSink::storing(repo, writer, private)).collect();
-        let mut skipped =
-            reading::read_parallel(self.root.path(), scan, draft.deadline, &mut sinks)?;
+        let root = self.store.root.path();
+        let mut skipped = reading::read_parallel(root, scan, draft.deadline, &mut sinks)?;
         drop(sinks);
         let mut hands = Hands::new(repo);
         tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
@@ -189,171 +188,227 @@ impl GitStore {
         let modes = add_blob(writer, &summary.modes(), &mut hands)?;
         let (besides, outside) = listings(scan, &summary);
         put_listings(private, [&besides, &outside])?;
-        let (index, extra, stamp) =
-            self.stage(repo, begun.facts.as_ref(), newest, writer, &mut hands, &mut skipped)?;
+        let (index, extra, stamp) = self.stage(writer, &mut hands, &mut skipped)?;
+        // The scan looked at it first; what changed in between must be looked at again.
+        let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
         let parts = Parts { files, modes, index, extra };
-        let staged = count(repo, &begun.head, &parts, newest, writer);
+        let staged = self.count_staged(&parts, writer);
         let skipped = reading::skipped(scan, skipped);
-        Ok(Made { parts, besides, outside, skipped, staged, index: stamp })
+        Ok(Made { parts, besides, outside, skipped, staged, proven })
     }
 
-    /// Keeps the index, or notes that it cannot be kept.
+    /// The newest checkpoint's tree of the index.
+    fn newest_index(&self) -> Option<ObjectId> {
+        self.newest.as_ref()?.parts.as_ref()?.index
+    }
+
+    /// Keeps the index, or notes that it cannot be kept. The stamp is one that proves something.
     fn stage(
         &self,
-        repo: &Repo,
-        facts: Option<&Facts>,
-        newest: Option<&Known>,
         writer: &Writer,
         hands: &mut Hands,
         skipped: &mut Vec<Skipped>,
-    ) -> Result<(Option<ObjectId>, Option<ObjectId>, Stamp)> {
+    ) -> Result<(Option<ObjectId>, Option<ObjectId>, Option<Stamp>)> {
+        let repo = &self.repo;
         let stamp = index::stamp(repo);
-        let staged = facts.filter(|facts| facts.index == stamp && stamp != Stamp::default());
-        let staged = staged.and_then(|facts| facts.staged).map(|id| repo.object_id(&id));
+        let facts = self.facts.filter(|facts| facts.index == stamp && stamp != Stamp::default());
+        let staged = facts.and_then(|facts| facts.staged).map(|id| repo.object_id(&id));
         // Something must stand for it still: a ref does if the newest checkpoint has it.
-        let held = newest.and_then(|newest| newest.parts.as_ref()).and_then(|parts| parts.index);
-        if staged.is_some() && staged == held {
-            return Ok((staged, None, stamp));
+        if staged.is_some() && staged == self.newest_index() {
+            return Ok((staged, None, Some(stamp)));
         }
         let built = match index::read(repo) {
-            Ok(None) => return Ok((None, None, Stamp::default())),
+            Ok(None) => return Ok((None, None, None)),
             Ok(Some(file)) => {
                 index::build(repo, &file, &mut |body| writer.add(ObjectKind::Tree, body, hands))
-                    .map_err(|err| err.to_string())
             }
-            Err(why) => Err(why),
+            Err(why) => Err(Error::damaged("the index", why)),
         };
-        let Ok(built) = built else {
-            let path = b".git/index".to_vec();
-            skipped.push(Skipped { path, reason: SkipReason::Unreadable, size: stamp.size });
-            return Ok((None, None, Stamp::default()));
+        let built = match built {
+            Ok(built) => built,
+            Err(Error::Damaged { .. }) => {
+                let path = b".git/index".to_vec();
+                skipped.push(Skipped { path, reason: SkipReason::Unreadable, size: stamp.size });
+                return Ok((None, None, None));
+            }
+            Err(err) => return Err(err),
         };
         let extra = add_blob(writer, &built.extra, hands)?;
         // The cache has no room for what a tree cannot say; such an index is read every time.
         let proves = extra.is_none() && !is_racy(&stamp, now_ns());
-        Ok((Some(built.tree), extra, if proves { stamp } else { Stamp::default() }))
+        Ok((Some(built.tree), extra, proves.then_some(stamp)))
+    }
+
+    /// How many paths are staged. `None` where it would take long to tell: a whole index of trees
+    /// that are not in the repository yet.
+    fn count_staged(&self, parts: &Parts, writer: &Writer) -> Option<u64> {
+        let index = parts.index?;
+        let then = self.newest.as_ref().map(|newest| &newest.checkpoint);
+        let same_head = |then: &&Checkpoint| {
+            then.head.as_ref().is_some_and(|head| head.commit == self.head.commit)
+        };
+        match then.filter(same_head) {
+            Some(then) if self.newest_index() == Some(index) => then.staged,
+            Some(_) | None => {
+                count_staged(&self.repo, &self.head, index, &|id| writer.held_tree(id))
+            }
+        }
     }
 
     /// The record of the checkpoint that a draft becomes.
-    fn compose(&self, draft: &Draft, made: &Made, known: &[Known], head: Head) -> Result<Record> {
-        let kept = record::read_all(&self.state)?;
-        let (sequence, id) = record::next(&self.state, &kept, draft.taken_at);
-        let above = known.iter().map(|known| known.checkpoint.sequence).max().unwrap_or(0);
+    fn compose(&self, draft: &Draft, made: &Made) -> Record {
+        let (sequence, id) = record::next(&self.store.state, &self.kept, draft.taken_at);
         let scan = &draft.scan;
         let checkpoint = Checkpoint {
             id,
-            sequence: sequence.max(above.saturating_add(1)),
+            sequence: sequence.max(self.sequence.saturating_add(1)),
             taken_at: draft.taken_at,
             cause: draft.cause.clone(),
-            top: made.parts.files.as_ref().map(|id| content_id(id)),
+            top: made.parts.files.map(|id| content_id(&id)),
             files: scan.file_count(),
             partial: scan.partial,
             skipped: made.skipped.clone(),
             outside: outside_paths(&made.outside),
-            head: Some(head),
+            head: Some(self.head.clone()),
             staged: made.staged,
         };
-        let id_of_listing = |listing: &Listing| {
-            (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
-        };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
-        Ok(Record { checkpoint, keeper: Keeper::Git, besides, outside })
+        Record { checkpoint, keeper: Keeper::Git, besides, outside }
     }
 
-    /// Writes record and refs. Tells whether every pack that was relied on still stands; if not,
-    /// there is no such checkpoint.
-    #[expect(clippy::too_many_arguments, reason = "everything a save has come to is needed here")]
-    fn publish(
+    /// Adds the checkpoint's own two objects and names its tree.
+    fn add_checkpoint(
         &self,
-        repo: &Repo,
-        record: &Record,
-        tree: ObjectId,
-        begun: &Begun,
-        made: &Made,
-        packs: &Packs,
-        reused: &Reused,
-        draft: &Draft,
-    ) -> Result<bool> {
-        let relies = !reused.is_empty() || draft.scan.base.is_some();
-        if relies && !packs.still_stand() {
-            return Ok(false);
+        writer: &Writer,
+        parts: &Parts,
+        checkpoint: &Checkpoint,
+        scan: &Scan,
+    ) -> Result<ObjectId> {
+        let mut hands = Hands::new(&self.repo);
+        let json = meta::to_json(checkpoint, &scan.usual, &scan.nested);
+        let meta = writer.add(ObjectKind::Blob, &json, &mut hands)?;
+        let mut tree = Builder::default();
+        let parts = [
+            ("files", EntryKind::Tree, parts.files),
+            ("index", EntryKind::Tree, parts.index),
+            ("index.extra", EntryKind::Blob, parts.extra),
+            ("meta", EntryKind::Blob, Some(meta)),
+            ("modes", EntryKind::Blob, parts.modes),
+        ];
+        for (name, kind, id) in parts {
+            if let Some(id) = id {
+                tree.add(name.as_bytes(), kind, id);
+            }
         }
-        let id = record.checkpoint.id;
-        record::write_place(&self.state, &self.root, draft.taken_at)?;
-        record::write(&self.state, record)?;
-        let anchor = made.parts.files.filter(|_| begun.lock.is_some());
-        let anchor = anchor.map(|new| (begun.anchor, new));
-        if let Err(err) = self.refs.create(repo, id, tree, anchor) {
-            let _only_a_record = record::remove(&self.state, id);
-            return Err(err);
-        }
-        if relies && !packs.still_stand() {
-            // The objects may be gone: nobody may find this checkpoint.
-            self.refs.remove(repo, &[id], false)?;
-            record::remove(&self.state, id)?;
-            return Ok(false);
-        }
-        Ok(true)
+        writer.add(ObjectKind::Tree, &tree.finish(), &mut hands)
+    }
+
+    /// Writes record and refs.
+    fn publish(&self, record: &Record, tree: ObjectId, files: Option<ObjectId>) -> Result<()> {
+        let (store, id) = (self.store, record.checkpoint.id);
+        record::write_place(&store.state, &store.root, record.checkpoint.taken_at)?;
+        record::write(&store.state, record)?;
+        let anchor = files.filter(|_| self.lock.is_some()).map(|new| (self.anchor, new));
+        store.refs.create(&self.repo, id, tree, anchor).inspect_err(|_| {
+            let _only_a_record = record::remove(&store.state, id);
+        })
+    }
+
+    /// Lets nobody find a checkpoint that may lack something.
+    fn take_back(&self, id: CheckpointId) -> Result<()> {
+        self.store.refs.remove(&self.repo, &[id], false)?;
+        record::remove(&self.store.state, id).map(drop)
     }
 
     /// Nothing changed. Objects are written only where the newest checkpoint had lost some.
-    #[expect(clippy::too_many_arguments, reason = "everything a save has come to is needed here")]
     fn keep(
         &self,
-        repo: &Repo,
         scan: &Scan,
-        had_base: bool,
-        begun: &Begun,
-        newest: &Known,
+        newest: &Checkpoint,
         made: &Made,
-        (writer, private): (Writer, Private<'_>),
+        writer: Writer,
+        private: Private<'_>,
     ) -> Result<()> {
         if !writer.is_empty() {
-            writer.finish(&mut Hands::new(repo))?;
+            writer.finish(&mut Hands::new(&self.repo))?;
         }
-        let _held: Option<Held> = private.publish()?;
-        let Some(files) = made.parts.files.filter(|_| begun.lock.is_some()) else { return Ok(()) };
-        let index_is_new = begun.facts.is_some_and(|facts| facts.index != made.index);
-        if scan.refreshed || !had_base || !scan.fresh.is_empty() || index_is_new {
-            self.refs.move_anchor(repo, begun.anchor, files)?;
-            self.leave_traces(scan, &newest.checkpoint, begun, made);
+        let _held = private.publish()?;
+        let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
+        let facts = (scan.index, made.proven.map(|id| content_id(&id)));
+        let index_is_new = self.facts.is_some_and(|old| (old.index, old.staged) != facts);
+        if scan.refreshed || !self.had_base || !scan.fresh.is_empty() || index_is_new {
+            self.store.refs.move_anchor(&self.repo, self.anchor, files)?;
+            self.leave_traces(scan, newest, made);
         }
         Ok(())
     }
 
     /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
-    fn leave_traces(&self, scan: &Scan, checkpoint: &Checkpoint, begun: &Begun, made: &Made) {
-        let Some(top) = scan.top().filter(|_| begun.lock.is_some()) else { return };
+    fn leave_traces(&self, scan: &Scan, checkpoint: &Checkpoint, made: &Made) {
+        let Some(top) = scan.top().filter(|_| self.lock.is_some()) else { return };
         let facts = Facts {
             anchor: Some(top),
             top: Some(top),
             rules: scan.rules,
             tracked: scan.tracked,
-            staged: made.parts.index.as_ref().map(|id| content_id(id)),
+            staged: made.proven.map(|id| content_id(&id)),
             index: scan.index,
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,
         };
-        let _slower = cache::write(&self.state.cache(), &scan.to_table(&facts));
+        let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
     }
+}
+
+/// Takes apart a scan that names objects which may no longer be there.
+fn distrust(
+    repo: &Repo,
+    scan: &mut Scan,
+    believe: bool,
+    writer: &Writer,
+    private: &Mutex<Private<'_>>,
+) -> Result<()> {
+    let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut has_content, mut hidden) = (scan.base.is_some(), Vec::new());
+    scan.each(|_, row| {
+        has_content |= row.content.is_some() && row.kind() != Some(Kind::Directory);
+        hidden.extend(row.content.filter(|_| row.marks.private));
+    });
+    // The private objects have no anchor, so they are always looked at.
+    let mut held = HashSet::new();
+    if !hidden.is_empty() {
+        let batch = private.batch()?;
+        held.extend(hidden.iter().copied().filter(|id| batch.contains(id)));
+    }
+    let lost = hidden.iter().any(|id| !held.contains(id));
+    if lost || (has_content && !believe) {
+        scan.unfold(|found: &Found| {
+            found.content.is_some_and(|id| {
+                if found.marks.private {
+                    held.contains(&id)
+                } else {
+                    believe || writer.relies_on(repo.object_id(&id), &repo.odb)
+                }
+            })
+        });
+    }
+    Ok(())
 }
 
 impl Known {
     /// Whether it holds what a new checkpoint would, and leaves out the same. The size of what is
     /// left out does not count: a growing log is no reason for a checkpoint.
     fn is_same(&self, made: &Made, draft: &Draft, head: &Head) -> bool {
-        let ids = |listing: &Listing| {
-            (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
-        };
         let left_out = |skipped: &[Skipped]| -> Vec<_> {
             skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
         };
         let Some(record) = &self.record else { return false };
         self.parts.as_ref() == Some(&made.parts)
             && self.usual == Some(draft.scan.usual)
-            && (record.besides, record.outside) == (ids(&made.besides), ids(&made.outside))
+            && record.besides == id_of_listing(&made.besides)
+            && record.outside == id_of_listing(&made.outside)
             && self.checkpoint.partial == draft.scan.partial
             && self.checkpoint.head.as_ref() == Some(head)
             && left_out(&self.checkpoint.skipped) == left_out(&made.skipped)
@@ -388,6 +443,11 @@ pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
     (below, outside)
 }
 
+/// The name a listing has, or would have; an empty one is not kept.
+fn id_of_listing(listing: &Listing) -> Option<ContentId> {
+    (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
+}
+
 fn put_listings(private: &Mutex<Private<'_>>, listings: [&Listing; 2]) -> Result<()> {
     for listing in listings.into_iter().filter(|listing| !listing.is_empty()) {
         let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
@@ -399,51 +459,4 @@ fn put_listings(private: &Mutex<Private<'_>>, listings: [&Listing; 2]) -> Result
 fn outside_paths(outside: &Listing) -> Vec<std::path::PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     outside.keys().map(|path| std::ffi::OsStr::from_bytes(path).into()).collect()
-}
-
-/// How many paths are staged. New trees are not in the repository yet, so only an index whose
-/// trees are can be counted; the others are told when they are.
-fn count(
-    repo: &Repo,
-    head: &Head,
-    parts: &Parts,
-    newest: Option<&Known>,
-    writer: &Writer,
-) -> Option<u64> {
-    let index = parts.index?;
-    if let Some(newest) = newest
-        && newest.parts.as_ref().and_then(|parts| parts.index) == Some(index)
-        && newest.checkpoint.head.as_ref().map(|head| &head.commit) == Some(&head.commit)
-    {
-        return newest.checkpoint.staged;
-    }
-    count_staged(repo, head, index, &|id| writer.held_tree(id))
-}
-
-/// Adds the checkpoint's own two objects and names its tree.
-fn checkpoint_tree(
-    repo: &Repo,
-    writer: &Writer,
-    parts: &Parts,
-    checkpoint: &Checkpoint,
-    scan: &Scan,
-) -> Result<ObjectId> {
-    let mut hands = Hands::new(repo);
-    let usual: &Usual = &scan.usual;
-    let json = meta::to_json(checkpoint, usual, &scan.nested);
-    let meta = writer.add(ObjectKind::Blob, &json, &mut hands)?;
-    let mut tree = Builder::default();
-    let parts = [
-        ("files", EntryKind::Tree, parts.files),
-        ("index", EntryKind::Tree, parts.index),
-        ("index.extra", EntryKind::Blob, parts.extra),
-        ("meta", EntryKind::Blob, Some(meta)),
-        ("modes", EntryKind::Blob, parts.modes),
-    ];
-    for (name, kind, id) in parts {
-        if let Some(id) = id {
-            tree.add(name.as_bytes(), kind, id);
-        }
-    }
-    writer.add(ObjectKind::Tree, &tree.finish(), &mut hands)
 }

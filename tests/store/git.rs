@@ -1,0 +1,764 @@
+//! What only the git store promises: what git sees of it, and that it survives git.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use turnback::{
+    cache::Table,
+    error::Error,
+    model::{CheckpointId, ContentId, Kind, Root, RootKind, SkipReason},
+    root::{git_dirs, kind_of},
+    scan::Scan,
+    state::{RootState, State},
+    store::{Draft, IndexOutcome, Saved, Store, git::GitStore},
+};
+
+use super::{Fixture, draft, held, save};
+use crate::support::{
+    temp::{TempDir, chmod, count, link, on_disk, write},
+    walk::{walk, walk_but},
+};
+
+/// A worktree whose git directory lies elsewhere, so that it has only the user's files in it.
+pub(crate) struct GitFixture {
+    dir: TempDir,
+    root: Root,
+}
+
+/// The same, with objects named by SHA-256.
+pub(crate) struct Sha256Fixture(GitFixture);
+
+impl GitFixture {
+    fn make(hash: gix::hash::Kind) -> Self {
+        let dir = TempDir::new();
+        let path = dir.path().join("root");
+        fs::create_dir(&path).unwrap();
+        let git_dir = dir.path().join("repo/.git");
+        init(&dir.path().join("repo"), hash);
+        let kind = RootKind::Git { common_dir: git_dir.clone(), git_dir };
+        Self { root: Root::new(path, kind), dir }
+    }
+
+    fn git_dir(&self) -> PathBuf {
+        self.dir.path().join("repo/.git")
+    }
+
+    fn state(&self) -> State {
+        State::new(self.dir.path().join("state"))
+    }
+
+    fn root_state(&self) -> RootState {
+        self.state().root(&self.root)
+    }
+
+    fn store(&self) -> GitStore {
+        GitStore::open(&self.root, &self.state()).unwrap()
+    }
+
+    fn unchanged(&self) -> Scan {
+        let base = Table::load(&self.root_state().cache()).unwrap();
+        Scan { anchor: base.facts().anchor, base: Some(base), ..Scan::default() }
+    }
+
+    fn ref_path(&self, id: CheckpointId) -> PathBuf {
+        self.git_dir().join(format!("refs/turnback/main/{id}"))
+    }
+
+    fn repo(&self) -> gix::Repository {
+        gix::open_opts(self.git_dir(), gix::open::Options::isolated()).unwrap()
+    }
+
+    /// Runs git on the worktree; `None`, and said so, if there is none.
+    #[expect(clippy::print_stderr, reason = "a test that did not run must not look as if it had")]
+    fn git(&self, args: &[&str]) -> Option<Output> {
+        let mut command = Command::new("git");
+        command
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "--git-dir"])
+            .arg(self.git_dir())
+            .arg("--work-tree")
+            .arg(self.root.path())
+            .args(args)
+            .current_dir(self.root.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.dir.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env(
+                "GIT_CONFIG_GLOBAL",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/empty.gitconfig"),
+            );
+        match command.output() {
+            Ok(output) => Some(output),
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+                // Said once more loudly where git was promised.
+                #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
+                let is_required = std::env::var_os("TURNBACK_REQUIRE_GIT").is_some();
+                assert!(!is_required, "there is no git program to compare with");
+                eprintln!("skipped: no git program");
+                None
+            }
+            Err(err) => panic!("{err}"),
+        }
+    }
+
+    /// As [`GitFixture::git`], and it must succeed; its output.
+    fn run(&self, args: &[&str]) -> Option<String> {
+        let output = self.git(args)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {args:?}: {said}");
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn fsck(&self) {
+        if let Some(output) = self.git(&["fsck", "--strict", "--no-dangling"]) {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let is_notice = |line: &str| line.starts_with("notice: ");
+            assert!(output.status.success() && said.lines().all(is_notice), "{said}");
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the few files a repository consists of")]
+fn init(dir: &Path, hash: gix::hash::Kind) {
+    let git = dir.join(".git");
+    for name in ["objects/pack", "objects/info", "refs/heads"] {
+        fs::create_dir_all(git.join(name)).unwrap();
+    }
+    let config = match hash {
+        gix::hash::Kind::Sha256 => {
+            "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
+        }
+        _ => "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+    };
+    fs::write(git.join("config"), config).unwrap();
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+}
+
+impl Fixture for GitFixture {
+    fn new() -> Self {
+        Self::make(gix::hash::Kind::Sha1)
+    }
+
+    fn root(&self) -> &Root {
+        &self.root
+    }
+
+    fn outside(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn open(&self) -> Box<dyn Store> {
+        Box::new(self.store())
+    }
+
+    fn content_count(&self) -> usize {
+        objects_in(&self.git_dir()).len() + count(&self.state().objects())
+    }
+
+    fn break_writing(&self) -> bool {
+        for number in 0..=255 {
+            write(&self.git_dir().join(format!("objects/{number:02x}")), "not a directory");
+        }
+        true
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a ref that a newer turnback wrote")]
+    fn make_newer(&self, id: CheckpointId) -> bool {
+        let record = self.root_state().checkpoints().join(format!("{id}.json"));
+        let text = fs::read_to_string(&record).unwrap();
+        write(&record, text.replace("\"version\": 1", "\"version\": 2"));
+        let repo = self.repo();
+        let old = fs::read(self.ref_path(id)).unwrap();
+        let old = gix::ObjectId::from_hex(old.trim_ascii_end()).unwrap();
+        let mut tree = repo.find_tree(old).unwrap().decode().unwrap().to_owned();
+        for entry in tree.entries.iter_mut().filter(|entry| entry.filename == "meta") {
+            let meta = repo.find_blob(entry.oid).unwrap().take_data();
+            let meta = String::from_utf8(meta).unwrap();
+            let meta = meta.replace("\"version\": 1", "\"version\": 2");
+            entry.oid = repo.write_blob(meta).unwrap().detach();
+        }
+        let new = repo.write_object(&tree).unwrap();
+        fs::write(self.ref_path(id), format!("{new}\n")).unwrap();
+        true
+    }
+}
+
+impl Fixture for Sha256Fixture {
+    fn new() -> Self {
+        Self(GitFixture::make(gix::hash::Kind::Sha256))
+    }
+
+    fn root(&self) -> &Root {
+        self.0.root()
+    }
+
+    fn outside(&self) -> &Path {
+        self.0.outside()
+    }
+
+    fn open(&self) -> Box<dyn Store> {
+        self.0.open()
+    }
+
+    fn content_count(&self) -> usize {
+        self.0.content_count()
+    }
+
+    fn break_writing(&self) -> bool {
+        self.0.break_writing()
+    }
+
+    fn make_newer(&self, id: CheckpointId) -> bool {
+        self.0.make_newer(id)
+    }
+}
+
+/// Every loose object and pack.
+fn objects_in(git_dir: &Path) -> BTreeSet<Vec<u8>> {
+    let objects = on_disk(&git_dir.join("objects"));
+    objects.into_keys().filter(|path| path.contains(&b'/') && !path.starts_with(b"info")).collect()
+}
+
+fn save_new(fixture: &GitFixture) -> CheckpointId {
+    let saved = save(fixture);
+    assert!(saved.is_new);
+    saved.checkpoint.id
+}
+
+#[test]
+fn git_finds_nothing_wrong_with_hostile_names() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    for name in [".GIT", "git~1", ".git ", ".git.", "a\\.git\\b", ".g\u{200c}it", ".gitmodules"] {
+        write(&root.join(name), "[submodule \"x\"]\n\tpath = -evil\n\turl = --bad\n");
+    }
+    write(&root.join("d/.gitattributes"), "x ".repeat(3000));
+    write(&root.join("%turnback%2e"), "x");
+    for name in ["e/.gitattributes", "e/.gitignore", "e/.mailmap"] {
+        fs::create_dir_all(root.join("e")).unwrap();
+        link(&root.join(name), "elsewhere");
+    }
+    let id = save_new(&fixture);
+    assert_eq!(held(&*fixture.open(), id), on_disk(root));
+    fixture.fsck();
+}
+
+#[test]
+fn git_sees_nothing_of_ours() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("a"), "a");
+    if fixture.run(&["add", "a"]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "first"]);
+    write(&root.join("b"), "b");
+    let look = || {
+        let all: [&[&str]; 5] = [
+            &["status", "--porcelain"],
+            &["log", "--all", "--format=%H"],
+            &["branch", "-a"],
+            &["stash", "list"],
+            &["reflog", "--all"],
+        ];
+        all.map(|args| fixture.run(args))
+    };
+    let before = look();
+    save_new(&fixture);
+    write(&root.join("b"), "c");
+    let second = save_new(&fixture);
+    write(&root.join("b"), "b");
+    assert_eq!(look(), before);
+    let logs = fixture.git_dir().join("logs/refs/turnback");
+    assert!(!logs.exists(), "a ref of ours has a reflog");
+    let shown = fixture.run(&["show", &format!("refs/turnback/main/{second}:files/b")]);
+    assert_eq!(shown.as_deref(), Some("c"));
+    fixture.fsck();
+}
+
+#[test]
+fn gc_keeps_everything_that_is_held() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    for number in 0..300 {
+        write(&root.join(format!("d{}/f{number}", number % 7)), format!("{number}"));
+    }
+    let first = save_new(&fixture);
+    let packs = count(&fixture.git_dir().join("objects/pack"));
+    assert_eq!(packs, 2, "many objects make one pack and its index");
+    write(&root.join("d1/f1"), "changed");
+    let second = save_new(&fixture);
+    let expected = [first, second].map(|id| held(&*fixture.open(), id));
+    let left_behind = ["tmp_obj_turnback-1-1", "pack/tmp_pack_turnback-1-1"]
+        .map(|name| fixture.git_dir().join("objects").join(name));
+    left_behind.iter().for_each(|path| write(path, "killed while writing"));
+    if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
+        return;
+    }
+    assert!(left_behind.iter().all(|path| !path.exists()), "git sweeps what we leave behind");
+    fixture.run(&["pack-refs", "--all"]);
+    let ids: Vec<_> = fixture.open().list().unwrap().iter().map(|it| it.id).collect();
+    assert_eq!(ids, [second, first]);
+    assert_eq!([first, second].map(|id| held(&*fixture.open(), id)), expected);
+    assert_eq!(fixture.open().check(true).unwrap(), []);
+    // Packed refs go as well.
+    fixture.open().remove(&[first]).unwrap();
+    let refs = fixture.run(&["for-each-ref", "--format=%(refname)"]).unwrap();
+    assert!(!refs.contains(&first.to_string()) && refs.contains(&second.to_string()), "{refs}");
+    fixture.fsck();
+}
+
+#[test]
+fn a_file_that_was_committed_survives_the_removal_of_its_checkpoint() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "held, then committed");
+    let id = save_new(&fixture);
+    if fixture.run(&["add", "a"]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "it"]);
+    fixture.open().remove(&[id]).unwrap();
+    fixture.fsck();
+    fixture.run(&["gc", "-q", "--prune=now"]);
+    assert_eq!(fixture.run(&["show", "HEAD:a"]).as_deref(), Some("held, then committed"));
+    fixture.fsck();
+}
+
+#[test]
+fn removing_deletes_no_object_and_the_anchor_last_of_all_checkpoints() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    let first = save_new(&fixture);
+    write(&fixture.root().path().join("a"), "b");
+    let second = save_new(&fixture);
+    let before = objects_in(&fixture.git_dir());
+    fixture.open().remove(&[first]).unwrap();
+    assert!(fixture.open().anchor().is_some());
+    fixture.open().remove(&[second]).unwrap();
+    assert_eq!(fixture.open().anchor(), None);
+    assert_eq!(objects_in(&fixture.git_dir()), before);
+}
+
+#[test]
+fn an_unchanged_scan_names_the_newest_checkpoint() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("d/a"), "a");
+    let first = save_new(&fixture);
+    let Saved { checkpoint, is_new } = fixture.open().save(draft(fixture.unchanged())).unwrap();
+    assert!(!is_new && checkpoint.id == first);
+    let always = Draft { always: true, ..draft(fixture.unchanged()) };
+    let asked = fixture.open().save(always).unwrap().checkpoint;
+    assert_eq!(held(&*fixture.open(), asked.id), on_disk(fixture.root().path()));
+}
+
+#[test]
+fn a_cache_whose_objects_are_gone_is_not_believed() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("d/a"), "a");
+    write(&root.join("b"), "b");
+    let first = save_new(&fixture);
+    let scan = fixture.unchanged();
+    fs::remove_file(fixture.ref_path(first)).unwrap();
+    fs::remove_file(fixture.git_dir().join("refs/turnback/main/anchor")).unwrap();
+    for path in objects_in(&fixture.git_dir()) {
+        fs::remove_file(fixture.git_dir().join("objects").join(OsStr::from_bytes(&path))).unwrap();
+    }
+    let second = fixture.open().save(draft(scan)).unwrap();
+    assert!(second.is_new);
+    assert_eq!(held(&*fixture.open(), second.checkpoint.id), on_disk(root));
+    fixture.fsck();
+}
+
+#[test]
+fn private_files_and_victims_never_enter_the_repository() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("a"), "plain");
+    write(&root.join(".env"), "TOKEN");
+    write(&root.join("id_rsa"), "KEY");
+    let mut scan = walk_but(fixture.root(), &[".env"], &[root.join(".env")]);
+    for found in scan.fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
+        found.marks.private = found.name == b"id_rsa";
+    }
+    let mut cause = turnback::model::Cause::asked(Some("a secret message".to_owned()));
+    cause.tool = Some("Bash".to_owned());
+    let id = fixture.open().save(Draft { cause, ..draft(scan) }).unwrap().checkpoint.id;
+    assert_eq!(held(&*fixture.open(), id), on_disk(root));
+    let repo = fixture.repo();
+    for object in repo.objects.iter().unwrap() {
+        let object = repo.find_object(object.unwrap()).unwrap();
+        for secret in ["TOKEN", "KEY", "a secret message", "id_rsa"] {
+            assert!(!String::from_utf8_lossy(&object.data).contains(secret), "{secret}");
+        }
+    }
+    // What was read before is believed, and held again.
+    write(&root.join("a"), "changed");
+    let mut scan = fixture.unchanged();
+    let top = walk(fixture.root()).fresh.remove(&turnback::model::DirPath::default()).unwrap();
+    let base = scan.base.take().unwrap();
+    let mut top = top;
+    for found in &mut top.found {
+        let known = base.dir(0).row(&found.name).unwrap();
+        (found.marks, found.skipped) = (known.marks, known.skipped);
+        found.content = known.content.filter(|_| found.name != b"a");
+    }
+    scan.base = Some(base);
+    scan.fresh.insert(turnback::model::DirPath::default(), top);
+    let second = fixture.open().save(draft(scan)).unwrap().checkpoint.id;
+    let mut expected = on_disk(root);
+    expected.remove(&b".env"[..]);
+    assert_eq!(held(&*fixture.open(), second), expected);
+}
+
+#[test]
+fn a_checkpoint_without_its_private_record_is_still_one() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("d/a"), "a");
+    chmod(&fixture.root().path().join("d/a"), 0o640);
+    let saved = save(&fixture).checkpoint;
+    #[expect(clippy::disallowed_methods, reason = "the test's own state directory")]
+    fs::remove_dir_all(fixture.state().dir()).unwrap();
+    let listed = fixture.open().list().unwrap();
+    assert_eq!((listed[0].id, listed[0].sequence, listed[0].top), (saved.id, 1, saved.top));
+    assert_eq!(listed[0].cause.summary, None);
+    assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
+    write(&fixture.root().path().join("d/a"), "b");
+    assert_eq!(save(&fixture).checkpoint.sequence, 2);
+}
+
+#[test]
+fn damage_is_found() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("d/a"), "some bytes");
+    let id = save_new(&fixture);
+    let repo = fixture.repo();
+    let blob = gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, b"some bytes");
+    let hex = blob.unwrap().to_string();
+    fs::remove_file(fixture.git_dir().join("objects").join(&hex[..2]).join(&hex[2..])).unwrap();
+    for read_data in [false, true] {
+        let damage = fixture.open().check(read_data).unwrap();
+        assert_eq!(damage.len(), 1, "{damage:?}");
+        assert_eq!((damage[0].checkpoint, &damage[0].what[..]), (Some(id), "/d/a"));
+    }
+    fs::remove_file(fixture.ref_path(id)).unwrap();
+    assert_eq!(fixture.open().check(false).unwrap().len(), 1);
+    assert!(matches!(fixture.open().tree(id), Err(Error::Damaged { .. })));
+}
+
+#[test]
+fn a_tampered_tree_is_damage_and_leads_nowhere() {
+    use gix::objs::Write as _;
+    let fixture = GitFixture::new();
+    let repo = fixture.repo();
+    let blob = repo.write_blob(b"x").unwrap().detach();
+    for name in ["..", ".", ".git", "a/b", "", "%turnback%2e2e", "%turnback%612f62"] {
+        let body = [b"100644 ", name.as_bytes(), b"\0", blob.as_slice()].concat();
+        let id = repo.write_buf(gix::objs::Kind::Tree, &body).unwrap();
+        let read = fixture.open().directory(&ContentId::new(id.as_slice()));
+        assert!(matches!(read, Err(Error::Damaged { .. })), "{name:?}: {read:?}");
+    }
+    let body = [&b"100664 a\0"[..], blob.as_slice()].concat();
+    let id = repo.write_buf(gix::objs::Kind::Tree, &body).unwrap();
+    assert!(fixture.open().directory(&ContentId::new(id.as_slice())).is_err());
+    assert!(fixture.open().directory(&ContentId::new(blob.as_slice())).is_err());
+}
+
+#[test]
+fn large_files_are_streamed_both_ways() {
+    let fixture = GitFixture::new();
+    let bytes: Vec<u8> = (0..9u32 << 18).flat_map(|n| (n / 3).to_le_bytes()).collect();
+    write(&fixture.root().path().join("large"), &bytes);
+    let id = save_new(&fixture);
+    assert!(held(&*fixture.open(), id)[&b"large"[..]].bytes == bytes);
+    assert!(objects_in(&fixture.git_dir()).iter().all(|path| !path.starts_with(b"pack")));
+    fixture.fsck();
+    assert_eq!(fixture.open().check(true).unwrap(), []);
+}
+
+#[test]
+fn what_was_staged_is_staged_again() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("a"), "1");
+    write(&root.join("d/b"), "1");
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "first"]);
+    write(&root.join("a"), "staged");
+    fixture.run(&["add", "a"]);
+    write(&root.join("a"), "not staged");
+    write(&root.join("new"), "n");
+    fixture.run(&["add", "-N", "new"]);
+    fixture.run(&["update-index", "--assume-unchanged", "d/b"]);
+    let look = || {
+        (
+            fixture.run(&["ls-files", "-s", "-v", "-z"]),
+            fixture.run(&["diff", "--cached"]),
+            fixture.run(&["status", "--porcelain"]),
+        )
+    };
+    let before = look();
+    let saved = save(&fixture).checkpoint;
+    assert_eq!(saved.staged, Some(1));
+    fixture.run(&["update-index", "--no-assume-unchanged", "d/b"]);
+    fixture.run(&["add", "-A"]);
+    assert_ne!(look(), before);
+    let outcome = fixture.open().restore_index(saved.id).unwrap();
+    assert_eq!(outcome, IndexOutcome::Restored(3));
+    assert_eq!(look(), before);
+    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
+    let written = fixture.run(&["write-tree"]).unwrap();
+    let staged = fixture.open().staged(saved.id).unwrap().unwrap();
+    assert_eq!(written.trim(), staged.to_string());
+    write(&fixture.git_dir().join("index.lock"), "");
+    assert!(fixture.open().restore_index(saved.id).is_err());
+    fs::remove_file(fixture.git_dir().join("index.lock")).unwrap();
+    fixture.run(&["commit", "-qm", "second"]);
+    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::HeadMoved);
+    write(&fixture.git_dir().join("MERGE_HEAD"), "");
+    let merging = IndexOutcome::InProgress("merge".to_owned());
+    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), merging);
+}
+
+#[test]
+fn unmerged_entries_are_kept() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("a"), "base\n");
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "base"]);
+    fixture.run(&["checkout", "-qb", "side"]);
+    write(&root.join("a"), "theirs\n");
+    fixture.run(&["commit", "-qam", "theirs"]);
+    fixture.run(&["checkout", "-q", "-"]);
+    write(&root.join("a"), "ours\n");
+    fixture.run(&["commit", "-qam", "ours"]);
+    assert!(!fixture.git(&["merge", "-q", "side"]).unwrap().status.success());
+    let saved = save(&fixture).checkpoint;
+    assert_eq!(saved.head.as_ref().unwrap().in_progress.as_deref(), Some("merge"));
+    let entries = fixture.store().staged_entries(saved.id).unwrap().unwrap();
+    let stages: Vec<_> = entries.iter().map(|entry| (&entry.path[..], entry.stage)).collect();
+    assert_eq!(stages, [(&b"a"[..], 1), (b"a", 2), (b"a", 3)]);
+    fixture.fsck();
+}
+
+#[test]
+fn a_hostile_index_is_left_out_and_said_so() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    let index = fixture.git_dir().join("index");
+    for make in [
+        |path: &Path| write(path, b"DIRC\0\0\0\x02\xff\xff\xff\xff nonsense"),
+        |path: &Path| write(path, ""),
+        |path: &Path| {
+            crate::support::temp::special(path, rustix::fs::FileType::Fifo, 0o600);
+        },
+    ] {
+        make(&index);
+        let always = Draft { always: true, ..draft(walk(fixture.root())) };
+        let saved = fixture.open().save(always).unwrap().checkpoint;
+        let said = saved.skipped.iter().find(|skipped| skipped.path == b".git/index");
+        assert_eq!(said.map(|skipped| skipped.reason), Some(SkipReason::Unreadable));
+        assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::NotKept);
+        fs::remove_file(&index).unwrap();
+    }
+}
+
+#[test]
+fn only_a_repository_that_is_ours_is_used() {
+    let dir = TempDir::new();
+    let at = |name: &str| dir.path().join(name);
+    let fresh = |name: &str| {
+        fs::create_dir(at(name)).unwrap();
+        init(&at(name), gix::hash::Kind::Sha1);
+        at(name).join(".git")
+    };
+    assert_eq!(git_dirs(dir.path()), Ok(None));
+    let plain = fresh("plain");
+    assert_eq!(git_dirs(&at("plain")).unwrap().unwrap().git_dir, plain);
+    for (name, config) in [
+        ("bare", "[core]\n\tbare = true\n"),
+        (
+            "reftable",
+            "[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n",
+        ),
+        ("strange", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tfuture = x\n"),
+        ("version", "[core]\n\trepositoryformatversion = 2\n"),
+        ("elsewhere", "[core]\n\tworktree = /\n"),
+        ("broken", "[core\n"),
+    ] {
+        write(&fresh(name).join("config"), config);
+        let RootKind::Plain { why: Some(_) } = kind_of(&at(name)) else { panic!("{name}") };
+    }
+    for file in ["HEAD", "config", "packed-refs", "commondir", "objects/info/alternates"] {
+        let git = fresh(&file.replace('/', "-"));
+        let _absent = fs::remove_file(git.join(file));
+        crate::support::temp::special(&git.join(file), rustix::fs::FileType::Fifo, 0o600);
+        assert!(git_dirs(git.parent().unwrap()).is_err(), "{file}");
+    }
+    let foreign = fresh("foreign");
+    if std::os::unix::fs::chown(&foreign, Some(12345), None).is_ok() {
+        assert!(git_dirs(&at("foreign")).unwrap_err().contains("another user"));
+    }
+    fs::create_dir(at("linked")).unwrap();
+    write(&at("linked/.git"), "gitdir: ../plain/.git/worktrees/l\n");
+    write(&plain.join("worktrees/l/HEAD"), "ref: refs/heads/x\n");
+    write(&plain.join("worktrees/l/commondir"), "../..\n");
+    let linked = git_dirs(&at("linked")).unwrap().unwrap();
+    assert_eq!((linked.git_dir, linked.common_dir), (plain.join("worktrees/l"), plain));
+}
+
+#[test]
+fn worktrees_of_one_repository_keep_their_own_checkpoints() {
+    let dir = TempDir::new();
+    fs::create_dir_all(dir.path().join("main")).unwrap();
+    init(&dir.path().join("main"), gix::hash::Kind::Sha1);
+    let common_dir = dir.path().join("main/.git");
+    write(&dir.path().join("linked/.git"), "gitdir: ../main/.git/worktrees/a b\n");
+    write(&common_dir.join("worktrees/a b/HEAD"), "ref: refs/heads/x\n");
+    write(&common_dir.join("worktrees/a b/commondir"), "../..\n");
+    let state = State::new(dir.path().join("state"));
+    let stores = ["main", "linked"].map(|name| {
+        let path = dir.path().join(name);
+        let root = Root::new(path.clone(), kind_of(&path));
+        GitStore::open(&root, &state).unwrap()
+    });
+    for store in &stores {
+        write(&store.root().path().join("f"), store.root().path().as_os_str().as_bytes());
+        let saved = store.save(draft(walk(store.root()))).unwrap().checkpoint;
+        assert_eq!(store.list().unwrap(), std::slice::from_ref(&saved));
+        assert_eq!(held(store, saved.id).len(), 1);
+        assert_eq!(held(store, saved.id)[&b"f"[..]].kind, Kind::File);
+    }
+    let names: Vec<_> = fs::read_dir(common_dir.join("refs/turnback"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(names.len() == 2 && names.iter().any(|name| name.starts_with("a-b-")), "{names:?}");
+}
+
+#[test]
+fn the_recipe_in_the_document_puts_the_files_back() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("d/crlf.txt"), "a\r\nb\r\n");
+    write(&root.join(".gitattributes"), "* text=auto eol=crlf\n");
+    write(&root.join("run"), "#!/bin/sh\n");
+    chmod(&root.join("run"), 0o755);
+    link(&root.join("l"), "d/crlf.txt");
+    let id = save_new(&fixture);
+    if fixture.git(&["--version"]).is_none() {
+        return;
+    }
+    let document = include_str!("../../docs/FORMAT.md");
+    let recipe = document.split("<!-- recipe: git -->\n```sh\n").nth(1).unwrap();
+    let recipe = recipe.split("```").next().unwrap();
+    let to = fixture.outside().join("back");
+    let status = Command::new("sh")
+        .args(["-c", recipe, "sh", &format!("refs/turnback/main/{id}")])
+        .arg(&to)
+        .current_dir(fixture.outside().join("repo"))
+        .env("HOME", fixture.outside())
+        .env("GIT_CONFIG_GLOBAL", concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/empty.gitconfig"))
+        .status();
+    assert!(status.unwrap().success());
+    assert_eq!(on_disk(&to), on_disk(root));
+}
+
+#[test]
+fn every_kind_of_index_is_kept() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    for name in ["a", "in/b", "in/deep/c", "out/d", "out/deep/e"] {
+        write(&root.join(name), name);
+    }
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "first"]);
+    let kinds: [&[&[&str]]; 4] = [
+        &[&["update-index", "--index-version", "4"]],
+        &[&["update-index", "--split-index"]],
+        &[&["update-index", "--no-split-index"], &["read-tree", "HEAD"]],
+        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]],
+    ];
+    for commands in kinds {
+        for command in commands {
+            fixture.run(command);
+        }
+        let always = Draft { always: true, ..draft(walk(fixture.root())) };
+        let saved = fixture.open().save(always).unwrap().checkpoint;
+        let list = ["-c", "index.sparse=false", "ls-files", "-s", "-t", "-z"];
+        let before = fixture.run(&list).unwrap();
+        let head = fixture.run(&["rev-parse", "HEAD^{tree}"]).unwrap();
+        let staged = fixture.open().staged(saved.id).unwrap().map(|id| id.to_string());
+        assert_eq!(staged.as_deref(), Some(head.trim()), "{commands:?}: {:?}", saved.skipped);
+        assert_eq!(saved.staged, Some(0));
+        fs::remove_file(fixture.git_dir().join("index")).unwrap();
+        let outcome = fixture.open().restore_index(saved.id).unwrap();
+        assert_eq!(outcome, IndexOutcome::Restored(5), "{commands:?}");
+        assert_eq!(fixture.run(&list).unwrap(), before, "{commands:?}");
+    }
+    fixture.fsck();
+}
+
+#[test]
+fn a_pack_of_sha256_objects_is_one_to_git() {
+    let fixture = Sha256Fixture::new();
+    for number in 0..250 {
+        write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
+    }
+    let saved = save(&fixture).checkpoint;
+    assert_eq!(count(&fixture.0.git_dir().join("objects/pack")), 2);
+    assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
+    fixture.0.fsck();
+}
+
+#[test]
+fn nothing_is_left_of_a_save_that_failed() {
+    let fixture = GitFixture::new();
+    for number in 0..100 {
+        write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
+    }
+    let lock = fixture.git_dir().join("refs/turnback/main/anchor.lock");
+    write(&lock, "");
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
+    assert!(!objects_in(&fixture.git_dir()).iter().any(temporary));
+    assert_eq!(fixture.open().list().unwrap(), []);
+    assert_eq!(count(&fixture.root_state().checkpoints()), 0);
+    // Nobody holds a lock for an hour: its owner was killed.
+    let then = std::time::SystemTime::UNIX_EPOCH;
+    fs::File::open(&lock).unwrap().set_modified(then).unwrap();
+    save_new(&fixture);
+}
+
+#[test]
+fn a_ref_that_is_a_pipe_or_leads_elsewhere_is_refused_at_once() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    let refs = fixture.git_dir().join("refs/turnback");
+    let pipe = refs.join("main/anchor");
+    fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+    crate::support::temp::special(&pipe, rustix::fs::FileType::Fifo, 0o600);
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    assert_eq!(fixture.open().anchor(), None);
+    fs::remove_file(&pipe).unwrap();
+    fs::remove_dir(refs.join("main")).unwrap();
+    fs::create_dir(fixture.outside().join("elsewhere")).unwrap();
+    link(&refs.join("main"), fixture.outside().join("elsewhere").to_str().unwrap());
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    assert_eq!(count(&fixture.outside().join("elsewhere")), 0);
+    fs::remove_file(refs.join("main")).unwrap();
+    save_new(&fixture);
+}
