@@ -118,6 +118,11 @@ impl RootState {
         self.dir.join("latest")
     }
 
+    /// How much changed between checkpoints, for lists. Nothing depends on it.
+    pub fn stats(&self) -> PathBuf {
+        self.dir.join("stats.json")
+    }
+
     /// The log of a restore that is under way.
     pub fn restore_log(&self) -> PathBuf {
         self.dir.join("restore-log")

@@ -29,7 +29,7 @@ use crate::{
 /// Shows what it will do and asks. Whatever it overwrites or removes is held in a checkpoint
 /// first, so `turnback undo` takes it back. Only files that differ are touched.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Args {
     /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]
@@ -441,7 +441,7 @@ fn recover(process: &mut Process<'_>, desk: &Desk) -> Result<()> {
 }
 
 /// The paths the user named, seen from where they are.
-fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
+pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
     if paths.is_empty() {
         return Ok(Picked::All);
     }

@@ -96,6 +96,10 @@ impl GitFixture {
         match command.output() {
             Ok(output) => Some(output),
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+                // Said once more loudly where git was promised.
+                #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
+                let is_required = std::env::var_os("TURNBACK_REQUIRE_GIT").is_some();
+                assert!(!is_required, "there is no git program to compare with");
                 eprintln!("skipped: no git program");
                 None
             }
