@@ -130,13 +130,13 @@ proptest! {
         // What follows a comment or an open quote would be part of it, hence the new line.
         // A last backslash or an open here-document takes the next line in, in bash as well.
         prop_assume!(!line.ends_with('\\') && !line.contains("<<"));
-        // A line that is none on its own may become another inside brackets: `) $(`.
-        prop_assume!(brush::Brush::default().script(&line).is_ok());
         let before = level(&line);
         let joined = level(&(line.clone() + "\nrm x"));
         let grouped = level(&format!("({line}\n)"));
         let substituted = level(&format!("echo $({line}\n)"));
         prop_assert!(joined >= before && joined > Level::ReadOnly);
-        prop_assert!(grouped >= before && substituted >= before);
+        // A line that is none on its own may become another inside brackets: `) $(`.
+        let stands = brush::Brush::default().script(&line).is_ok();
+        prop_assert!(!stands || grouped >= before && substituted >= before);
     }
 }
