@@ -182,7 +182,7 @@ impl Collect<'_, '_> {
         if depth >= DEPTH_MAX {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
         }
-        if self.made_again.is_made_again(path.as_bytes(), true) {
+        if self.made_again.is_made_again(path.name(), true) {
             return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);
         }
         let mut names = Vec::new();
