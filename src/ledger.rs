@@ -294,7 +294,8 @@ impl Ledger {
         if !self.changed {
             return Ok(());
         }
-        let bytes = serde_json::to_vec(&self.wire).expect("strings and numbers always serialize");
+        let bytes = serde_json::to_vec(&self.wire)
+            .map_err(|err| crate::error::Error::damaged("the ledger", err.to_string()))?;
         replace(&self.path, &bytes)
     }
 }
@@ -306,7 +307,7 @@ pub fn uses(state: &State) -> Vec<Use> {
     let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
     let mut uses: Vec<Use> =
         ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
-    uses.sort_by(|a, b| b.at.cmp(&a.at));
+    uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
 }
 
@@ -355,7 +356,11 @@ fn digest(path: &Path, stamp: &Stamp) -> Option<String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a string takes every write");
+        hex
+    })
 }
 
 impl Bytes {

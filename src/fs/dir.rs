@@ -7,7 +7,6 @@ use std::{
     ffi::{CStr, CString},
     fs::File,
     io,
-    mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::Path,
 };
@@ -98,8 +97,8 @@ impl Dir {
 
     /// Lists the names in it, in no order.
     pub fn list(&self, mut each: impl FnMut(Listed)) -> io::Result<()> {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 32 << 10];
-        let mut entries = rustix::fs::RawDir::new(&self.0, &mut buffer);
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut entries = rustix::fs::RawDir::new(&self.0, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name();
@@ -244,7 +243,12 @@ fn stand() -> OFlags {
 }
 
 #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]
-#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the widths of these numbers differ from system to system"
+)]
 fn stamp(stat: &Stat) -> Stamp {
     let kind = Kind::of_mode(stat.st_mode as u32);
     let is_device = matches!(kind, Some(Kind::CharDevice | Kind::BlockDevice));
