@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 /// Runs against the real operating system.
 pub fn run_os() -> ExitCode {
-    process::with_os(cli::run).into()
+    process::with_os(cli::run_os).into()
 }
 
 /// Runs one command. Everything it may touch is in `process`.
