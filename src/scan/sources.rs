@@ -158,7 +158,12 @@ fn is_no(value: &[u8]) -> bool {
 /// A value in the bytes of a git configuration; the last one counts. Includes are not followed.
 fn value(bytes: &[u8], section: &str, key: &str) -> Option<Vec<u8>> {
     let meta = gix::config::file::Metadata::default();
-    let file = gix::config::File::from_bytes_no_includes(bytes, meta, Default::default()).ok()?;
+    let file = gix::config::File::from_bytes_no_includes(
+        bytes,
+        meta,
+        gix::config::file::init::Options::default(),
+    )
+    .ok()?;
     file.raw_value_by(section, None, key).ok().map(|value| value.to_vec())
 }
 

@@ -33,7 +33,8 @@ impl Tracked {
             return Self { index: None, skip };
         }
         // The decoder is given bytes from anywhere.
-        let read = || gix::index::File::at(path, hash, true, Default::default()).ok();
+        let read =
+            || gix::index::File::at(path, hash, true, gix::index::decode::Options::default()).ok();
         Self { index: catch_unwind(read).ok().flatten(), skip }
     }
 

@@ -164,11 +164,11 @@ impl<'a> Walk<'a> {
         self.scan.anchor = base.facts().anchor;
         self.captured = base.facts().files;
         if self.tracked_set_changed(base.facts()) {
-            return self.anew(Some(base));
+            return self.anew(Some(&base));
         }
         let suspects = verify(self.top, &base);
         if rules_changed(self.top, &base, &suspects) {
-            return self.anew(Some(base));
+            return self.anew(Some(&base));
         }
         self.scan.tracked = base.facts().tracked;
         self.scan.usual = base.facts().usual;
@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks every directory, taking over what `base` knows of files whose stamps are the same.
-    fn anew(&mut self, base: Option<Table>) -> io::Result<()> {
+    fn anew(&mut self, base: Option<&Table>) -> io::Result<()> {
         self.captured = 0;
         if let RootKind::Git { git_dir, .. } = self.root.kind() {
             // Before it is read: what changes meanwhile is seen next time.
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
         self.scan.tracked = Some(ground.tracked.digest());
         let open = self.top.listable()?;
         let place = Place { path: DirPath::default(), depth: 0, ground: &ground };
-        self.list(&open, &place, base.as_ref(), true)?;
+        self.list(&open, &place, base, true)?;
         self.scan.usual = usual_of(&self.scan);
         self.ground = Some(ground);
         Ok(())
@@ -376,6 +376,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a name is tracked, and if not, what the rules say.
+    #[expect(clippy::unused_self, reason = "reads like the steps beside it")]
     fn decide(&self, found: &mut Found, path: &[u8], kind: Option<Kind>, place: &Place<'_>) {
         let is_dir = kind == Some(Kind::Directory);
         let tracked = &place.ground.tracked;
@@ -600,6 +601,7 @@ impl Walk<'_> {
     }
 
     /// In the root itself, says whether what can be made again is left out.
+    #[expect(clippy::unused_self, reason = "reads like the steps beside it")]
     fn with_defaults(&self, rules: Rules, place: &Place<'_>, names: &[Listed]) -> Rules {
         if !place.path.0.is_empty() {
             return rules;

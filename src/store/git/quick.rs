@@ -102,7 +102,7 @@ impl GitStore {
 
 /// Whether the index is the one whose tree the cache knows.
 fn is_index_known(scan: &Scan) -> bool {
-    let facts = scan.base.as_ref().map(|base| base.facts());
+    let facts = scan.base.as_ref().map(crate::cache::Table::facts);
     facts.is_some_and(|facts| {
         facts.index == scan.index && (facts.staged.is_some() || scan.index == Stamp::default())
     })
