@@ -77,14 +77,6 @@ struct HookArgs {
     agent: String,
 }
 
-/// Runs the command that the real process was given. An agent must not see the text of a panic.
-pub fn run_os(process: &mut Process<'_>) -> Exit {
-    if process.args.first().is_some_and(|first| first == "hook") {
-        std::panic::set_hook(Box::new(|_| ()));
-    }
-    run(process)
-}
-
 /// Runs the command that `process` was given.
 pub fn run(process: &mut Process<'_>) -> Exit {
     match hook_agent(process) {
@@ -103,6 +95,11 @@ fn hook_agent(process: &Process<'_>) -> Option<String> {
         [hook, flag] if hook == "hook" => Some(flag.to_str()?.strip_prefix("--agent=")?.to_owned()),
         _ => None,
     }
+}
+
+/// Whether this is a hook call, during which nothing but the answer may be printed.
+pub fn is_hook(process: &Process<'_>) -> bool {
+    process.args.first().is_some_and(|first| first == "hook")
 }
 
 /// A hook must not end with a panic's code, whatever happens in it.
@@ -161,8 +158,7 @@ fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
         return Exit::Ok;
     }
     let _nobody = write!(process.stderr, "{text}");
-    let is_hook = process.args.first().is_some_and(|first| first == "hook");
-    if is_hook { Exit::Ok } else { Exit::Usage }
+    if is_hook(process) { Exit::Ok } else { Exit::Usage }
 }
 
 /// Says what could not be done, why, and what to do next.
