@@ -188,13 +188,14 @@ impl Place {
 
     fn gone(known: &places::Known, process: &Process<'_>) -> Result<Self> {
         let checkpoints = known.checkpoints(process)?;
+        let desk = known.desk(process)?;
         Ok(Self {
             path: known.path.clone(),
             kind: if known.was_git { "git" } else { "files" },
             why: None,
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
-            size: size_of(known.state.dir(), 0),
+            size: size_of(known.state.dir(), 0) + held_size(&desk, "files", &checkpoints),
             standing: "gone",
         })
     }
