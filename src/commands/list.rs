@@ -76,7 +76,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         );
         return Ok(Exit::Ok);
     }
-    let text = heading(&desk, &listed) + &table(process, &desk, &listed.lines, &counts);
+    let text = heading(&desk, &listed) + &table(process, &desk, &listed, &counts);
     print(process, &text)?;
     let _nobody =
         writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
@@ -87,6 +87,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 struct Listed {
     lines: Vec<Line>,
     turns: usize,
+    /// How many digits of an id it takes.
+    digits: usize,
 }
 
 /// One row.
@@ -103,6 +105,7 @@ struct Line {
 impl Listed {
     fn of(desk: &Desk, args: &Args) -> Result<Self> {
         let checkpoints = desk.store.list()?;
+        let digits = rows::digits(&checkpoints);
         let held_first: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| is_before_restore(one)).cloned().collect();
         let rows = rows(checkpoints, &desk.state);
@@ -121,7 +124,7 @@ impl Listed {
             lines.retain(|line| line.is_of(session));
         }
         lines.truncate(args.limit.unwrap_or(usize::MAX));
-        Ok(Self { lines, turns })
+        Ok(Self { lines, turns, digits })
     }
 
     /// How much changed between each line and the next newer one, or now, as far as time allows.
@@ -227,7 +230,7 @@ fn heading(desk: &Desk, listed: &Listed) -> String {
     format!("{name} — {} ({kind}) — {turns}\n\n", ui::path(path, desk.home.as_deref()))
 }
 
-fn table(process: &Process<'_>, desk: &Desk, lines: &[Line], counts: &[Option<Counts>]) -> String {
+fn table(process: &Process<'_>, desk: &Desk, listed: &Listed, counts: &[Option<Counts>]) -> String {
     let clock = Clock::local(process.now);
     let mut table = Table::new([
         Column::right("#"),
@@ -236,7 +239,7 @@ fn table(process: &Process<'_>, desk: &Desk, lines: &[Line], counts: &[Option<Co
         Column::cut("what", Cut::End),
         Column::left("changed"),
     ]);
-    for (line, counts) in lines.iter().zip(counts) {
+    for (line, counts) in listed.lines.iter().zip(counts) {
         let number = match line.number {
             Some((row, 1)) => row.to_string(),
             Some((row, step)) => format!("{row}.{step}"),
@@ -246,7 +249,7 @@ fn table(process: &Process<'_>, desk: &Desk, lines: &[Line], counts: &[Option<Co
         let what = described(&told, desk.home.as_deref());
         table.row([
             number.into(),
-            Cell::new(&line.checkpoint().id.short(), Paint::Bold),
+            Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
             clock.when(told.at).into(),
             what.into(),
             counts.map(counted).unwrap_or_default().into(),
@@ -273,6 +276,7 @@ fn counted(counts: Counts) -> String {
 struct Part {
     known: places::Known,
     checkpoints: Vec<Checkpoint>,
+    digits: usize,
 }
 
 fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
@@ -281,9 +285,10 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     for known in places::known(&settings::state(process, None)?)? {
         match known.checkpoints(process) {
             Ok(mut checkpoints) => {
+                let digits = rows::digits(&checkpoints);
                 checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
                 checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
-                parts.push(Part { known, checkpoints });
+                parts.push(Part { known, checkpoints, digits });
             }
             Err(err) => {
                 let path = ui::path(&known.path, home.as_deref()).into_owned();
@@ -330,7 +335,7 @@ impl Part {
         let mut table =
             Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
         for told in self.checkpoints.iter().map(Told::alone) {
-            let id = Cell::new(&told.checkpoint.id.short(), Paint::Bold);
+            let id = Cell::new(&told.checkpoint.id.to_string()[..self.digits], Paint::Bold);
             table.row([id, clock.when(told.at).into(), described(&told, home).into()]);
         }
         let gone = if self.known.gone { " — gone" } else { "" };
