@@ -294,8 +294,7 @@ impl Ledger {
         if !self.changed {
             return Ok(());
         }
-        let bytes = serde_json::to_vec(&self.wire)
-            .map_err(|err| crate::error::Error::damaged("the ledger", err.to_string()))?;
+        let bytes = serde_json::to_vec(&self.wire).expect("strings and numbers always serialize");
         replace(&self.path, &bytes)
     }
 }
@@ -356,11 +355,7 @@ fn digest(path: &Path, stamp: &Stamp) -> Option<String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a string takes every write");
-        hex
-    })
+    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 impl Bytes {

@@ -159,7 +159,7 @@ impl Planned {
         checkpoint: &Checkpoint,
         order: &Order,
     ) -> Result<Self> {
-        let then = desk.store.tree(checkpoint.id)?;
+        let then = desk.tree_of(checkpoint)?;
         // What was held for its own sake is looked at for its own sake.
         let privately = then.besides.iter().filter(|(_, entry)| {
             entry.content.is_none_or(|content| content.place == Place::Private)

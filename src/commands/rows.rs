@@ -48,6 +48,11 @@ pub(crate) fn rows(checkpoints: Vec<Checkpoint>, state: &State) -> Vec<Row> {
     rows
 }
 
+/// Whether two checkpoints were taken in one turn.
+pub(crate) fn is_same_turn(a: &Checkpoint, b: &Checkpoint) -> bool {
+    turn(a).is_some() && turn(a) == turn(b)
+}
+
 fn turn(checkpoint: &Checkpoint) -> Option<Turn> {
     let by = checkpoint.cause.by.as_ref()?;
     Some((by.agent, by.session.clone(), by.turn.clone()?))

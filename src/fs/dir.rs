@@ -7,6 +7,7 @@ use std::{
     ffi::{CStr, CString},
     fs::File,
     io,
+    mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::Path,
 };
@@ -97,8 +98,8 @@ impl Dir {
 
     /// Lists the names in it, in no order.
     pub fn list(&self, mut each: impl FnMut(Listed)) -> io::Result<()> {
-        let mut buffer = Vec::with_capacity(32 << 10);
-        let mut entries = rustix::fs::RawDir::new(&self.0, buffer.spare_capacity_mut());
+        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 << 10];
+        let mut entries = rustix::fs::RawDir::new(&self.0, &mut buffer);
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name();
@@ -247,7 +248,7 @@ fn stand() -> OFlags {
     clippy::unnecessary_cast,
     clippy::cast_sign_loss,
     clippy::cast_possible_wrap,
-    reason = "the widths of these numbers differ from system to system"
+    reason = "the fields of a stat have other widths elsewhere"
 )]
 fn stamp(stat: &Stat) -> Stamp {
     let kind = Kind::of_mode(stat.st_mode as u32);
