@@ -302,6 +302,10 @@ impl Builder {
     }
 
     /// Adds an entry to the directory begun last.
+    ///
+    /// # Panics
+    ///
+    /// Panics if its name is longer than any file system allows.
     pub fn entry(&mut self, row: &Row<'_>) {
         let mut bytes = std::mem::take(&mut self.entries);
         put_stamp(&mut bytes, &row.stamp);

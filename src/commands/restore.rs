@@ -225,10 +225,8 @@ impl Stamps {
         let mut stamps = BTreeMap::new();
         scan.each(|dir, row| {
             let path = crate::model::DirPath(dir.to_vec()).join(row.name);
-            if let Ok(path) = RelPath::from_bytes(&path) {
-                if row.skipped.is_none() {
-                    stamps.insert(path, row.stamp);
-                }
+            if let (Ok(path), None) = (RelPath::from_bytes(&path), row.skipped) {
+                stamps.insert(path, row.stamp);
             }
         });
         for victim in &scan.victims {
@@ -394,8 +392,10 @@ impl Log {
         let place = desk.state.root(&desk.root);
         create_private_dirs(place.dir())?;
         let path = place.restore_log();
-        let hex =
-            |path: &RelPath| path.as_bytes().iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let hex = |path: &RelPath| {
+            let digits: Vec<String> = path.as_bytes().iter().map(|b| format!("{b:02x}")).collect();
+            digits.concat()
+        };
         let paths: Vec<String> = plan.deeds().map(|step| hex(&step.path)).collect();
         let log = json!({
             "version": 1, "of": of.to_string(), "held": held.to_string(), "paths": paths,

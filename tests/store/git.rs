@@ -300,7 +300,9 @@ fn gc_keeps_everything_that_is_held() {
     let expected = [first, second].map(|id| held(&*fixture.open(), id));
     let left_behind = ["tmp_obj_turnback-1-1", "pack/tmp_pack_turnback-1-1"]
         .map(|name| fixture.git_dir().join("objects").join(name));
-    left_behind.iter().for_each(|path| write(path, "killed while writing"));
+    for path in &left_behind {
+        write(path, "killed while writing");
+    }
     if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
         return;
     }

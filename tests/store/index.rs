@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use turnback::{
     model::SkipReason,
-    store::{Draft, IndexOutcome, Store},
+    store::{Draft, IndexOutcome},
 };
 
 use super::{Fixture, draft, git::*, save};
