@@ -83,6 +83,7 @@ impl Look<'_> {
             wishes: self.wishes,
             user: &user,
             victims: &self.reach.victims,
+            ours: state.dir(),
             named: self.named,
             spare: self.spare,
             now_ns: now_ns(),

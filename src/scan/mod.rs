@@ -70,6 +70,8 @@ pub struct Scan {
     pub nested: Vec<Vec<u8>>,
     /// What is held although it is ignored, too large, or outside the root.
     pub victims: Vec<Victim>,
+    /// Repositories that go to the vault, by the paths of their `.git`: a call can reach them.
+    pub git_dirs: Vec<RelPath>,
     /// What is left out of `victims`, and why.
     pub unheld: Vec<Skipped>,
     /// The stamp of git's index, taken before it was read.

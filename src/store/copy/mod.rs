@@ -132,7 +132,7 @@ impl CopyStore {
             (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
         };
         let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
-        Record { checkpoint, keeper: Keeper::Copy, besides, outside }
+        Record { checkpoint, keeper: Keeper::Copy, besides, outside, tree: None, vault: None }
     }
 
     /// Reads and names everything. What the base says is believed only while its anchor stands.
