@@ -23,6 +23,7 @@ use crate::{
 
 pub use past::PastRules;
 pub use sources::{UserDirs, Wishes};
+pub use victims::is_made_again;
 pub use walk::{Named, Request, walk};
 
 /// What the unfinished files of a restore are called, before something of its own. They are never

@@ -82,6 +82,15 @@ pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
     scan.unheld.dedup();
 }
 
+/// Whether `path`, absolute, is or lies in what a program makes again, by its names alone.
+pub fn is_made_again(path: &Path, root: &Root) -> bool {
+    let rules = Rules::new(&[], &[], &[], Case::Sensitive);
+    let below = path.strip_prefix(root.path()).unwrap_or(path);
+    let is_made =
+        |name: std::path::Component<'_>| rules.is_made_again(name.as_os_str().as_bytes(), true);
+    below.components().any(is_made)
+}
+
 /// What the walk left out and somebody may want back all the same, if it is little.
 fn spared(scan: &Scan) -> Vec<RelPath> {
     let mut spared = Vec::new();
