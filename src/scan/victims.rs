@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, OsStr},
     io,
     os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Instant,
 };
 
@@ -305,11 +305,8 @@ impl Collect<'_, '_> {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
         }
         let is_made_again = match path {
-            VictimPath::Below(rel) => std::iter::successors(Some(rel.clone()), RelPath::parent)
-                .any(|rel| self.made_again.is_made_again(rel.as_bytes(), true)),
-            VictimPath::Outside(path) => path
-                .components()
-                .any(|name| self.made_again.is_made_again(name.as_os_str().as_bytes(), true)),
+            VictimPath::Below(rel) => has_made_again_name(&self.made_again, rel.as_path()),
+            VictimPath::Outside(path) => has_made_again_name(&self.made_again, path),
         };
         if is_made_again {
             return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);
