@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Desk, print, print_json};
+use super::{Desk, print, print_json, revive};
 use crate::{
     apply::{self, Outcome},
     error::{Error, Result},
@@ -58,14 +58,31 @@ pub(crate) struct Args {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// The project, if it is not the current directory; it may be gone altogether
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
     /// Only these files and directories
     #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?;
-    let checkpoint = desk.find(&args.checkpoint)?;
+    let mut desk = Desk::open(process, args.root.as_deref())?;
+    let mut checkpoint = desk.find(&args.checkpoint);
+    if desk.is_gone {
+        match &checkpoint {
+            Ok(found) => match revive::revive(process, desk, found, args.dry_run, args.yes)? {
+                Some(revived) => desk = revived,
+                None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+            },
+            // It may have been taken after the repository was gone.
+            Err(_) => {
+                desk = desk.as_it_is()?;
+                checkpoint = desk.find(&args.checkpoint);
+            }
+        }
+    }
+    let checkpoint = checkpoint?;
     let picked = picked(process, &desk, &args.paths)?;
     let order = Order {
         verb: "restore",

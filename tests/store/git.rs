@@ -456,7 +456,8 @@ fn damage_is_found() {
     }
     fs::remove_file(fixture.ref_path(id)).unwrap();
     assert_eq!(fixture.open().check(false).unwrap().len(), 1);
-    assert!(matches!(fixture.open().tree(id), Err(Error::Damaged { .. })));
+    // Its record remembers the tree, and nothing has swept the objects yet.
+    assert!(fixture.open().tree(id).is_ok());
 }
 
 #[test]
