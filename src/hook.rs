@@ -22,10 +22,10 @@ use crate::{
     policy::{self, Action, Standing},
     process::{Exit, Process, Stdin},
     reach::{self, Surroundings},
-    shell,
+    restore_log, shell,
     snapshot::{self, Order},
-    state::State,
-    store::Saved,
+    state::{RootState, State},
+    store::{Saved, record},
     transcript, ui,
 };
 
@@ -258,6 +258,7 @@ impl Hook<'_, '_> {
             let saved =
                 self.save(ledger.as_ref(), &reach, &state, busy.is_none().then_some(deadline))?;
             self.note_saved(&saved, &mut notes);
+            notes.lines.extend(oddities(&saved, &state.root(&reach.root)));
             if let Some(ledger) = &mut ledger {
                 ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
             }
@@ -389,6 +390,7 @@ impl Hook<'_, '_> {
             ));
         }
         notes.unheld = snapshot::unheld(checkpoint, &self.effect, &self.cwd);
+        notes.lines.extend(unreadable(checkpoint));
         for skipped in &notes.unheld {
             notes.lines.push(format!("not held: {}", ui_skipped(skipped)));
         }
@@ -446,6 +448,34 @@ impl Hook<'_, '_> {
         }
         quiet
     }
+}
+
+/// What the system would not let us read: nobody may take that for a deletion.
+fn unreadable(checkpoint: &Checkpoint) -> Option<String> {
+    let skipped = checkpoint.skipped.iter();
+    let mut lost = skipped.filter(|skipped| skipped.reason == model::SkipReason::Unreadable);
+    let first = ui::escape(&lost.next()?.path);
+    let others = match lost.count() {
+        0 => String::new(),
+        more => format!(" and {}", ui::count(more as u64, "other path")),
+    };
+    Some(format!("cannot be read, and so is not held: {first}{others}"))
+}
+
+/// What is not as it was in this root: a restore that was interrupted, or a repository that took
+/// checkpoints before and cannot be used now.
+fn oddities(saved: &Saved, place: &RootState) -> Vec<String> {
+    let mut lines = Vec::new();
+    if restore_log::is_left(place) {
+        lines.push(restore_log::LEFT.to_owned());
+    }
+    if saved.is_new && record::has_moved(place, saved.checkpoint.id) {
+        lines.push(
+            "the repository cannot be used now: this checkpoint is in turnback's own store"
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 /// What the settings want, as far as somebody is there to answer.

@@ -22,6 +22,7 @@ pub mod plan;
 pub mod policy;
 pub mod process;
 pub mod reach;
+pub mod restore_log;
 pub mod root;
 pub mod scan;
 pub mod shell;

@@ -112,6 +112,11 @@ impl RootState {
     pub fn restore_log(&self) -> PathBuf {
         self.dir.join("restore-log")
     }
+
+    /// Whoever restores holds this.
+    pub fn restore_lock(&self) -> PathBuf {
+        self.dir.join("restore-lock")
+    }
 }
 
 /// A file name that stands for any bytes at all: 32 hex digits of their SHA-256, each part ended

@@ -30,7 +30,10 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let checkpoints = desk.store.list()?;
     let target = plan::undo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {
-        Error::other("there is nothing to undo", "`turnback list` shows what there is")
+        Error::other(
+            "there is no turn and no restore to undo",
+            "`turnback list` shows what there is, `turnback restore 1` goes to the newest",
+        )
     })?;
     step(process, &desk, &target, "undo", args)
 }

@@ -65,6 +65,8 @@ pub enum Kept {
     InTheWay,
     /// It is a place of git's own.
     GitPrivate,
+    /// Somebody changed it while a restore lay interrupted.
+    Changed,
 }
 
 /// One path of a plan.
@@ -149,7 +151,7 @@ pub fn restore(
     let uncovered = |path: &RelPath| {
         let both = past.skipped_then.iter().chain(past.skipped_now);
         both.filter(|skipped| !matches!(skipped.reason, SkipReason::KeptChanging))
-            .find(|skipped| is_within(path.as_bytes(), &skipped.path))
+            .find(|skipped| is_within(path, &skipped.path))
             .map(|skipped| skipped.reason)
     };
     let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
@@ -205,7 +207,7 @@ fn decide(
 
 /// A directory stays if something in it stays; and where a directory stays that was a file, the
 /// file cannot come back.
-fn keep_parents(steps: &mut [Step]) {
+pub(super) fn keep_parents(steps: &mut [Step]) {
     let mut kept: BTreeMap<RelPath, ()> = BTreeMap::new();
     for step in steps.iter_mut().rev() {
         let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
@@ -229,6 +231,6 @@ fn keep_parents(steps: &mut [Step]) {
 }
 
 /// Whether a path is `dir`, or lies below it.
-fn is_within(path: &[u8], dir: &[u8]) -> bool {
-    path.strip_prefix(dir).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+pub fn is_within(path: &RelPath, dir: &[u8]) -> bool {
+    path.as_bytes().strip_prefix(dir).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
