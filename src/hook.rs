@@ -179,7 +179,7 @@ fn on_done(process: &mut Process<'_>, dialect: &'static dyn Dialect, call: &Tool
         Intent::Read | Intent::Run { .. } | Intent::Unknown => return Decision::NEUTRAL,
     };
     let cwd = working_directory(process, &call.context);
-    let now_ns = snapshot::now_ns();
+    let now_ns = crate::fs::now_ns();
     let noted = with_ledger(process, dialect, &call.context, |ledger| {
         let bases = [&cwd as &Path];
         let places = paths.iter().flat_map(|path| reach::plausible(path, &bases));

@@ -10,9 +10,7 @@ use std::{
 use gix::bstr::ByteSlice;
 
 use crate::{
-    model::{
-        Certainty, Context, Effect, Finding, Reach, Root, RootKind, Scope, Target, TargetAction,
-    },
+    model::{Certainty, Context, Effect, Reach, Root, RootKind, Scope, Target, TargetAction},
     root,
     state::State,
 };
@@ -105,31 +103,74 @@ pub fn reach(
     surroundings: &Surroundings<'_>,
 ) -> Option<Reach> {
     let (root, scope) = root_around(start, surroundings)?;
-    let mut bases: Vec<&Path> = context.cwd.iter().map(PathBuf::as_path).collect();
-    bases.extend(context.bases.iter().map(PathBuf::as_path));
-    bases.extend([start, root.path()]);
-    let mut victims: Vec<PathBuf> = match effect {
-        Effect::None => Vec::new(),
-        Effect::Touches(paths) => paths.iter().flat_map(|path| plausible(path, &bases)).collect(),
-        Effect::Destroys(finding) | Effect::Unknown(finding) => targets_of(finding, &bases),
-    };
-    victims.sort();
-    victims.dedup();
+    let victims = places(effect, &bases(start, context, &root), Wanted::Held);
     Some(Reach { root, scope, victims })
 }
 
-/// Every place that a path may mean and where there is something.
-pub fn plausible(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
-    let there = |path: &PathBuf| path.symlink_metadata().is_ok();
-    let mut places: Vec<PathBuf> =
-        bases.iter().filter_map(|base| absolute(base, path)).filter(there).collect();
+/// The places a call names, exactly or by a glob, for something to be lost there: what has to be
+/// held, or the user is asked. Less than [`Reach::victims`]: a target that is a mere guess never
+/// leads to a question, and neither does what a `find` may or may not find.
+pub fn stakes(start: &Path, context: &Context, effect: &Effect, root: &Root) -> Vec<PathBuf> {
+    places(effect, &bases(start, context, root), Wanted::Named)
+}
+
+/// Where a relative path of the call may be meant from.
+fn bases<'a>(start: &'a Path, context: &'a Context, root: &'a Root) -> Vec<&'a Path> {
+    let said = context.cwd.iter().chain(&context.bases).map(PathBuf::as_path);
+    let mut bases: Vec<&Path> = said.filter(|base| base.is_absolute()).collect();
+    bases.extend([start, root.path()]);
+    bases.dedup();
+    bases
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Held,
+    Named,
+}
+
+fn places(effect: &Effect, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = match effect {
+        Effect::None => Vec::new(),
+        Effect::Touches(paths) => paths.iter().flat_map(|path| written(path, bases)).collect(),
+        Effect::Destroys(finding) | Effect::Unknown(finding) => {
+            let targets = finding.targets().flat_map(|target| of_target(target, bases, wanted));
+            targets.take(10 * GLOB_MAX).collect()
+        }
+    };
     places.sort();
     places.dedup();
     places
 }
 
+/// Every place that a path may mean and where there is something.
+pub fn plausible(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
+    let there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let meant = |base: &&Path| [absolute(base, path), physical(base, path)];
+    let mut places: Vec<PathBuf> = bases.iter().flat_map(meant).flatten().filter(there).collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// The same for a path that is written to: what a link there leads to is written as well.
+fn written(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
+    through_links(plausible(path, bases))
+}
+
+fn through_links(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_link = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|data| data.is_symlink());
+    let led: Vec<PathBuf> = places
+        .iter()
+        .filter(is_link)
+        .filter_map(|link| fs::canonicalize(link).ok().filter(|file| !file.is_dir()))
+        .collect();
+    places.extend(led);
+    places
+}
+
 /// `path` as seen from `base`, without `.` and `..`. A name before `..` is taken for a directory,
-/// as everybody but the kernel does; if it is a link, the root's walk holds what is really meant.
+/// as everybody but the kernel does; see [`physical`].
 fn absolute(base: &Path, path: &Path) -> Option<PathBuf> {
     if path.as_os_str().is_empty() || path.as_os_str().as_bytes().contains(&0) {
         return None;
@@ -146,35 +187,96 @@ fn absolute(base: &Path, path: &Path) -> Option<PathBuf> {
     absolute.is_absolute().then_some(absolute)
 }
 
-fn targets_of(finding: &Finding, bases: &[&Path]) -> Vec<PathBuf> {
-    let named = |target: &&Target| match target.action {
-        TargetAction::Delete
-        | TargetAction::Overwrite
-        | TargetAction::Modify
-        | TargetAction::Move => true,
-        TargetAction::Create | TargetAction::Git => false,
-    };
-    let places = finding.targets().filter(named).flat_map(|target| match target.certainty {
-        Certainty::Exact => plausible(Path::new(&target.path), bases),
-        Certainty::Glob => bases.iter().flat_map(|base| expand(base, &target.path)).collect(),
-        Certainty::Dynamic => Vec::new(),
-    });
-    places.take(10 * GLOB_MAX).collect()
+/// The same as the kernel sees it, where that may differ: a `..` behind a link.
+fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
+    if !path.components().any(|component| component == Component::ParentDir) {
+        return None;
+    }
+    let whole = base.join(path);
+    match whole.file_name() {
+        Some(name) => Some(fs::canonicalize(whole.parent()?).ok()?.join(name)),
+        None => fs::canonicalize(&whole).ok(),
+    }
 }
 
-/// Everything a glob names, seen from `base`. Braces are tried in every combination.
+fn of_target(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
+    let path = Path::new(&target.path);
+    let is_held = wanted == Wanted::Held;
+    match (target.action, target.certainty) {
+        (TargetAction::Create, _) => Vec::new(),
+        // What can drop commits; a command that merely moves refs is no exact one.
+        (TargetAction::Git, Certainty::Exact) if is_held => plausible(path, bases),
+        (TargetAction::Git, _) => Vec::new(),
+        (TargetAction::Overwrite | TargetAction::Modify, Certainty::Exact) => written(path, bases),
+        (TargetAction::Delete | TargetAction::Move, Certainty::Exact) => plausible(path, bases),
+        (action, Certainty::Glob) => of_glob(target, bases, wanted, action),
+        // A guess is worth a copy where it fits something, and never a question.
+        (TargetAction::Delete, Certainty::Dynamic) if is_held && is_plain(&target.path) => {
+            plausible(path, bases)
+        }
+        (_, Certainty::Dynamic) => Vec::new(),
+    }
+}
+
+fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetAction) -> Vec<PathBuf> {
+    let pattern = match (target.path.strip_suffix("/**"), wanted) {
+        // What a `find` is told to look through: some of it, nobody knows what.
+        (Some(_), Wanted::Named) => return Vec::new(),
+        (Some(""), Wanted::Held) => "/",
+        (Some(above), Wanted::Held) => above,
+        (None, _) => &target.path,
+    };
+    let found = bases.iter().flat_map(|base| expand(base, pattern)).collect();
+    match action {
+        TargetAction::Overwrite | TargetAction::Modify => through_links(found),
+        TargetAction::Delete | TargetAction::Move | TargetAction::Create | TargetAction::Git => {
+            found
+        }
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.bytes().any(|byte| b"$`*?[(){}".contains(&byte))
+}
+
+/// Everything a glob names, seen from `base`. Braces are tried in every combination. The names of
+/// `base` itself are no pattern, whatever is in them.
 fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for pattern in braces(pattern) {
-        let Some(pattern) = absolute(base, Path::new(&pattern)) else { continue };
-        let mut places = vec![PathBuf::from("/")];
-        for component in pattern.components().skip(1) {
-            places = places.iter().flat_map(|dir| step(dir, component.as_os_str())).collect();
+        let mut places = vec![base.to_owned()];
+        for component in Path::new(&pattern).components() {
+            places = match component {
+                Component::RootDir => vec![PathBuf::from("/")],
+                Component::CurDir => continue,
+                Component::ParentDir => {
+                    places.iter().filter_map(|dir| absolute(dir, Path::new(".."))).collect()
+                }
+                Component::Normal(part) if part == "**" => {
+                    places.iter().flat_map(|dir| all_below(dir)).collect()
+                }
+                Component::Normal(part) => places.iter().flat_map(|dir| step(dir, part)).collect(),
+                Component::Prefix(_) => Vec::new(),
+            };
             places.truncate(GLOB_MAX);
         }
         found.extend(places);
     }
     found
+}
+
+/// A directory and every directory below it, up to the limit: where `**` may stand.
+fn all_below(dir: &Path) -> Vec<PathBuf> {
+    let mut all = vec![dir.to_owned()];
+    let mut at = 0;
+    while at < all.len() && all.len() < GLOB_MAX {
+        let entries = fs::read_dir(&all[at]).into_iter().flatten().flatten();
+        let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let below: Vec<PathBuf> = dirs.map(|entry| entry.path()).collect();
+        all.extend(below);
+        at += 1;
+    }
+    all
 }
 
 /// The names in `dir` that one part of a glob matches.
@@ -204,6 +306,8 @@ fn braces(pattern: &str) -> Vec<String> {
             Some((before, choices, after)) if open.len() + done.len() < MAX => {
                 open.extend(choices.iter().map(|choice| format!("{before}{choice}{after}")));
             }
+            // Two choices of an inner pair may leave one text.
+            Some(_) | None if done.contains(&text) => (),
             Some(_) | None => done.push(text),
         }
     }
@@ -238,5 +342,33 @@ mod tests {
         assert_eq!(from("/x"), Some("/x".into()));
         assert_eq!(from("../../../../etc"), Some("/etc".into()));
         assert_eq!(from(""), None);
+    }
+
+    #[test]
+    fn a_glob_is_seen_from_a_directory_whose_name_is_no_pattern() {
+        let top = std::env::temp_dir().join(format!("turnback-reach-{}[x]", std::process::id()));
+        fs::create_dir_all(top.join("a/b")).unwrap();
+        for name in ["one.db", ".two.db", "a/three.db", "a/b/four.db"] {
+            fs::File::create(top.join(name)).unwrap();
+        }
+        let found = |pattern| {
+            let mut found = expand(&top, pattern);
+            found.sort();
+            let names = found.iter().map(|path| path.strip_prefix(&top).unwrap().to_owned());
+            names.map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("*.db"), ["one.db"]);
+        assert_eq!(found(".*.db"), [".two.db"]);
+        assert_eq!(found("./a/../{one,no}.db"), ["one.db"]);
+        assert_eq!(found("**/*.db"), ["a/b/four.db", "a/three.db", "one.db"]);
+        std::os::unix::fs::symlink("a/b", top.join("link")).unwrap();
+        let places = plausible(Path::new("link/../three.db"), &[&top]);
+        assert_eq!(places, [top.join("a/three.db")], "as the kernel sees it");
+        for name in ["link", "one.db", ".two.db", "a/three.db", "a/b/four.db"] {
+            fs::remove_file(top.join(name)).unwrap();
+        }
+        for name in ["a/b", "a", ""] {
+            fs::remove_dir(top.join(name)).unwrap();
+        }
     }
 }

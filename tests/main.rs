@@ -2,5 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cli;
+mod readme;
 mod store;
 mod support;
+mod tidy;

@@ -1,12 +1,24 @@
 //! One file for each subcommand: its flags, its help, its body. Here is what most of them need:
 //! where they are, and which checkpoint the user means.
 
+pub(crate) mod check;
+pub(crate) mod config;
 pub(crate) mod create;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod prune;
 pub(crate) mod restore;
 pub(crate) mod show;
+pub(crate) mod slash;
+pub(crate) mod status;
 pub(crate) mod undo;
 
+mod compare;
+mod places;
 mod rows;
+mod stats;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +34,7 @@ use crate::{
     snapshot::{self, Look},
     state::State,
     store::{self, Store},
+    ui,
 };
 
 pub(crate) use rows::{Row, rows};
@@ -82,7 +95,7 @@ impl Desk {
     pub(crate) fn find(&self, given: &str) -> Result<Checkpoint> {
         let selector: Selector = given.parse().map_err(|why: String| {
             Error::other(
-                format!("`{}`: {why}", crate::ui::escape(given.as_bytes())),
+                format!("`{}`: {why}", ui::escape(given.as_bytes())),
                 "run `turnback list` to see what there is",
             )
         })?;
@@ -129,9 +142,9 @@ fn pick(
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
     match selector {
         Selector::Latest(n) => {
-            let plain =
+            let mut plain =
                 checkpoints.into_iter().filter(|checkpoint| !rows::is_before_restore(checkpoint));
-            plain.skip(*n as usize).next().ok_or_else(none)
+            plain.nth(*n as usize).ok_or_else(none)
         }
         Selector::Number(row, step) => {
             let rows = rows(checkpoints, state);
@@ -172,4 +185,20 @@ pub(crate) fn print(process: &mut Process<'_>, text: &str) -> Result<()> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// An error as people see it: what could not be done, why, and what to do next.
+pub(crate) fn error_text(err: &Error, style: ui::Style) -> String {
+    use std::error::Error as _;
+    let mut text = format!("{} {err}\n", style.red("error:"));
+    let mut source = err.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        text.push_str(&format!("caused by: {}\n", ui::escape_line(cause_text.as_bytes())));
+        source = cause.source();
+    }
+    if let Some(hint) = err.hint() {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
 }

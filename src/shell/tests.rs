@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde::Deserialize;
 
-use super::*;
+use super::{syntax::Grammar as _, *};
 
 #[derive(Deserialize)]
 struct Line {
@@ -135,6 +135,8 @@ proptest! {
         let grouped = level(&format!("({line}\n)"));
         let substituted = level(&format!("echo $({line}\n)"));
         prop_assert!(joined >= before && joined > Level::ReadOnly);
-        prop_assert!(grouped >= before && substituted >= before);
+        // A line that is none on its own may become another inside brackets: `) $(`.
+        let stands = brush::Brush::default().script(&line).is_ok();
+        prop_assert!(!stands || grouped >= before && substituted >= before);
     }
 }

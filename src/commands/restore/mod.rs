@@ -7,6 +7,7 @@ mod planned;
 mod resume;
 mod show;
 
+pub(crate) use paths::picked;
 pub(crate) use resume::say_if_interrupted;
 
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ use crate::{
 /// Shows what it will do and asks. Whatever it overwrites or removes is held in a checkpoint
 /// first, so `turnback undo` takes it back. Only files that differ are touched.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Args {
     /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
@@ -72,7 +73,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return resume::run(process, &desk, toward);
     };
     let checkpoint = desk.find(given)?;
-    let picked = paths::picked(process, &desk, &args.paths)?;
+    let picked = picked(process, &desk, &args.paths)?;
     let order = Order {
         verb: "restore",
         options: Options { exact: args.exact, keep_new: args.keep_new, force: args.force },

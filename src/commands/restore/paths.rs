@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The paths the user named, seen from where they are.
-pub(super) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
+pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
     if paths.is_empty() {
         return Ok(Picked::All);
     }

@@ -294,9 +294,22 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
             }
             destroys("git clean removes what is not tracked", targets)
         }
+        "stash"
+            if args.first().is_some_and(|arg| names::is_one(arg, &["drop", "clear", "pop"])) =>
+        {
+            let why = "git stash lets go of what was stashed";
+            let mut targets = vec![objects(walk, why)];
+            targets.push(worktree(walk, TargetAction::Overwrite, why));
+            destroys(why, targets)
+        }
+        "filter-branch" | "filter-repo" => {
+            let why = "git rewrites every commit";
+            let mut targets = vec![objects(walk, why)];
+            targets.push(worktree(walk, TargetAction::Overwrite, why));
+            destroys(why, targets)
+        }
         "reset" | "switch" | "stash" | "merge" | "rebase" | "revert" | "cherry-pick" | "pull"
-        | "am" | "apply" | "checkout-index" | "read-tree" | "filter-branch" | "filter-repo"
-        | "bisect" | "sparse-checkout" => {
+        | "am" | "apply" | "checkout-index" | "read-tree" | "bisect" | "sparse-checkout" => {
             let why = "git replaces files of the worktree";
             destroys(why, vec![worktree(walk, TargetAction::Overwrite, why)])
         }
@@ -306,9 +319,12 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
             creates("makes a worktree", Vec::new())
         }
         name if MAKES.contains(&name) => creates("adds to a repository", Vec::new()),
-        "branch" | "tag" | "remote" | "config" | "push" | "gc" | "prune" | "reflog"
-        | "update-ref" | "update-index" | "symbolic-ref" | "worktree" | "notes" | "replace"
-        | "repack" | "pack-refs" | "maintenance" => {
+        "branch" | "tag" | "gc" | "prune" | "reflog" | "update-ref" | "worktree" | "replace"
+        | "repack" | "maintenance" => {
+            let why = "git can drop refs or objects for good";
+            destroys(why, vec![objects(walk, why)])
+        }
+        "remote" | "config" | "push" | "update-index" | "symbolic-ref" | "notes" | "pack-refs" => {
             state(walk, "git changes refs, settings or objects")
         }
         _ => unknown(format!("`git {}` is no command we know", super::shown(name))),
@@ -319,6 +335,11 @@ fn worktree(walk: &Walk<'_>, action: TargetAction, why: &str) -> Target {
     let mut target = walk.target(&Field::exact("."), action, why);
     target.certainty = Certainty::Dynamic;
     target
+}
+
+/// The repository itself, where commits can go for good.
+fn objects(walk: &Walk<'_>, why: &str) -> Target {
+    walk.target(&Field::exact(".git"), TargetAction::Git, why)
 }
 
 fn state(walk: &Walk<'_>, why: &'static str) -> Verdict {

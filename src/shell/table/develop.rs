@@ -4,8 +4,26 @@ use super::{Row, Rule, looks, row};
 use crate::model::TargetAction::Modify;
 use crate::shell::programs;
 
+/// What of turnback's own only looks, and what loses.
+const TURNBACK: &[Row] = &[
+    row(
+        "list show diff explain status doctor check find version help completions",
+        "*",
+        Rule::Reads,
+        "only shows checkpoints",
+    ),
+    row("create", "*", Rule::Makes, "takes a checkpoint"),
+    row(
+        "restore undo redo clear prune uninstall install",
+        "* %-h %--help",
+        Rule::Destroys,
+        "replaces files, forgets checkpoints, or changes what is protected",
+    ),
+];
+
 pub(super) const ROWS: &[Row] = &[
     row("git", "", Rule::By(programs::git), "works on a repository"),
+    row("turnback", "^", Rule::Sub(TURNBACK), "changes checkpoints or their protection"),
     row("gh", "-R: --repo= %--version ^", Rule::Sub(GH), "changes something on GitHub"),
     row(
         "glab",
@@ -249,15 +267,6 @@ pub(super) const ROWS: &[Row] = &[
         "may change a database",
     ),
     row("claude codex gemini aider", "%--version %-v", Rule::Unknown, "is an agent"),
-    row(
-        "turnback",
-        "^",
-        Rule::Sub(&[
-            looks("list show diff explain status doctor check find help"),
-            row("create", "*", Rule::Makes, "saves a checkpoint"),
-        ]),
-        "changes checkpoints or restores files",
-    ),
 ];
 
 const GH: &[Row] = &[

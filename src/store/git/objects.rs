@@ -6,7 +6,7 @@
 //! `Packs`: whoever relied on one looks afterwards whether its pack still stands.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
@@ -32,14 +32,16 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// One loose object is a file and a half-page of tree for the user's git to carry; a pack is two
-/// files whatever is in it, but git slows down with many packs and cleans up from 50 on.
-const LOOSE_MAX: usize = 64;
+/// One loose object is a file for the user's git to carry and a sync for us; a pack is two files
+/// and two syncs whatever is in it. Many packs slow git down too: see `consolidate`.
+const LOOSE_MAX: usize = 3;
 /// They only wait: 23 new objects in 23 directories take 35–50 ms with eight on ext4, 51–64 ms
 /// with one. (A pack of them takes 16–24 ms.)
 const SYNC_THREADS: usize = 8;
 /// What is held in memory before it is known whether there will be a pack.
 const HELD_MAX_BYTES: usize = 4 << 20;
+/// New trees that are remembered: those of some hundred directories.
+const TREES_MAX_BYTES: usize = 256 << 10;
 /// Larger files are streamed, each into a loose object of its own.
 pub(super) const LARGE_BYTES: u64 = 4 << 20;
 
@@ -70,6 +72,9 @@ struct State {
     reused: Vec<ObjectId>,
     held: Vec<(Kind, ObjectId, Vec<u8>)>,
     held_bytes: usize,
+    /// New trees, for whoever compares them before they are on the disk.
+    trees: HashMap<ObjectId, Vec<u8>>,
+    trees_bytes: usize,
     pack: Option<Pack>,
     large: Vec<(ObjectId, Temporary, File)>,
 }
@@ -87,9 +92,7 @@ impl Writer {
 
     /// The body of a tree that waits to be written, while few do.
     pub(super) fn held_tree(&self, id: &ObjectId) -> Option<Vec<u8>> {
-        let state = self.lock();
-        let held = state.held.iter().find(|(kind, held, _)| *kind == Kind::Tree && held == id);
-        held.map(|(_, _, body)| body.clone())
+        self.lock().trees.get(id).cloned()
     }
 
     /// Whether nothing has to be written.
@@ -146,6 +149,9 @@ impl Writer {
     }
 
     fn put(&self, kind: Kind, id: ObjectId, body: &[u8], hands: &mut Hands) -> io::Result<()> {
+        if kind == Kind::Tree {
+            self.lock().remember_tree(id, body);
+        }
         if self.packing.load(Ordering::Relaxed) {
             let packed = Packed::new(kind, id, body, &mut hands.deflater);
             return self.lock().push(&packed);
@@ -218,6 +224,13 @@ impl Writer {
 }
 
 impl State {
+    fn remember_tree(&mut self, id: ObjectId, body: &[u8]) {
+        if self.trees_bytes + body.len() <= TREES_MAX_BYTES {
+            self.trees_bytes += body.len();
+            self.trees.insert(id, body.to_vec());
+        }
+    }
+
     fn push(&mut self, packed: &Packed) -> io::Result<()> {
         let pack = self.pack.as_mut().expect("packing begins with a pack, which stays");
         pack.push(packed)
@@ -343,8 +356,14 @@ fn all_at_once<T: Sync>(all: &[T], sync: impl Fn(&T) -> io::Result<()> + Sync) -
     let mut parts = all.chunks(part);
     let first = parts.next().unwrap_or_default();
     thread::scope(|scope| {
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || sync_part(part))).collect();
-        let mut synced = sync_part(first);
+        let (mut others, mut synced) = (Vec::new(), Ok(()));
+        for part in parts {
+            match thread::Builder::new().spawn_scoped(scope, move || sync_part(part)) {
+                Ok(other) => others.push(other),
+                Err(_) => synced = synced.and(sync_part(part)),
+            }
+        }
+        synced = synced.and(sync_part(first));
         for other in others {
             let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             synced = synced.and(other);
@@ -364,6 +383,12 @@ impl Written {
     /// Whether nothing that was there before is relied on.
     pub(super) fn is_alone(&self) -> bool {
         self.reused.is_empty()
+    }
+
+    /// The packs among the new files.
+    pub(super) fn packs(&self) -> impl Iterator<Item = &Path> {
+        let is_pack = |path: &&PathBuf| path.extension().is_some_and(|name| name == "pack");
+        self.new.iter().filter(is_pack).map(PathBuf::as_path)
     }
 
     /// Whether every new file is where it was put. A `git gc --prune=now` may have taken what

@@ -62,6 +62,11 @@ impl Refs {
         format!("{}{id}", self.prefix)
     }
 
+    /// Where the ref called `name` is, if it is a file of its own.
+    pub(super) fn path(&self, common_dir: &Path, name: &str) -> PathBuf {
+        common_dir.join(&self.prefix).join(name)
+    }
+
     /// The tree the anchor points at.
     pub(super) fn anchor(&self, repo: &Repo) -> Result<Option<ObjectId>> {
         read(repo, &format!("{}{ANCHOR}", self.prefix))
