@@ -64,6 +64,7 @@ pub fn run(
         store,
         seen,
         id,
+        merges: &plan.merges,
         unlinked: BTreeSet::new(),
         opened: BTreeMap::new(),
         outcome: Outcome::default(),
@@ -125,6 +126,8 @@ struct Apply<'a> {
     store: &'a dyn Store,
     seen: &'a Seen<'a>,
     id: CheckpointId,
+    /// The bytes of what is merged.
+    merges: &'a BTreeMap<RelPath, Vec<u8>>,
     /// Files we removed or changed the permissions of. Another name of one has a new ctime by that
     /// alone.
     unlinked: BTreeSet<u64>,
@@ -312,6 +315,9 @@ impl Apply<'_> {
         let Some(then) = step.then else { return Err(io::ErrorKind::InvalidInput.into()) };
         let (parent, name) = self.parent(&step.path)?;
         self.check(&parent, &name, step)?;
+        if let (Some(bytes), Some(now)) = (self.merges.get(&step.path), step.now) {
+            return self.make_merged(&parent, step, bytes, now.permissions).map(Some);
+        }
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
             // Only the bits differ: the file itself stays, with its inode and times.
             if now.kind == Kind::File && now.content == then.content {
@@ -325,7 +331,7 @@ impl Apply<'_> {
 
     fn put_in_place(&mut self, step: &Step) -> io::Result<bool> {
         let temporary = unfinished(self.id, step.path.as_bytes())?;
-        let (parent, name) = self.parent(&step.path)?;
+        let (parent, name) = self.parent(&step.path).inspect_err(|_| self.discard(&step.path))?;
         let is_new = step.now.is_none() || vacates(step);
         let placed = self.check(&parent, &name, step).and_then(|()| {
             self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
@@ -335,6 +341,23 @@ impl Apply<'_> {
             let _litter = parent.remove_file(&temporary);
         }
         placed.map(|()| true)
+    }
+
+    fn make_merged(
+        &self,
+        parent: &Dir,
+        step: &Step,
+        bytes: &[u8],
+        permissions: u32,
+    ) -> io::Result<u64> {
+        let temporary = unfinished(self.id, step.path.as_bytes())?;
+        let _litter = parent.remove_file(&temporary);
+        let mut file = parent.create_file(&temporary, permissions)?;
+        if let Err(err) = file.write_all(bytes) {
+            let _litter = parent.remove_file(&temporary);
+            return Err(err);
+        }
+        Ok(bytes.len() as u64)
     }
 
     /// Makes the file `temporary` of `entry`, or nothing, and tells its size.
@@ -445,6 +468,7 @@ impl Apply<'_> {
 fn becomes(step: &Step) -> Option<Kind> {
     match step.action {
         Action::Restore | Action::Recreate => step.then.map(|then| then.kind),
+        Action::Merge => Some(Kind::File),
         Action::Remove | Action::Keep(_) => None,
     }
 }
@@ -457,7 +481,7 @@ fn vacates(step: &Step) -> bool {
         Action::Restore => step.then.is_some_and(|then| {
             then.kind != now.kind && (then.kind == Kind::Directory || now.kind == Kind::Directory)
         }),
-        Action::Recreate | Action::Keep(_) => false,
+        Action::Recreate | Action::Merge | Action::Keep(_) => false,
     }
 }
 

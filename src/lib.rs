@@ -17,6 +17,7 @@ pub mod fs;
 pub mod hook;
 pub mod journal;
 pub mod ledger;
+pub mod left;
 pub mod model;
 pub mod plan;
 pub mod policy;

@@ -40,6 +40,8 @@ pub struct RestoreLog {
     pub index: bool,
     /// Every path below the root that may change.
     pub paths: Vec<RelPath>,
+    /// What is merged, with the SHA-256 of what comes of it, in hex.
+    pub merged: Vec<(RelPath, String)>,
     /// Every path outside that may change. Absolute.
     pub outside: Vec<PathBuf>,
     /// Directories that have to be made writable for the while, with the permissions they get
@@ -55,6 +57,7 @@ struct Wire {
     verb: String,
     index: bool,
     paths: Vec<String>,
+    merged: Vec<(String, String)>,
     outside: Vec<String>,
     closed: Vec<(String, u32)>,
 }
@@ -74,6 +77,11 @@ impl RestoreLog {
             verb: self.verb.clone(),
             index: self.index,
             paths: self.paths.iter().map(|path| hex(path.as_bytes())).collect(),
+            merged: self
+                .merged
+                .iter()
+                .map(|(path, sha)| (hex(path.as_bytes()), sha.clone()))
+                .collect(),
             outside: self.outside.iter().map(|path| hex(path.as_os_str().as_bytes())).collect(),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
         };
@@ -126,6 +134,11 @@ impl Wire {
             verb: self.verb,
             index: self.index,
             paths: self.paths.iter().map(rel).collect::<Option<_>>()?,
+            merged: self
+                .merged
+                .iter()
+                .map(|(path, sha)| Some((rel(path)?, sha.clone())))
+                .collect::<Option<_>>()?,
             outside: self.outside.iter().map(path).collect::<Option<_>>()?,
             closed: self
                 .closed
@@ -189,6 +202,7 @@ mod tests {
             verb: "restore".to_owned(),
             index: true,
             paths: vec![path(b"a\nb"), path(b"d/\xff")],
+            merged: vec![(path(b"m"), "00".to_owned())],
             outside: vec![PathBuf::from("/etc/hosts")],
             closed: vec![(path(b"d"), 0o555)],
         };

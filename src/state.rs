@@ -128,6 +128,11 @@ impl RootState {
         self.dir.join("restore-log")
     }
 
+    /// What agents left in it: a log, and the bytes of small files by their SHA-256.
+    pub fn left(&self) -> PathBuf {
+        self.dir.join("left")
+    }
+
     /// Whoever restores holds this.
     pub fn restore_lock(&self) -> PathBuf {
         self.dir.join("restore-lock")

@@ -51,7 +51,8 @@ pub(crate) fn redo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     step(process, &desk, &target, "redo", args)
 }
 
-/// A step along the line puts back exactly what was there; what people made since stays.
+/// A step along the line puts back exactly what was there; what people made or changed since
+/// stays.
 fn step(
     process: &mut Process<'_>,
     desk: &Desk,
@@ -62,7 +63,8 @@ fn step(
     let is_restore = target.cause.reason == Reason::BeforeRestore;
     let order = Order {
         verb,
-        options: Options { exact: false, keep_new: false, force: true },
+        options: Options::default(),
+        markers: false,
         picked: Picked::All,
         index: true,
         outside: true,

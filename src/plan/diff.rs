@@ -21,6 +21,13 @@ pub struct Change {
     pub after: Option<Entry>,
 }
 
+impl Change {
+    /// Whether it is none after all.
+    pub fn is_none(&self) -> bool {
+        is_same(self.before.as_ref(), self.after.as_ref())
+    }
+}
+
 /// Finds every path that differs between two trees, parents before what is in them.
 ///
 /// # Errors

@@ -10,6 +10,6 @@ pub use diff::{Change, Reader, changes, entry_at};
 pub use history::{redo_target, undo_target};
 pub use prune::{Limits, PrunePlan, Why, clear, prune};
 pub use restore::{
-    Action, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step, is_within, restore,
+    Action, Author, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step, is_within, restore,
 };
 pub use settle::{Unsettled, settle};

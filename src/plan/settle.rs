@@ -1,8 +1,10 @@
 //! What finishes an interrupted restore, or takes it back.
 
+use std::collections::BTreeMap;
+
 use super::{
     diff::is_same,
-    restore::{Action, Kept, RestorePlan, Step, keep_parents},
+    restore::{Action, Author, Kept, RestorePlan, Step, keep_parents},
 };
 use crate::model::{CheckpointId, Entry, Kind, RelPath};
 
@@ -33,12 +35,12 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
         .filter(differs)
         .map(|Unsettled { path, to, from, now }| {
             let action = decide(to.as_ref(), from.as_ref(), now.as_ref());
-            Step { path, action, then: to, now }
+            Step { path, action, then: to, now, author: Author::Unknown }
         })
         .collect();
     steps.sort_by(|a, b| a.path.cmp(&b.path));
     keep_parents(&mut steps);
-    RestorePlan { of, steps, outside: Vec::new(), left: Vec::new() }
+    RestorePlan { of, steps, outside: Vec::new(), left: Vec::new(), merges: BTreeMap::new() }
 }
 
 fn decide(to: Option<&Entry>, from: Option<&Entry>, now: Option<&Entry>) -> Action {

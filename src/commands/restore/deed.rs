@@ -5,6 +5,8 @@ use crate::{
     apply::{self, Outcome},
     commands::Desk,
     error::Result,
+    fs::now_ns,
+    left::{self, Line, What},
     model::{Checkpoint, CheckpointId, RelPath},
     plan::RestorePlan,
     process::{Exit, Process},
@@ -35,6 +37,7 @@ pub(super) fn apply(
         let seen = |path: &RelPath| seen.get(path).copied();
         outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, held)?;
         index = stage(desk, checkpoint.id, order);
+        note_merged(desk, &plan, held)?;
         RestoreLog::end(&place)?;
         safety = Some(held);
     } else if order.index {
@@ -60,7 +63,23 @@ fn log_of(
         verb: order.verb.to_owned(),
         index: order.index,
         paths: plan.deeds().map(|step| step.path.clone()).collect(),
+        merged: merged(plan),
         outside: plan.outside.iter().map(|step| step.path.clone()).collect(),
         closed: apply::closed(&desk.root, plan),
     }
+}
+
+fn merged(plan: &RestorePlan) -> Vec<(RelPath, String)> {
+    plan.merges.iter().map(|(path, bytes)| (path.clone(), left::digest(bytes))).collect()
+}
+
+/// Notes what was merged, so that undoing it knows its own.
+fn note_merged(desk: &Desk, plan: &RestorePlan, held: CheckpointId) -> Result<()> {
+    let line = |(path, sha): (RelPath, String)| Line {
+        at: now_ns(),
+        by: String::new(),
+        what: What::Merged { path: left::path_text(&path), held: held.to_string(), sha },
+    };
+    let lines: Vec<Line> = merged(plan).into_iter().map(line).collect();
+    if lines.is_empty() { Ok(()) } else { left::append(&desk.state.root(&desk.root), &lines) }
 }

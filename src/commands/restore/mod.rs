@@ -2,9 +2,11 @@
 
 mod deed;
 mod hold;
+mod merge;
 mod paths;
 mod planned;
 mod resume;
+mod same;
 mod show;
 
 pub(crate) use paths::picked;
@@ -46,6 +48,12 @@ pub(crate) struct Args {
     /// Overwrite also what somebody else has changed since
     #[arg(long)]
     pub(crate) force: bool,
+    /// Where somebody else has changed a text since, take back the agent's part of it alone
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) merge: bool,
+    /// With --merge: write both sides where they conflict, between marks
+    #[arg(long, requires = "merge")]
+    pub(crate) markers: bool,
     /// Remove also what was created since, whoever did it
     #[arg(long, conflicts_with = "keep_new")]
     pub(crate) exact: bool,
@@ -76,7 +84,13 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let picked = picked(process, &desk, &args.paths)?;
     let order = Order {
         verb: "restore",
-        options: Options { exact: args.exact, keep_new: args.keep_new, force: args.force },
+        options: Options {
+            exact: args.exact,
+            keep_new: args.keep_new,
+            force: args.force,
+            merge: args.merge,
+        },
+        markers: args.markers,
         picked,
         index: !args.no_index && args.paths.is_empty(),
         outside: args.outside,
@@ -92,6 +106,8 @@ pub(crate) struct Order {
     pub(crate) verb: &'static str,
     /// What the user said about what others did since.
     pub(crate) options: Options,
+    /// Whether conflicts of a merge are written down between marks.
+    pub(crate) markers: bool,
     /// The part of the root it is about.
     pub(crate) picked: Picked,
     /// Whether the index is restored as well.

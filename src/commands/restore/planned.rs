@@ -3,16 +3,22 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
-use super::Order;
+use super::{
+    Order, merge,
+    same::{Present, bytes_now, named_alike},
+};
 use crate::{
     commands::Desk,
     error::Result,
     fs::{Dir, c_name, stat_path},
-    model::{Checkpoint, CheckpointId, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
-    plan::{self, OutsideStep, Past, Picked, RestorePlan},
+    left,
+    model::{
+        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
+    },
+    plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     scan::{PastRules, Scan},
     snapshot, store,
@@ -36,36 +42,189 @@ pub(super) fn make(
     order: &Order,
 ) -> Result<Planned> {
     let then = desk.store.tree(checkpoint.id)?;
+    let Seen { now, changes, skipped, stamps } = see(process, desk, &then)?;
+    let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
+    let authors = match order.of_restore {
+        Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
+        None => knowledge.by_path(desk, &changes)?,
+    };
+    let merges = match order.options.merge {
+        true => merge::all(desk, &changes, &authors, &knowledge, order.markers),
+        false => BTreeMap::new(),
+    };
+    let past = Past {
+        authors: &authors,
+        merges: &merges,
+        ignored: &ignored_then(process, desk, &then, &changes),
+        skipped_then: &checkpoint.skipped,
+        skipped_now: &skipped,
+    };
+    let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
+    add_parents(desk, &mut plan);
+    if order.outside || order.picked == Picked::All {
+        plan.outside = outside(&then, &now);
+    }
+    let seen = stamps.of_plan(desk, &plan);
+    Ok(Planned { plan, seen })
+}
+
+/// What is there now, beside what was.
+struct Seen {
+    now: Tree,
+    changes: Vec<Change>,
+    skipped: Vec<Skipped>,
+    stamps: Stamps,
+}
+
+fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
     // What was held for its own sake is looked at for its own sake.
     let privately = then
         .besides
         .iter()
         .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Place::Private));
     let below = privately.map(|(path, _)| desk.root.join(path));
-    let victims: Vec<PathBuf> = below.chain(then.outside.keys().cloned()).collect();
+    let mut victims: Vec<PathBuf> = below.chain(then.outside.keys().cloned()).collect();
+    let seen = look(process, desk, then, victims.clone())?;
+    // What is ignored now and was not then seems to be gone.
+    let hidden = |change: &&Change| change.before.is_some() && change.after.is_none();
+    let paths = seen.changes.iter().filter(hidden).map(|change| desk.root.join(&change.path));
+    let hidden: Vec<PathBuf> = paths.filter(|path| is_no_directory(path)).collect();
+    let mut seen = if hidden.is_empty() {
+        seen
+    } else {
+        victims.extend(hidden);
+        look(process, desk, then, victims)?
+    };
+    seen.changes.retain_mut(|change| {
+        let now =
+            change.after.map(|now| named_alike(desk, &change.path, now, [change.before, None]));
+        change.after = now;
+        !change.is_none() && !is_hidden_directory(desk, change)
+    });
+    Ok(seen)
+}
+
+fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
     let scan = desk.look(process, victims)?;
-    let skipped = skipped_now(&scan);
-    let stamps = Stamps::of(&scan);
+    let (skipped, stamps) = (skipped_now(&scan), Stamps::of(&scan));
     let now = desk.store.identify(scan)?;
     let store = desk.store.as_ref();
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-    let changes = plan::changes(&then, &now, &mut read)?;
-    let ours = match order.of_restore {
-        Some(of) => created_by(desk, of, &changes, &now)?,
-        None => BTreeSet::new(),
-    };
-    let past = Past {
-        ours: &ours,
-        ignored: &ignored_then(process, desk, &then, &changes),
-        skipped_then: &checkpoint.skipped,
-        skipped_now: &skipped,
-    };
-    let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
-    if order.outside || order.picked == Picked::All {
-        plan.outside = outside(&then, &now);
+    let changes = plan::changes(then, &now, &mut read)?;
+    Ok(Seen { now, changes, skipped, stamps })
+}
+
+fn is_no_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| !found.is_dir())
+}
+
+/// A directory that is ignored now is not gone.
+fn is_hidden_directory(desk: &Desk, change: &Change) -> bool {
+    let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+    let is_there = || desk.root.join(&change.path).symlink_metadata().is_ok_and(|f| f.is_dir());
+    was_directory && change.after.is_none() && is_there()
+}
+
+/// Adds the directories on the way to what comes back that neither tree tells of: what is ignored
+/// is held without them.
+fn add_parents(desk: &Desk, plan: &mut RestorePlan) {
+    let known: BTreeSet<RelPath> = plan.steps.iter().map(|step| step.path.clone()).collect();
+    let mut missing = BTreeSet::new();
+    for step in plan.steps.iter().filter(|step| step.action == Action::Recreate) {
+        let mut above = step.path.parent();
+        while let Some(dir) = above.filter(|dir| !known.contains(dir)) {
+            if stat_path(&desk.root.join(&dir)).is_ok() || !missing.insert(dir.clone()) {
+                break;
+            }
+            above = dir.parent();
+        }
     }
-    let seen = stamps.of_plan(desk, &plan);
-    Ok(Planned { plan, seen })
+    plan.steps.extend(missing.into_iter().map(|path| Step {
+        path,
+        action: Action::Recreate,
+        then: Some(Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 }),
+        now: None,
+        author: Author::Unknown,
+    }));
+    plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+}
+
+/// What the log of the agents says of the paths that changed.
+pub(super) struct Authors {
+    pub(super) knowledge: left::Knowledge,
+    likely: BTreeMap<RelPath, Entry>,
+}
+
+impl Authors {
+    fn of(
+        desk: &Desk,
+        checkpoint: &Checkpoint,
+        order: &Order,
+        changes: &[Change],
+        then: &Tree,
+    ) -> Result<Self> {
+        let by = checkpoint.cause.by.as_ref();
+        let name = by.map(|by| left::author(by.agent, &by.session));
+        let lines = match order.of_restore {
+            Some(_) => Vec::new(),
+            None => left::read(&desk.state.root(&desk.root)),
+        };
+        let knowledge = left::Knowledge::since(checkpoint, name.as_deref(), &lines);
+        let mut likely = BTreeMap::new();
+        if let Some(tree) = knowledge.likely.and_then(|id| desk.store.tree(id).ok()) {
+            let store = desk.store.as_ref();
+            let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+            for change in changes {
+                let there = plan::entry_at(&tree, &change.path, &mut read)?;
+                // What had not changed by then is not the agent's.
+                if there != plan::entry_at(then, &change.path, &mut read)? {
+                    likely.extend(there.map(|there| (change.path.clone(), there)));
+                }
+            }
+        }
+        Ok(Self { knowledge, likely })
+    }
+
+    fn by_path(&self, desk: &Desk, changes: &[Change]) -> Result<BTreeMap<RelPath, Author>> {
+        let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
+        let authors = there.map(|(path, now)| {
+            let likely = self.likely.get(path).copied();
+            (path.clone(), self.knowledge.author(path, &Present { desk, path, now, likely }))
+        });
+        Ok(authors.collect())
+    }
+}
+
+/// When a restore is taken back: what it left is its own, the rest is somebody else's.
+fn authors_of_restore(
+    desk: &Desk,
+    of: CheckpointId,
+    held: CheckpointId,
+    changes: &[Change],
+    now: &Tree,
+) -> Result<BTreeMap<RelPath, Author>> {
+    let Ok(restored) = desk.store.tree(of) else { return Ok(BTreeMap::new()) };
+    let merged: BTreeMap<_, _> =
+        left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
+    let store = desk.store.as_ref();
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut authors = BTreeMap::new();
+    for change in changes {
+        let left = plan::entry_at(&restored, &change.path, &mut read)?;
+        let here = plan::entry_at(now, &change.path, &mut read)?;
+        let here = here.map(|here| named_alike(desk, &change.path, here, [left, None]));
+        let is_left = left.zip(here).is_some_and(|(left, here)| {
+            let is_dir = here.kind == Kind::Directory;
+            left.kind == here.kind && (is_dir || left.content == here.content)
+        });
+        let is_merged = merged.get(&change.path).is_some_and(|sha| {
+            bytes_now(desk, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
+        });
+        let is_ours = is_left || is_merged;
+        let author = if is_ours { Author::Agent } else { Author::SomebodyElse };
+        authors.insert(change.path.clone(), author);
+    }
+    Ok(authors)
 }
 
 /// Stamps of everything a scan saw.
@@ -76,10 +235,8 @@ impl Stamps {
         let mut stamps = BTreeMap::new();
         scan.each(|dir, row| {
             let path = crate::model::DirPath(dir.to_vec()).join(row.name);
-            if let Ok(path) = RelPath::from_bytes(&path) {
-                if row.skipped.is_none() {
-                    stamps.insert(path, row.stamp);
-                }
+            if let (Ok(path), None) = (RelPath::from_bytes(&path), row.skipped) {
+                stamps.insert(path, row.stamp);
             }
         });
         for victim in &scan.victims {
@@ -127,37 +284,12 @@ pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
     skipped
 }
 
-/// What the restore to `of`, which is being taken back, created and nobody has changed since.
-fn created_by(
-    desk: &Desk,
-    of: CheckpointId,
-    changes: &[plan::Change],
-    now: &Tree,
-) -> Result<BTreeSet<RelPath>> {
-    let Ok(restored) = desk.store.tree(of) else { return Ok(BTreeSet::new()) };
-    let store = desk.store.as_ref();
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-    let mut created = BTreeSet::new();
-    for change in changes.iter().filter(|change| change.before.is_none()) {
-        let left = plan::entry_at(&restored, &change.path, &mut read)?;
-        let here = plan::entry_at(now, &change.path, &mut read)?;
-        let is_same = left.zip(here).is_some_and(|(left, here)| {
-            let is_dir = here.kind == Kind::Directory;
-            left.kind == here.kind && (is_dir || left.content == here.content)
-        });
-        if is_same {
-            created.insert(change.path.clone());
-        }
-    }
-    Ok(created)
-}
-
 /// What is new since, and was ignored at the checkpoint.
 fn ignored_then(
     process: &Process<'_>,
     desk: &Desk,
     then: &Tree,
-    changes: &[plan::Change],
+    changes: &[Change],
 ) -> BTreeSet<RelPath> {
     let store = desk.store.as_ref();
     let mut read_dir = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
@@ -171,8 +303,7 @@ fn ignored_then(
     let user = snapshot::user_dirs(process);
     let mut rules = PastRules::new(&desk.root, &user, &mut read);
     let new = changes.iter().filter(|change| change.before.is_none());
-    let is_dir =
-        |change: &plan::Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
+    let is_dir = |change: &Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
     new.filter(|change| rules.ignores(&change.path, is_dir(change)))
         .map(|change| change.path.clone())
         .collect()

@@ -3,14 +3,12 @@
 //! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
 //! one or the other may be overwritten without holding it again, and `undo` still finds the line.
 
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{
     Consent, Order,
     planned::{Stamps, skipped_now},
+    same::{bytes_now, named_alike},
     show,
 };
 use crate::{
@@ -19,7 +17,8 @@ use crate::{
     config,
     error::{Error, Result},
     fs::{Dir, c_name, stat_path},
-    model::{CheckpointId, Content, Entry, Kind, RelPath, Tree},
+    left,
+    model::{Entry, Kind, RelPath, Tree},
     plan::{self, OutsideStep, RestorePlan, Unsettled},
     process::{Exit, Process},
     restore_log::{self, RestoreLog},
@@ -99,12 +98,12 @@ fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit
 }
 
 fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) -> Result<Settled> {
-    let (to, from) = match toward {
-        Toward::Before => (log.held, log.of),
-        Toward::After => (log.of, log.held),
+    let to = match toward {
+        Toward::Before => log.held,
+        Toward::After => log.of,
     };
     apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
-    let (plan, stamps) = plan(process, desk, log, to, from)?;
+    let (plan, stamps) = plan(process, desk, log, toward)?;
     let stamps = stamps.of_plan(desk, &plan);
     let seen = |path: &RelPath| stamps.get(path).copied();
     let outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
@@ -121,10 +120,14 @@ fn plan(
     process: &Process<'_>,
     desk: &Desk,
     log: &RestoreLog,
-    to: CheckpointId,
-    from: CheckpointId,
+    toward: Toward,
 ) -> Result<(RestorePlan, Stamps)> {
+    let (to, from) = match toward {
+        Toward::Before => (log.held, log.of),
+        Toward::After => (log.of, log.held),
+    };
     let store = desk.store.as_ref();
+    let id = to;
     let (to_tree, from_tree) = (store.tree(to)?, store.tree(from)?);
     let below = log.paths.iter().map(|path| desk.root.join(path));
     let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
@@ -144,42 +147,24 @@ fn plan(
         let to = plan::entry_at(&to_tree, path, &mut read)?;
         let from = plan::entry_at(&from_tree, path, &mut read)?;
         let now = plan::entry_at(&now_tree, path, &mut read)?;
-        let now = now.map(|now| named_alike(desk, path, now, [to, from]));
+        let mut now = now.map(|now| named_alike(desk, path, now, [to, from]));
+        if let (Some((_, sha)), Some(there)) = (log.merged.iter().find(|(at, _)| at == path), now) {
+            let is_ours = bytes_now(desk, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
+            now = if is_ours {
+                from.map(|from| Entry { content: from.content, ..there })
+            } else {
+                now
+            };
+            if toward == Toward::After {
+                // Merged already, or to be merged by the next restore.
+                continue;
+            }
+        }
         paths.push(Unsettled { path: path.clone(), to, from, now });
     }
-    let mut plan = plan::settle(to, paths);
+    let mut plan = plan::settle(id, paths);
     plan.outside = outside(&to_tree, &from_tree, &now_tree, log);
     Ok((plan, stamps))
-}
-
-/// What is there, by the name that one of `ends` has for the same bytes: the private store and the
-/// repository name them differently, and which of the two has them may have changed.
-fn named_alike(desk: &Desk, path: &RelPath, now: Entry, ends: [Option<Entry>; 2]) -> Entry {
-    let Some(content) = now.content.filter(|_| now.kind == Kind::File) else { return now };
-    let elsewhere = |end: &Entry| {
-        end.kind == Kind::File && end.content.is_some_and(|end| end.place != content.place)
-    };
-    let mut ends = ends.into_iter().flatten().filter(elsewhere);
-    let alike = ends.find(|end| end.content.is_some_and(|end| is_there(desk, path, &end)));
-    alike.map_or(now, |end| Entry { content: end.content, ..now })
-}
-
-/// Whether the file at `path` has just these bytes.
-fn is_there(desk: &Desk, path: &RelPath, content: &Content) -> bool {
-    let open = || {
-        let parent = Dir::open(desk.root.path()).ok()?.parent_of(path).ok()?;
-        Some(parent.open_file(&c_name(path.name()).ok()?).ok()?.0)
-    };
-    let (Some(here), Ok(held)) = (open(), desk.store.open(content)) else { return false };
-    let mut pairs = std::io::BufReader::new(here).bytes().map(Result::ok);
-    let mut held = std::io::BufReader::new(held).bytes().map(Result::ok);
-    loop {
-        match (pairs.next(), held.next()) {
-            (None, None) => return true,
-            (Some(Some(a)), Some(Some(b))) if a == b => (),
-            (_, _) => return false,
-        }
-    }
 }
 
 /// What is one end of the restore and is to be the other. What a restore created outside stays.

@@ -92,6 +92,8 @@ fn words(action: Action) -> (&'static str, String) {
         Action::Restore => ("restore", String::new()),
         Action::Recreate => ("recreate", String::new()),
         Action::Remove => ("remove", "created since; held first".to_owned()),
+        Action::Merge => ("merge", String::new()),
+        Action::Keep(Kept::Edited) => ("keep", "edited by someone".to_owned()),
         Action::Keep(Kept::New) => ("keep", "created since (--exact removes it)".to_owned()),
         Action::Keep(Kept::Ignored) => ("keep", "was ignored then".to_owned()),
         Action::Keep(Kept::NotCovered(why)) => ("leave", format!("not covered: {}", why.words())),
