@@ -97,9 +97,13 @@ fn hook_agent(process: &Process<'_>) -> Option<String> {
     }
 }
 
-/// A hook must not end with a panic's code or text, whatever happens in it.
+/// Whether this is a hook call, during which nothing but the answer may be printed.
+pub fn is_hook(process: &Process<'_>) -> bool {
+    process.args.first().is_some_and(|first| first == "hook")
+}
+
+/// A hook must not end with a panic's code, whatever happens in it.
 fn guarded_hook(process: &mut Process<'_>, agent: &str) -> Exit {
-    std::panic::set_hook(Box::new(|_| ()));
     let answered = catch_unwind(AssertUnwindSafe(|| hook::run(process, agent)));
     answered.unwrap_or_else(|_| hook::after_a_bug(process, agent))
 }
@@ -161,8 +165,7 @@ fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
         return Exit::Ok;
     }
     let _nobody = write!(process.stderr, "{text}");
-    let is_hook = process.args.first().is_some_and(|first| first == "hook");
-    if is_hook { Exit::Ok } else { Exit::Usage }
+    if is_hook(process) { Exit::Ok } else { Exit::Usage }
 }
 
 /// Says what could not be done, why, and what to do next.

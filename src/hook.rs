@@ -86,18 +86,18 @@ fn read_payload(stdin: &mut dyn Stdin) -> Result<Vec<u8>, String> {
     let mut payload = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        if !stdin.ready(PAUSE) {
-            let is_whole = payload.trim_ascii_end().ends_with(b"}")
-                && serde_json::from_slice::<serde::de::IgnoredAny>(&payload).is_ok();
-            if is_whole {
-                return Ok(payload);
-            }
-        } else {
+        if stdin.ready(PAUSE) {
             match stdin.read(&mut buffer) {
                 Ok(0) => return Ok(payload),
                 Ok(count) => payload.extend_from_slice(&buffer[..count]),
                 Err(err) if err.kind() == std::io::ErrorKind::Interrupted => (),
                 Err(err) => return Err(err.to_string()),
+            }
+        } else {
+            let is_whole = payload.trim_ascii_end().ends_with(b"}")
+                && serde_json::from_slice::<serde::de::IgnoredAny>(&payload).is_ok();
+            if is_whole {
+                return Ok(payload);
             }
         }
         if payload.len() > PAYLOAD_MAX_BYTES {
@@ -167,7 +167,7 @@ fn on_call(
         return hook.say_if_switched_off();
     }
     match hook.protect() {
-        Ok(notes) => hook.decision(notes, markers),
+        Ok(notes) => hook.decision(&notes, markers),
         Err(err) => hook.on_trouble(&err, markers),
     }
 }
@@ -442,7 +442,7 @@ impl Hook<'_, '_> {
         }
     }
 
-    fn decision(&mut self, notes: Notes, markers: &Markers) -> Decision {
+    fn decision(&mut self, notes: &Notes, markers: &Markers) -> Decision {
         let wanted = self.settings().cannot_hold;
         let verdict = if notes.unheld.is_empty() {
             Verdict::Abstain

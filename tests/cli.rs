@@ -118,6 +118,42 @@ fn a_diff_shows_what_is_not_text() {
 }
 
 #[test]
+fn what_became_ignored_is_not_gone() {
+    let mut world = World::with_git();
+    world.write("log.txt", "one\n");
+    world.write("kept.txt", "same\n");
+    world.run(&["create"]);
+    world.write(".gitignore", "*.txt\n");
+    world.write("log.txt", "two\n");
+    let output = world.run(&["diff", "1", "--json"]);
+    let changes: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let changes: Vec<_> =
+        changes.as_array().unwrap().iter().map(|one| (&one["path"], &one["change"])).collect();
+    let text = |text: &str| serde_json::Value::from(text);
+    assert_eq!(
+        changes,
+        [(&text(".gitignore"), &text("added")), (&text("log.txt"), &text("changed"))]
+    );
+}
+
+#[test]
+fn what_was_counted_once_is_counted_again_when_it_is_lost() {
+    let mut world = two_turns(World::new());
+    let first = world.see(&["list", "--json"]);
+    let files = crate::support::temp::on_disk(&world.state()).into_keys();
+    let stats = files.map(|path| String::from_utf8(path).unwrap());
+    let stats = stats.into_iter().find(|path| path.ends_with("stats.json")).unwrap();
+    let path = world.state().join(stats);
+    assert_eq!(world.see(&["list", "--json"]), first);
+    write(&path, "not json");
+    assert_eq!(world.see(&["list", "--json"]), first);
+    // It is for display only, but it is believed.
+    let text = fs::read_to_string(&path).unwrap();
+    write(&path, text.replace("[1,2,1]", "[9,9,9]"));
+    assert!(world.see(&["list"]).contains("9 files  +9 −9"));
+}
+
+#[test]
 fn a_plan_is_shown_and_nothing_done_without_a_yes() {
     let mut world = two_turns(World::new());
     insta::assert_snapshot!(world.see(&["restore", "2", "--dry-run"]));

@@ -4,6 +4,7 @@
 
 mod cli;
 mod readme;
+mod scan;
 mod store;
 mod support;
 mod tidy;

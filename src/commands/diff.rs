@@ -1,6 +1,9 @@
 //! `turnback diff`: what has changed since a checkpoint, or between two.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 
@@ -61,24 +64,28 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let _nobody = writeln!(process.stderr, "nothing differs {what}");
     } else if args.name_only {
         let names = comparison.found.iter().map(Differing::name);
-        let names: String = names.map(|name| format!("{}\n", ui::escape(&name))).collect();
-        print(process, &names)?;
+        let names: Vec<String> = names.map(|name| ui::escape(&name).into_owned()).collect();
+        print(process, &(names.join("\n") + "\n"))?;
     } else if args.stat {
         stat(process, &comparison)?;
     } else {
-        // File by file, so that a long difference begins at once and takes no memory.
-        for differing in &comparison.found {
-            let deadline = Some(std::time::Instant::now() + FILE_TIME);
-            let look = Look { style: Style::stdout(process), deadline };
-            let shown = comparison.show(differing, look)?;
-            print(process, &shown)?;
-        }
+        in_full(process, &comparison)?;
     }
     Ok(Exit::Ok)
 }
 
+/// File by file, so that a long difference begins at once and takes no memory.
+fn in_full(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
+    for differing in &comparison.found {
+        let deadline = Some(Instant::now() + FILE_TIME);
+        let look = Look { style: Style::stdout(process), deadline };
+        print(process, &comparison.show(differing, look)?)?;
+    }
+    Ok(())
+}
+
 fn lines(comparison: &Comparison<'_>, differing: &Differing) -> Result<Option<Lines>> {
-    comparison.lines(differing, Some(std::time::Instant::now() + FILE_TIME))
+    comparison.lines(differing, Some(Instant::now() + FILE_TIME))
 }
 
 fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `turnback list`: the checkpoints of a project, a row for each turn.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -76,7 +76,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         );
         return Ok(Exit::Ok);
     }
-    let text = heading(&desk, &listed) + &table(process, &desk, &listed.lines, Some(&counts));
+    let text = heading(&desk, &listed) + &table(process, &desk, &listed, &counts);
     print(process, &text)?;
     let _nobody =
         writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
@@ -87,6 +87,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 struct Listed {
     lines: Vec<Line>,
     turns: usize,
+    /// How many digits of an id it takes.
+    digits: usize,
 }
 
 /// One row.
@@ -103,31 +105,16 @@ struct Line {
 impl Listed {
     fn of(desk: &Desk, args: &Args) -> Result<Self> {
         let checkpoints = desk.store.list()?;
-        let held_first: Vec<Checkpoint> = checkpoints
-            .iter()
-            .filter(|checkpoint| is_before_restore(checkpoint))
-            .cloned()
-            .collect();
+        let digits = rows::digits(&checkpoints);
+        let held_first: Vec<Checkpoint> =
+            checkpoints.iter().filter(|one| is_before_restore(one)).cloned().collect();
         let rows = rows(checkpoints, &desk.state);
         let turns = rows.len();
-        let mut lines = Vec::new();
-        for (n, row) in rows.into_iter().enumerate() {
-            let steps = if args.all { row.steps.len() } else { 1 };
-            lines.extend((0..steps).rev().map(|step| Line {
-                row: row.clone(),
-                step,
-                number: Some((n + 1, step + 1)),
-                next: None,
-            }));
-        }
+        let each = rows.into_iter().enumerate();
+        let mut lines: Vec<Line> =
+            each.flat_map(|(n, row)| Line::of_row(&row, n + 1, args.all)).collect();
         if args.all {
-            let alone = |checkpoint| Row { steps: vec![checkpoint], used: None };
-            lines.extend(held_first.into_iter().map(|checkpoint| Line {
-                row: alone(checkpoint),
-                step: 0,
-                number: None,
-                next: None,
-            }));
+            lines.extend(held_first.into_iter().map(Line::before_restore));
             lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
         }
         for n in 1..lines.len() {
@@ -137,7 +124,7 @@ impl Listed {
             lines.retain(|line| line.is_of(session));
         }
         lines.truncate(args.limit.unwrap_or(usize::MAX));
-        Ok(Self { lines, turns })
+        Ok(Self { lines, turns, digits })
     }
 
     /// How much changed between each line and the next newer one, or now, as far as time allows.
@@ -152,6 +139,19 @@ impl Listed {
 }
 
 impl Line {
+    /// The lines of a row, the newest first: all of its steps, or the first alone.
+    fn of_row(row: &Row, number: usize, all: bool) -> Vec<Self> {
+        let steps = if all { row.steps.len() } else { 1 };
+        let line =
+            |step| Self { row: row.clone(), step, number: Some((number, step + 1)), next: None };
+        (0..steps).rev().map(line).collect()
+    }
+
+    fn before_restore(checkpoint: Checkpoint) -> Self {
+        let row = Row { steps: vec![checkpoint], used: None };
+        Self { row, step: 0, number: None, next: None }
+    }
+
     fn checkpoint(&self) -> &Checkpoint {
         &self.row.steps[self.step]
     }
@@ -193,7 +193,7 @@ impl Line {
             Some((row, step)) => json!(format!("{row}.{step}")),
             None => Value::Null,
         };
-        let mut value = checkpoint_json(&self.told(), root, number);
+        let mut value = checkpoint_json(&self.told(), root, &number);
         value["changed"] = json!(counts.map(|counts| counts.files));
         value["added"] = json!(counts.map(|counts| counts.lines.added));
         value["removed"] = json!(counts.map(|counts| counts.lines.removed));
@@ -201,7 +201,7 @@ impl Line {
     }
 }
 
-fn checkpoint_json(told: &Told<'_>, root: &str, number: Value) -> Value {
+fn checkpoint_json(told: &Told<'_>, root: &str, number: &Value) -> Value {
     let checkpoint = told.checkpoint;
     json!({
         "id": checkpoint.id.to_string(),
@@ -224,18 +224,13 @@ fn checkpoint_json(told: &Told<'_>, root: &str, number: Value) -> Value {
 
 fn heading(desk: &Desk, listed: &Listed) -> String {
     let path = desk.root.path();
-    let name = path.file_name().map(std::path::Path::new).map(ui::escape_path).unwrap_or_default();
+    let name = path.file_name().map(Path::new).map(ui::escape_path).unwrap_or_default();
     let (kind, _) = snapshot::keeper(desk.store.root(), desk.settings.store);
     let turns = ui::count(listed.turns as u64, "turn");
     format!("{name} — {} ({kind}) — {turns}\n\n", ui::path(path, desk.home.as_deref()))
 }
 
-fn table(
-    process: &Process<'_>,
-    desk: &Desk,
-    lines: &[Line],
-    counts: Option<&[Option<Counts>]>,
-) -> String {
+fn table(process: &Process<'_>, desk: &Desk, listed: &Listed, counts: &[Option<Counts>]) -> String {
     let clock = Clock::local(process.now);
     let mut table = Table::new([
         Column::right("#"),
@@ -244,18 +239,17 @@ fn table(
         Column::cut("what", Cut::End),
         Column::left("changed"),
     ]);
-    for (n, line) in lines.iter().enumerate() {
+    for (line, counts) in listed.lines.iter().zip(counts) {
         let number = match line.number {
             Some((row, 1)) => row.to_string(),
             Some((row, step)) => format!("{row}.{step}"),
             None => String::new(),
         };
         let told = line.told();
-        let counts = counts.and_then(|counts| counts[n]);
         let what = described(&told, desk.home.as_deref());
         table.row([
             number.into(),
-            Cell::new(&line.checkpoint().id.short(), Paint::Bold),
+            Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
             clock.when(told.at).into(),
             what.into(),
             counts.map(counted).unwrap_or_default().into(),
@@ -264,7 +258,7 @@ fn table(
     table.show(process.terminal.columns, Style::stdout(process))
 }
 
-fn described(told: &Told<'_>, home: Option<&std::path::Path>) -> String {
+fn described(told: &Told<'_>, home: Option<&Path>) -> String {
     let badges = told.badges(home);
     let words = told.words();
     if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
@@ -278,49 +272,75 @@ fn counted(counts: Counts) -> String {
     }
 }
 
+/// One root's part of a list of everything.
+struct Part {
+    known: places::Known,
+    checkpoints: Vec<Checkpoint>,
+    digits: usize,
+}
+
 fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let state = settings::state(process, None)?;
     let home = process.var("HOME").map(PathBuf::from);
-    let clock = Clock::local(process.now);
-    let (mut text, mut values) = (String::new(), Vec::new());
-    for known in places::known(&state)? {
-        let checkpoints = match known.checkpoints(process) {
-            Ok(checkpoints) => checkpoints,
+    let mut parts = Vec::new();
+    for known in places::known(&settings::state(process, None)?)? {
+        match known.checkpoints(process) {
+            Ok(mut checkpoints) => {
+                let digits = rows::digits(&checkpoints);
+                checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
+                checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
+                parts.push(Part { known, checkpoints, digits });
+            }
             Err(err) => {
                 let path = ui::path(&known.path, home.as_deref()).into_owned();
                 let _nobody = writeln!(process.stderr, "warning: {path}: {err}");
-                continue;
             }
-        };
-        let mut table =
-            Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
-        let shown = checkpoints.iter().filter(|one| args.all || !is_before_restore(one));
-        let told = shown.map(Told::alone).filter(|told| match &args.session {
-            Some(session) => told.by.is_some_and(|by| by.session.0.starts_with(session)),
-            None => true,
-        });
-        for told in told.take(args.limit.unwrap_or(usize::MAX)) {
-            let root = known.path.to_string_lossy();
-            values.push((told.at, checkpoint_json(&told, &root, Value::Null)));
-            let id = Cell::new(&told.checkpoint.id.short(), Paint::Bold);
-            table.row([id, clock.when(told.at).into(), described(&told, home.as_deref()).into()]);
-        }
-        if !table.is_empty() {
-            let gone = if known.gone { " — gone" } else { "" };
-            let between = if text.is_empty() { "" } else { "\n" };
-            let path = ui::path(&known.path, home.as_deref());
-            text.push_str(&format!("{between}{path}{gone}\n"));
-            text.push_str(&table.show(process.terminal.columns, Style::stdout(process)));
         }
     }
+    parts.retain(|part| !part.checkpoints.is_empty());
     if args.json {
-        values.sort_by_key(|value| std::cmp::Reverse(value.0));
-        let values: Vec<Value> = values.into_iter().map(|(_, value)| value).collect();
-        print_json(process, &values.into())?;
-    } else if text.is_empty() {
+        print_json(process, &everything_json(&parts))?;
+    } else if parts.is_empty() {
         let _nobody = writeln!(process.stderr, "no checkpoints anywhere yet");
     } else {
-        print(process, &text)?;
+        let parts: Vec<String> =
+            parts.iter().map(|part| part.words(process, home.as_deref())).collect();
+        print(process, &parts.join("\n"))?;
     }
     Ok(Exit::Ok)
+}
+
+fn is_wanted(checkpoint: &Checkpoint, args: &Args) -> bool {
+    let is_of = |session: &String| {
+        let by = checkpoint.cause.by.as_ref();
+        by.is_some_and(|by| by.session.0.starts_with(&session[..]))
+    };
+    (args.all || !is_before_restore(checkpoint)) && args.session.as_ref().is_none_or(is_of)
+}
+
+/// The newest first, whatever root it is of.
+fn everything_json(parts: &[Part]) -> Value {
+    let each = |part: &Part| {
+        let root = part.known.path.to_string_lossy().into_owned();
+        let told = part.checkpoints.iter().map(Told::alone);
+        told.map(|told| (told.at, checkpoint_json(&told, &root, &Value::Null))).collect::<Vec<_>>()
+    };
+    let mut values: Vec<_> = parts.iter().flat_map(each).collect();
+    values.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    values.into_iter().map(|(_, value)| value).collect::<Vec<_>>().into()
+}
+
+impl Part {
+    fn words(&self, process: &Process<'_>, home: Option<&Path>) -> String {
+        let clock = Clock::local(process.now);
+        let mut table =
+            Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
+        for told in self.checkpoints.iter().map(Told::alone) {
+            let id = Cell::new(&told.checkpoint.id.to_string()[..self.digits], Paint::Bold);
+            table.row([id, clock.when(told.at).into(), described(&told, home).into()]);
+        }
+        let gone = if self.known.gone { " — gone" } else { "" };
+        let path = ui::path(&self.known.path, home);
+        let table = table.show(process.terminal.columns, Style::stdout(process));
+        format!("{path}{gone}\n{table}")
+    }
 }

@@ -27,7 +27,8 @@ use serde_json::Value;
 use crate::{
     config as settings,
     error::{Error, Result},
-    model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
+    model::{Checkpoint, Place, Reach, Root, Scope, Selector, Settings, Tree},
+    plan,
     process::Process,
     reach::{Surroundings, root_around},
     scan::{Named, Scan},
@@ -114,6 +115,36 @@ impl Desk {
         let named = Named::Alone;
         let look = Look { reach: &reach, wishes: &wishes, named, spare: false, deadline: None };
         look.at(process, &self.state, self.store.as_ref())
+    }
+
+    /// What was there before the turn of a checkpoint: its files, and what later steps of the same
+    /// turn held for its own sake. An ignored file is held only when a call names it; until then
+    /// the turn had left it alone, so what was held then is what was there before.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read. Of later steps, what can be read counts.
+    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint) -> Result<Tree> {
+        let mut tree = self.store.tree(checkpoint.id)?;
+        let all = self.store.list()?;
+        let later = all.iter().rev().filter(|other| other.sequence > checkpoint.sequence);
+        let of_turn = later.filter(|other| rows::is_same_turn(checkpoint, other));
+        for step in of_turn.filter_map(|step| self.store.tree(step.id).ok()) {
+            let privately = step.besides.into_iter().filter(|(_, entry)| {
+                entry.content.is_none_or(|content| content.place == Place::Private)
+            });
+            for (path, entry) in privately {
+                let mut read =
+                    |tree: &Tree, id: &_| store::directory_of(self.store.as_ref(), tree, id);
+                if plan::entry_at(&tree, &path, &mut read)?.is_none() {
+                    tree.besides.insert(path, entry);
+                }
+            }
+            for (path, entry) in step.outside {
+                tree.outside.entry(path).or_insert(entry);
+            }
+        }
+        Ok(tree)
     }
 
     /// The whole root, and `victims`.

@@ -48,9 +48,23 @@ pub(crate) fn rows(checkpoints: Vec<Checkpoint>, state: &State) -> Vec<Row> {
     rows
 }
 
+/// Whether two checkpoints were taken in one turn.
+pub(crate) fn is_same_turn(a: &Checkpoint, b: &Checkpoint) -> bool {
+    turn(a).is_some() && turn(a) == turn(b)
+}
+
 fn turn(checkpoint: &Checkpoint) -> Option<Turn> {
     let by = checkpoint.cause.by.as_ref()?;
     Some((by.agent, by.session.clone(), by.turn.clone()?))
+}
+
+/// The fewest digits, four or more, that tell the ids of all these checkpoints apart.
+pub(crate) fn digits(checkpoints: &[Checkpoint]) -> usize {
+    let mut ids: Vec<String> = checkpoints.iter().map(|one| one.id.to_string()).collect();
+    ids.sort();
+    let same =
+        |pair: &[String]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    ids.windows(2).map(|pair| same(pair) + 1).max().unwrap_or(0).clamp(4, 16)
 }
 
 /// A checkpoint as a list tells it: by the newest turn that uses it, or else by what made it.
@@ -154,4 +168,33 @@ pub(crate) fn agent_name(agent: Agent) -> &'static str {
 
 fn dialect(agent: Agent) -> Option<&'static dyn Dialect> {
     DIALECTS.iter().copied().find(|dialect| dialect.agent() == agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Cause, CheckpointId};
+
+    #[test]
+    fn an_id_is_shown_as_long_as_it_takes() {
+        let checkpoint = |bits| Checkpoint {
+            id: CheckpointId::from_bits(bits),
+            sequence: 1,
+            taken_at: DateTime::UNIX_EPOCH,
+            cause: Cause::asked(None),
+            top: None,
+            files: 0,
+            partial: false,
+            skipped: Vec::new(),
+            outside: Vec::new(),
+            head: None,
+            staged: None,
+        };
+        let shown =
+            |bits: &[u64]| digits(&bits.iter().copied().map(checkpoint).collect::<Vec<_>>());
+        assert_eq!(shown(&[]), 4);
+        assert_eq!(shown(&[0xa123_4000_0000_0000]), 4);
+        assert_eq!(shown(&[0xa123_4000_0000_0000, 0xb123_4000_0000_0000]), 4);
+        assert_eq!(shown(&[0xa123_4000_0000_0000, 0xa123_5000_0000_0000]), 5);
+    }
 }

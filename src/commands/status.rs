@@ -1,6 +1,7 @@
 //! `turnback status`: what is protected, where, and how much room that takes.
 
 use std::{
+    collections::HashSet,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -13,9 +14,10 @@ use super::{Desk, places, print, print_json};
 use crate::{
     error::Result,
     journal::{self, Line, LineKind},
-    model::{Scope, Settings},
+    model::{Checkpoint, ContentId, Kind, Place as ModelPlace, Scope, Settings, Tree},
     process::{Exit, Process},
     snapshot,
+    store::objects::Objects,
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
@@ -178,20 +180,22 @@ impl Place {
             why: why.map(str::to_owned),
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
-            size: size_of(desk.state.root(&desk.root).dir(), 0),
+            size: size_of(desk.state.root(&desk.root).dir(), 0)
+                + held_size(desk, kind, &checkpoints),
             standing,
         })
     }
 
     fn gone(known: &places::Known, process: &Process<'_>) -> Result<Self> {
         let checkpoints = known.checkpoints(process)?;
+        let desk = known.desk(process)?;
         Ok(Self {
             path: known.path.clone(),
             kind: if known.was_git { "git" } else { "files" },
             why: None,
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
-            size: size_of(known.state.dir(), 0),
+            size: size_of(known.state.dir(), 0) + held_size(&desk, "files", &checkpoints),
             standing: "gone",
         })
     }
@@ -206,6 +210,62 @@ impl Place {
             "size": self.size,
             "status": self.standing,
         })
+    }
+}
+
+/// The room of the contents these checkpoints hold in turnback's own store. Roots may share some.
+fn held_size(desk: &Desk, kind: &str, checkpoints: &[Checkpoint]) -> u64 {
+    let mut held = HeldSize { desk, is_copy: kind != "git", seen: HashSet::new(), bytes: 0 };
+    for checkpoint in checkpoints {
+        // What cannot be read is for `check` to say.
+        if let Ok(tree) = desk.store.tree(checkpoint.id) {
+            held.tree(&tree);
+        }
+    }
+    held.bytes
+}
+
+struct HeldSize<'a> {
+    desk: &'a Desk,
+    /// Whether everything is in turnback's own store, or only what is private.
+    is_copy: bool,
+    seen: HashSet<ContentId>,
+    bytes: u64,
+}
+
+impl HeldSize<'_> {
+    fn tree(&mut self, tree: &Tree) {
+        let entries = tree.besides.values().chain(tree.outside.values());
+        for content in entries.filter_map(|entry| entry.content) {
+            if content.place == ModelPlace::Private || self.is_copy {
+                self.object(&content.id);
+            }
+        }
+        let mut open: Vec<ContentId> = tree.top.into_iter().filter(|_| self.is_copy).collect();
+        while let Some(id) = open.pop() {
+            if !self.object(&id) {
+                continue;
+            }
+            for entry in self.desk.store.directory(&id).unwrap_or_default().into_values() {
+                match (entry.kind, entry.content) {
+                    (Kind::Directory, Some(content)) => open.push(content.id),
+                    (_, Some(content)) => {
+                        self.object(&content.id);
+                    }
+                    (_, None) => (),
+                }
+            }
+        }
+    }
+
+    /// Counts an object, and says whether it had not been.
+    fn object(&mut self, id: &ContentId) -> bool {
+        let is_new = self.seen.insert(*id);
+        if is_new {
+            let path = Objects::new(self.desk.state.objects()).path(id);
+            self.bytes += fs::symlink_metadata(path).map_or(0, |found| found.blocks() * 512);
+        }
+        is_new
     }
 }
 

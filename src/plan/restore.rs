@@ -293,14 +293,14 @@ fn keep_below_files(steps: &mut [Step]) {
 /// A directory stays if something in it stays; and where a directory stays that was a file, the
 /// file cannot come back.
 pub(super) fn keep_parents(steps: &mut [Step]) {
-    let mut kept: BTreeMap<RelPath, ()> = BTreeMap::new();
+    let mut kept: BTreeSet<RelPath> = BTreeSet::new();
     for step in steps.iter_mut().rev() {
         let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
         let holds_kept = is_directory
             && kept
                 .range(step.path.clone()..)
                 .next()
-                .is_some_and(|(path, ())| path.is_within(&step.path) && *path != step.path);
+                .is_some_and(|path| path.is_within(&step.path) && *path != step.path);
         let becomes_directory = step.then.is_some_and(|then| then.kind == Kind::Directory);
         match step.action {
             Action::Remove if holds_kept => step.action = Action::Keep(Kept::InTheWay),
@@ -314,7 +314,7 @@ pub(super) fn keep_parents(steps: &mut [Step]) {
             | Action::Keep(_) => (),
         }
         if matches!(step.action, Action::Keep(_)) {
-            kept.insert(step.path.clone(), ());
+            kept.insert(step.path.clone());
         }
     }
 }

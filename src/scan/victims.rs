@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, OsStr},
     io,
     os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
+    path::Path,
     time::Instant,
 };
 
@@ -136,6 +136,7 @@ impl Collect<'_, '_> {
     }
 
     /// A file or directory, and everything in it.
+    #[expect(clippy::needless_pass_by_value, reason = "no caller has another use for it")]
     fn add(&mut self, dir: &Dir, path: VictimPath, depth: usize) {
         let bytes = path.as_bytes().to_vec();
         let name = path.name().to_vec();
@@ -145,10 +146,8 @@ impl Collect<'_, '_> {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return,
             Err(_) => return self.leave_out(&bytes, SkipReason::Unreadable, 0),
         };
-        if let VictimPath::Below(rel) = &path {
-            if rel.is_git_private() {
-                return self.leave_out(&bytes, SkipReason::GitPrivate, 0);
-            }
+        if matches!(&path, VictimPath::Below(rel) if rel.is_git_private()) {
+            return self.leave_out(&bytes, SkipReason::GitPrivate, 0);
         }
         let Some(kind) = stamp.kind() else {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
@@ -182,7 +181,7 @@ impl Collect<'_, '_> {
         if depth >= DEPTH_MAX {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
         }
-        if self.made_again.is_made_again(path.as_bytes(), true) {
+        if self.made_again.is_made_again(path.name(), true) {
             return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);
         }
         let mut names = Vec::new();
@@ -248,7 +247,7 @@ fn open_parent(root: &Root, path: &Path) -> Option<(Dir, VictimPath)> {
     let real = parent.join(path.file_name()?);
     let dir = Dir::open(&parent).ok()?;
     match root.relative(&real) {
-        Ok(rel) => Some((dir, VictimPath::Below(rel))),
-        Err(_) => Some((dir, VictimPath::Outside(PathBuf::from(real)))),
+        Ok(below) => Some((dir, VictimPath::Below(below))),
+        Err(_) => Some((dir, VictimPath::Outside(real))),
     }
 }

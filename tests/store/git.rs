@@ -12,11 +12,11 @@ use std::{
 use turnback::{
     cache::Table,
     error::Error,
-    model::{CheckpointId, ContentId, Kind, Root, RootKind, SkipReason},
+    model::{CheckpointId, ContentId, Kind, Root, RootKind},
     root::{git_dirs, kind_of},
     scan::Scan,
     state::{RootState, State},
-    store::{Draft, IndexOutcome, Saved, Store, git::GitStore},
+    store::{Draft, Saved, Store, git::GitStore},
 };
 
 use super::{Fixture, draft, held, save};
@@ -45,7 +45,7 @@ impl GitFixture {
         Self { root: Root::new(path, kind), dir }
     }
 
-    fn git_dir(&self) -> PathBuf {
+    pub(crate) fn git_dir(&self) -> PathBuf {
         self.dir.path().join("repo/.git")
     }
 
@@ -57,7 +57,7 @@ impl GitFixture {
         self.state().root(&self.root)
     }
 
-    fn store(&self) -> GitStore {
+    pub(crate) fn store(&self) -> GitStore {
         GitStore::open(&self.root, &self.state()).unwrap()
     }
 
@@ -76,7 +76,7 @@ impl GitFixture {
 
     /// Runs git on the worktree; `None`, and said so, if there is none.
     #[expect(clippy::print_stderr, reason = "a test that did not run must not look as if it had")]
-    fn git(&self, args: &[&str]) -> Option<Output> {
+    pub(crate) fn git(&self, args: &[&str]) -> Option<Output> {
         let mut command = Command::new("git");
         command
             .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "--git-dir"])
@@ -108,14 +108,14 @@ impl GitFixture {
     }
 
     /// As [`GitFixture::git`], and it must succeed; its output.
-    fn run(&self, args: &[&str]) -> Option<String> {
+    pub(crate) fn run(&self, args: &[&str]) -> Option<String> {
         let output = self.git(args)?;
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "git {args:?}: {said}");
         Some(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    fn fsck(&self) {
+    pub(crate) fn fsck(&self) {
         if let Some(output) = self.git(&["fsck", "--strict", "--no-dangling"]) {
             let said = String::from_utf8_lossy(&output.stderr);
             let is_notice = |line: &str| line.starts_with("notice: ");
@@ -125,7 +125,7 @@ impl GitFixture {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the few files a repository consists of")]
-fn init(dir: &Path, hash: gix::hash::Kind) {
+pub(crate) fn init(dir: &Path, hash: gix::hash::Kind) {
     let git = dir.join(".git");
     for name in ["objects/pack", "objects/info", "refs/heads"] {
         fs::create_dir_all(git.join(name)).unwrap();
@@ -167,7 +167,7 @@ impl Fixture for GitFixture {
         }
         let packs = self.git_dir().join("objects/pack");
         fs::remove_dir(&packs).unwrap();
-        write(&packs, "not a directory");
+        link(&packs, "nowhere at all");
         true
     }
 
@@ -223,12 +223,12 @@ impl Fixture for Sha256Fixture {
 }
 
 /// Every loose object and pack.
-fn objects_in(git_dir: &Path) -> BTreeSet<Vec<u8>> {
+pub(crate) fn objects_in(git_dir: &Path) -> BTreeSet<Vec<u8>> {
     let objects = on_disk(&git_dir.join("objects"));
     objects.into_keys().filter(|path| path.contains(&b'/') && !path.starts_with(b"info")).collect()
 }
 
-fn save_new(fixture: &GitFixture) -> CheckpointId {
+pub(crate) fn save_new(fixture: &GitFixture) -> CheckpointId {
     let saved = save(fixture);
     assert!(saved.is_new);
     saved.checkpoint.id
@@ -300,7 +300,9 @@ fn gc_keeps_everything_that_is_held() {
     let expected = [first, second].map(|id| held(&*fixture.open(), id));
     let left_behind = ["tmp_obj_turnback-1-1", "pack/tmp_pack_turnback-1-1"]
         .map(|name| fixture.git_dir().join("objects").join(name));
-    left_behind.iter().for_each(|path| write(path, "killed while writing"));
+    for path in &left_behind {
+        write(path, "killed while writing");
+    }
     if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
         return;
     }
@@ -488,98 +490,6 @@ fn large_files_are_streamed_both_ways() {
 }
 
 #[test]
-fn what_was_staged_is_staged_again() {
-    let fixture = GitFixture::new();
-    let root = fixture.root().path();
-    write(&root.join("a"), "1");
-    write(&root.join("d/b"), "1");
-    if fixture.run(&["add", "."]).is_none() {
-        return;
-    }
-    fixture.run(&["commit", "-qm", "first"]);
-    write(&root.join("a"), "staged");
-    fixture.run(&["add", "a"]);
-    write(&root.join("a"), "not staged");
-    write(&root.join("new"), "n");
-    fixture.run(&["add", "-N", "new"]);
-    fixture.run(&["update-index", "--assume-unchanged", "d/b"]);
-    let look = || {
-        (
-            fixture.run(&["ls-files", "-s", "-v", "-z"]),
-            fixture.run(&["diff", "--cached"]),
-            fixture.run(&["status", "--porcelain"]),
-        )
-    };
-    let before = look();
-    let saved = save(&fixture).checkpoint;
-    assert_eq!(saved.staged, Some(1));
-    fixture.run(&["update-index", "--no-assume-unchanged", "d/b"]);
-    fixture.run(&["add", "-A"]);
-    assert_ne!(look(), before);
-    let outcome = fixture.open().restore_index(saved.id).unwrap();
-    assert_eq!(outcome, IndexOutcome::Restored(3));
-    assert_eq!(look(), before);
-    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
-    let written = fixture.run(&["write-tree"]).unwrap();
-    let staged = fixture.open().staged(saved.id).unwrap().unwrap();
-    assert_eq!(written.trim(), staged.to_string());
-    write(&fixture.git_dir().join("index.lock"), "");
-    assert!(fixture.open().restore_index(saved.id).is_err());
-    fs::remove_file(fixture.git_dir().join("index.lock")).unwrap();
-    fixture.run(&["commit", "-qm", "second"]);
-    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::HeadMoved);
-    write(&fixture.git_dir().join("MERGE_HEAD"), "");
-    let merging = IndexOutcome::InProgress("merge".to_owned());
-    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), merging);
-}
-
-#[test]
-fn unmerged_entries_are_kept() {
-    let fixture = GitFixture::new();
-    let root = fixture.root().path();
-    write(&root.join("a"), "base\n");
-    if fixture.run(&["add", "."]).is_none() {
-        return;
-    }
-    fixture.run(&["commit", "-qm", "base"]);
-    fixture.run(&["checkout", "-qb", "side"]);
-    write(&root.join("a"), "theirs\n");
-    fixture.run(&["commit", "-qam", "theirs"]);
-    fixture.run(&["checkout", "-q", "-"]);
-    write(&root.join("a"), "ours\n");
-    fixture.run(&["commit", "-qam", "ours"]);
-    assert!(!fixture.git(&["merge", "-q", "side"]).unwrap().status.success());
-    let saved = save(&fixture).checkpoint;
-    assert_eq!(saved.head.as_ref().unwrap().in_progress.as_deref(), Some("merge"));
-    let entries = fixture.store().staged_entries(saved.id).unwrap().unwrap();
-    let stages: Vec<_> = entries.iter().map(|entry| (&entry.path[..], entry.stage)).collect();
-    assert_eq!(stages, [(&b"a"[..], 1), (b"a", 2), (b"a", 3)]);
-    fixture.fsck();
-}
-
-#[test]
-fn a_hostile_index_is_left_out_and_said_so() {
-    let fixture = GitFixture::new();
-    write(&fixture.root().path().join("a"), "a");
-    let index = fixture.git_dir().join("index");
-    for make in [
-        |path: &Path| write(path, b"DIRC\0\0\0\x02\xff\xff\xff\xff nonsense"),
-        |path: &Path| write(path, ""),
-        |path: &Path| {
-            crate::support::temp::special(path, rustix::fs::FileType::Fifo, 0o600);
-        },
-    ] {
-        make(&index);
-        let always = Draft { always: true, ..draft(walk(fixture.root())) };
-        let saved = fixture.open().save(always).unwrap().checkpoint;
-        let said = saved.skipped.iter().find(|skipped| skipped.path == b".git/index");
-        assert_eq!(said.map(|skipped| skipped.reason), Some(SkipReason::Unreadable));
-        assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::NotKept);
-        fs::remove_file(&index).unwrap();
-    }
-}
-
-#[test]
 fn only_a_repository_that_is_ours_is_used() {
     let dir = TempDir::new();
     let at = |name: &str| dir.path().join(name);
@@ -681,43 +591,6 @@ fn the_recipe_in_the_document_puts_the_files_back() {
 }
 
 #[test]
-fn every_kind_of_index_is_kept() {
-    let fixture = GitFixture::new();
-    let root = fixture.root().path();
-    for name in ["a", "in/b", "in/deep/c", "out/d", "out/deep/e"] {
-        write(&root.join(name), name);
-    }
-    if fixture.run(&["add", "."]).is_none() {
-        return;
-    }
-    fixture.run(&["commit", "-qm", "first"]);
-    let kinds: [&[&[&str]]; 4] = [
-        &[&["update-index", "--index-version", "4"]],
-        &[&["update-index", "--split-index"]],
-        &[&["update-index", "--no-split-index"], &["read-tree", "HEAD"]],
-        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]],
-    ];
-    for commands in kinds {
-        for command in commands {
-            fixture.run(command);
-        }
-        let always = Draft { always: true, ..draft(walk(fixture.root())) };
-        let saved = fixture.open().save(always).unwrap().checkpoint;
-        let list = ["-c", "index.sparse=false", "ls-files", "-s", "-t", "-z"];
-        let before = fixture.run(&list).unwrap();
-        let head = fixture.run(&["rev-parse", "HEAD^{tree}"]).unwrap();
-        let staged = fixture.open().staged(saved.id).unwrap().map(|id| id.to_string());
-        assert_eq!(staged.as_deref(), Some(head.trim()), "{commands:?}: {:?}", saved.skipped);
-        assert_eq!(saved.staged, Some(0));
-        fs::remove_file(fixture.git_dir().join("index")).unwrap();
-        let outcome = fixture.open().restore_index(saved.id).unwrap();
-        assert_eq!(outcome, IndexOutcome::Restored(5), "{commands:?}");
-        assert_eq!(fixture.run(&list).unwrap(), before, "{commands:?}");
-    }
-    fixture.fsck();
-}
-
-#[test]
 fn a_pack_of_sha256_objects_is_one_to_git() {
     let fixture = Sha256Fixture::new();
     for number in 0..250 {
@@ -766,59 +639,4 @@ fn a_ref_that_is_a_pipe_or_leads_elsewhere_is_refused_at_once() {
     assert_eq!(count(&fixture.outside().join("elsewhere")), 0);
     fs::remove_file(refs.join("main")).unwrap();
     save_new(&fixture);
-}
-
-/// Packs in the repository's object directory.
-fn packs(git_dir: &Path) -> usize {
-    let names = fs::read_dir(git_dir.join("objects/pack")).unwrap();
-    let is_pack = |path: &PathBuf| path.extension() == Some(OsStr::new("pack"));
-    names.map(|entry| entry.unwrap().path()).filter(is_pack).count()
-}
-
-#[test]
-fn many_saves_leave_few_packs_and_every_object() {
-    let fixture = GitFixture::make(gix::hash::Kind::Sha1);
-    let mut saved = Vec::new();
-    for round in 0..45 {
-        for file in 0..6 {
-            write(&fixture.root.path().join(format!("f{file}")), format!("{round} {file}"));
-        }
-        saved.push(save(&fixture).checkpoint.id);
-        assert!(packs(&fixture.git_dir()) <= 20, "round {round}");
-    }
-    assert!(packs(&fixture.git_dir()) >= 2, "nothing was packed at all");
-    for (round, id) in saved.iter().enumerate() {
-        let files = held(&fixture.store(), *id);
-        assert_eq!(files.len(), 6, "round {round}");
-    }
-    assert!(fixture.store().check(true).unwrap().is_empty());
-    fixture.fsck();
-}
-
-#[test]
-fn a_held_file_that_was_committed_survives_prune_and_consolidation() {
-    let fixture = GitFixture::make(gix::hash::Kind::Sha1);
-    let wanted = fixture.root.path().join("wanted");
-    write(&wanted, "only here\n");
-    for file in 0..6 {
-        write(&fixture.root.path().join(format!("f{file}")), format!("{file}"));
-    }
-    let first = save(&fixture).checkpoint.id;
-    if fixture.run(&["add", "wanted"]).is_none() {
-        return;
-    }
-    fixture.run(&["commit", "-qm", "wanted"]);
-    let mut ids = vec![first];
-    for round in 0..20 {
-        for file in 0..6 {
-            write(&fixture.root.path().join(format!("f{file}")), format!("{round} {file}"));
-        }
-        ids.push(save(&fixture).checkpoint.id);
-    }
-    fixture.store().remove(&ids).unwrap();
-    fixture.fsck();
-    fixture.run(&["gc", "-q", "--prune=now"]);
-    fixture.fsck();
-    let shown = fixture.run(&["show", "HEAD:wanted"]);
-    assert_eq!(shown.as_deref(), Some("only here\n"));
 }

@@ -122,7 +122,7 @@ impl World {
     }
 
     /// Answers one call of Claude Code before a tool runs.
-    pub(crate) fn hook(&mut self, turn: &str, tool: &str, input: serde_json::Value) -> String {
+    pub(crate) fn hook(&mut self, turn: &str, tool: &str, input: &serde_json::Value) -> String {
         let payload = serde_json::json!({
             "session_id": "s1",
             "cwd": self.root(),
@@ -140,14 +140,14 @@ impl World {
 
     /// The agent runs a command line, as far as the hook is concerned.
     pub(crate) fn before_bash(&mut self, turn: &str, command: &str) -> String {
-        self.hook(turn, "Bash", serde_json::json!({ "command": command }))
+        self.hook(turn, "Bash", &serde_json::json!({ "command": command }))
     }
 
     /// The agent writes a file of the project: the hook is asked, and then it is written.
     pub(crate) fn agent_writes(&mut self, turn: &str, path: &str, text: &str) -> String {
         let file = self.root().join(path);
         let input = serde_json::json!({ "file_path": file, "content": text });
-        let answer = self.hook(turn, "Write", input);
+        let answer = self.hook(turn, "Write", &input);
         self.write(path, text);
         answer
     }

@@ -41,7 +41,7 @@ pub(super) fn make(
     checkpoint: &Checkpoint,
     order: &Order,
 ) -> Result<Planned> {
-    let then = desk.store.tree(checkpoint.id)?;
+    let then = desk.tree_of(checkpoint)?;
     let Seen { now, changes, skipped, stamps } = see(process, desk, &then)?;
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let authors = match order.of_restore {

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::{GitStore, head};
 use crate::{
+    cache::Table,
     fs::{read_small, replace, stat_path},
     model::{Checkpoint, CheckpointId, ContentId, Kind, Stamp},
     scan::Scan,
@@ -102,7 +103,7 @@ impl GitStore {
 
 /// Whether the index is the one whose tree the cache knows.
 fn is_index_known(scan: &Scan) -> bool {
-    let facts = scan.base.as_ref().map(|base| base.facts());
+    let facts = scan.base.as_ref().map(Table::facts);
     facts.is_some_and(|facts| {
         facts.index == scan.index && (facts.staged.is_some() || scan.index == Stamp::default())
     })
