@@ -11,7 +11,8 @@ use gix::bstr::ByteSlice;
 
 use crate::{
     model::{
-        Certainty, Context, Effect, Reach, Root, RootKind, Scope, Simple, Target, TargetAction,
+        Certainty, Context, Effect, Level, Reach, Root, RootKind, Scope, Simple, Target,
+        TargetAction,
     },
     root,
     state::State,
@@ -139,7 +140,8 @@ fn places(effect: &Effect, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<
             let of_simple = |simple: &Simple| {
                 let targets = simple.targets.iter();
                 let worth = targets.filter(|it| wanted == Wanted::Held || loses(simple, it));
-                worth.flat_map(|it| of_target(it, bases, wanted, root)).collect::<Vec<_>>()
+                let meant = worth.flat_map(|it| of_target(it, bases, wanted, root));
+                meant.chain(disks(simple)).collect::<Vec<_>>()
             };
             finding.commands.iter().flat_map(of_simple).take(10 * GLOB_MAX).collect()
         }
@@ -147,6 +149,37 @@ fn places(effect: &Effect, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<
     places.sort();
     places.dedup();
     places
+}
+
+/// The disks that a program for whole disks is given.
+fn disks(simple: &Simple) -> Vec<PathBuf> {
+    const PROGRAMS: &[&str] = &[
+        "wipefs",
+        "fdisk",
+        "sfdisk",
+        "cfdisk",
+        "gdisk",
+        "sgdisk",
+        "parted",
+        "mkswap",
+        "blkdiscard",
+        "badblocks",
+        "cryptsetup",
+        "pvcreate",
+        "mke2fs",
+    ];
+    let mut words = simple.text.split_whitespace();
+    let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    if simple.level == Level::ReadOnly
+        || !(PROGRAMS.contains(&program) || program.starts_with("mkfs"))
+    {
+        return Vec::new();
+    }
+    words
+        .filter(|word| word.starts_with("/dev/"))
+        .map(PathBuf::from)
+        .filter(|path| path.exists())
+        .collect()
 }
 
 /// Whether bytes of a target are lost if nobody holds them: not where it only moves, or grows, or
@@ -257,7 +290,11 @@ fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
 }
 
 fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetAction) -> Vec<PathBuf> {
-    let pattern = match (target.path.strip_suffix("/**"), wanted) {
+    let looked_through = match target.path.as_str() {
+        "**" => Some("."),
+        path => path.strip_suffix("/**"),
+    };
+    let pattern = match (looked_through, wanted) {
         // What a `find` is told to look through: some of it, nobody knows what.
         (Some(_), Wanted::Named) => return Vec::new(),
         (Some(""), Wanted::Held) => "/",

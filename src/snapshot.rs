@@ -12,7 +12,9 @@ use chrono::{DateTime, Utc};
 use crate::{
     cache::Table,
     error::Result,
-    model::{Cause, Checkpoint, Reach, Root, RootKind, Settings, Skipped, Stamp, StoreChoice},
+    model::{
+        Cause, Checkpoint, Reach, Root, RootKind, Settings, SkipReason, Skipped, Stamp, StoreChoice,
+    },
     process::Process,
     scan::{self, Named, Request, Scan, UserDirs, Wishes},
     state::State,
@@ -165,7 +167,12 @@ pub fn unheld(checkpoint: &Checkpoint, stakes: &[PathBuf], root: &Root) -> Vec<U
         let path = root.path().join(std::ffi::OsStr::from_bytes(path));
         let lost = stakes.iter().any(|stake| path.starts_with(stake));
         if lost && unheld.iter().all(|known| known.path != path) {
-            unheld.push(Unheld { path, size: *size, why: reason.words() });
+            let why = match reason {
+                SkipReason::TooLarge => "over max_victim_size",
+                SkipReason::TooMany => "too much to hold",
+                other => other.words(),
+            };
+            unheld.push(Unheld { path, size: *size, why });
         }
     }
     unheld

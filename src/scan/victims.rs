@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, OsStr},
     io,
     os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Instant,
 };
 
@@ -85,10 +85,17 @@ pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
 /// Whether `path`, absolute, is or lies in what a program makes again, by its names alone.
 pub fn is_made_again(path: &Path, root: &Root) -> bool {
     let rules = Rules::new(&[], &[], &[], Case::Sensitive);
-    let below = path.strip_prefix(root.path()).unwrap_or(path);
-    let is_made =
-        |name: std::path::Component<'_>| rules.is_made_again(name.as_os_str().as_bytes(), true);
-    below.components().any(is_made)
+    has_made_again_name(&rules, path.strip_prefix(root.path()).unwrap_or(path))
+}
+
+/// A name at a time, for the rules know no absolute paths.
+fn has_made_again_name(rules: &Rules, path: &Path) -> bool {
+    path.components().any(|name| match name {
+        Component::Normal(name) => rules.is_made_again(name.as_bytes(), true),
+        Component::RootDir | Component::CurDir | Component::ParentDir | Component::Prefix(_) => {
+            false
+        }
+    })
 }
 
 /// What the walk left out and somebody may want back all the same, if it is little.
@@ -305,11 +312,8 @@ impl Collect<'_, '_> {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
         }
         let is_made_again = match path {
-            VictimPath::Below(rel) => std::iter::successors(Some(rel.clone()), RelPath::parent)
-                .any(|rel| self.made_again.is_made_again(rel.as_bytes(), true)),
-            VictimPath::Outside(path) => path
-                .components()
-                .any(|name| self.made_again.is_made_again(name.as_os_str().as_bytes(), true)),
+            VictimPath::Below(rel) => has_made_again_name(&self.made_again, rel.as_path()),
+            VictimPath::Outside(path) => has_made_again_name(&self.made_again, path),
         };
         if is_made_again {
             return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);

@@ -441,7 +441,8 @@ fn damage_is_found() {
     }
     fs::remove_file(fixture.ref_path(id)).unwrap();
     assert_eq!(fixture.open().check(false).unwrap().len(), 1);
-    assert!(matches!(fixture.open().tree(id), Err(Error::Damaged { .. })));
+    // The record still knows what the ref pointed at, until a gc takes it.
+    assert!(fixture.open().tree(id).is_ok());
 }
 
 #[test]
