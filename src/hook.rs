@@ -169,7 +169,7 @@ fn on_call(
     let threat = hook.threat();
     let decision = if policy::is_wanted(&call.intent, &hook.effect, &hook.loaded.settings) {
         match hook.protect() {
-            Ok(notes) => hook.decision(notes, markers),
+            Ok(notes) => hook.decision(&notes, markers),
             Err(err) => hook.on_trouble(&err, markers),
         }
     } else {
@@ -409,7 +409,7 @@ impl Hook<'_, '_> {
         }
     }
 
-    fn decision(&mut self, notes: Notes, markers: &Markers) -> Decision {
+    fn decision(&mut self, notes: &Notes, markers: &Markers) -> Decision {
         let wanted = self.settings().cannot_hold;
         let verdict = if notes.unheld.is_empty() {
             Verdict::Abstain

@@ -71,13 +71,13 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let mut checkpoint = desk.find(&args.checkpoint);
     if desk.is_gone {
         match &checkpoint {
-            Ok(found) => match revive::revive(process, desk, found, args.dry_run, args.yes)? {
+            Ok(found) => match revive::revive(process, &desk, found, args.dry_run, args.yes)? {
                 Some(revived) => desk = revived,
                 None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
             },
             // It may have been taken after the repository was gone.
             Err(_) => {
-                desk = desk.as_it_is()?;
+                desk = desk.into_present()?;
                 checkpoint = desk.find(&args.checkpoint);
             }
         }

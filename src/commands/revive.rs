@@ -2,6 +2,7 @@
 //! always.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -62,7 +63,7 @@ fn canonical(path: &Path) -> PathBuf {
 /// Fails if something cannot be made. Nothing that exists is ever overwritten.
 pub(crate) fn revive(
     process: &mut Process<'_>,
-    desk: Desk,
+    desk: &Desk,
     checkpoint: &Checkpoint,
     dry_run: bool,
     yes: bool,
@@ -74,7 +75,7 @@ pub(crate) fn revive(
         Some(held) => vault::missing(&desk.state, &path, held)?,
         None => Vec::new(),
     };
-    let _nobody = process.stderr.write_all(told(&desk, &missing).as_bytes());
+    let _nobody = process.stderr.write_all(told(desk, &missing).as_bytes());
     if dry_run {
         let _nobody = writeln!(
             process.stderr,
@@ -92,7 +93,7 @@ pub(crate) fn revive(
             vault::rebuild(&own, &path, held, git_dir)?;
         }
     }
-    let revived = Desk::open(process, Some(&path))?.as_it_is()?;
+    let revived = Desk::open(process, Some(&path))?.into_present()?;
     if let RootKind::Git { .. } = revived.root.kind()
         && let Ok(store) = GitStore::open(&revived.root, &revived.state)
     {
@@ -105,11 +106,11 @@ fn told(desk: &Desk, missing: &[RelPath]) -> String {
     let root = ui::path(desk.root.path(), desk.home.as_deref());
     let mut text = String::new();
     if !desk.root.path().is_dir() {
-        text.push_str(&format!("  recreate  {root}/\n"));
+        _ = writeln!(text, "  recreate  {root}/");
     }
     for git_dir in missing {
         let name = ui::escape(git_dir.as_bytes());
-        text.push_str(&format!("  recreate  {name}/   the repository, from the vault\n"));
+        _ = writeln!(text, "  recreate  {name}/   the repository, from the vault");
     }
     text
 }

@@ -88,8 +88,14 @@ pub(super) fn is_same(objects: &Objects, old: &Vault, new: &Listing) -> bool {
     let read = objects.read(&old.state).and_then(|text| listing::parse(&old.state, &text));
     let Ok(mut read) = read else { return false };
     let mut new = new.clone();
-    // What is staged is compared as a tree; the rest of the index is stamps.
-    let matters = |path: &[u8]| !path.ends_with(b"/index") && !path.ends_with(b"/FETCH_HEAD");
+    // What is staged is compared as a tree; the rest of the index is stamps. Our own refs come
+    // with every checkpoint.
+    let ours = b"/refs/turnback";
+    let matters = |path: &[u8]| {
+        !path.ends_with(b"/index")
+            && !path.ends_with(b"/FETCH_HEAD")
+            && !path.windows(ours.len()).any(|part| part == ours)
+    };
     read.retain(|path, _| matters(path));
     new.retain(|path, _| matters(path));
     read == new
@@ -129,16 +135,13 @@ impl Holding<'_, '_> {
                 return Ok(());
             }
         };
-        match held {
-            Some((id, size)) => {
-                let content = Content { id, place: Place::Private };
-                self.listing.insert(name.to_vec(), line(Some(content), size));
-            }
-            None => {
-                let large = stamp.size > FILE_MAX_BYTES;
-                let reason = if large { SkipReason::TooLarge } else { SkipReason::Unreadable };
-                self.left.push(Skipped { path: name.to_vec(), reason, size: stamp.size });
-            }
+        if let Some((id, size)) = held {
+            let content = Content { id, place: Place::Private };
+            self.listing.insert(name.to_vec(), line(Some(content), size));
+        } else {
+            let large = stamp.size > FILE_MAX_BYTES;
+            let reason = if large { SkipReason::TooLarge } else { SkipReason::Unreadable };
+            self.left.push(Skipped { path: name.to_vec(), reason, size: stamp.size });
         }
         Ok(())
     }
@@ -200,14 +203,12 @@ fn object_dirs(path: &Path, name: &[u8], depth: usize, found: &mut Vec<Vec<u8>>)
     for child in names {
         let below = [name, b"/", child.as_bytes()].concat();
         let is_dir = || path.join(&child).symlink_metadata().is_ok_and(|data| data.is_dir());
+        let is_way = matches!(child.as_bytes(), b"modules" | b"lfs" | b"annex")
+            || name.split(|&byte| byte == b'/').any(|part| part == b"modules");
         if holds_objects(path, &child) {
             found.push(below);
-        } else if matches!(child.as_bytes(), b"modules" | b"lfs" | b"annex") && is_dir()
-            || (name.split(|&b| b == b'/').any(|part| part == b"modules") && is_dir())
-        {
-            if depth < DEPTH_MAX {
-                object_dirs(&path.join(child), &below, depth + 1, found);
-            }
+        } else if is_way && is_dir() && depth < DEPTH_MAX {
+            object_dirs(&path.join(child), &below, depth + 1, found);
         }
     }
 }
