@@ -111,10 +111,10 @@ impl Apply<'_> {
         }
         // A directory may forbid what its own restore had to do in it, so its bits come last.
         for step in plan.steps.iter().rev() {
-            if let (Action::Restore | Action::Recreate, Some(then)) = (step.action, step.then) {
-                if then.kind == Kind::Directory {
-                    self.opened.insert(step.path.clone(), then.permissions);
-                }
+            if let (Action::Restore | Action::Recreate, Some(then)) = (step.action, step.then)
+                && then.kind == Kind::Directory
+            {
+                self.opened.insert(step.path.clone(), then.permissions);
             }
         }
         for (path, permissions) in std::mem::take(&mut self.opened).into_iter().rev() {

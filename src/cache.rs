@@ -302,6 +302,10 @@ impl Builder {
     }
 
     /// Adds an entry to the directory begun last.
+    ///
+    /// # Panics
+    ///
+    /// Panics if its name is longer than any file system allows.
     pub fn entry(&mut self, row: &Row<'_>) {
         let mut bytes = std::mem::take(&mut self.entries);
         put_stamp(&mut bytes, &row.stamp);
@@ -327,7 +331,9 @@ impl Builder {
         let mut bytes = Vec::with_capacity(whole);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&[0; 8]);
-        counts.iter().for_each(|&count| bytes.extend_from_slice(&(count as u64).to_le_bytes()));
+        for count in counts {
+            bytes.extend_from_slice(&(count as u64).to_le_bytes());
+        }
         facts.write(&mut bytes);
         bytes.extend_from_slice(&self.dirs);
         bytes.extend_from_slice(&self.entries);
@@ -353,14 +359,14 @@ impl Builder {
 
 impl Facts {
     fn write(&self, bytes: &mut Vec<u8>) {
-        [self.anchor, self.top, self.rules, self.tracked, self.staged]
-            .into_iter()
-            .for_each(|id| put_id(bytes, id));
+        for id in [self.anchor, self.top, self.rules, self.tracked, self.staged] {
+            put_id(bytes, id);
+        }
         put_stamp(bytes, &self.index);
         let usual = self.usual;
-        [usual.file, usual.executable, usual.directory]
-            .into_iter()
-            .for_each(|mode| bytes.extend_from_slice(&mode.to_le_bytes()));
+        for mode in [usual.file, usual.executable, usual.directory] {
+            bytes.extend_from_slice(&mode.to_le_bytes());
+        }
         bytes.extend_from_slice(&self.files.to_le_bytes());
         bytes.extend_from_slice(&u64::from(self.partial).to_le_bytes());
     }

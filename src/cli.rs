@@ -36,14 +36,37 @@ struct Cli {
 enum Command {
     /// Answer one hook call of an agent (for agents, not for people)
     Hook(HookArgs),
+    /// Show the whole story on a throw-away project
+    Demo(commands::demo::Args),
     /// Take a checkpoint now
     Create(commands::create::Args),
+    /// List the checkpoints of this project
+    List(commands::list::Args),
+    /// Show what one checkpoint is and holds
+    Show(commands::show::Args),
+    /// Show what has changed since a checkpoint, or between two
+    Diff(commands::diff::Args),
     /// Put files back as they were at a checkpoint
     Restore(commands::restore::Args),
     /// Take back the last turn, or the last restore
     Undo(commands::undo::Args),
     /// Take back the last undo
     Redo(commands::undo::Args),
+    /// Show what is protected, and how much room that takes
+    Status(commands::status::Args),
+    /// Look for damage in what is stored
+    Check(commands::check::Args),
+    /// Show every setting and where it comes from
+    Config(commands::config::Args),
+    /// Say what a command line could do to files
+    Explain(commands::explain::Args),
+    /// Drop old checkpoints
+    Prune(commands::prune::PruneArgs),
+    /// Drop every checkpoint of this project
+    Clear(commands::prune::ClearArgs),
+    /// What the slash commands of agents run
+    #[command(hide = true)]
+    Slash(commands::slash::Args),
 }
 
 /// Answer one hook call of an agent.
@@ -74,9 +97,13 @@ fn hook_agent(process: &Process<'_>) -> Option<String> {
     }
 }
 
-/// A hook must not end with a panic's code or text, whatever happens in it.
+/// Whether this is a hook call, during which nothing but the answer may be printed.
+pub fn is_hook(process: &Process<'_>) -> bool {
+    process.args.first().is_some_and(|first| first == "hook")
+}
+
+/// A hook must not end with a panic's code, whatever happens in it.
 fn guarded_hook(process: &mut Process<'_>, agent: &str) -> Exit {
-    std::panic::set_hook(Box::new(|_| ()));
     let answered = catch_unwind(AssertUnwindSafe(|| hook::run(process, agent)));
     answered.unwrap_or_else(|_| hook::after_a_bug(process, agent))
 }
@@ -97,10 +124,21 @@ fn guarded_command(process: &mut Process<'_>) -> Exit {
 fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
     match command {
         Command::Hook(args) => Ok(guarded_hook(process, &args.agent)),
+        Command::Demo(args) => commands::demo::run(process, &args),
         Command::Create(args) => commands::create::run(process, args),
+        Command::List(args) => commands::list::run(process, &args),
+        Command::Show(args) => commands::show::run(process, &args),
+        Command::Diff(args) => commands::diff::run(process, &args),
         Command::Restore(args) => commands::restore::run(process, &args),
         Command::Undo(args) => commands::undo::undo(process, &args),
         Command::Redo(args) => commands::undo::redo(process, &args),
+        Command::Status(args) => commands::status::run(process, &args),
+        Command::Check(args) => commands::check::run(process, &args),
+        Command::Config(args) => commands::config::run(process, &args),
+        Command::Explain(args) => commands::explain::run(process, &args),
+        Command::Prune(args) => commands::prune::prune(process, &args),
+        Command::Clear(args) => commands::prune::clear(process, &args),
+        Command::Slash(args) => commands::slash::run(process, &args),
     }
 }
 
@@ -120,23 +158,12 @@ fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
         return Exit::Ok;
     }
     let _nobody = write!(process.stderr, "{text}");
-    let is_hook = process.args.first().is_some_and(|first| first == "hook");
-    if is_hook { Exit::Ok } else { Exit::Usage }
+    if is_hook(process) { Exit::Ok } else { Exit::Usage }
 }
 
 /// Says what could not be done, why, and what to do next.
 fn report(process: &mut Process<'_>, err: &Error) -> Exit {
-    use std::error::Error as _;
-    let style = ui::Style::stderr(process);
-    let mut text = format!("{} {err}\n", style.red("error:"));
-    let mut source = err.source();
-    while let Some(cause) = source {
-        text.push_str(&format!("caused by: {}\n", ui::escape_line(cause.to_string().as_bytes())));
-        source = cause.source();
-    }
-    if let Some(hint) = err.hint() {
-        text.push_str(&format!("hint: {hint}\n"));
-    }
+    let text = commands::error_text(err, ui::Style::stderr(process));
     let _nobody = process.stderr.write_all(text.as_bytes());
     Exit::Failed
 }

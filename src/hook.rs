@@ -86,18 +86,18 @@ fn read_payload(stdin: &mut dyn Stdin) -> Result<Vec<u8>, String> {
     let mut payload = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        if !stdin.ready(PAUSE) {
-            let is_whole = payload.trim_ascii_end().ends_with(b"}")
-                && serde_json::from_slice::<serde::de::IgnoredAny>(&payload).is_ok();
-            if is_whole {
-                return Ok(payload);
-            }
-        } else {
+        if stdin.ready(PAUSE) {
             match stdin.read(&mut buffer) {
                 Ok(0) => return Ok(payload),
                 Ok(count) => payload.extend_from_slice(&buffer[..count]),
                 Err(err) if err.kind() == std::io::ErrorKind::Interrupted => (),
                 Err(err) => return Err(err.to_string()),
+            }
+        } else {
+            let is_whole = payload.trim_ascii_end().ends_with(b"}")
+                && serde_json::from_slice::<serde::de::IgnoredAny>(&payload).is_ok();
+            if is_whole {
+                return Ok(payload);
             }
         }
         if payload.len() > PAYLOAD_MAX_BYTES {
@@ -189,7 +189,7 @@ fn on_done(process: &mut Process<'_>, dialect: &'static dyn Dialect, call: &Tool
         Intent::Read | Intent::Run { .. } | Intent::Unknown => return Decision::NEUTRAL,
     };
     let cwd = working_directory(process, &call.context);
-    let now_ns = snapshot::now_ns();
+    let now_ns = crate::fs::now_ns();
     let noted = with_ledger(process, dialect, &call.context, |ledger| {
         let bases = [&cwd as &Path];
         let places = paths.iter().flat_map(|path| reach::plausible(path, &bases));

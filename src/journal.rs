@@ -51,7 +51,7 @@ pub fn write(state: &State, line: &Line) {
     }
     let text = line.text.chars().take(TEXT_CHARS_MAX).collect();
     let line = Line { text, ..line.clone() };
-    let mut bytes = serde_json::to_vec(&line).expect("strings always serialize");
+    let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
     bytes.push(b'\n');
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new()

@@ -306,7 +306,7 @@ pub fn uses(state: &State) -> Vec<Use> {
     let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
     let mut uses: Vec<Use> =
         ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
-    uses.sort_by(|a, b| b.at.cmp(&a.at));
+    uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
 }
 
@@ -355,7 +355,7 @@ fn digest(path: &Path, stamp: &Stamp) -> Option<String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 impl Bytes {

@@ -36,7 +36,14 @@ use std::process::ExitCode;
 
 /// Runs against the real operating system.
 pub fn run_os() -> ExitCode {
-    process::with_os(cli::run).into()
+    let run = |process: &mut process::Process<'_>| {
+        if cli::is_hook(process) {
+            // An agent would show a panic's text, or hand it to the model.
+            std::panic::set_hook(Box::new(|_| ()));
+        }
+        cli::run(process)
+    };
+    process::with_os(run).into()
 }
 
 /// Runs one command. Everything it may touch is in `process`.

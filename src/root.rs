@@ -79,6 +79,9 @@ pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<Git
     for dir in [git_dir, common_dir, &objects, &refs] {
         ours(dir)?;
     }
+    if refs.is_symlink() {
+        return Err("its refs are those of another repository".to_owned());
+    }
     let head = read(&git_dir.join("HEAD"), POINTER_MAX_BYTES)?.ok_or("it has no HEAD")?;
     if head.is_empty() {
         return Err("its HEAD is empty".to_owned());

@@ -85,7 +85,7 @@ impl Look<'_> {
             ours: state.dir(),
             named: self.named,
             spare: self.spare,
-            now_ns: now_ns(),
+            now_ns: crate::fs::now_ns(),
             deadline: self.deadline,
         })
     }
@@ -106,12 +106,6 @@ pub fn wishes(settings: &Settings) -> Wishes {
         files_max: settings.max_files,
         victim_size_max: settings.max_victim_size,
     }
-}
-
-/// The moment, in nanoseconds since 1970, by the clock that file systems stamp with.
-pub fn now_ns() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }
 
 /// The opened store of a root, as the settings choose it.

@@ -55,6 +55,11 @@ impl State {
         self.dir.join("journal")
     }
 
+    /// The list of packs we have written into the repository with this common directory.
+    pub fn packs_of(&self, common_dir: &Path) -> PathBuf {
+        self.dir.join("packs").join(hash_name(&[common_dir.as_os_str().as_bytes()]))
+    }
+
     /// The part of `root`.
     pub fn root(&self, root: &Root) -> RootState {
         self.root_at(root.path())
@@ -106,6 +111,16 @@ impl RootState {
     /// The anchor of the file store: the top directory the cache was written for.
     pub fn anchor(&self) -> PathBuf {
         self.dir.join("anchor")
+    }
+
+    /// What the last save into the repository came to, for when nothing has changed since.
+    pub fn latest(&self) -> PathBuf {
+        self.dir.join("latest")
+    }
+
+    /// How much changed between checkpoints, for lists. Nothing depends on it.
+    pub fn stats(&self) -> PathBuf {
+        self.dir.join("stats.json")
     }
 
     /// What brings the root's repository back when its `.git` is gone.

@@ -2,5 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cli;
+mod readme;
+mod scan;
 mod store;
 mod support;
+mod tidy;

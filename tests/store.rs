@@ -4,6 +4,8 @@
 
 mod copy;
 mod git;
+mod index;
+mod packs;
 mod reading;
 
 use std::{

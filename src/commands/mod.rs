@@ -1,13 +1,25 @@
 //! One file for each subcommand: its flags, its help, its body. Here is what most of them need:
 //! where they are, and which checkpoint the user means.
 
+pub(crate) mod check;
+pub(crate) mod config;
 pub(crate) mod create;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod prune;
 pub(crate) mod restore;
 pub(crate) mod revive;
 pub(crate) mod show;
+pub(crate) mod slash;
+pub(crate) mod status;
 pub(crate) mod undo;
 
+mod compare;
+mod places;
 mod rows;
+mod stats;
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +28,15 @@ use serde_json::Value;
 use crate::{
     config as settings,
     error::{Error, Result},
-    model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
+    model::{Checkpoint, Place, Reach, Root, Scope, Selector, Settings, Tree},
+    plan,
     process::Process,
     reach::{Surroundings, root_around},
     scan::{Named, Scan},
     snapshot::{self, Look},
     state::State,
     store::{self, Store},
+    ui,
 };
 
 pub(crate) use rows::{Row, rows};
@@ -111,7 +125,7 @@ impl Desk {
     pub(crate) fn find(&self, given: &str) -> Result<Checkpoint> {
         let selector: Selector = given.parse().map_err(|why: String| {
             Error::other(
-                format!("`{}`: {why}", crate::ui::escape(given.as_bytes())),
+                format!("`{}`: {why}", ui::escape(given.as_bytes())),
                 "run `turnback list` to see what there is",
             )
         })?;
@@ -130,6 +144,36 @@ impl Desk {
         let named = Named::Alone;
         let look = Look { reach: &reach, wishes: &wishes, named, spare: false, deadline: None };
         look.at(process, &self.state, self.store.as_ref())
+    }
+
+    /// What was there before the turn of a checkpoint: its files, and what later steps of the same
+    /// turn held for its own sake. An ignored file is held only when a call names it; until then
+    /// the turn had left it alone, so what was held then is what was there before.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read. Of later steps, what can be read counts.
+    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint) -> Result<Tree> {
+        let mut tree = self.store.tree(checkpoint.id)?;
+        let all = self.store.list()?;
+        let later = all.iter().rev().filter(|other| other.sequence > checkpoint.sequence);
+        let of_turn = later.filter(|other| rows::is_same_turn(checkpoint, other));
+        for step in of_turn.filter_map(|step| self.store.tree(step.id).ok()) {
+            let privately = step.besides.into_iter().filter(|(_, entry)| {
+                entry.content.is_none_or(|content| content.place == Place::Private)
+            });
+            for (path, entry) in privately {
+                let mut read =
+                    |tree: &Tree, id: &_| store::directory_of(self.store.as_ref(), tree, id);
+                if plan::entry_at(&tree, &path, &mut read)?.is_none() {
+                    tree.besides.insert(path, entry);
+                }
+            }
+            for (path, entry) in step.outside {
+                tree.outside.entry(path).or_insert(entry);
+            }
+        }
+        Ok(tree)
     }
 
     /// The whole root, and `victims`.
@@ -158,9 +202,9 @@ fn pick(
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
     match selector {
         Selector::Latest(n) => {
-            let plain =
+            let mut plain =
                 checkpoints.into_iter().filter(|checkpoint| !rows::is_before_restore(checkpoint));
-            plain.skip(*n as usize).next().ok_or_else(none)
+            plain.nth(*n as usize).ok_or_else(none)
         }
         Selector::Number(row, step) => {
             let rows = rows(checkpoints, state);
@@ -201,4 +245,20 @@ pub(crate) fn print(process: &mut Process<'_>, text: &str) -> Result<()> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// An error as people see it: what could not be done, why, and what to do next.
+pub(crate) fn error_text(err: &Error, style: ui::Style) -> String {
+    use std::error::Error as _;
+    let mut text = format!("{} {err}\n", style.red("error:"));
+    let mut source = err.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        text.push_str(&format!("caused by: {}\n", ui::escape_line(cause_text.as_bytes())));
+        source = cause.source();
+    }
+    if let Some(hint) = err.hint() {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
 }

@@ -29,7 +29,7 @@ use crate::{
 /// Shows what it will do and asks. Whatever it overwrites or removes is held in a checkpoint
 /// first, so `turnback undo` takes it back. Only files that differ are touched.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Args {
     /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]
@@ -176,7 +176,7 @@ impl Planned {
         checkpoint: &Checkpoint,
         order: &Order,
     ) -> Result<Self> {
-        let then = desk.store.tree(checkpoint.id)?;
+        let then = desk.tree_of(checkpoint)?;
         // What was held for its own sake is looked at for its own sake.
         let privately = then.besides.iter().filter(|(_, entry)| {
             entry.content.is_none_or(|content| content.place == Place::Private)
@@ -242,10 +242,8 @@ impl Stamps {
         let mut stamps = BTreeMap::new();
         scan.each(|dir, row| {
             let path = crate::model::DirPath(dir.to_vec()).join(row.name);
-            if let Ok(path) = RelPath::from_bytes(&path) {
-                if row.skipped.is_none() {
-                    stamps.insert(path, row.stamp);
-                }
+            if let (Ok(path), None) = (RelPath::from_bytes(&path), row.skipped) {
+                stamps.insert(path, row.stamp);
             }
         });
         for victim in &scan.victims {
@@ -411,8 +409,10 @@ impl Log {
         let place = desk.state.root(&desk.root);
         create_private_dirs(place.dir())?;
         let path = place.restore_log();
-        let hex =
-            |path: &RelPath| path.as_bytes().iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let hex = |path: &RelPath| {
+            let digits: Vec<String> = path.as_bytes().iter().map(|b| format!("{b:02x}")).collect();
+            digits.concat()
+        };
         let paths: Vec<String> = plan.deeds().map(|step| hex(&step.path)).collect();
         let log = json!({
             "version": 1, "of": of.to_string(), "held": held.to_string(), "paths": paths,
@@ -458,7 +458,7 @@ fn recover(process: &mut Process<'_>, desk: &Desk) -> Result<()> {
 }
 
 /// The paths the user named, seen from where they are.
-fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
+pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
     if paths.is_empty() {
         return Ok(Picked::All);
     }

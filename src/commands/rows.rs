@@ -1,9 +1,15 @@
 //! Checkpoints as people count them: a row for each turn, and for each one somebody asked for.
 
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+
 use crate::{
+    agent::{DIALECTS, Dialect},
     ledger::{self, Use},
-    model::{Agent, Checkpoint, Reason, SessionId, TurnId},
+    model::{Agent, By, Checkpoint, Reason, SessionId, TurnId},
     state::State,
+    ui,
 };
 
 /// One row of the list: a turn, or a checkpoint somebody asked for.
@@ -42,7 +48,153 @@ pub(crate) fn rows(checkpoints: Vec<Checkpoint>, state: &State) -> Vec<Row> {
     rows
 }
 
+/// Whether two checkpoints were taken in one turn.
+pub(crate) fn is_same_turn(a: &Checkpoint, b: &Checkpoint) -> bool {
+    turn(a).is_some() && turn(a) == turn(b)
+}
+
 fn turn(checkpoint: &Checkpoint) -> Option<Turn> {
     let by = checkpoint.cause.by.as_ref()?;
     Some((by.agent, by.session.clone(), by.turn.clone()?))
+}
+
+/// The fewest digits, four or more, that tell the ids of all these checkpoints apart.
+pub(crate) fn digits(checkpoints: &[Checkpoint]) -> usize {
+    let mut ids: Vec<String> = checkpoints.iter().map(|one| one.id.to_string()).collect();
+    ids.sort();
+    let same =
+        |pair: &[String]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    ids.windows(2).map(|pair| same(pair) + 1).max().unwrap_or(0).clamp(4, 16)
+}
+
+/// A checkpoint as a list tells it: by the newest turn that uses it, or else by what made it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    /// The checkpoint.
+    pub(crate) checkpoint: &'a Checkpoint,
+    /// Whose it is.
+    pub(crate) by: Option<&'a By>,
+    /// The tool of the call.
+    pub(crate) tool: Option<&'a str>,
+    /// The call in one line, or the user's own words.
+    pub(crate) summary: Option<&'a str>,
+    /// When that was.
+    pub(crate) at: DateTime<Utc>,
+}
+
+impl Row {
+    /// Step `n` of it, from 0.
+    pub(crate) fn told(&self, n: usize) -> Told<'_> {
+        let checkpoint = &self.steps[n];
+        match self.used.as_ref().filter(|_| n == 0) {
+            Some(used) => Told {
+                checkpoint,
+                by: Some(&used.by),
+                tool: used.tool.as_deref(),
+                summary: used.summary.as_deref(),
+                at: used.at,
+            },
+            None => Told::alone(checkpoint),
+        }
+    }
+}
+
+impl<'a> Told<'a> {
+    /// By what made it.
+    pub(crate) fn alone(checkpoint: &'a Checkpoint) -> Self {
+        Self {
+            checkpoint,
+            by: checkpoint.cause.by.as_ref(),
+            tool: checkpoint.cause.tool.as_deref(),
+            summary: checkpoint.cause.summary.as_deref(),
+            at: checkpoint.taken_at,
+        }
+    }
+
+    /// What it was taken before, in words. Not escaped.
+    pub(crate) fn words(&self) -> String {
+        let of = self.checkpoint.cause.of.map(crate::model::CheckpointId::short);
+        let words = match (self.by, self.checkpoint.cause.reason) {
+            (Some(_), _) | (None, Reason::Call) => {
+                let parts = [Some("before"), self.tool, self.summary];
+                return parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            }
+            (None, Reason::BeforeRestore) => format!("before {}", self.tool.unwrap_or("restore")),
+            (None, Reason::Asked) => {
+                return self
+                    .summary
+                    .map_or_else(|| "asked for".to_owned(), |why| format!("\"{why}\""));
+            }
+            (None, Reason::Net) => "between turns".to_owned(),
+        };
+        match of {
+            Some(of) => format!("{words} to {of}"),
+            None => words,
+        }
+    }
+
+    /// What is worth a word about how whole it is, with `~` for home.
+    pub(crate) fn badges(&self, home: Option<&Path>) -> Vec<String> {
+        let mut badges = Vec::new();
+        if self.checkpoint.partial {
+            badges.push("partial".to_owned());
+        }
+        let unheld =
+            self.checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters()).count();
+        if unheld > 0 {
+            badges.push(format!("{} not held", ui::number(unheld as u64)));
+        }
+        if let Some(first) = self.checkpoint.outside.first() {
+            let more = self.checkpoint.outside.len() - 1;
+            let first = ui::path(first, home);
+            badges.push(match more {
+                0 => format!("outside: {first}"),
+                more => format!("outside: {first} and {more} more"),
+            });
+        }
+        badges
+    }
+}
+
+/// The name of an agent, for people.
+pub(crate) fn agent_title(agent: Agent) -> &'static str {
+    dialect(agent).map_or("an agent", |dialect| dialect.title())
+}
+
+/// The name of an agent, for scripts.
+pub(crate) fn agent_name(agent: Agent) -> &'static str {
+    dialect(agent).map_or("unknown", |dialect| dialect.name())
+}
+
+fn dialect(agent: Agent) -> Option<&'static dyn Dialect> {
+    DIALECTS.iter().copied().find(|dialect| dialect.agent() == agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Cause, CheckpointId};
+
+    #[test]
+    fn an_id_is_shown_as_long_as_it_takes() {
+        let checkpoint = |bits| Checkpoint {
+            id: CheckpointId::from_bits(bits),
+            sequence: 1,
+            taken_at: DateTime::UNIX_EPOCH,
+            cause: Cause::asked(None),
+            top: None,
+            files: 0,
+            partial: false,
+            skipped: Vec::new(),
+            outside: Vec::new(),
+            head: None,
+            staged: None,
+        };
+        let shown =
+            |bits: &[u64]| digits(&bits.iter().copied().map(checkpoint).collect::<Vec<_>>());
+        assert_eq!(shown(&[]), 4);
+        assert_eq!(shown(&[0xa123_4000_0000_0000]), 4);
+        assert_eq!(shown(&[0xa123_4000_0000_0000, 0xb123_4000_0000_0000]), 4);
+        assert_eq!(shown(&[0xa123_4000_0000_0000, 0xa123_5000_0000_0000]), 5);
+    }
 }

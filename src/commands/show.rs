@@ -1,11 +1,187 @@
 //! `turnback show`: what one checkpoint is and holds.
 
+use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
-use crate::model::Skipped;
+use super::{
+    Desk, print, print_json, rows,
+    rows::{Told, agent_name, agent_title},
+};
+use crate::{
+    error::Result,
+    model::{By, Checkpoint, Head, Skipped},
+    process::{Exit, Process},
+    snapshot,
+    ui::{self, Clock, Style},
+};
+
+/// More than these are counted, not named.
+const SKIPPED_SHOWN_MAX: usize = 12;
+/// Enough of a session's name to tell it from others.
+const SESSION_CHARS: usize = 8;
+
+/// Show what one checkpoint is and holds.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
+    #[arg(value_name = "CHECKPOINT")]
+    pub(crate) checkpoint: String,
+    /// Print an object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let desk = Desk::open(process, None)?;
+    let checkpoint = desk.find(&args.checkpoint)?;
+    let rows = rows(vec![checkpoint.clone()], &desk.state);
+    let told = rows.first().map_or_else(|| Told::alone(&checkpoint), |row| row.told(0));
+    if args.json {
+        let value = as_json(&desk, &told);
+        print_json(process, &value)?;
+    } else {
+        let text = as_text(process, &desk, &told);
+        print(process, &text)?;
+    }
+    Ok(Exit::Ok)
+}
 
 /// What was left out, for scripts.
 pub(crate) fn skipped_json(skipped: &Skipped) -> Value {
     let path = String::from_utf8_lossy(&skipped.path);
     json!({ "path": path, "reason": skipped.reason.name(), "size": skipped.size })
+}
+
+fn as_json(desk: &Desk, told: &Told<'_>) -> Value {
+    let checkpoint = told.checkpoint;
+    let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
+    let head = checkpoint.head.as_ref().map(|head| {
+        json!({ "branch": head.branch, "commit": head.commit, "in_progress": head.in_progress })
+    });
+    json!({
+        "id": checkpoint.id.to_string(),
+        "time": checkpoint.taken_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "cause": checkpoint.cause.reason.name(),
+        "agent": told.by.map(|by| agent_name(by.agent)),
+        "session": told.by.map(|by| &by.session.0),
+        "turn": told.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
+        "prompt": told.by.and_then(|by| by.prompt.as_ref()),
+        "tool": told.tool,
+        "summary": told.summary,
+        "of": checkpoint.cause.of.map(|of| of.to_string()),
+        "root": desk.root.path().to_string_lossy(),
+        "files": checkpoint.files,
+        "outside": checkpoint.outside.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "partial": checkpoint.partial,
+        "skipped": checkpoint.skipped.iter().map(skipped_json).collect::<Vec<_>>(),
+        "head": head,
+        "staged": checkpoint.staged,
+        "store": kind,
+        "store_reason": why,
+        "by_hand": desk.store.by_hand(checkpoint.id),
+    })
+}
+
+fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
+    let checkpoint = told.checkpoint;
+    let style = Style::stdout(process);
+    let clock = Clock::local(process.now);
+    let id = checkpoint.id.to_string();
+    let mut text = format!("checkpoint {}{}\n", style.bold(&id[..4]), style.dim(&id[4..]));
+    let mut line = |name: &str, said: &str| {
+        text.push_str(&format!("{name:<10} {said}\n"));
+    };
+    let taken = checkpoint.taken_at;
+    let words = told.words();
+    let words = ui::escape(words.as_bytes());
+    line("taken", &format!("{} ({}), {words}", clock.when(taken), clock.exact(taken)));
+    if let Some(by) = told.by {
+        line("by", &by_words(by));
+    }
+    line("holds", &holds(desk, checkpoint));
+    for (n, unheld) in not_held(checkpoint).iter().enumerate() {
+        line(if n == 0 { "not held" } else { "" }, unheld);
+    }
+    if checkpoint.partial {
+        line("partial", "the deadline came before everything was seen");
+    }
+    let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
+    let place = if kind == "git" { "in this repository" } else { "in turnback's own store" };
+    let why = why.map(|why| format!(": {}", ui::escape(why.as_bytes()))).unwrap_or_default();
+    line("stored", &format!("{place}{why}"));
+    line("", &ui::escape(desk.store.by_hand(checkpoint.id).as_bytes()));
+    text
+}
+
+fn by_words(by: &By) -> String {
+    let mut words = agent_title(by.agent).to_owned();
+    words.push_str(&format!(", session {}", shortened(&by.session.0)));
+    if let Some(turn) = &by.turn {
+        words.push_str(&format!(", turn {}", shortened(turn.0.trim_start_matches('#'))));
+    }
+    if by.subagent.is_some() {
+        words.push_str(", by a sub-agent");
+    }
+    if let Some(prompt) = &by.prompt {
+        words.push_str(&format!(": \"{}\"", ui::escape(prompt.as_bytes())));
+    }
+    words
+}
+
+/// The start of a name nobody reads to its end.
+fn shortened(name: &str) -> String {
+    let short: String = name.chars().take(SESSION_CHARS).collect();
+    let dots = if short.len() < name.len() { "…" } else { "" };
+    format!("{}{dots}", ui::escape(short.as_bytes()))
+}
+
+fn holds(desk: &Desk, checkpoint: &Checkpoint) -> String {
+    let root = ui::path(desk.root.path(), desk.home.as_deref());
+    let mut holds = format!("{} in {root}", ui::count(checkpoint.files, "file"));
+    if let Some(staged) = checkpoint.staged.filter(|staged| *staged > 0) {
+        holds.push_str(&format!(", staged changes to {}", ui::count(staged, "file")));
+    }
+    if let Some(head) = &checkpoint.head {
+        holds.push_str(&format!(", {}", head_words(head)));
+    }
+    for path in &checkpoint.outside {
+        holds.push_str(&format!(" · {}", ui::path(path, desk.home.as_deref())));
+    }
+    holds
+}
+
+fn head_words(head: &Head) -> String {
+    let branch = head.branch.as_deref();
+    let branch = branch.map(|branch| branch.strip_prefix("refs/heads/").unwrap_or(branch));
+    let commit = head.commit.as_deref().map(|commit| commit.chars().take(7).collect::<String>());
+    let words = match (branch, commit) {
+        (Some(branch), Some(commit)) => format!("HEAD {branch} @ {commit}"),
+        (Some(branch), None) => format!("HEAD {branch}, no commit yet"),
+        (None, Some(commit)) => format!("HEAD detached @ {commit}"),
+        (None, None) => "no HEAD".to_owned(),
+    };
+    let words = match &head.in_progress {
+        Some(what) => format!("{words}, a {what} in progress"),
+        None => words,
+    };
+    ui::escape(words.as_bytes()).into_owned()
+}
+
+fn not_held(checkpoint: &Checkpoint) -> Vec<String> {
+    let said = |skipped: &Skipped| {
+        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
+        match skipped.size {
+            0 => format!("{path} ({why})"),
+            size => format!("{path} ({}, {why})", ui::size(size)),
+        }
+    };
+    let mut sorted: Vec<&Skipped> = checkpoint.skipped.iter().collect();
+    sorted.sort_by_key(|skipped| !skipped.reason.matters());
+    let mut lines: Vec<String> =
+        sorted.iter().take(SKIPPED_SHOWN_MAX).map(|skipped| said(skipped)).collect();
+    let more = sorted.len().saturating_sub(SKIPPED_SHOWN_MAX);
+    if more > 0 {
+        lines.push(format!("and {} more; --json names them all", ui::number(more as u64)));
+    }
+    lines
 }

@@ -1,3 +1,5 @@
+//! Tests of the settings as a whole.
+
 #![expect(clippy::disallowed_methods, reason = "these tests make and remove their own files")]
 
 use std::{

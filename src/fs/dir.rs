@@ -98,7 +98,7 @@ impl Dir {
 
     /// Lists the names in it, in no order.
     pub fn list(&self, mut each: impl FnMut(Listed)) -> io::Result<()> {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 32 << 10];
+        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 << 10];
         let mut entries = rustix::fs::RawDir::new(&self.0, &mut buffer);
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -244,7 +244,12 @@ fn stand() -> OFlags {
 }
 
 #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]
-#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the fields of a stat have other widths elsewhere"
+)]
 fn stamp(stat: &Stat) -> Stamp {
     let kind = Kind::of_mode(stat.st_mode as u32);
     let is_device = matches!(kind, Some(Kind::CharDevice | Kind::BlockDevice));

@@ -130,7 +130,8 @@ fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
     if stamp.size > size_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than such a file can be"));
     }
-    let mut bytes = Vec::new();
+    // Room for all of it and a byte more: then reading it takes two calls.
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
     file.take(size_max + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

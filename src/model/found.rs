@@ -57,7 +57,7 @@ impl DirPath {
     pub fn depth(&self) -> usize {
         match &self.0[..] {
             [] => 0,
-            path => 1 + path.iter().filter(|&&byte| byte == b'/').count(),
+            path => path.split(|&byte| byte == b'/').count(),
         }
     }
 

@@ -145,7 +145,8 @@ impl RelPath {
 
     /// Its last name.
     pub fn name(&self) -> &[u8] {
-        self.0.file_name().expect("a relative path is never empty: parse checked it").as_bytes()
+        // Never empty: `parse` checked it.
+        self.0.file_name().unwrap_or_default().as_bytes()
     }
 
     /// Every name on the way, the outermost first.

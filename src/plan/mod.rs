@@ -2,8 +2,10 @@
 
 mod diff;
 mod history;
+mod prune;
 mod restore;
 
 pub use diff::{Change, Reader, changes, entry_at};
 pub use history::{redo_target, undo_target};
+pub use prune::{Limits, PrunePlan, Why, clear, prune};
 pub use restore::{Action, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step, restore};

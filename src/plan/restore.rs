@@ -1,15 +1,11 @@
 //! What a restore does to each path, decided from what was, what is, and what the user said.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use super::diff::Change;
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
 
 /// What the user said about a restore.
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Remove what was created since, whoever did it.
@@ -206,14 +202,14 @@ fn decide(
 /// A directory stays if something in it stays; and where a directory stays that was a file, the
 /// file cannot come back.
 fn keep_parents(steps: &mut [Step]) {
-    let mut kept: BTreeMap<RelPath, ()> = BTreeMap::new();
+    let mut kept: BTreeSet<RelPath> = BTreeSet::new();
     for step in steps.iter_mut().rev() {
         let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
         let holds_kept = is_directory
             && kept
                 .range(step.path.clone()..)
                 .next()
-                .is_some_and(|(path, ())| path.is_within(&step.path) && *path != step.path);
+                .is_some_and(|path| path.is_within(&step.path) && *path != step.path);
         let becomes_directory = step.then.is_some_and(|then| then.kind == Kind::Directory);
         match step.action {
             Action::Remove if holds_kept => step.action = Action::Keep(Kept::InTheWay),
@@ -223,7 +219,7 @@ fn keep_parents(steps: &mut [Step]) {
             Action::Restore | Action::Recreate | Action::Remove | Action::Keep(_) => (),
         }
         if matches!(step.action, Action::Keep(_)) {
-            kept.insert(step.path.clone(), ());
+            kept.insert(step.path.clone());
         }
     }
 }

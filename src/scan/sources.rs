@@ -10,7 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gix::{bstr::ByteSlice, glob::pattern::Case, hash::Kind as HashKind};
+use gix::{
+    bstr::ByteSlice, config::file::init::Options, glob::pattern::Case, hash::Kind as HashKind,
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -158,7 +160,7 @@ fn is_no(value: &[u8]) -> bool {
 /// A value in the bytes of a git configuration; the last one counts. Includes are not followed.
 fn value(bytes: &[u8], section: &str, key: &str) -> Option<Vec<u8>> {
     let meta = gix::config::file::Metadata::default();
-    let file = gix::config::File::from_bytes_no_includes(bytes, meta, Default::default()).ok()?;
+    let file = gix::config::File::from_bytes_no_includes(bytes, meta, Options::default()).ok()?;
     file.raw_value_by(section, None, key).ok().map(|value| value.to_vec())
 }
 

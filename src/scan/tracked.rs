@@ -2,7 +2,11 @@
 
 use std::{panic::catch_unwind, path::Path};
 
-use gix::{bstr::ByteSlice, hash::Kind as HashKind, index::entry::Mode};
+use gix::{
+    bstr::ByteSlice,
+    hash::Kind as HashKind,
+    index::{decode::Options, entry::Mode},
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -33,7 +37,7 @@ impl Tracked {
             return Self { index: None, skip };
         }
         // The decoder is given bytes from anywhere.
-        let read = || gix::index::File::at(path, hash, true, Default::default()).ok();
+        let read = || gix::index::File::at(path, hash, true, Options::default()).ok();
         Self { index: catch_unwind(read).ok().flatten(), skip }
     }
 

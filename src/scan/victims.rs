@@ -283,7 +283,14 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
         };
         let is_alone = self.request.named == Named::Alone;
+<<<<<<< HEAD
         if kind == Kind::File && !is_alone && !self.is_held(path) {
+=======
+        if kind == Kind::Directory && !is_alone && self.is_made_again(&path) {
+            return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
+        }
+        if kind == Kind::File && !is_alone && !self.is_held(&path) {
+>>>>>>> main
             if stamp.size > self.request.wishes.victim_size_max || !self.has_room(stamp.size) {
                 return self.leave_out(&bytes, SkipReason::TooLarge, stamp.size);
             }
@@ -307,10 +314,18 @@ impl Collect<'_, '_> {
         }
     }
 
+    fn is_made_again(&self, path: &VictimPath) -> bool {
+        match path {
+            VictimPath::Below(rel) => has_made_again_name(&self.made_again, rel.as_path()),
+            VictimPath::Outside(path) => has_made_again_name(&self.made_again, path),
+        }
+    }
+
     fn below(&mut self, dir: &Dir, name: &CStr, path: &VictimPath, depth: usize) {
         if depth >= DEPTH_MAX {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
         }
+<<<<<<< HEAD
         let is_made_again = match path {
             VictimPath::Below(rel) => has_made_again_name(&self.made_again, rel.as_path()),
             VictimPath::Outside(path) => has_made_again_name(&self.made_again, path),
@@ -318,6 +333,8 @@ impl Collect<'_, '_> {
         if is_made_again {
             return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);
         }
+=======
+>>>>>>> main
         let mut names = Vec::new();
         let open = dir.open_child(name);
         let listed = open.and_then(|open| open.list(|listed| names.push(listed)).map(|()| open));

@@ -166,11 +166,11 @@ impl<'a> Walk<'a> {
         self.scan.anchor = base.facts().anchor;
         self.captured = base.facts().files;
         if self.tracked_set_changed(base.facts()) {
-            return self.anew(Some(base));
+            return self.anew(Some(&base));
         }
         let suspects = verify(self.top, &base);
         if rules_changed(self.top, &base, &suspects) {
-            return self.anew(Some(base));
+            return self.anew(Some(&base));
         }
         self.scan.tracked = base.facts().tracked;
         self.scan.usual = base.facts().usual;
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks every directory, taking over what `base` knows of files whose stamps are the same.
-    fn anew(&mut self, base: Option<Table>) -> io::Result<()> {
+    fn anew(&mut self, base: Option<&Table>) -> io::Result<()> {
         self.captured = 0;
         if let RootKind::Git { git_dir, .. } = self.root.kind() {
             // Before it is read: what changes meanwhile is seen next time.
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         self.scan.tracked = Some(ground.tracked.digest());
         let open = self.top.listable()?;
         let place = Place { path: DirPath::default(), depth: 0, ground: &ground };
-        self.list(&open, &place, base.as_ref(), true)?;
+        self.list(&open, &place, base, true)?;
         self.scan.usual = usual_of(&self.scan);
         self.ground = Some(ground);
         Ok(())
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
         let anew = anew || nested.is_some();
         let ground = nested.as_ref().unwrap_or(place.ground);
         let rules = inner_rules(open, &place.path, &names, &ground.rules);
-        let rules = self.with_defaults(rules, place, &names);
+        let rules = Self::with_defaults(rules, place, &names);
         let inner = Ground { rules, tracked: ground.tracked.clone(), ..*ground };
         let here = Place { path: place.path.clone(), depth: place.depth, ground: &inner };
         let old = base.and_then(|base| base.find_dir(&place.path.0));
@@ -351,7 +351,7 @@ impl<'a> Walk<'a> {
                 found.marks.tracked = row.marks.tracked;
                 found.skipped = row.skipped;
             }
-            _ => self.decide(&mut found, &path, kind, place),
+            _ => Self::decide(&mut found, &path, kind, place),
         }
         self.look(&mut found, open, &listed.name, &path, place);
         let is_gone = || self.scan.gone.iter().any(|gone| gone.contains(&path));
@@ -378,7 +378,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a name is tracked, and if not, what the rules say.
-    fn decide(&self, found: &mut Found, path: &[u8], kind: Option<Kind>, place: &Place<'_>) {
+    fn decide(found: &mut Found, path: &[u8], kind: Option<Kind>, place: &Place<'_>) {
         let is_dir = kind == Some(Kind::Directory);
         let tracked = &place.ground.tracked;
         found.marks.tracked = if is_dir { tracked.has_below(path) } else { tracked.has(path) };
@@ -589,7 +589,7 @@ impl Walk<'_> {
             let inner = nested_ground(self.root, self.wishes, &open, &place, &names);
             let ground = inner.as_ref().unwrap_or(&here);
             let rules = inner_rules(&open, &above, &names, &ground.rules);
-            let rules = self.with_defaults(rules, &place, &names);
+            let rules = Self::with_defaults(rules, &place, &names);
             here = Ground { rules, tracked: ground.tracked.clone(), ..*ground };
         }
         Ok(here)
@@ -602,7 +602,7 @@ impl Walk<'_> {
     }
 
     /// In the root itself, says whether what can be made again is left out.
-    fn with_defaults(&self, rules: Rules, place: &Place<'_>, names: &[Listed]) -> Rules {
+    fn with_defaults(rules: Rules, place: &Place<'_>, names: &[Listed]) -> Rules {
         if !place.path.0.is_empty() {
             return rules;
         }

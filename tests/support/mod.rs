@@ -1,5 +1,7 @@
-//! What tests stand on: directories that go away, a walk that knows no cache, a store in memory.
+//! What tests stand on: a world to run in, directories that go away, a walk that knows no cache, a
+//! store in memory.
 
 pub(crate) mod memory;
 pub(crate) mod temp;
 pub(crate) mod walk;
+pub(crate) mod world;

@@ -43,7 +43,8 @@ fn is_plain_ref(name: &str) -> bool {
     name.starts_with("refs/") && !name.split('/').any(|part| matches!(part, "" | "." | ".."))
 }
 
-fn in_progress(repo: &Repo) -> Option<String> {
+/// What git is in the middle of, by name.
+pub(super) fn in_progress(repo: &Repo) -> Option<String> {
     let is_there = |(name, _): &&(&str, &str)| own(repo, name).symlink_metadata().is_ok();
     IN_PROGRESS.iter().find(is_there).map(|(_, what)| (*what).to_owned())
 }

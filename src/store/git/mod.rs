@@ -5,6 +5,7 @@
 //! configures. Never deletes an object: git may have come to rely on it.
 
 mod check;
+mod consolidate;
 mod files;
 mod head;
 mod index;
@@ -13,6 +14,7 @@ mod modes;
 mod names;
 mod objects;
 mod pack;
+mod quick;
 mod refs;
 mod repo;
 mod restage;
@@ -426,6 +428,7 @@ impl Store for GitStore {
     }
 
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
+        quick::forget(&self.state);
         if !self.state.dir().is_dir() && self.refs.list(&self.repo)?.is_empty() {
             return Ok(0);
         }

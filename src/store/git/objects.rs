@@ -6,7 +6,7 @@
 //! `Packs`: whoever relied on one looks afterwards whether its pack still stands.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
@@ -14,6 +14,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
 };
 
 use flate2::{Compression, write::ZlibEncoder};
@@ -31,11 +32,16 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// One loose object is a file and a half-page of tree for the user's git to carry; a pack is two
-/// files whatever is in it, but git slows down with many packs and cleans up from 50 on.
-const LOOSE_MAX: usize = 64;
+/// One loose object is a file for the user's git to carry and a sync for us; a pack is two files
+/// and two syncs whatever is in it. Many packs slow git down too: see `consolidate`.
+const LOOSE_MAX: usize = 3;
+/// They only wait: 23 new objects in 23 directories take 35–50 ms with eight on ext4, 51–64 ms
+/// with one. (A pack of them takes 16–24 ms.)
+const SYNC_THREADS: usize = 8;
 /// What is held in memory before it is known whether there will be a pack.
 const HELD_MAX_BYTES: usize = 4 << 20;
+/// New trees that are remembered: those of some hundred directories.
+const TREES_MAX_BYTES: usize = 256 << 10;
 /// Larger files are streamed, each into a loose object of its own.
 pub(super) const LARGE_BYTES: u64 = 4 << 20;
 
@@ -66,6 +72,9 @@ struct State {
     reused: Vec<ObjectId>,
     held: Vec<(Kind, ObjectId, Vec<u8>)>,
     held_bytes: usize,
+    /// New trees, for whoever compares them before they are on the disk.
+    trees: HashMap<ObjectId, Vec<u8>>,
+    trees_bytes: usize,
     pack: Option<Pack>,
     large: Vec<(ObjectId, Temporary, File)>,
 }
@@ -83,9 +92,7 @@ impl Writer {
 
     /// The body of a tree that waits to be written, while few do.
     pub(super) fn held_tree(&self, id: &ObjectId) -> Option<Vec<u8>> {
-        let state = self.lock();
-        let held = state.held.iter().find(|(kind, held, _)| *kind == Kind::Tree && held == id);
-        held.map(|(_, _, body)| body.clone())
+        self.lock().trees.get(id).cloned()
     }
 
     /// Whether nothing has to be written.
@@ -97,10 +104,22 @@ impl Writer {
     /// Adds an object, unless it is there, and names it.
     pub(super) fn add(&self, kind: Kind, body: &[u8], hands: &mut Hands) -> Result<ObjectId> {
         let id = name(self.hash, kind, body)?;
+        self.add_named(kind, id, body, hands)?;
+        Ok(id)
+    }
+
+    /// Adds an object whose name is known, unless it is there.
+    pub(super) fn add_named(
+        &self,
+        kind: Kind,
+        id: ObjectId,
+        body: &[u8],
+        hands: &mut Hands,
+    ) -> Result<()> {
         if self.is_needed(id, &hands.odb) {
             self.put(kind, id, body, hands).map_err(self.failed())?;
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Whether the repository has `id`, which may then be relied on.
@@ -130,6 +149,9 @@ impl Writer {
     }
 
     fn put(&self, kind: Kind, id: ObjectId, body: &[u8], hands: &mut Hands) -> io::Result<()> {
+        if kind == Kind::Tree {
+            self.lock().remember_tree(id, body);
+        }
         if self.packing.load(Ordering::Relaxed) {
             let packed = Packed::new(kind, id, body, &mut hands.deflater);
             return self.lock().push(&packed);
@@ -202,6 +224,13 @@ impl Writer {
 }
 
 impl State {
+    fn remember_tree(&mut self, id: ObjectId, body: &[u8]) {
+        if self.trees_bytes + body.len() <= TREES_MAX_BYTES {
+            self.trees_bytes += body.len();
+            self.trees.insert(id, body.to_vec());
+        }
+    }
+
     fn push(&mut self, packed: &Packed) -> io::Result<()> {
         let pack = self.pack.as_mut().expect("packing begins with a pack, which stays");
         pack.push(packed)
@@ -299,7 +328,8 @@ fn write_loose(
 /// Syncs all files, then names them, then syncs their directories: the first sync of each kind
 /// pays for the file system's journal, the others find it written. Returns their paths.
 fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Result<Vec<PathBuf>> {
-    loose.iter().try_for_each(|(_, _, file)| file.sync_data())?;
+    let files: Vec<_> = loose.iter().map(|(_, _, file)| file).collect();
+    all_at_once(&files, |file| file.sync_data())?;
     let (mut dirs, mut paths) = (HashSet::new(), Vec::new());
     for (id, temporary, _) in loose {
         let hex = id.to_string();
@@ -313,8 +343,27 @@ fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Resul
             dirs.insert(objects.to_owned());
         }
     }
-    dirs.iter().try_for_each(|dir| durable_rename(dir))?;
+    let dirs: Vec<_> = dirs.into_iter().collect();
+    all_at_once(&dirs, |dir| durable_rename(dir))?;
     Ok(paths)
+}
+
+/// Syncs many things from several threads: those that wait at the same time share one write of
+/// the file system's journal.
+fn all_at_once<T: Sync>(all: &[T], sync: impl Fn(&T) -> io::Result<()> + Sync) -> io::Result<()> {
+    let part = all.len().div_ceil(SYNC_THREADS).max(2);
+    let sync_part = &|part: &[T]| part.iter().try_for_each(&sync);
+    let mut parts = all.chunks(part);
+    let first = parts.next().unwrap_or_default();
+    thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || sync_part(part))).collect();
+        let mut synced = sync_part(first);
+        for other in others {
+            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            synced = synced.and(other);
+        }
+        synced
+    })
 }
 
 /// What a save relies on: objects it wrote, and objects that were there before.
@@ -328,6 +377,12 @@ impl Written {
     /// Whether nothing that was there before is relied on.
     pub(super) fn is_alone(&self) -> bool {
         self.reused.is_empty()
+    }
+
+    /// The packs among the new files.
+    pub(super) fn packs(&self) -> impl Iterator<Item = &Path> {
+        let is_pack = |path: &&PathBuf| path.extension().is_some_and(|name| name == "pack");
+        self.new.iter().filter(is_pack).map(PathBuf::as_path)
     }
 
     /// Whether every new file is where it was put. A `git gc --prune=now` may have taken what

@@ -68,6 +68,13 @@ impl Packed {
     }
 }
 
+impl Packed {
+    /// Takes the entry of another pack as it is.
+    pub(super) fn copied(id: ObjectId, crc: u32, bytes: Vec<u8>) -> Self {
+        Self { id, crc, bytes }
+    }
+}
+
 /// Type and size, seven bits a byte after the first four.
 fn put_header(kind: Kind, mut size: u64, out: &mut Vec<u8>) {
     let number = match kind {

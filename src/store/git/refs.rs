@@ -60,6 +60,11 @@ impl Refs {
         format!("{}{id}", self.prefix)
     }
 
+    /// Where the ref called `name` is, if it is a file of its own.
+    pub(super) fn path(&self, common_dir: &Path, name: &str) -> PathBuf {
+        common_dir.join(&self.prefix).join(name)
+    }
+
     /// The tree the anchor points at.
     pub(super) fn anchor(&self, repo: &Repo) -> Result<Option<ObjectId>> {
         read(repo, &format!("{}{ANCHOR}", self.prefix))
@@ -231,8 +236,30 @@ fn full(name: &str) -> Result<gix::refs::FullName> {
     name.try_into().map_err(|_| Error::damaged(name, "not a name a ref can have"))
 }
 
+/// Whether a ref, and the directories it is in, are what they should be, or not there yet: gix
+/// would wait for a pipe, and follow a symlink out of the repository.
+fn check_place(repo: &Repo, name: &str) -> Result<()> {
+    for (at, _) in name.match_indices('/').chain([(name.len(), "")]) {
+        let path = repo.common_dir.join(&name[..at]);
+        let found = match fs::symlink_metadata(&path) {
+            Ok(found) => found,
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(err) => return Err(Error::io("look at", &path)(err)),
+        };
+        let is_last = at == name.len();
+        if !(found.is_dir() || (is_last && found.is_file())) {
+            let why = format!("`{}` is not what git put there", &name[..at]);
+            return Err(Error::Repository { path: repo.common_dir.clone(), why });
+        }
+    }
+    Ok(())
+}
+
 fn commit(repo: &Repo, edits: Vec<RefEdit>) -> Result<()> {
     use gix::lock::acquire::Fail;
+    for edit in &edits {
+        check_place(repo, &edit.name.as_bstr().to_str_lossy())?;
+    }
     // Long enough for a `git pack-refs`, short enough for a hook.
     let wait = Fail::AfterDurationWithBackoff(std::time::Duration::from_millis(500));
     let options = gix::refs::store::init::Options {

@@ -18,11 +18,11 @@ use gix::{
 };
 
 use super::{
-    GitStore, Known, Parts,
+    GitStore, Known, Parts, consolidate,
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
-    objects::{Hands, Packs, Writer},
+    objects::{Hands, Packs, Writer, Written},
     repo::{Repo, content_id},
     sink::{GitSink, Private},
     tree::{self, Builder},
@@ -86,6 +86,9 @@ struct Save<'a> {
 impl GitStore {
     /// Carries out [`crate::store::Store::save`].
     pub(super) fn save_draft(&self, mut draft: Draft) -> Result<Saved> {
+        if let Some(checkpoint) = self.unchanged(&draft) {
+            return Ok(Saved { checkpoint, is_new: false });
+        }
         create_private_dirs(self.state.dir())?;
         let mut save = Save::begin(self, &draft)?;
         let mut believe = save.facts.is_some();
@@ -150,6 +153,7 @@ impl<'a> Save<'a> {
         let mut record = self.compose(draft, &made);
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
         let written = writer.finish(&mut Hands::new(&self.repo))?;
+        self.note_packs(&written);
         written.freshen();
         record.tree = Some(content_id(&tree));
         self.fill_vault(&mut record, &draft.scan)?;
@@ -164,6 +168,8 @@ impl<'a> Save<'a> {
             return Ok(None);
         }
         self.leave_traces(&draft.scan, &record.checkpoint, &made);
+        let ours = consolidate::Packs::of(&self.repo, self.store.state.state());
+        let _more = ours.consolidate(consolidate::PACKS_MAX);
         Ok(Some(Saved { checkpoint: record.checkpoint, is_new: true }))
     }
 
@@ -360,6 +366,14 @@ impl<'a> Save<'a> {
         })
     }
 
+    /// Keeps the number of our packs small. If that fails there are more of them, nothing else.
+    fn note_packs(&self, written: &Written) {
+        let ours = consolidate::Packs::of(&self.repo, self.store.state.state());
+        for pack in written.packs() {
+            let _more = ours.add(pack);
+        }
+    }
+
     /// Lets nobody find a checkpoint that may lack something.
     fn take_back(&self, id: CheckpointId) -> Result<()> {
         self.store.refs.remove(&self.repo, &[id], false)?;
@@ -404,6 +418,7 @@ impl<'a> Save<'a> {
             partial: scan.partial,
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
+        self.store.leave_latest(checkpoint.id, scan.index);
     }
 }
 

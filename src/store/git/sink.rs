@@ -78,12 +78,17 @@ impl<'a, 'p> GitSink<'a, 'p> {
         Self { hash: repo.hash, hands: Hands::new(repo), buffer: Vec::new(), to: None }
     }
 
-    fn small(&mut self, bytes: &[u8]) -> Result<ContentId> {
-        let id = match self.to {
-            Some((writer, _)) => writer.add(Kind::Blob, bytes, &mut self.hands)?,
-            None => name(self.hash, Kind::Blob, bytes)?,
+    /// Takes bytes that are at hand. Those made to collide with others under SHA-1 have no name
+    /// that git could tell apart; such a file counts as one that cannot be read.
+    fn small(&mut self, bytes: &[u8]) -> Result<io::Result<ContentId>> {
+        let id = match name(self.hash, Kind::Blob, bytes) {
+            Ok(id) => id,
+            Err(err) => return Ok(Err(io::Error::other(err.to_string()))),
         };
-        Ok(content_id(&id))
+        if let Some((writer, _)) = self.to {
+            writer.add_named(Kind::Blob, id, bytes, &mut self.hands)?;
+        }
+        Ok(Ok(content_id(&id)))
     }
 
     fn large(&mut self, file: &File, mut size: u64) -> Result<Taken> {
@@ -141,7 +146,7 @@ impl Sink for GitSink<'_, '_> {
             Ok(length) if length as u64 > LARGE_BYTES => {
                 self.large(file, file.metadata().map_or(size, |data| data.len()))
             }
-            Ok(length) => self.small(&buffer).map(|id| Ok((id, length as u64))),
+            Ok(length) => self.small(&buffer).map(|named| Ok((named?, length as u64))),
         };
         self.buffer = buffer;
         taken
@@ -153,7 +158,7 @@ impl Sink for GitSink<'_, '_> {
                 to.lock().unwrap_or_else(PoisonError::into_inner).batch()?.put_bytes(text)
             }
             None if private => Ok(id_of(text)),
-            Some(_) | None => self.small(text),
+            Some(_) | None => self.small(text)?.map_err(|err| self.failed(err)),
         }
     }
 }

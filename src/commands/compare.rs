@@ -1,0 +1,371 @@
+//! What differs between two checkpoints, or between a checkpoint and now, with the bytes of both
+//! sides. Reads nothing that is equal.
+
+use std::{
+    fs::File,
+    io::Read,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use super::Desk;
+use crate::{
+    error::Result,
+    fs::{Dir, c_name},
+    model::{Checkpoint, DirPath, Entry, Kind, Place, RelPath, Tree},
+    plan::{self, Picked},
+    process::Process,
+    scan::{Named, Scan},
+    snapshot, store,
+    ui::{Change, Lines, Look, Side},
+};
+
+/// Larger files are named and not read: nobody reads such a difference.
+const FILE_MAX_BYTES: u64 = 32 << 20;
+
+/// What differs, and where the bytes are.
+pub(crate) struct Comparison<'a> {
+    desk: &'a Desk,
+    /// Whether the later side is what is on the disk now.
+    is_now: bool,
+    /// Every path that differs, the outside ones last.
+    pub(crate) found: Vec<Differing>,
+}
+
+/// One path that differs.
+pub(crate) struct Differing {
+    place: Where,
+    before: Option<Entry>,
+    after: Option<Entry>,
+}
+
+enum Where {
+    Below(RelPath),
+    Outside(PathBuf),
+}
+
+/// How many files and lines differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Files, links and special files.
+    pub(crate) files: u64,
+    /// Lines of texts.
+    pub(crate) lines: Lines,
+}
+
+/// What is at a path, with its bytes.
+enum Held {
+    Nothing,
+    File { bytes: Vec<u8>, permissions: u32 },
+    Link(Vec<u8>),
+    Other(Kind),
+    TooLarge,
+}
+
+impl<'a> Comparison<'a> {
+    /// From one checkpoint to another. What either left out is no difference.
+    ///
+    /// # Errors
+    ///
+    /// Fails if either cannot be read.
+    pub(crate) fn between(desk: &'a Desk, from: &Checkpoint, to: &Checkpoint) -> Result<Self> {
+        let (then, later) = (desk.store.tree(from.id)?, desk.store.tree(to.id)?);
+        let mut made = Self::of_trees(desk, &then, &later, false)?;
+        made.found.retain(|differing| match (differing.before, differing.after) {
+            (None, _) => !was_skipped(from, differing),
+            (_, None) => !was_skipped(to, differing),
+            (Some(_), Some(_)) => true,
+        });
+        Ok(made)
+    }
+
+    /// From a checkpoint to what is there now. What the checkpoint left out is no difference.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint or the root cannot be read.
+    pub(crate) fn until_now(
+        desk: &'a Desk,
+        process: &Process<'_>,
+        from: &Checkpoint,
+    ) -> Result<Self> {
+        let then = desk.store.tree(from.id)?;
+        let scan = desk.look(process, named_in(desk, &then))?;
+        Self::with_scan(desk, from, &then, scan)
+    }
+
+    /// As [`Self::until_now`], but only if that is quickly done.
+    pub(crate) fn quickly(
+        desk: &'a Desk,
+        process: &Process<'_>,
+        from: &Checkpoint,
+        deadline: Instant,
+    ) -> Option<Self> {
+        let then = desk.store.tree(from.id).ok()?;
+        let reach = desk.reach(named_in(desk, &then));
+        let wishes = snapshot::wishes(&desk.settings);
+        let deadline = Some(deadline);
+        let named = Named::Alone;
+        let look = snapshot::Look { reach: &reach, wishes: &wishes, named, spare: false, deadline };
+        let scan = look.at(process, &desk.state, desk.store.as_ref()).ok()?;
+        if scan.partial || unread_bytes(&scan) > FILE_MAX_BYTES / 2 {
+            return None;
+        }
+        Self::with_scan(desk, from, &then, scan).ok()
+    }
+
+    fn with_scan(desk: &'a Desk, from: &Checkpoint, then: &Tree, scan: Scan) -> Result<Self> {
+        let now = desk.store.identify(scan)?;
+        let mut made = Self::of_trees(desk, then, &now, true)?;
+        made.found.retain(|differing| differing.before.is_some() || !was_skipped(from, differing));
+        let mut found = Vec::with_capacity(made.found.len());
+        for mut differing in std::mem::take(&mut made.found) {
+            if made.is_really_different(&mut differing)? {
+                found.push(differing);
+            }
+        }
+        made.found = found;
+        Ok(made)
+    }
+
+    /// A file that today's walk leaves out, because it has become ignored or large, is not gone.
+    fn is_really_different(&self, differing: &mut Differing) -> Result<bool> {
+        if differing.after.is_some() {
+            return Ok(true);
+        }
+        let new = self.later(differing)?;
+        let (kind, permissions) = match &new {
+            Held::Nothing => return Ok(true),
+            Held::File { permissions, .. } => (Kind::File, *permissions),
+            Held::Link(_) => (Kind::Link, 0o777),
+            Held::Other(kind) => (*kind, 0),
+            Held::TooLarge => (Kind::File, 0),
+        };
+        differing.after = Some(Entry { kind, permissions, content: None, device: 0 });
+        let old = self.stored(differing.before.as_ref())?;
+        Ok(match (old.side(), new.side()) {
+            (Some(old), Some(new)) => old != new,
+            (_, _) => true,
+        })
+    }
+
+    fn of_trees(desk: &'a Desk, then: &Tree, later: &Tree, is_now: bool) -> Result<Self> {
+        let store = desk.store.as_ref();
+        let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+        let below = plan::changes(then, later, &mut read)?.into_iter().map(|change| Differing {
+            place: Where::Below(change.path),
+            before: change.before,
+            after: change.after,
+        });
+        // A later checkpoint that does not hold a path outside says nothing about it.
+        let outside = then.outside.iter().filter_map(|(path, before)| {
+            let after = later.outside.get(path);
+            (after != Some(before) && (is_now || after.is_some())).then(|| Differing {
+                place: Where::Outside(path.clone()),
+                before: Some(*before),
+                after: after.copied(),
+            })
+        });
+        let mut found: Vec<Differing> = below.collect();
+        drop_full_directories(&mut found);
+        found.extend(outside);
+        Ok(Self { desk, is_now, found })
+    }
+
+    /// Keeps only what the user picked.
+    pub(crate) fn pick(&mut self, picked: &Picked) {
+        self.found.retain(|differing| match (&differing.place, picked) {
+            (Where::Below(path), picked) => picked.has(path),
+            (Where::Outside(_), Picked::All) => true,
+            (Where::Outside(_), Picked::Paths(_)) => false,
+        });
+    }
+
+    /// Counts files and lines; `None` if the deadline comes first or something cannot be read.
+    pub(crate) fn counts(&self, deadline: Instant) -> Option<Counts> {
+        let mut counts = Counts::default();
+        for differing in self.found.iter().filter(|differing| differing.is_file()) {
+            if Instant::now() > deadline {
+                return None;
+            }
+            counts.files += 1;
+            let lines = self.lines(differing, Some(deadline)).ok()?.unwrap_or_default();
+            counts.lines.added += lines.added;
+            counts.lines.removed += lines.removed;
+        }
+        Some(counts)
+    }
+
+    /// How many lines of one path came and went, if it has lines.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes cannot be read.
+    pub(crate) fn lines(
+        &self,
+        differing: &Differing,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Lines>> {
+        let (old, new) = self.sides(differing)?;
+        let name = differing.name();
+        Ok(match (old.side(), new.side()) {
+            (Some(old), Some(new)) => Change { path: &name, old, new }.lines(deadline),
+            (_, _) => None,
+        })
+    }
+
+    /// The difference at one path, in full.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes cannot be read.
+    pub(crate) fn show(&self, differing: &Differing, look: Look) -> Result<String> {
+        let (old, new) = self.sides(differing)?;
+        let name = differing.name();
+        Ok(match (old.side(), new.side()) {
+            (Some(old), Some(new)) => Change { path: &name, old, new }.show(look),
+            (_, _) => format!("{}: too large to compare\n", crate::ui::escape(&name)),
+        })
+    }
+
+    fn sides(&self, differing: &Differing) -> Result<(Held, Held)> {
+        Ok((self.stored(differing.before.as_ref())?, self.later(differing)?))
+    }
+
+    fn later(&self, differing: &Differing) -> Result<Held> {
+        match (&differing.place, self.is_now) {
+            (Where::Below(path), true) => Ok(self.on_disk(path)),
+            (Where::Outside(path), true) => Ok(outside_on_disk(path)),
+            (_, false) => self.stored(differing.after.as_ref()),
+        }
+    }
+
+    fn stored(&self, entry: Option<&Entry>) -> Result<Held> {
+        let Some(entry) = entry else { return Ok(Held::Nothing) };
+        let content = match (entry.kind, entry.content) {
+            (Kind::File | Kind::Link, Some(content)) => content,
+            (kind, _) => return Ok(Held::Other(kind)),
+        };
+        let bytes = limited(self.desk.store.open(&content)?)
+            .map_err(crate::error::Error::io("read from the store of", self.desk.root.path()))?;
+        Ok(match (bytes, entry.kind) {
+            (None, _) => Held::TooLarge,
+            (Some(text), Kind::Link) => Held::Link(text),
+            (Some(bytes), _) => Held::File { bytes, permissions: entry.permissions },
+        })
+    }
+
+    /// What is there now, whatever the scan left out. Never through a symlink.
+    fn on_disk(&self, path: &RelPath) -> Held {
+        let parent = Dir::open(self.desk.root.path()).and_then(|root| root.parent_of(path));
+        parent.map_or(Held::Nothing, |parent| child_on_disk(&parent, path.name()))
+    }
+}
+
+impl Differing {
+    /// Its path: below the root, or absolute. Not escaped.
+    pub(crate) fn name(&self) -> Vec<u8> {
+        match &self.place {
+            Where::Below(path) => path.as_bytes().to_vec(),
+            Where::Outside(path) => path.as_os_str().as_bytes().to_vec(),
+        }
+    }
+
+    /// What became of it, in a word.
+    pub(crate) fn word(&self) -> &'static str {
+        match (&self.before, &self.after) {
+            (None, _) => "added",
+            (Some(_), None) => "removed",
+            (Some(before), Some(after)) if before.kind != after.kind => "type",
+            (Some(before), Some(after)) if before.content == after.content => "mode",
+            (Some(_), Some(_)) => "changed",
+        }
+    }
+
+    /// Whether it is more than a directory.
+    fn is_file(&self) -> bool {
+        let sides = [self.before, self.after];
+        sides.iter().flatten().any(|entry| entry.kind != Kind::Directory)
+    }
+}
+
+impl Held {
+    fn side(&self) -> Option<Side<'_>> {
+        Some(match self {
+            Self::Nothing => Side::Missing,
+            Self::File { bytes, permissions } => Side::File { bytes, permissions: *permissions },
+            Self::Link(text) => Side::Link(text),
+            Self::Other(kind) => Side::Other(*kind),
+            Self::TooLarge => return None,
+        })
+    }
+}
+
+/// What a checkpoint holds for its own sake is looked at for its own sake.
+fn named_in(desk: &Desk, then: &Tree) -> Vec<PathBuf> {
+    let is_private = |entry: &Entry| entry.content.is_none_or(|held| held.place == Place::Private);
+    let below = then.besides.iter().filter(|(_, entry)| is_private(entry));
+    let below = below.map(|(path, _)| desk.root.join(path));
+    below.chain(then.outside.keys().cloned()).collect()
+}
+
+fn unread_bytes(scan: &Scan) -> u64 {
+    let found = scan.fresh.values().flat_map(|fresh| &fresh.found);
+    found.filter(|found| found.is_unread()).map(|found| found.stamp.size).sum()
+}
+
+fn was_skipped(from: &Checkpoint, differing: &Differing) -> bool {
+    let name = differing.name();
+    from.skipped.iter().any(|skipped| DirPath(skipped.path.clone()).contains(&name))
+}
+
+/// A directory that came or went with something in it is told by what is in it.
+fn drop_full_directories(found: &mut Vec<Differing>) {
+    let mut keep = Vec::with_capacity(found.len());
+    for (n, differing) in found.iter().enumerate() {
+        let is_one_sided = differing.before.is_none() || differing.after.is_none();
+        let next = found.get(n + 1);
+        let is_full = match (&differing.place, next.map(|next| &next.place)) {
+            (Where::Below(path), Some(Where::Below(next))) => next.is_within(path),
+            (_, _) => false,
+        };
+        keep.push(differing.is_file() || !is_one_sided || !is_full);
+    }
+    let mut keep = keep.into_iter();
+    found.retain(|_| keep.next().unwrap_or(true));
+}
+
+fn outside_on_disk(path: &Path) -> Held {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Held::Nothing;
+    };
+    Dir::open(parent).map_or(Held::Nothing, |parent| child_on_disk(&parent, name.as_bytes()))
+}
+
+fn child_on_disk(parent: &Dir, name: &[u8]) -> Held {
+    let Ok(name) = c_name(name) else { return Held::Nothing };
+    let Ok(stamp) = parent.stat_child(&name) else { return Held::Nothing };
+    match stamp.kind() {
+        Some(Kind::File) => {
+            match parent.open_file(&name).and_then(|(file, _)| limited_file(file)) {
+                Ok(Some(bytes)) => Held::File { bytes, permissions: stamp.permissions() },
+                Ok(None) | Err(_) => Held::TooLarge,
+            }
+        }
+        Some(Kind::Link) => parent.read_link(&name).map_or(Held::Nothing, Held::Link),
+        Some(kind) => Held::Other(kind),
+        None => Held::Nothing,
+    }
+}
+
+fn limited_file(file: File) -> std::io::Result<Option<Vec<u8>>> {
+    limited(Box::new(file))
+}
+
+/// All bytes; `None` if there are too many.
+fn limited(from: Box<dyn Read>) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    from.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= FILE_MAX_BYTES).then_some(bytes))
+}

@@ -1,0 +1,94 @@
+//! `turnback config`: every setting and where it comes from.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use super::{print, print_json};
+use crate::{
+    config::{self, Origin, Row, Value},
+    error::Result,
+    process::{Exit, Process},
+    reach::{Surroundings, root_around},
+    ui::{self, Cell, Column, Cut, Paint, Style, Table},
+};
+
+/// Show every setting, its value here, and where that comes from.
+///
+/// Refuses a settings file with an unknown key or a value that makes no sense. The hook is more
+/// patient: it says so once, and the default stands.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Say what each setting does
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print an array with an object for each setting
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let root = root_here(process);
+    let rows = config::explain(process, root.as_deref())?;
+    let loaded = config::load(process, root.as_deref());
+    for note in &loaded.notes {
+        let _nobody = writeln!(process.stderr, "note: {note}");
+    }
+    let home = loaded.home.as_deref();
+    if args.json {
+        let rows: Vec<Json> = rows
+            .iter()
+            .map(|row| {
+                let origin = row.origin.words(None);
+                json!({ "key": row.key, "value": as_json(&row.value), "origin": origin, "doc": row.doc })
+            })
+            .collect();
+        print_json(process, &rows.into())?;
+        return Ok(Exit::Ok);
+    }
+    let text = if args.explain {
+        rows.iter().map(|row| with_doc(row, home)).collect()
+    } else {
+        table(process, &rows, home)
+    };
+    print(process, &text)?;
+    if let Some(file) = &loaded.file {
+        let is_there = if file.exists() { "" } else { " (there is none yet)" };
+        let file = ui::path(file, home);
+        let _nobody = writeln!(process.stderr, "\nsettings file: {file}{is_there}");
+    }
+    Ok(Exit::Ok)
+}
+
+/// Origins before values: some values are long.
+fn table(process: &Process<'_>, rows: &[Row], home: Option<&Path>) -> String {
+    let mut table = Table::new([Column::left(""), Column::left(""), Column::cut("", Cut::End)]);
+    for row in rows {
+        let paint = if row.origin == Origin::Default { Paint::Plain } else { Paint::Bold };
+        let origin = Cell::new(&row.origin.words(home), Paint::Dim);
+        table.row([row.key.into(), origin, Cell::new(&row.value.to_string(), paint)]);
+    }
+    table.show(process.terminal.columns, Style::stdout(process))
+}
+
+fn with_doc(row: &Row, home: Option<&Path>) -> String {
+    format!("{} = {}   ({})\n    {}\n", row.key, row.value, row.origin.words(home), row.doc)
+}
+
+/// The root around us, if there is one; settings exist without it.
+fn root_here(process: &Process<'_>) -> Option<std::path::PathBuf> {
+    let state = config::state(process, None).ok()?;
+    let home = process.var("HOME").map(std::path::PathBuf::from);
+    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let (root, _) = root_around(process.cwd.as_deref()?, &surroundings)?;
+    Some(root.path().to_owned())
+}
+
+fn as_json(value: &Value) -> Json {
+    match value {
+        Value::Switch(on) => json!(on),
+        Value::Number(number) => json!(number),
+        Value::Text(text) => json!(text),
+        Value::List(items) => json!(items),
+    }
+}

@@ -1,0 +1,346 @@
+//! `turnback list`: the checkpoints of a project, a row for each turn.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use chrono::SecondsFormat;
+use serde_json::{Value, json};
+
+use super::{
+    Desk, Row,
+    compare::{Comparison, Counts},
+    places, print, print_json, rows,
+    rows::{Told, agent_name, is_before_restore},
+    show::skipped_json,
+    stats::Stats,
+};
+use crate::{
+    config as settings,
+    error::Result,
+    model::Checkpoint,
+    process::{Exit, Process},
+    snapshot,
+    ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
+};
+
+/// Looking at the files as they are now must not make a list feel slow.
+const NOW_TIME: Duration = Duration::from_millis(50);
+/// All the counting of one list.
+const COUNT_TIME: Duration = Duration::from_millis(400);
+
+/// List the checkpoints of this project, a row for each turn, the newest first.
+///
+/// Number N is the state before that turn changed anything: `turnback restore N` goes back there.
+#[derive(clap::Args, Default)]
+pub(crate) struct Args {
+    /// Show the steps inside each turn, and what was held before restores
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// List every project, by id only
+    #[arg(long, conflicts_with = "root")]
+    pub(crate) everywhere: bool,
+    /// List the project around this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Only turns of this session; the start of its name will do
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// At most this many rows
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Print an array with an object for each checkpoint
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    if args.everywhere {
+        return everywhere(process, args);
+    }
+    let desk = Desk::open(process, args.root.as_deref())?;
+    let listed = Listed::of(&desk, args)?;
+    let counts = listed.counts(process, &desk);
+    if args.json {
+        let root = desk.root.path().to_string_lossy().into_owned();
+        let lines = listed.lines.iter().zip(counts);
+        let lines: Vec<Value> = lines.map(|(line, counts)| line.json(&root, counts)).collect();
+        print_json(process, &lines.into())?;
+        return Ok(Exit::Ok);
+    }
+    if listed.lines.is_empty() {
+        let _nobody = writeln!(
+            process.stderr,
+            "no checkpoints yet; an agent's hook takes them, and `turnback create`"
+        );
+        return Ok(Exit::Ok);
+    }
+    let text = heading(&desk, &listed) + &table(process, &desk, &listed, &counts);
+    print(process, &text)?;
+    let _nobody =
+        writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
+    Ok(Exit::Ok)
+}
+
+/// What is shown, and where each comes in the order of all.
+struct Listed {
+    lines: Vec<Line>,
+    turns: usize,
+    /// How many digits of an id it takes.
+    digits: usize,
+}
+
+/// One row.
+struct Line {
+    row: Row,
+    /// Which step of it.
+    step: usize,
+    /// As in `3` or `3.2`; none for one that was held before a restore.
+    number: Option<(usize, usize)>,
+    /// The next newer one in the list it comes from; none for the newest.
+    next: Option<Checkpoint>,
+}
+
+impl Listed {
+    fn of(desk: &Desk, args: &Args) -> Result<Self> {
+        let checkpoints = desk.store.list()?;
+        let digits = rows::digits(&checkpoints);
+        let held_first: Vec<Checkpoint> =
+            checkpoints.iter().filter(|one| is_before_restore(one)).cloned().collect();
+        let rows = rows(checkpoints, &desk.state);
+        let turns = rows.len();
+        let each = rows.into_iter().enumerate();
+        let mut lines: Vec<Line> =
+            each.flat_map(|(n, row)| Line::of_row(&row, n + 1, args.all)).collect();
+        if args.all {
+            lines.extend(held_first.into_iter().map(Line::before_restore));
+            lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
+        }
+        for n in 1..lines.len() {
+            lines[n].next = Some(lines[n - 1].checkpoint().clone());
+        }
+        if let Some(session) = &args.session {
+            lines.retain(|line| line.is_of(session));
+        }
+        lines.truncate(args.limit.unwrap_or(usize::MAX));
+        Ok(Self { lines, turns, digits })
+    }
+
+    /// How much changed between each line and the next newer one, or now, as far as time allows.
+    fn counts(&self, process: &Process<'_>, desk: &Desk) -> Vec<Option<Counts>> {
+        let mut stats = Stats::load(&desk.state.root(&desk.root));
+        let deadline = Instant::now() + COUNT_TIME;
+        let counts = self.lines.iter().map(|line| line.counts(process, desk, &mut stats, deadline));
+        let counts = counts.collect();
+        stats.save();
+        counts
+    }
+}
+
+impl Line {
+    /// The lines of a row, the newest first: all of its steps, or the first alone.
+    fn of_row(row: &Row, number: usize, all: bool) -> Vec<Self> {
+        let steps = if all { row.steps.len() } else { 1 };
+        let line =
+            |step| Self { row: row.clone(), step, number: Some((number, step + 1)), next: None };
+        (0..steps).rev().map(line).collect()
+    }
+
+    fn before_restore(checkpoint: Checkpoint) -> Self {
+        let row = Row { steps: vec![checkpoint], used: None };
+        Self { row, step: 0, number: None, next: None }
+    }
+
+    fn checkpoint(&self) -> &Checkpoint {
+        &self.row.steps[self.step]
+    }
+
+    fn told(&self) -> Told<'_> {
+        self.row.told(self.step)
+    }
+
+    fn is_of(&self, session: &str) -> bool {
+        self.told().by.is_some_and(|by| by.session.0.starts_with(session))
+    }
+
+    fn counts(
+        &self,
+        process: &Process<'_>,
+        desk: &Desk,
+        stats: &mut Stats,
+        deadline: Instant,
+    ) -> Option<Counts> {
+        let from = self.checkpoint();
+        let Some(to) = &self.next else {
+            let now = Comparison::quickly(desk, process, from, Instant::now() + NOW_TIME)?;
+            return now.counts(deadline);
+        };
+        if let Some(known) = stats.get(from.id, to.id) {
+            return Some(known);
+        }
+        if Instant::now() > deadline {
+            return None;
+        }
+        let counts = Comparison::between(desk, from, to).ok()?.counts(deadline)?;
+        stats.put(from.id, to.id, counts);
+        Some(counts)
+    }
+
+    fn json(&self, root: &str, counts: Option<Counts>) -> Value {
+        let number = match self.number {
+            Some((row, 1)) => json!(row),
+            Some((row, step)) => json!(format!("{row}.{step}")),
+            None => Value::Null,
+        };
+        let mut value = checkpoint_json(&self.told(), root, &number);
+        value["changed"] = json!(counts.map(|counts| counts.files));
+        value["added"] = json!(counts.map(|counts| counts.lines.added));
+        value["removed"] = json!(counts.map(|counts| counts.lines.removed));
+        value
+    }
+}
+
+fn checkpoint_json(told: &Told<'_>, root: &str, number: &Value) -> Value {
+    let checkpoint = told.checkpoint;
+    json!({
+        "id": checkpoint.id.to_string(),
+        "number": number,
+        "time": checkpoint.taken_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "agent": told.by.map(|by| agent_name(by.agent)),
+        "session": told.by.map(|by| &by.session.0),
+        "turn": told.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
+        "cause": checkpoint.cause.reason.name(),
+        "tool": told.tool,
+        "summary": told.summary,
+        "root": root,
+        "changed": null,
+        "added": null,
+        "removed": null,
+        "partial": checkpoint.partial,
+        "skipped": checkpoint.skipped.iter().map(skipped_json).collect::<Vec<_>>(),
+    })
+}
+
+fn heading(desk: &Desk, listed: &Listed) -> String {
+    let path = desk.root.path();
+    let name = path.file_name().map(Path::new).map(ui::escape_path).unwrap_or_default();
+    let (kind, _) = snapshot::keeper(desk.store.root(), desk.settings.store);
+    let turns = ui::count(listed.turns as u64, "turn");
+    format!("{name} — {} ({kind}) — {turns}\n\n", ui::path(path, desk.home.as_deref()))
+}
+
+fn table(process: &Process<'_>, desk: &Desk, listed: &Listed, counts: &[Option<Counts>]) -> String {
+    let clock = Clock::local(process.now);
+    let mut table = Table::new([
+        Column::right("#"),
+        Column::left("id"),
+        Column::left("when"),
+        Column::cut("what", Cut::End),
+        Column::left("changed"),
+    ]);
+    for (line, counts) in listed.lines.iter().zip(counts) {
+        let number = match line.number {
+            Some((row, 1)) => row.to_string(),
+            Some((row, step)) => format!("{row}.{step}"),
+            None => String::new(),
+        };
+        let told = line.told();
+        let what = described(&told, desk.home.as_deref());
+        table.row([
+            number.into(),
+            Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
+            clock.when(told.at).into(),
+            what.into(),
+            counts.map(counted).unwrap_or_default().into(),
+        ]);
+    }
+    table.show(process.terminal.columns, Style::stdout(process))
+}
+
+fn described(told: &Told<'_>, home: Option<&Path>) -> String {
+    let badges = told.badges(home);
+    let words = told.words();
+    if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
+}
+
+fn counted(counts: Counts) -> String {
+    match counts.files {
+        0 => "nothing".to_owned(),
+        files if counts.lines == ui::Lines::default() => ui::count(files, "file"),
+        files => format!("{}  {}", ui::count(files, "file"), counts.lines),
+    }
+}
+
+/// One root's part of a list of everything.
+struct Part {
+    known: places::Known,
+    checkpoints: Vec<Checkpoint>,
+    digits: usize,
+}
+
+fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let home = process.var("HOME").map(PathBuf::from);
+    let mut parts = Vec::new();
+    for known in places::known(&settings::state(process, None)?)? {
+        match known.checkpoints(process) {
+            Ok(mut checkpoints) => {
+                let digits = rows::digits(&checkpoints);
+                checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
+                checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
+                parts.push(Part { known, checkpoints, digits });
+            }
+            Err(err) => {
+                let path = ui::path(&known.path, home.as_deref()).into_owned();
+                let _nobody = writeln!(process.stderr, "warning: {path}: {err}");
+            }
+        }
+    }
+    parts.retain(|part| !part.checkpoints.is_empty());
+    if args.json {
+        print_json(process, &everything_json(&parts))?;
+    } else if parts.is_empty() {
+        let _nobody = writeln!(process.stderr, "no checkpoints anywhere yet");
+    } else {
+        let parts: Vec<String> =
+            parts.iter().map(|part| part.words(process, home.as_deref())).collect();
+        print(process, &parts.join("\n"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn is_wanted(checkpoint: &Checkpoint, args: &Args) -> bool {
+    let is_of = |session: &String| {
+        let by = checkpoint.cause.by.as_ref();
+        by.is_some_and(|by| by.session.0.starts_with(&session[..]))
+    };
+    (args.all || !is_before_restore(checkpoint)) && args.session.as_ref().is_none_or(is_of)
+}
+
+/// The newest first, whatever root it is of.
+fn everything_json(parts: &[Part]) -> Value {
+    let each = |part: &Part| {
+        let root = part.known.path.to_string_lossy().into_owned();
+        let told = part.checkpoints.iter().map(Told::alone);
+        told.map(|told| (told.at, checkpoint_json(&told, &root, &Value::Null))).collect::<Vec<_>>()
+    };
+    let mut values: Vec<_> = parts.iter().flat_map(each).collect();
+    values.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    values.into_iter().map(|(_, value)| value).collect::<Vec<_>>().into()
+}
+
+impl Part {
+    fn words(&self, process: &Process<'_>, home: Option<&Path>) -> String {
+        let clock = Clock::local(process.now);
+        let mut table =
+            Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
+        for told in self.checkpoints.iter().map(Told::alone) {
+            let id = Cell::new(&told.checkpoint.id.to_string()[..self.digits], Paint::Bold);
+            table.row([id, clock.when(told.at).into(), described(&told, home).into()]);
+        }
+        let gone = if self.known.gone { " — gone" } else { "" };
+        let path = ui::path(&self.known.path, home);
+        let table = table.show(process.terminal.columns, Style::stdout(process));
+        format!("{path}{gone}\n{table}")
+    }
+}

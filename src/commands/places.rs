@@ -1,0 +1,80 @@
+//! Every root there is anything of, wherever the user stands.
+
+use std::path::{Path, PathBuf};
+
+use super::Desk;
+use crate::{
+    config as settings,
+    error::Result,
+    model::{Checkpoint, Root, RootKind, Scope},
+    process::Process,
+    root,
+    state::{RootState, State},
+    store::{self, record},
+};
+
+/// One root with checkpoints.
+pub(crate) struct Known {
+    /// Where it is, or was.
+    pub(crate) path: PathBuf,
+    /// Our part of it.
+    pub(crate) state: RootState,
+    /// Whether the directory is there no more.
+    pub(crate) gone: bool,
+    /// Whether it was a repository when it was last seen.
+    pub(crate) was_git: bool,
+}
+
+/// Every root we know of, by path. One whose place cannot be read is left out: nothing says where
+/// it is.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub(crate) fn known(state: &State) -> Result<Vec<Known>> {
+    let mut known = Vec::new();
+    for state in record::all_roots(state)? {
+        if let Ok(Some(place)) = record::read_place(&state) {
+            let gone = !place.path.is_dir();
+            let was_git = place.git_dir.is_some();
+            known.push(Known { path: place.path, state, gone, was_git });
+        }
+    }
+    known.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(known)
+}
+
+impl Known {
+    /// Its checkpoints, newest first. Of a directory that is gone, those that its records name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be listed.
+    pub(crate) fn checkpoints(&self, process: &Process<'_>) -> Result<Vec<Checkpoint>> {
+        if self.gone {
+            let kept = record::read_all(&self.state)?;
+            return Ok(kept.into_iter().map(record::Kept::into_checkpoint).collect());
+        }
+        self.desk(process)?.store.list()
+    }
+
+    /// A desk at this very root.
+    ///
+    /// # Errors
+    ///
+    /// Fails if its store cannot be opened.
+    pub(crate) fn desk(&self, process: &Process<'_>) -> Result<Desk> {
+        desk_at(process, &self.path)
+    }
+}
+
+fn desk_at(process: &Process<'_>, path: &Path) -> Result<Desk> {
+    let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
+    let root = Root::new(path.to_owned(), kind);
+    let state = settings::state(process, Some(path))?;
+    let settings = settings::load(process, Some(path)).settings;
+    let store = store::open(&root, &state, settings.store)?;
+    let home = process.var("HOME").map(PathBuf::from);
+    let is_gone = false;
+    Ok(Desk { root, scope: Scope::Whole, settings, state, store, home, is_gone })
+}

@@ -1,0 +1,290 @@
+//! `turnback slash`: what the slash commands of agents run; its contract is in `hooks/README.md`.
+//!
+//! Knows how little of what arrives can be relied on: it is text a person typed, on its way through
+//! an agent and a shell. It is only ever split into words, never expanded and never run.
+
+use std::{ffi::OsString, io::Read};
+
+use super::{create, diff, error_text, list, print, restore, show};
+use crate::{
+    error::{Error, Result},
+    process::{Exit, Process, Terminal},
+    ui::Style,
+};
+
+/// More than anyone types.
+const TEXT_MAX_BYTES: u64 = 64 << 10;
+/// Ends the text on standard input; without it the text was cut short on the way.
+const END: &str = "TURNBACK_END";
+/// What reaches the model should be short.
+const ROWS_MAX: usize = 10;
+const LINES_MAX: usize = 200;
+
+/// What the slash commands of agents run.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which slash command
+    name: Name,
+    /// Read the arguments from standard input
+    #[arg(long, conflicts_with = "text")]
+    stdin: bool,
+    /// The arguments, as typed
+    #[arg(last = true, value_name = "TEXT")]
+    text: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Name {
+    Checkpoint,
+    Rollback,
+}
+
+/// What the user wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wish {
+    List,
+    Show(String),
+    Diff(String),
+    Create(Option<String>),
+    Restore(String, Vec<String>),
+}
+
+/// Agents drop what a failed command printed, so all of it goes to standard output, and it never
+/// fails.
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let text = given(process, args);
+    let said = match text.and_then(|text| wish(args.name, &text)) {
+        Ok(wish) => grant(process, args.name, wish),
+        Err(why) => error_text(&refusal(args.name, why), Style::PLAIN),
+    };
+    print(process, &shortened(said))?;
+    Ok(Exit::Ok)
+}
+
+fn refusal(name: Name, why: String) -> Error {
+    Error::other(
+        why,
+        match name {
+            Name::Checkpoint => {
+                "/checkpoint [list | show ID | diff ID | restore ID | create MESSAGE]"
+            }
+            Name::Rollback => "/rollback [N | diff N | N FILE…]",
+        },
+    )
+}
+
+fn given(process: &mut Process<'_>, args: &Args) -> Result<String, String> {
+    if !args.stdin {
+        let words: Option<Vec<&str>> = args.text.iter().map(|word| word.to_str()).collect();
+        return words.map(|words| words.join(" ")).ok_or_else(|| not_text().to_owned());
+    }
+    let mut bytes = Vec::new();
+    let mut limited = process.stdin.take(TEXT_MAX_BYTES + 1);
+    limited.read_to_end(&mut bytes).map_err(|err| format!("cannot read the arguments: {err}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| not_text().to_owned())?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let text = text.strip_suffix(END).and_then(|text| match text.strip_suffix('\n') {
+        Some(text) => Some(text),
+        None => text.is_empty().then_some(text),
+    });
+    text.map(str::to_owned)
+        .ok_or_else(|| "the arguments were cut short on the way; nothing was done".to_owned())
+}
+
+fn not_text() -> &'static str {
+    "the arguments are not UTF-8 text; nothing was done"
+}
+
+/// Reads what was typed.
+fn wish(name: Name, text: &str) -> Result<Wish, String> {
+    let words = match shell_words::split(text) {
+        // OpenCode puts all there is between quotes of its own.
+        Ok(words) if words.len() == 1 && text.trim().starts_with(['"', '\'']) => {
+            shell_words::split(&words[0]).map_err(|_| words[0].clone())
+        }
+        Ok(words) => Ok(words),
+        Err(_) => Err(text.to_owned()),
+    };
+    match (name, words) {
+        (Name::Checkpoint, Ok(words)) => checkpoint(&words),
+        (Name::Checkpoint, Err(text)) => match text.trim().split_once(char::is_whitespace) {
+            // `don't` is a fine message.
+            Some(("create", message)) => Ok(Wish::Create(Some(message.trim().to_owned()))),
+            Some(_) | None => Err(unreadable(&text)),
+        },
+        (Name::Rollback, Ok(words)) => rollback(&words),
+        (Name::Rollback, Err(text)) => Err(unreadable(&text)),
+    }
+}
+
+fn unreadable(text: &str) -> String {
+    format!("cannot split `{}` into words: a quote is open", crate::ui::escape(text.as_bytes()))
+}
+
+fn checkpoint(words: &[String]) -> Result<Wish, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        [] | ["list"] => Ok(Wish::List),
+        ["show", id] => Ok(Wish::Show(id.to_owned())),
+        ["diff", id] => Ok(Wish::Diff(id.to_owned())),
+        ["restore", id] => Ok(Wish::Restore(id.to_owned(), Vec::new())),
+        ["create"] => Ok(Wish::Create(None)),
+        ["create", ..] => Ok(Wish::Create(Some(words[1..].join(" ")))),
+        _ => Err(unknown(&words)),
+    }
+}
+
+fn rollback(words: &[String]) -> Result<Wish, String> {
+    match words {
+        [] => Ok(Wish::List),
+        [diff, id] if diff == "diff" => Ok(Wish::Diff(id.clone())),
+        [id, files @ ..] if !matches!(&id[..], "diff" | "list" | "show") => {
+            Ok(Wish::Restore(id.clone(), files.to_vec()))
+        }
+        _ => Err(unknown(&words.iter().map(String::as_str).collect::<Vec<_>>())),
+    }
+}
+
+fn unknown(words: &[&str]) -> String {
+    format!("cannot make sense of `{}`", crate::ui::escape(words.join(" ").as_bytes()))
+}
+
+fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
+    match wish {
+        Wish::List => {
+            let args = list::Args { limit: Some(ROWS_MAX), ..list::Args::default() };
+            let said = inside(process, |inner| list::run(inner, &args));
+            said.with(match name {
+                Name::Checkpoint => "\n/checkpoint diff N · /checkpoint restore N\n",
+                Name::Rollback => "\n/rollback diff N · /rollback N\n",
+            })
+        }
+        Wish::Show(checkpoint) => {
+            let args = show::Args { checkpoint, json: false };
+            inside(process, |inner| show::run(inner, &args)).all()
+        }
+        Wish::Diff(from) => {
+            let args = diff::Args { from, ..diff::Args::default() };
+            inside(process, |inner| diff::run(inner, &args)).all()
+        }
+        Wish::Create(message) => {
+            let args = create::Args { message, json: false };
+            let said = inside(process, |inner| create::run(inner, args));
+            if said.done { format!("checkpoint {}", said.all()) } else { said.all() }
+        }
+        Wish::Restore(checkpoint, files) => restore(process, &checkpoint, &files),
+    }
+}
+
+/// Typed by the user, it is the user's yes. What was carried out is printed with what came of it.
+fn restore(process: &mut Process<'_>, checkpoint: &str, files: &[String]) -> String {
+    let args = |dry_run| restore::Args {
+        checkpoint: checkpoint.to_owned(),
+        dry_run,
+        yes: !dry_run,
+        paths: files.iter().map(Into::into).collect(),
+        ..restore::Args::default()
+    };
+    let plan = inside(process, |inner| restore::run(inner, &args(true)));
+    if !plan.done {
+        return plan.all();
+    }
+    let done = inside(process, |inner| restore::run(inner, &args(false)));
+    format!("{}\n{}", plan.stdout, done.all())
+}
+
+/// What another command said.
+struct Said {
+    stdout: String,
+    stderr: String,
+    /// Whether it did what it was told.
+    done: bool,
+}
+
+impl Said {
+    fn all(self) -> String {
+        self.stdout + &self.stderr
+    }
+
+    /// Its result, and `more` instead of its own advice.
+    fn with(self, more: &str) -> String {
+        if self.stdout.is_empty() { self.stderr } else { self.stdout + more }
+    }
+}
+
+/// Runs another command without a terminal and without input.
+fn inside(process: &Process<'_>, command: impl FnOnce(&mut Process<'_>) -> Result<Exit>) -> Said {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut inner = Process {
+        args: Vec::new(),
+        cwd: process.cwd.clone(),
+        env: process.env.clone(),
+        now: process.now,
+        started: process.started,
+        stdin: &mut &b""[..],
+        stdout: &mut stdout,
+        stderr: &mut stderr,
+        terminal: Terminal::default(),
+    };
+    let done = command(&mut inner);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut said = Said { stdout: text(&stdout), stderr: text(&stderr), done: done.is_ok() };
+    if let Err(err) = done {
+        said.stderr.push_str(&error_text(&err, Style::PLAIN));
+    }
+    said
+}
+
+fn shortened(said: String) -> String {
+    let count = said.lines().count();
+    if count <= LINES_MAX {
+        return said;
+    }
+    let start: Vec<&str> = said.lines().take(LINES_MAX).collect();
+    format!(
+        "{}\n… {} more lines; the whole is in a terminal\n",
+        start.join("\n"),
+        count - LINES_MAX
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_becomes_a_wish() {
+        let restore = |id: &str, files: &[&str]| {
+            Wish::Restore(id.to_owned(), files.iter().map(|&file| file.to_owned()).collect())
+        };
+        for (text, expected) in [
+            ("", Wish::List),
+            (" 2 ", restore("2", &[])),
+            ("diff 2", Wish::Diff("2".to_owned())),
+            ("2 src/main.rs 'a b'", restore("2", &["src/main.rs", "a b"])),
+            ("\"2 src/main.rs\"", restore("2", &["src/main.rs"])),
+            ("\"\"", Wish::List),
+            ("2 '$(rm -rf /)'; x", restore("2", &["$(rm -rf /);", "x"])),
+        ] {
+            assert_eq!(wish(Name::Rollback, text), Ok(expected), "{text}");
+        }
+        for bad in ["diff", "diff 1 2", "2 don't"] {
+            assert!(wish(Name::Rollback, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_whatever_follows_create() {
+        for (text, message) in [
+            ("create", None),
+            ("create before the  merge", Some("before the merge")),
+            ("create I don't know", Some("I don't know")),
+            ("\"create it all\"", Some("it all")),
+        ] {
+            let expected = Wish::Create(message.map(str::to_owned));
+            assert_eq!(wish(Name::Checkpoint, text), Ok(expected), "{text}");
+        }
+        assert!(wish(Name::Checkpoint, "restore don't").is_err());
+        assert!(wish(Name::Checkpoint, "destroy 1").is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! How much changed between checkpoints, remembered: two checkpoints never change, so neither does
+//! what is between them. For display only; nothing is ever decided by it.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::compare::Counts;
+use crate::{
+    fs::{read_small, replace},
+    model::CheckpointId,
+    state::RootState,
+    ui::Lines,
+};
+
+/// Thousands of pairs; a larger file is not ours.
+const SIZE_MAX_BYTES: u64 = 1 << 20;
+/// The newest pairs a list is likely to show again.
+const PAIRS_MAX: usize = 500;
+
+/// What is remembered of one root.
+pub(crate) struct Stats {
+    path: PathBuf,
+    wire: Wire,
+    changed: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Wire {
+    version: u32,
+    pairs: BTreeMap<String, [u64; 3]>,
+}
+
+const VERSION: u32 = 1;
+
+impl Stats {
+    /// Reads what is remembered. What cannot be read is forgotten.
+    pub(crate) fn load(state: &RootState) -> Self {
+        let path = state.stats();
+        let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten();
+        let wire = bytes.and_then(|bytes| serde_json::from_slice::<Wire>(&bytes).ok());
+        let wire = wire.filter(|wire| wire.version == VERSION).unwrap_or_default();
+        Self { path, wire, changed: false }
+    }
+
+    /// What is between two checkpoints, if it is known.
+    pub(crate) fn get(&self, from: CheckpointId, to: CheckpointId) -> Option<Counts> {
+        let [files, added, removed] = *self.wire.pairs.get(&key(from, to))?;
+        Some(Counts { files, lines: Lines { added, removed } })
+    }
+
+    /// Remembers what is between two checkpoints.
+    pub(crate) fn put(&mut self, from: CheckpointId, to: CheckpointId, counts: Counts) {
+        if self.wire.pairs.len() >= PAIRS_MAX {
+            self.wire.pairs.clear();
+        }
+        let Counts { files, lines } = counts;
+        self.wire.pairs.insert(key(from, to), [files, lines.added, lines.removed]);
+        self.changed = true;
+    }
+
+    /// Writes it down, if there is a place for it. It can be counted again, so failing is no harm.
+    pub(crate) fn save(mut self) {
+        if self.changed {
+            self.wire.version = VERSION;
+            if let Ok(bytes) = serde_json::to_vec(&self.wire) {
+                let _again_next_time = replace(&self.path, &bytes);
+            }
+        }
+    }
+}
+
+fn key(from: CheckpointId, to: CheckpointId) -> String {
+    format!("{from} {to}")
+}

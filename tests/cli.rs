@@ -1,0 +1,301 @@
+//! What people see: help, lists, plans, errors, exit codes.
+
+use std::fs;
+
+use turnback::process::{Exit, Terminal};
+
+use crate::support::{temp::write, world::World};
+
+/// Two turns: one edits a file, the other deletes a directory and adds a file.
+fn two_turns(mut world: World) -> World {
+    world.write("src/cart.ts", "one\ntwo\nthree\n");
+    world.write("assets/logo.svg", "<svg/>\n");
+    assert_eq!(world.agent_writes("t1", "src/cart.ts", "one\n2\nthree\nfour\n").trim(), "{}");
+    world.wait(60);
+    assert_eq!(world.before_bash("t2", "rm -rf assets").trim(), "{}");
+    remove(&world, "assets");
+    world.write("new.txt", "new\n");
+    world.wait(120);
+    world
+}
+
+#[expect(clippy::disallowed_methods, reason = "what an agent does, in the test's own directory")]
+fn remove(world: &World, path: &str) {
+    fs::remove_dir_all(world.root().join(path)).unwrap();
+}
+
+#[test]
+fn help_is_short() {
+    let mut world = World::new();
+    insta::assert_snapshot!(world.see(&["--help"]));
+    insta::assert_snapshot!(world.see(&["list", "--help"]));
+    for name in turnback::cli::subcommands() {
+        let output = world.run(&[&name, "--help"]);
+        assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{name}");
+        assert!(output.stdout.lines().count() <= 60, "{}", output.stdout);
+    }
+}
+
+#[test]
+fn a_list_has_a_row_for_each_turn() {
+    let mut world = two_turns(World::with_git());
+    insta::assert_snapshot!(world.see(&["list"]));
+    insta::assert_snapshot!(world.see(&["list", "--json"]));
+    insta::assert_snapshot!(world.see(&["list", "--limit", "1", "--session", "s2"]));
+}
+
+#[test]
+fn a_list_says_the_same_of_a_plain_directory() {
+    let [mut git, mut plain] = [World::with_git(), World::new()].map(two_turns);
+    let shown = |world: &mut World| world.see(&["list"]).replace("(git)", "(files)");
+    assert_eq!(shown(&mut git), shown(&mut plain));
+    assert_eq!(git.see(&["diff", "2"]), plain.see(&["diff", "2"]));
+    let restore = ["restore", "2", "--dry-run"];
+    assert_eq!(git.see(&restore), plain.see(&restore));
+}
+
+#[test]
+fn all_shows_what_was_held_before_a_restore() {
+    let mut world = two_turns(World::new());
+    assert_eq!(world.run(&["restore", "1", "--yes"]).exit, Exit::Ok);
+    insta::assert_snapshot!(world.see(&["list", "--all"]));
+    let json: serde_json::Value =
+        serde_json::from_str(&world.run(&["list", "--all", "--json"]).stdout).unwrap();
+    assert_eq!(json[0]["cause"], "before-restore");
+    assert!(json[0]["number"].is_null());
+    let json: serde_json::Value =
+        serde_json::from_str(&world.run(&["list", "--json"]).stdout).unwrap();
+    assert_eq!((&json[0]["number"], &json[0]["turn"]), (&1.into(), &"t2".into()));
+}
+
+#[test]
+fn everywhere_finds_what_is_gone() {
+    let mut world = two_turns(World::new());
+    let elsewhere = world.root().parent().unwrap().join("other");
+    fs::rename(world.root(), &elsewhere).unwrap();
+    fs::create_dir(world.root().parent().unwrap().join("third")).unwrap();
+    let third = world.root().parent().unwrap().join("third");
+    let output = world.run_in(&third, &["list", "--everywhere"], "");
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert!(output.stdout.contains("code/shop — gone\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("before Bash rm -rf assets"), "{}", output.stdout);
+    fs::rename(&elsewhere, world.root()).unwrap();
+    assert_eq!(world.run(&["list"]).exit, Exit::Ok);
+}
+
+#[test]
+fn show_says_what_a_checkpoint_holds() {
+    let mut world = two_turns(World::with_git());
+    insta::assert_snapshot!(world.see(&["show", "1"]));
+    let json: serde_json::Value =
+        serde_json::from_str(&world.run(&["show", "2", "--json"]).stdout).unwrap();
+    assert_eq!((&json["files"], &json["store"]), (&2.into(), &"git".into()));
+}
+
+#[test]
+fn a_diff_shows_files_lines_and_names() {
+    let mut world = two_turns(World::new());
+    insta::assert_snapshot!(world.see(&["diff", "2"]));
+    insta::assert_snapshot!(world.see(&["diff", "2", "--stat"]));
+    insta::assert_snapshot!(world.see(&["diff", "2", "1", "--name-only"]));
+    insta::assert_snapshot!(world.see(&["diff", "2", "--json", "--", "src"]));
+    insta::assert_snapshot!(world.see(&["diff", "1", "1"]));
+}
+
+#[test]
+fn a_diff_shows_what_is_not_text() {
+    let mut world = World::new();
+    world.write("bin", b"\0\x01");
+    world.write("run.sh", "#!/bin/sh\n");
+    std::os::unix::fs::symlink("run.sh", world.root().join("link")).unwrap();
+    world.run(&["create"]);
+    world.write("bin", b"\0\x01\x02");
+    crate::support::temp::chmod(&world.root().join("run.sh"), 0o755);
+    fs::remove_file(world.root().join("link")).unwrap();
+    std::os::unix::fs::symlink("bin", world.root().join("link")).unwrap();
+    fs::create_dir(world.root().join("empty")).unwrap();
+    insta::assert_snapshot!(world.see(&["diff", "latest"]));
+}
+
+#[test]
+fn what_became_ignored_is_not_gone() {
+    let mut world = World::with_git();
+    world.write("log.txt", "one\n");
+    world.write("kept.txt", "same\n");
+    world.run(&["create"]);
+    world.write(".gitignore", "*.txt\n");
+    world.write("log.txt", "two\n");
+    let output = world.run(&["diff", "1", "--json"]);
+    let changes: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let changes: Vec<_> =
+        changes.as_array().unwrap().iter().map(|one| (&one["path"], &one["change"])).collect();
+    let text = |text: &str| serde_json::Value::from(text);
+    assert_eq!(
+        changes,
+        [(&text(".gitignore"), &text("added")), (&text("log.txt"), &text("changed"))]
+    );
+}
+
+#[test]
+fn what_was_counted_once_is_counted_again_when_it_is_lost() {
+    let mut world = two_turns(World::new());
+    let first = world.see(&["list", "--json"]);
+    let files = crate::support::temp::on_disk(&world.state()).into_keys();
+    let stats = files.map(|path| String::from_utf8(path).unwrap());
+    let stats = stats.into_iter().find(|path| path.ends_with("stats.json")).unwrap();
+    let path = world.state().join(stats);
+    assert_eq!(world.see(&["list", "--json"]), first);
+    write(&path, "not json");
+    assert_eq!(world.see(&["list", "--json"]), first);
+    // It is for display only, but it is believed.
+    let text = fs::read_to_string(&path).unwrap();
+    write(&path, text.replace("[1,2,1]", "[9,9,9]"));
+    assert!(world.see(&["list"]).contains("9 files  +9 −9"));
+}
+
+#[test]
+fn a_plan_is_shown_and_nothing_done_without_a_yes() {
+    let mut world = two_turns(World::new());
+    insta::assert_snapshot!(world.see(&["restore", "2", "--dry-run"]));
+    insta::assert_snapshot!(world.see(&["restore", "2"]));
+    assert_eq!(world.read("src/cart.ts"), "one\n2\nthree\nfour\n");
+    insta::assert_snapshot!(world.see(&["restore", "2", "--yes"]));
+    assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
+    insta::assert_snapshot!(world.see(&["undo", "--yes"]));
+    assert_eq!(world.read("src/cart.ts"), "one\n2\nthree\nfour\n");
+}
+
+#[test]
+fn errors_say_what_why_and_what_next() {
+    let mut world = World::new();
+    insta::assert_snapshot!(world.see(&["show", "fade"]));
+    insta::assert_snapshot!(world.see(&["show", "latets"]));
+    insta::assert_snapshot!(world.see(&["restore", "1"]));
+    insta::assert_snapshot!(world.see(&["undo"]));
+    assert_eq!(world.run(&["lisst"]).exit, Exit::Usage);
+    assert_eq!(world.run(&["list", "--nonsense"]).exit, Exit::Usage);
+    assert_eq!(world.run(&["hook", "--nonsense"]).exit, Exit::Ok, "2 would block the agent");
+}
+
+#[test]
+fn status_says_whether_this_is_protected() {
+    let mut world = two_turns(World::new());
+    let status = world.run(&["status"]);
+    assert_eq!(status.exit, Exit::Ok, "{}", status.stderr);
+    assert!(status.stdout.contains("2 checkpoints"), "{}", status.stdout);
+    assert!(status.stdout.contains("no trouble in the last 7 days"), "{}", status.stdout);
+    let home = world.root().join("../../home");
+    let at_home = world.run_in(&fs::canonicalize(home).unwrap(), &["status"], "");
+    assert_eq!(at_home.exit, Exit::Failed, "{}", at_home.stdout);
+    assert!(at_home.stdout.contains("not protected"), "{}", at_home.stdout);
+    world.set("TURNBACK", "off");
+    assert_eq!(world.run(&["status"]).exit, Exit::Failed);
+}
+
+#[test]
+fn trouble_is_told_by_status() {
+    let mut world = World::new();
+    let hook = world.run_in(&world.root(), &["hook", "--agent", "claude-code"], "not json");
+    assert_eq!(hook.exit, Exit::Ok);
+    let status = world.run(&["status"]).stdout;
+    assert!(status.contains("last trouble"), "{status}");
+}
+
+#[test]
+fn check_finds_what_is_damaged() {
+    let mut world = two_turns(World::new());
+    insta::assert_snapshot!(world.see(&["check"]));
+    let records: Vec<_> = crate::support::temp::on_disk(&world.state()).into_keys().collect();
+    let record = records.iter().map(|path| String::from_utf8(path.clone()).unwrap());
+    let record = record.into_iter().find(|path| path.contains("checkpoints/")).unwrap();
+    write(&world.state().join(record), "{}");
+    let output = world.run(&["check", "--read-data"]);
+    assert_eq!(output.exit, Exit::Failed);
+    assert!(output.stdout.contains("1 of 2 checkpoints are whole"), "{}", output.stdout);
+}
+
+#[test]
+fn config_shows_where_values_come_from_and_refuses_slips() {
+    let mut world = World::new();
+    world.set("TURNBACK_DEDUPE", "strict");
+    write(&world.settings(), "retention = \"3d\"\n");
+    let shown = world.see(&["config"]);
+    let lines =
+        |key: &str| shown.lines().find(|line| line.contains(key)).unwrap().trim().to_owned();
+    let lines = ["dedupe", "retention", "max_files"].map(lines).join("\n");
+    insta::assert_snapshot!(lines);
+    write(&world.settings(), "retenion = \"3d\"\n");
+    insta::assert_snapshot!(world.see(&["config"]));
+}
+
+#[test]
+fn explain_needs_no_project() {
+    let mut world = World::new();
+    insta::assert_snapshot!(world.see(&["explain", "cd build && rm -rf * ; git log > ../log.txt"]));
+    insta::assert_snapshot!(world.see(&["explain", "--json", "--", "cat", "a b"]));
+    world.env.clear();
+    assert_eq!(world.run(&["explain", "rm", "-rf", "/"]).exit, Exit::Ok);
+}
+
+#[test]
+fn prune_and_clear_say_what_goes() {
+    let mut world = two_turns(World::new());
+    insta::assert_snapshot!(world.see(&["prune", "--keep", "1", "--dry-run"]));
+    insta::assert_snapshot!(world.see(&["prune", "--keep", "none"]));
+    assert_eq!(world.run(&["prune", "--keep", "1"]).exit, Exit::Ok);
+    insta::assert_snapshot!(world.see(&["clear"]));
+    assert_eq!(world.run(&["clear", "--yes"]).exit, Exit::Ok);
+    insta::assert_snapshot!(world.see(&["list"]));
+}
+
+#[test]
+fn a_person_is_asked_at_a_terminal() {
+    let mut world = two_turns(World::new());
+    world.terminal = Terminal { stdin: true, stdout: true, stderr: true, columns: Some(80) };
+    let output = world.run_in(&world.root(), &["restore", "2"], "y\n");
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_slash_command_is_the_users_yes() {
+    let mut world = two_turns(World::new());
+    let slash = |world: &World, name: &str, text: &str| {
+        let stdin = format!("{text}\nTURNBACK_END\n");
+        let output = world.run_in(&world.root(), &["slash", name, "--stdin"], &stdin);
+        assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{text}");
+        output.stdout
+    };
+    assert!(slash(&world, "rollback", "").contains("before Bash rm -rf assets"));
+    assert!(slash(&world, "rollback", "diff 2").contains("-two\n+2\n"));
+    let said = slash(&world, "rollback", "2 src/cart.ts");
+    assert!(said.contains("restore   src/cart.ts"), "{said}");
+    assert!(said.contains("undo with: turnback undo"), "{said}");
+    assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
+    assert!(!world.root().join("assets").exists(), "only what was named");
+    slash(&world, "checkpoint", "restore 1");
+    assert_eq!(world.read("assets/logo.svg"), "<svg/>\n");
+    assert!(slash(&world, "checkpoint", "create don't").starts_with("checkpoint "));
+    assert!(slash(&world, "rollback", "99").starts_with("error: no checkpoint `99`"));
+    let cut = world.run_in(&world.root(), &["slash", "rollback", "--stdin"], "2 src\n");
+    assert!(cut.stdout.contains("cut short"), "{}", cut.stdout);
+    let empty = world.run(&["slash", "rollback", "--"]);
+    assert!(empty.stdout.contains("/rollback N"), "{}", empty.stdout);
+}
+
+#[test]
+fn what_a_name_says_is_not_believed() {
+    let mut world = World::new();
+    world.write("a\u{1b}[2J\nb", "x\n");
+    world.run(&["create", "-m", "hi\u{1b}[2J"]);
+    remove_file(&world, "a\u{1b}[2J\nb");
+    for args in [&["list"][..], &["diff", "1"], &["show", "1"], &["restore", "1", "--dry-run"]] {
+        let output = world.run(args);
+        let said = output.stdout + &output.stderr;
+        assert!(!said.contains('\u{1b}'), "{args:?}: {said}");
+    }
+}
+
+fn remove_file(world: &World, path: &str) {
+    fs::remove_file(world.root().join(path)).unwrap();
+}

@@ -1,0 +1,457 @@
+//! What a scan sees, what it leaves out, and when it believes what it saw before.
+//!
+//! Each rule that makes the cache right has a test that fails without it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
+use turnback::{
+    cache::{Facts, Table},
+    model::{ContentId, DirPath, RelPath, Root, RootKind, Scope, SkipReason},
+    scan::{Named, Request, Scan, UserDirs, VictimPath, Wishes, walk},
+};
+
+use crate::support::temp::{TempDir, link, write};
+
+/// Long enough after anything a test did that no stamp is racy.
+const LATER_NS: i64 = 3_000_000_000;
+
+/// A root, the user's directories, and the table of the last scan.
+struct Place {
+    dir: TempDir,
+    kind: RootKind,
+    wishes: Wishes,
+    table: Option<Vec<u8>>,
+    later_ns: i64,
+    deadline: Option<Instant>,
+}
+
+impl Place {
+    fn new(kind: impl FnOnce(&Path) -> RootKind) -> Self {
+        let dir = TempDir::new();
+        fs::create_dir(dir.path().join("root")).unwrap();
+        let wishes = Wishes {
+            file_size_max: 1000,
+            files_max: 1000,
+            victim_size_max: 5000,
+            ..Wishes::default()
+        };
+        let kind = kind(&dir.path().join("root"));
+        Self { dir, kind, wishes, table: None, later_ns: LATER_NS, deadline: None }
+    }
+
+    fn plain() -> Self {
+        Self::new(|_| RootKind::Plain { why: None })
+    }
+
+    /// A worktree with nothing in its repository but what a test puts there.
+    fn git() -> Self {
+        Self::new(|root| {
+            let git_dir = root.join(".git");
+            fs::create_dir_all(git_dir.join("objects")).unwrap();
+            RootKind::Git { common_dir: git_dir.clone(), git_dir }
+        })
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join("root").join(path)
+    }
+
+    fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        write(&self.at(path), bytes);
+    }
+
+    fn scan_for(&self, victims: &[PathBuf]) -> Scan {
+        let root = Root::new(self.dir.path().join("root"), self.kind.clone());
+        let ours = self.dir.path().join("state");
+        walk(Request {
+            ours: &ours,
+            root: &root,
+            scope: Scope::Whole,
+            base: self.table.clone().map(|bytes| Table::parse(bytes).unwrap()),
+            wishes: &self.wishes,
+            user: &UserDirs { home: Some(self.dir.path().to_owned()), xdg_config: None },
+            victims,
+            named: Named::WithAllBelow,
+            spare: false,
+            now_ns: turnback::fs::now_ns() + self.later_ns,
+            deadline: self.deadline,
+        })
+        .unwrap()
+    }
+
+    fn scan(&self) -> Scan {
+        self.scan_for(&[])
+    }
+
+    /// Scans, reads what has to be read as a store would, and keeps the table. Returns the paths
+    /// that had to be read.
+    fn settle(&mut self) -> Vec<String> {
+        let mut scan = self.scan();
+        let mut read = Vec::new();
+        let root = self.dir.path().join("root");
+        let dirs: Vec<DirPath> = scan.fresh.keys().rev().cloned().collect();
+        for dir in dirs {
+            let found: Vec<(Vec<u8>, bool)> = {
+                let fresh = &scan.fresh[&dir];
+                fresh.found.iter().map(|found| (found.name.clone(), found.is_unread())).collect()
+            };
+            for (number, (name, is_unread)) in found.into_iter().enumerate() {
+                let path = dir.join(&name);
+                let id = scan.fresh.get(&DirPath(path.clone())).and_then(|below| below.id);
+                let found = &mut scan.fresh.get_mut(&dir).unwrap().found[number];
+                if is_unread {
+                    found.content = Some(ContentId::new(&[7; 20]));
+                    read.push(text(&path));
+                } else if found.content.is_none() {
+                    found.content = id;
+                }
+            }
+            scan.fresh.get_mut(&dir).unwrap().id = Some(ContentId::new(&[9; 20]));
+        }
+        let facts = Facts {
+            top: scan.top(),
+            rules: scan.rules,
+            tracked: scan.tracked,
+            index: scan.index,
+            usual: scan.usual,
+            files: scan.file_count(),
+            ..Facts::default()
+        };
+        self.table = Some(scan.to_table(&facts));
+        read.sort();
+        assert!(root.is_dir());
+        read
+    }
+
+    /// Every held file by path.
+    fn held(&self) -> Vec<String> {
+        let reasons = self.reasons();
+        reasons.into_iter().filter(|(_, why)| why.is_none()).map(|(path, _)| path).collect()
+    }
+
+    /// Every name that is no held directory, and why it is left out.
+    fn reasons(&self) -> BTreeMap<String, Option<SkipReason>> {
+        let mut reasons = BTreeMap::new();
+        self.scan().each(|dir, row| {
+            let is_dir = row.kind() == Some(turnback::model::Kind::Directory);
+            if !is_dir || row.skipped.is_some() {
+                reasons.insert(text(&DirPath(dir.to_vec()).join(row.name)), row.skipped);
+            }
+        });
+        reasons
+    }
+}
+
+fn text(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+#[test]
+fn nothing_changed_reads_nothing() {
+    let mut place = Place::git();
+    place.write("a", "a");
+    place.write("d/e/b", "b");
+    assert_eq!(place.settle(), ["a", "d/e/b"]);
+    assert!(place.scan().is_unchanged());
+    assert_eq!(place.settle(), [""; 0]);
+}
+
+#[test]
+fn a_change_that_keeps_size_and_mtime_is_seen() {
+    let mut place = Place::plain();
+    place.write("d/a", "one");
+    place.write("d/b", "b");
+    place.settle();
+    let before = fs::metadata(place.at("d/a")).unwrap();
+    fs::write(place.at("d/a"), "two").unwrap();
+    let time = Timespec { tv_sec: before.mtime(), tv_nsec: before.mtime_nsec() };
+    let times = Timestamps { last_access: time, last_modification: time };
+    utimensat(CWD, place.at("d/a"), &times, rustix::fs::AtFlags::empty()).unwrap();
+    assert_eq!(place.settle(), ["d/a"]);
+    assert!(place.scan().is_unchanged());
+}
+
+#[test]
+fn a_stamp_taken_right_after_a_change_is_not_believed() {
+    let mut place = Place::plain();
+    place.write("a", "one");
+    place.later_ns = 0;
+    assert_eq!(place.settle(), ["a"]);
+    place.later_ns = LATER_NS;
+    // Nothing changed, but a change in the same tick would look just so.
+    assert_eq!(place.settle(), ["a"]);
+    assert_eq!(place.settle(), [""; 0]);
+}
+
+#[test]
+fn a_stamp_from_the_future_is_not_believed() {
+    let mut place = Place::plain();
+    place.write("a", "one");
+    place.later_ns = -LATER_NS;
+    place.settle();
+    assert_eq!(place.settle(), ["a"]);
+}
+
+#[test]
+fn new_gone_and_renamed_names_are_seen() {
+    let mut place = Place::plain();
+    for path in ["a", "d/b", "d/e/c", "f/g"] {
+        place.write(path, path);
+    }
+    place.settle();
+    fs::remove_file(place.at("a")).unwrap();
+    fs::rename(place.at("d/e"), place.at("h")).unwrap();
+    place.write("f/new", "new");
+    assert_eq!(place.settle(), ["f/new", "h/c"]);
+    assert_eq!(place.held(), ["d/b", "f/g", "f/new", "h/c"]);
+    assert!(place.scan().is_unchanged());
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_or_a_file_is_not_entered() {
+    let mut place = Place::plain();
+    place.write("d/a", "a");
+    place.write("e/a", "a");
+    write(&place.dir.path().join("elsewhere/a"), "not ours");
+    place.settle();
+    for name in ["d", "e"] {
+        fs::rename(place.at(name), place.dir.path().join(name)).unwrap();
+    }
+    link(&place.at("d"), "../elsewhere");
+    place.write("e", "a file now");
+    assert_eq!(place.settle(), ["d", "e"]);
+    assert_eq!(place.held(), ["d", "e"]);
+}
+
+#[test]
+fn permissions_alone_are_a_change() {
+    let mut place = Place::plain();
+    place.write("d/a", "a");
+    place.settle();
+    fs::set_permissions(place.at("d"), fs::Permissions::from_mode(0o700)).unwrap();
+    let scan = place.scan();
+    assert!(!scan.is_unchanged());
+    let d = scan.find(&RelPath::from_bytes(b"d").unwrap()).unwrap();
+    assert_eq!(d.stamp.permissions(), 0o700);
+}
+
+#[test]
+fn an_ignore_file_that_comes_changes_or_goes_is_asked_again() {
+    let mut place = Place::git();
+    place.write("d/x.log", "log");
+    place.write("d/y.tmp", "tmp");
+    place.settle();
+    assert_eq!(place.held(), ["d/x.log", "d/y.tmp"]);
+    place.write(".gitignore", "*.log\n");
+    assert_eq!(place.held(), [".gitignore", "d/y.tmp"]);
+    place.settle();
+    place.write(".gitignore", "*.tmp\n");
+    assert_eq!(place.held(), [".gitignore", "d/x.log"]);
+    place.settle();
+    place.write("d/.gitignore", "!y.tmp\n");
+    assert_eq!(place.held(), [".gitignore", "d/.gitignore", "d/x.log", "d/y.tmp"]);
+    place.settle();
+    fs::remove_file(place.at("d/.gitignore")).unwrap();
+    fs::remove_file(place.at(".gitignore")).unwrap();
+    assert_eq!(place.held(), ["d/x.log", "d/y.tmp"]);
+}
+
+#[test]
+fn an_ignore_file_that_ignores_itself_is_watched_all_the_same() {
+    let mut place = Place::git();
+    place.write(".gitignore", ".gitignore\n*.log\n");
+    place.write("a.log", "log");
+    place.settle();
+    assert_eq!(place.held(), [""; 0]);
+    place.write(".gitignore", ".gitignore\n");
+    assert_eq!(place.held(), ["a.log"]);
+}
+
+#[test]
+fn excludes_outside_the_root_are_watched() {
+    let mut place = Place::git();
+    place.write("a.log", "log");
+    place.write("b.tmp", "tmp");
+    place.settle();
+    place.write(".git/info/exclude", "*.log\n");
+    assert_eq!(place.held(), ["b.tmp"]);
+    place.settle();
+    write(&place.dir.path().join(".config/git/ignore"), "*.tmp\n");
+    assert_eq!(place.held(), [""; 0]);
+    place.settle();
+    write(&place.dir.path().join("mine"), "nothing\n");
+    write(&place.dir.path().join(".gitconfig"), "[core]\n\texcludesFile = ~/mine\n");
+    assert_eq!(place.held(), ["b.tmp"]);
+    place.settle();
+    write(&place.dir.path().join("mine"), "b.*\n");
+    assert_eq!(place.held(), [""; 0]);
+}
+
+#[test]
+fn settings_are_part_of_what_decides() {
+    let mut place = Place::plain();
+    place.write("a.iso", "iso");
+    place.settle();
+    place.wishes.exclude = vec!["*.iso".to_owned()];
+    assert_eq!(place.reasons()["a.iso"], Some(SkipReason::Excluded));
+}
+
+#[test]
+fn what_can_be_made_again_is_left_out_only_where_nobody_says_what_to_ignore() {
+    let place = Place::plain();
+    place.write("node_modules/m/i.js", "1");
+    place.write("target/x", "x");
+    place.write("src/a", "a");
+    assert_eq!(place.held(), ["src/a"]);
+    assert_eq!(place.reasons()["node_modules"], Some(SkipReason::MadeAgain));
+    place.write(".gitignore", "node_modules/\n");
+    assert_eq!(place.held(), [".gitignore", "src/a", "target/x"]);
+    assert_eq!(place.reasons()["node_modules"], Some(SkipReason::Ignored));
+}
+
+#[test]
+fn limits_leave_out_visibly_and_look_again() {
+    let mut place = Place::plain();
+    place.write("big", vec![b'x'; 1001]);
+    place.write("small", "x");
+    place.settle();
+    assert_eq!(place.reasons()["big"], Some(SkipReason::TooLarge));
+    place.write("big", "x");
+    assert_eq!(place.settle(), ["big"]);
+    place.wishes.files_max = 1;
+    assert_eq!(place.reasons()["small"], Some(SkipReason::TooMany));
+    place.settle();
+    place.wishes.files_max = 2;
+    assert_eq!(place.held(), ["big", "small"]);
+}
+
+#[test]
+fn at_the_deadline_the_walk_ends_and_the_next_one_goes_on() {
+    let mut place = Place::plain();
+    for number in 0..600 {
+        place.write(&format!("d{}/f{number}", number % 7), "x");
+    }
+    place.deadline = Some(Instant::now());
+    let scan = place.scan();
+    assert!(scan.partial && scan.file_count() < 600);
+    place.settle();
+    place.deadline = None;
+    assert_eq!(place.held().len(), 600);
+}
+
+#[test]
+fn a_pipe_for_an_ignore_file_is_neither_opened_nor_waited_for() {
+    let place = Place::git();
+    place.write("a", "a");
+    mknodat(CWD, place.at(".gitignore"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    assert_eq!(place.held(), [".gitignore", "a"]);
+}
+
+#[test]
+fn gits_own_place_is_never_captured_and_its_namesakes_are() {
+    let place = Place::git();
+    place.write(".git/config", "[core]\n");
+    place.write(".GIT/config", "only a name\n");
+    place.write("sub/.git/HEAD", "ref: refs/heads/main\n");
+    place.write("sub/a", "a");
+    assert_eq!(place.held(), [".GIT/config", "sub/a"]);
+}
+
+#[test]
+fn a_nested_repository_has_its_own_rules() {
+    let mut place = Place::git();
+    place.write(".gitignore", "*.log\n");
+    place.write("sub/.git/HEAD", "ref: refs/heads/main\n");
+    place.write("sub/.git/info/exclude", "*.tmp\n");
+    place.write("sub/a.log", "kept: the outer rules end here");
+    place.write("sub/b.tmp", "tmp");
+    assert_eq!(place.held(), [".gitignore", "sub/a.log"]);
+    place.settle();
+    place.write("sub/new.log", "new");
+    assert_eq!(place.held(), [".gitignore", "sub/a.log", "sub/new.log"]);
+}
+
+#[test]
+fn untracked_secrets_are_marked_private() {
+    let mut place = Place::git();
+    place.wishes.private = vec![".env*".to_owned()];
+    place.write(".env", "SECRET");
+    place.write("open", "open");
+    place.write("closed", "closed");
+    fs::set_permissions(place.at("closed"), fs::Permissions::from_mode(0o600)).unwrap();
+    let mut private = Vec::new();
+    place.scan().each(|_, row| {
+        if row.marks.private {
+            private.push(text(row.name));
+        }
+    });
+    assert_eq!(private, [".env", "closed"]);
+}
+
+#[test]
+fn victims_are_held_though_ignored_large_or_outside() {
+    let place = Place::git();
+    place.write(".gitignore", "build/\n.env\nnode_modules/\n");
+    place.write(".env", "SECRET");
+    place.write("build/out", "out");
+    place.write("build/node_modules/m", "m");
+    place.write("big", vec![b'x'; 3000]);
+    place.write("huge", vec![b'x'; 6000]);
+    write(&place.dir.path().join("outside/f"), "f");
+    let victims = [".env", "build", "big", "huge", "../outside", "absent"];
+    let victims = victims.map(|path| place.dir.path().join("root").join(path));
+    let victims = victims.map(|path| fs::canonicalize(&path).unwrap_or(path));
+    let scan = place.scan_for(&victims);
+    let root = place.dir.path().join("root");
+    let held: Vec<String> = scan
+        .victims
+        .iter()
+        .map(|victim| match &victim.path {
+            VictimPath::Below(path) => path.to_string(),
+            VictimPath::Outside(path) => {
+                let up = path.strip_prefix(root.parent().unwrap()).unwrap();
+                format!("../{}", up.display())
+            }
+        })
+        .collect();
+    assert_eq!(held, [".env", "big", "build", "build/out", "../outside", "../outside/f"]);
+    let unheld: Vec<_> = scan.unheld.iter().map(|skip| (text(&skip.path), skip.reason)).collect();
+    let expected = [
+        ("build/node_modules".to_owned(), SkipReason::MadeAgain),
+        ("huge".to_owned(), SkipReason::TooLarge),
+    ];
+    assert_eq!(unheld, expected);
+}
+
+#[test]
+fn a_path_longer_than_the_system_takes_at_once_is_walked_and_verified() {
+    let mut place = Place::plain();
+    let mut dir = turnback::fs::Dir::open(&place.at("")).unwrap();
+    let name = std::ffi::CString::new("n".repeat(250)).unwrap();
+    for _ in 0..20 {
+        dir.create_dir(&name, 0o755).unwrap();
+        dir = dir.open_child(&name).unwrap();
+    }
+    drop(dir.create_file(c"bottom", 0o644).unwrap());
+    assert_eq!(place.settle().len(), 1);
+    assert!(place.scan().is_unchanged());
+    // A path so long cannot be removed by one either.
+    let top = turnback::fs::Dir::open(&place.at("")).unwrap();
+    remove_below(&top, &name);
+}
+
+fn remove_below(dir: &turnback::fs::Dir, name: &std::ffi::CStr) {
+    let below = dir.open_child(name).unwrap();
+    let _not_here = below.remove_file(c"bottom");
+    if below.stat_child(name).is_ok() {
+        remove_below(&below, name);
+    }
+    dir.remove_dir(name).unwrap();
+}

@@ -1,0 +1,140 @@
+//! What the git store keeps of git's index, and how it comes back.
+
+use std::{fs, path::Path};
+
+use turnback::{
+    model::SkipReason,
+    store::{Draft, IndexOutcome},
+};
+
+use super::{Fixture, draft, git::*, save};
+use crate::support::{temp::write, walk::walk};
+
+#[test]
+fn what_was_staged_is_staged_again() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("a"), "1");
+    write(&root.join("d/b"), "1");
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "first"]);
+    write(&root.join("a"), "staged");
+    fixture.run(&["add", "a"]);
+    write(&root.join("a"), "not staged");
+    write(&root.join("new"), "n");
+    fixture.run(&["add", "-N", "new"]);
+    fixture.run(&["update-index", "--assume-unchanged", "d/b"]);
+    let look = || {
+        (
+            fixture.run(&["ls-files", "-s", "-v", "-z"]),
+            fixture.run(&["diff", "--cached"]),
+            fixture.run(&["status", "--porcelain"]),
+        )
+    };
+    let before = look();
+    let saved = save(&fixture).checkpoint;
+    assert_eq!(saved.staged, Some(1));
+    fixture.run(&["update-index", "--no-assume-unchanged", "d/b"]);
+    fixture.run(&["add", "-A"]);
+    assert_ne!(look(), before);
+    let outcome = fixture.open().restore_index(saved.id).unwrap();
+    assert_eq!(outcome, IndexOutcome::Restored(3));
+    assert_eq!(look(), before);
+    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
+    let written = fixture.run(&["write-tree"]).unwrap();
+    let staged = fixture.open().staged(saved.id).unwrap().unwrap();
+    assert_eq!(written.trim(), staged.to_string());
+    write(&fixture.git_dir().join("index.lock"), "");
+    assert!(fixture.open().restore_index(saved.id).is_err());
+    fs::remove_file(fixture.git_dir().join("index.lock")).unwrap();
+    fixture.run(&["commit", "-qm", "second"]);
+    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::HeadMoved);
+    write(&fixture.git_dir().join("MERGE_HEAD"), "");
+    let merging = IndexOutcome::InProgress("merge".to_owned());
+    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), merging);
+}
+
+#[test]
+fn unmerged_entries_are_kept() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("a"), "base\n");
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "base"]);
+    fixture.run(&["checkout", "-qb", "side"]);
+    write(&root.join("a"), "theirs\n");
+    fixture.run(&["commit", "-qam", "theirs"]);
+    fixture.run(&["checkout", "-q", "-"]);
+    write(&root.join("a"), "ours\n");
+    fixture.run(&["commit", "-qam", "ours"]);
+    assert!(!fixture.git(&["merge", "-q", "side"]).unwrap().status.success());
+    let saved = save(&fixture).checkpoint;
+    assert_eq!(saved.head.as_ref().unwrap().in_progress.as_deref(), Some("merge"));
+    let entries = fixture.store().staged_entries(saved.id).unwrap().unwrap();
+    let stages: Vec<_> = entries.iter().map(|entry| (&entry.path[..], entry.stage)).collect();
+    assert_eq!(stages, [(&b"a"[..], 1), (b"a", 2), (b"a", 3)]);
+    fixture.fsck();
+}
+
+#[test]
+fn a_hostile_index_is_left_out_and_said_so() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    let index = fixture.git_dir().join("index");
+    for make in [
+        |path: &Path| write(path, b"DIRC\0\0\0\x02\xff\xff\xff\xff nonsense"),
+        |path: &Path| write(path, ""),
+        |path: &Path| {
+            crate::support::temp::special(path, rustix::fs::FileType::Fifo, 0o600);
+        },
+    ] {
+        make(&index);
+        let always = Draft { always: true, ..draft(walk(fixture.root())) };
+        let saved = fixture.open().save(always).unwrap().checkpoint;
+        let said = saved.skipped.iter().find(|skipped| skipped.path == b".git/index");
+        assert_eq!(said.map(|skipped| skipped.reason), Some(SkipReason::Unreadable));
+        assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::NotKept);
+        fs::remove_file(&index).unwrap();
+    }
+}
+
+#[test]
+fn every_kind_of_index_is_kept() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    for name in ["a", "in/b", "in/deep/c", "out/d", "out/deep/e"] {
+        write(&root.join(name), name);
+    }
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "first"]);
+    let kinds: [&[&[&str]]; 4] = [
+        &[&["update-index", "--index-version", "4"]],
+        &[&["update-index", "--split-index"]],
+        &[&["update-index", "--no-split-index"], &["read-tree", "HEAD"]],
+        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]],
+    ];
+    for commands in kinds {
+        for command in commands {
+            fixture.run(command);
+        }
+        let always = Draft { always: true, ..draft(walk(fixture.root())) };
+        let saved = fixture.open().save(always).unwrap().checkpoint;
+        let list = ["-c", "index.sparse=false", "ls-files", "-s", "-t", "-z"];
+        let before = fixture.run(&list).unwrap();
+        let head = fixture.run(&["rev-parse", "HEAD^{tree}"]).unwrap();
+        let staged = fixture.open().staged(saved.id).unwrap().map(|id| id.to_string());
+        assert_eq!(staged.as_deref(), Some(head.trim()), "{commands:?}: {:?}", saved.skipped);
+        assert_eq!(saved.staged, Some(0));
+        fs::remove_file(fixture.git_dir().join("index")).unwrap();
+        let outcome = fixture.open().restore_index(saved.id).unwrap();
+        assert_eq!(outcome, IndexOutcome::Restored(5), "{commands:?}");
+        assert_eq!(fixture.run(&list).unwrap(), before, "{commands:?}");
+    }
+    fixture.fsck();
+}

@@ -1,0 +1,187 @@
+//! A world of its own for one test: a project, a home, a clock, streams. The whole program runs in
+//! this process.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use turnback::process::{Exit, Process, Terminal};
+
+use super::temp::{TempDir, write};
+
+/// A project with a home beside it.
+pub(crate) struct World {
+    dir: TempDir,
+    now: DateTime<Utc>,
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    /// Whether a person sits there.
+    pub(crate) terminal: Terminal,
+    /// Ids in the order they were seen, so that every run shows the same.
+    ids: Vec<String>,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) exit: Exit,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl World {
+    /// A plain directory with nothing in it.
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::new();
+        fs::create_dir(dir.path().join("home")).unwrap();
+        fs::create_dir_all(dir.path().join("code/shop")).unwrap();
+        let now = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
+        let mut world =
+            Self { dir, now, env: BTreeMap::new(), terminal: Terminal::default(), ids: Vec::new() };
+        let home = world.dir.path().join("home");
+        world.set("HOME", &home.to_string_lossy());
+        world
+    }
+
+    /// The same in a git repository, made without git.
+    pub(crate) fn with_git() -> Self {
+        let world = Self::new();
+        let options = gix::create::Options::default();
+        gix::create::into(world.root(), gix::create::Kind::WithWorktree, options).unwrap();
+        world
+    }
+
+    /// The project.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().join("code/shop")
+    }
+
+    /// The state directory.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.dir.path().join("home/.local/state/turnback")
+    }
+
+    /// The settings file.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.dir.path().join("home/.config/turnback/config.toml")
+    }
+
+    /// Sets an environment variable.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.env.insert(name.into(), value.into());
+    }
+
+    /// Writes a file of the project.
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        write(&self.root().join(path), text);
+    }
+
+    /// Reads a file of the project.
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait(&mut self, seconds: i64) {
+        self.now += TimeDelta::seconds(seconds);
+    }
+
+    /// Runs one command in the project.
+    pub(crate) fn run(&mut self, args: &[&str]) -> Output {
+        self.run_in(&self.root(), args, "")
+    }
+
+    /// Runs one command somewhere with something on stdin.
+    pub(crate) fn run_in(&self, cwd: &Path, args: &[&str], stdin: &str) -> Output {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let exit = turnback::run(&mut Process {
+            args: args.iter().map(Into::into).collect(),
+            cwd: Some(cwd.to_owned()),
+            env: self.env.clone(),
+            now: self.now,
+            started: Instant::now(),
+            stdin: &mut stdin.as_bytes(),
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+            terminal: self.terminal,
+        });
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Output { exit, stdout: text(stdout), stderr: text(stderr) }
+    }
+
+    /// Runs one command and gives everything it said and how it ended, without what differs from
+    /// run to run.
+    pub(crate) fn see(&mut self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let told = format!("{}--- {:?}\n{}", output.stdout, output.exit, output.stderr);
+        self.redact(&told)
+    }
+
+    /// Answers one call of Claude Code before a tool runs.
+    pub(crate) fn hook(&mut self, turn: &str, tool: &str, input: &serde_json::Value) -> String {
+        let payload = serde_json::json!({
+            "session_id": "s1",
+            "cwd": self.root(),
+            "prompt_id": turn,
+            "hook_event_name": "PreToolUse",
+            "tool_name": tool,
+            "tool_input": input,
+            "tool_use_id": "x",
+        });
+        let args = ["hook", "--agent", "claude-code"];
+        let output = self.run_in(&self.root(), &args, &payload.to_string());
+        assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""));
+        output.stdout
+    }
+
+    /// The agent runs a command line, as far as the hook is concerned.
+    pub(crate) fn before_bash(&mut self, turn: &str, command: &str) -> String {
+        self.hook(turn, "Bash", &serde_json::json!({ "command": command }))
+    }
+
+    /// The agent writes a file of the project: the hook is asked, and then it is written.
+    pub(crate) fn agent_writes(&mut self, turn: &str, path: &str, text: &str) -> String {
+        let file = self.root().join(path);
+        let input = serde_json::json!({ "file_path": file, "content": text });
+        let answer = self.hook(turn, "Write", &input);
+        self.write(path, text);
+        answer
+    }
+
+    /// Ids become letters in the order they come; the world's own place becomes a word.
+    fn redact(&mut self, text: &str) -> String {
+        let mut text = text.replace(&*self.dir.path().to_string_lossy(), "/world");
+        // Local time is another one elsewhere.
+        let moment = regex::Regex::new(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?").unwrap();
+        text = moment.replace_all(&text, "DATE TIME").into_owned();
+        for id in ids_in(&text) {
+            if !self.ids.iter().any(|known| known.starts_with(&id)) {
+                self.ids.push(id.clone());
+            }
+        }
+        // The long ones first, for the short are their beginnings.
+        let mut found = ids_in(&text);
+        found.sort_by_key(|id| std::cmp::Reverse(id.len()));
+        for id in found {
+            let number = self.ids.iter().position(|known| known[..4] == id[..4]).unwrap();
+            let name = format!("id-{}", number + 1);
+            text = text.replace(&id, &name);
+        }
+        text
+    }
+}
+
+/// Words that look like ids: 16 hex digits, or 4 with a letter first that stand alone.
+fn ids_in(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_id = |word: &&str| {
+        matches!(word.len(), 4 | 16)
+            && word.starts_with(|c| matches!(c, 'a'..='f'))
+            && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    words.filter(is_id).map(str::to_owned).collect()
+}

@@ -1,0 +1,162 @@
+//! Properties of the source itself.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Modules from the ground up; see `docs/ARCHITECTURE.md`. Each may use itself, those beside it
+/// and those above it in this list, never one below.
+const LAYERS: &[&[&str]] = &[
+    &["model"],
+    &["crash", "error", "process"],
+    &["agent", "fs", "policy", "shell", "ui"],
+    &["plan", "root", "state", "transcript"],
+    &["cache", "config", "journal"],
+    &["guard", "reach", "scan"],
+    &["ledger", "store"],
+    &["snapshot"],
+    &["apply", "hook"],
+    &["commands"],
+    &["cli"],
+    &["lib"],
+];
+
+/// Beyond this a file is two files.
+const LINES_MAX: usize = 700;
+
+/// Files that are longer, and are to be divided. The list only ever gets shorter.
+const TOO_LONG: &[&str] =
+    &["src/store/vault.rs", "src/scan/walk.rs", "src/shell/programs/code.rs", "src/shell/walk.rs"];
+
+fn layer(module: &str) -> usize {
+    LAYERS
+        .iter()
+        .position(|layer| layer.contains(&module))
+        .unwrap_or_else(|| panic!("`{module}` is in no layer; add it to LAYERS"))
+}
+
+#[test]
+fn imports_point_down() {
+    let mut faults = Vec::new();
+    for (path, text) in sources(&["src"]) {
+        let module = module_of(&path);
+        if module == "main" {
+            continue;
+        }
+        for used in used_modules(code_of(&text)) {
+            if layer(&module) < layer(&used) {
+                faults.push(format!("{}: {module} uses {used}", path.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_knows() {
+    let bare = sources(&["src", "tests"]).into_iter().filter(|(_, text)| !text.starts_with("//! "));
+    let bare: Vec<_> = bare.map(|(path, _)| path).collect();
+    assert!(bare.is_empty(), "without a first line: {bare:?}");
+}
+
+#[test]
+fn no_file_is_two_files() {
+    for (path, text) in sources(&["src", "tests"]) {
+        let name = path.to_str().unwrap();
+        let is_long = text.lines().count() > LINES_MAX;
+        let is_listed = TOO_LONG.contains(&name);
+        assert!(!is_long || is_listed, "{name} is longer than {LINES_MAX} lines");
+        assert!(is_long || !is_listed, "{name} is short enough now: take it off the list");
+    }
+}
+
+#[test]
+fn nothing_is_unwrapped_outside_tests() {
+    let mut faults = Vec::new();
+    for (path, text) in sources(&["src"]) {
+        let is_test = path.to_str().unwrap().ends_with("tests.rs");
+        let found = code_of(&text)
+            .lines()
+            .position(|line| line.contains(".unwrap()") && !line.trim_start().starts_with("//"));
+        if let (false, Some(line)) = (is_test, found) {
+            faults.push(format!("{}:{}", path.display(), line + 1));
+        }
+    }
+    assert!(faults.is_empty(), "unwrap outside tests: {}", faults.join(", "));
+}
+
+#[test]
+fn the_map_names_every_module() {
+    let map = fs::read_to_string("docs/ARCHITECTURE.md").unwrap();
+    for module in LAYERS.iter().copied().flatten() {
+        assert!(map.contains(&format!("`{module}`")), "`{module}` is not in docs/ARCHITECTURE.md");
+    }
+}
+
+#[test]
+fn git_ignores_the_developers_own_config() {
+    #[expect(clippy::disallowed_methods, reason = "checks what cargo passed on")]
+    let global = std::env::var("GIT_CONFIG_GLOBAL");
+    assert!(global.unwrap().ends_with("fixtures/empty.gitconfig"));
+}
+
+/// The code of a file without the tests at its end.
+fn code_of(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+fn module_of(path: &Path) -> String {
+    let below_src = path.strip_prefix("src").unwrap();
+    let first = below_src.components().next().unwrap().as_os_str().to_str().unwrap();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The modules that `crate::` paths name, in a list between braces too.
+fn used_modules(code: &str) -> Vec<String> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let name = |text: &str| text.chars().take_while(|&c| is_name(c)).collect::<String>();
+    let mut used = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => used.push(name(rest)),
+            Some(list) => {
+                let mut depth = 0;
+                let mut is_start = true;
+                for (at, c) in list.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => is_start = true,
+                        _ if depth == 0 && is_start && is_name(c) => {
+                            used.push(name(&list[at..]));
+                            is_start = false;
+                        }
+                        _ => (),
+                    }
+                }
+            }
+        }
+    }
+    used.retain(|used| used.starts_with(|c: char| c.is_lowercase()) && used != "run");
+    used
+}
+
+fn sources(dirs: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = dirs.iter().map(PathBuf::from).collect();
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
