@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Desk, print, print_json, revive};
+use super::{
+    Desk, print, print_json,
+    revive::{self, Revived},
+};
 use crate::{
     apply::{self, Outcome},
     error::{Error, Result},
@@ -69,20 +72,19 @@ pub(crate) struct Args {
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let mut desk = Desk::open(process, args.root.as_deref())?;
     let mut checkpoint = desk.find(&args.checkpoint);
-    if desk.is_gone {
-        match &checkpoint {
-            Ok(found) => match revive::revive(process, &desk, found, args.dry_run, args.yes)? {
-                Some(revived) => desk = revived,
-                None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
-            },
-            // It may have been taken after the repository was gone.
-            Err(_) => {
-                desk = desk.into_present()?;
-                checkpoint = desk.find(&args.checkpoint);
-            }
-        }
+    if desk.is_gone && checkpoint.is_err() {
+        // It may have been taken after the repository was gone.
+        desk = desk.into_present()?;
+        checkpoint = desk.find(&args.checkpoint);
     }
     let checkpoint = checkpoint?;
+    if desk.is_gone || args.paths.is_empty() {
+        match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
+            Revived::Unchanged => (),
+            Revived::Anew(revived) => desk = *revived,
+            Revived::Stop => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+        }
+    }
     let picked = picked(process, &desk, &args.paths)?;
     let order = Order {
         verb: "restore",

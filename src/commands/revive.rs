@@ -4,6 +4,8 @@
 use std::{
     fmt::Write as _,
     fs,
+    io::Write as _,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -55,8 +57,17 @@ fn canonical(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// Shows what is gone, asks, and brings it back: the directory, then every `.git` that the vault
-/// has. `None` if the user says no, or if it is only to be shown.
+/// What came of a look at what is gone.
+pub(crate) enum Revived {
+    /// Nothing had to be brought back, or it is only to be shown.
+    Unchanged,
+    /// It is back; this is the desk for it.
+    Anew(Box<Desk>),
+    /// There is nothing more to do: the user said no, or there is nothing yet to show more of.
+    Stop,
+}
+
+/// Shows what is gone, asks, and brings it back: the directory, and every `.git` the vault has.
 ///
 /// # Errors
 ///
@@ -67,39 +78,56 @@ pub(crate) fn revive(
     checkpoint: &Checkpoint,
     dry_run: bool,
     yes: bool,
-) -> Result<Option<Desk>> {
-    let path = desk.root.path().to_owned();
+) -> Result<Revived> {
+    let path = desk.root.path();
     let own = desk.state.root(&desk.root);
-    let held = vault::fitting(&own, checkpoint.sequence)?;
+    let held = if desk.is_gone {
+        vault::fitting(&own, checkpoint.sequence)?
+    } else {
+        // Only what this very checkpoint has: other repositories may be gone for good reasons.
+        record::read(&own, checkpoint.id).ok().and_then(|record| record.vault)
+    };
     let missing = match &held {
-        Some(held) => vault::missing(&desk.state, &path, held)?,
+        Some(held) => vault::missing(&desk.state, path, held)?,
         None => Vec::new(),
     };
+    if missing.is_empty() && !desk.is_gone {
+        return Ok(Revived::Unchanged);
+    }
     let _nobody = process.stderr.write_all(told(desk, &missing).as_bytes());
     if dry_run {
-        let _nobody = writeln!(
-            process.stderr,
-            "nothing was changed; without --dry-run this comes first, then the files"
-        );
-        return Ok(None);
+        return Ok(if path.is_dir() { Revived::Unchanged } else { Revived::Stop });
     }
     if !yes && !ui::ask(process, "Bring them back?") {
-        return Ok(None);
+        return Ok(Revived::Stop);
     }
-    fs::create_dir_all(&path).map_err(Error::io("make the directory", &path))?;
-    // The outermost repository first: the inner ones lie in its worktree.
+    fs::create_dir_all(path).map_err(Error::io("make the directory", path))?;
     for git_dir in &missing {
         if let Some(held) = &held {
-            vault::rebuild(&own, &path, held, git_dir)?;
+            vault::rebuild(&own, path, held, git_dir)?;
         }
     }
-    let revived = Desk::open(process, Some(&path))?.into_present()?;
+    point_at_repository(desk)?;
+    let revived = Desk::open(process, Some(path))?.into_present()?;
     if let RootKind::Git { .. } = revived.root.kind()
         && let Ok(store) = GitStore::open(&revived.root, &revived.state)
     {
         store.mend_refs()?;
     }
-    Ok(Some(revived))
+    Ok(Revived::Anew(Box::new(revived)))
+}
+
+/// A linked worktree has no more than a word where its repository is.
+fn point_at_repository(desk: &Desk) -> Result<()> {
+    let RootKind::Git { git_dir, common_dir } = desk.root.kind() else { return Ok(()) };
+    let pointer = desk.root.path().join(".git");
+    if git_dir == common_dir || pointer.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let text = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
+    let options = fs::OpenOptions::new().write(true).create_new(true).open(&pointer);
+    let written = options.and_then(|mut file| file.write_all(&text));
+    written.map_err(Error::io("write", &pointer))
 }
 
 fn told(desk: &Desk, missing: &[RelPath]) -> String {

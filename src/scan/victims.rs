@@ -283,14 +283,10 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
         };
         let is_alone = self.request.named == Named::Alone;
-<<<<<<< HEAD
-        if kind == Kind::File && !is_alone && !self.is_held(path) {
-=======
-        if kind == Kind::Directory && !is_alone && self.is_made_again(&path) {
+        if kind == Kind::Directory && !is_alone && self.is_made_again(path) {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
-        if kind == Kind::File && !is_alone && !self.is_held(&path) {
->>>>>>> main
+        if kind == Kind::File && !is_alone && !self.is_held(path) {
             if stamp.size > self.request.wishes.victim_size_max || !self.has_room(stamp.size) {
                 return self.leave_out(&bytes, SkipReason::TooLarge, stamp.size);
             }
@@ -325,16 +321,6 @@ impl Collect<'_, '_> {
         if depth >= DEPTH_MAX {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
         }
-<<<<<<< HEAD
-        let is_made_again = match path {
-            VictimPath::Below(rel) => has_made_again_name(&self.made_again, rel.as_path()),
-            VictimPath::Outside(path) => has_made_again_name(&self.made_again, path),
-        };
-        if is_made_again {
-            return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);
-        }
-=======
->>>>>>> main
         let mut names = Vec::new();
         let open = dir.open_child(name);
         let listed = open.and_then(|open| open.list(|listed| names.push(listed)).map(|()| open));
