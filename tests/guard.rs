@@ -138,6 +138,22 @@ fn create_is_enough_to_survive_the_loss_of_the_repository() {
 }
 
 #[test]
+fn a_damaged_repository_is_mended() {
+    for damage in [
+        "rm -rf .git/objects .git/HEAD src",
+        "rm -rf .git/HEAD .git/index .git/logs src",
+        "git pack-refs --all; git gc -q; rm -rf .git/objects .git/refs .git/packed-refs",
+    ] {
+        let mut world = project();
+        let (before, state) = (files(&world), told(&world));
+        world.before_bash("t1", damage);
+        git(&world, damage);
+        restored(&mut world, &[]);
+        assert_eq!((files(&world), told(&world)), (before, state), "{damage}");
+    }
+}
+
+#[test]
 fn dropped_commits_and_refs_are_no_loss() {
     let mut world = project();
     let before = files(&world);

@@ -24,11 +24,14 @@ use crate::{
 pub(crate) fn gone_root(start: &Path, state: &State) -> Option<Root> {
     let start = canonical(start);
     for dir in start.ancestors() {
-        if dir.join(".git").symlink_metadata().is_ok() {
-            return None;
-        }
-        let own = state.root_at(dir);
-        let Some(place) = record::read_place(&own).ok().flatten() else { continue };
+        let has_git = dir.join(".git").symlink_metadata().is_ok();
+        let place = record::read_place(&state.root_at(dir)).ok().flatten();
+        let Some(place) = place else {
+            if has_git {
+                return None;
+            }
+            continue;
+        };
         return match place.git_dir {
             Some(_) => vault::reader(state, dir),
             None if dir.is_dir() => None,
@@ -91,10 +94,15 @@ pub(crate) fn revive(
         Some(held) => vault::missing(&desk.state, path, held)?,
         None => Vec::new(),
     };
-    if missing.is_empty() && !desk.is_gone {
+    let mending = held.as_ref().filter(|_| vault::is_mendable(path));
+    if missing.is_empty() && mending.is_none() && !desk.is_gone {
         return Ok(Revived::Unchanged);
     }
-    let _nobody = process.stderr.write_all(told(desk, &missing).as_bytes());
+    let mut said = told(desk, &missing);
+    if mending.is_some() {
+        said.push_str("  recreate  what .git lacks, from the vault\n");
+    }
+    let _nobody = process.stderr.write_all(said.as_bytes());
     if dry_run {
         return Ok(if path.is_dir() { Revived::Unchanged } else { Revived::Stop });
     }
@@ -106,6 +114,9 @@ pub(crate) fn revive(
         if let Some(held) = &held {
             vault::rebuild(&own, path, held, git_dir)?;
         }
+    }
+    if let Some(held) = mending {
+        vault::mend(&own, path, held)?;
     }
     point_at_repository(desk)?;
     let revived = Desk::open(process, Some(path))?.into_present()?;

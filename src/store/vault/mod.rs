@@ -23,7 +23,7 @@ use std::{
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-pub use rebuild::{fitting, missing, reader, rebuild};
+pub use rebuild::{fitting, is_mendable, mend, missing, reader, rebuild};
 pub use sweep::own_bytes;
 pub(super) use sweep::sweep;
 

@@ -31,7 +31,8 @@ use crate::{
 /// its git directory if that was elsewhere and is still there, else through the vault. `None` if it
 /// never was a repository, still is one, or cannot be read in either way.
 pub fn reader(state: &State, path: &Path) -> Option<Root> {
-    if path.join(".git").symlink_metadata().is_ok() {
+    let dot_git = path.join(".git");
+    if dot_git.symlink_metadata().is_ok() && !lacks_its_frame(&dot_git) {
         return None;
     }
     let own = state.root_at(path);
@@ -51,6 +52,35 @@ pub fn reader(state: &State, path: &Path) -> Option<Root> {
         RootKind::Git { git_dir: view.clone(), common_dir: view }
     };
     Some(Root::new(path.to_owned(), kind))
+}
+
+/// Whether a `.git` is a directory that no git takes for a repository any more.
+fn lacks_its_frame(dot_git: &Path) -> bool {
+    let is_there = |name: &str| dot_git.join(name).symlink_metadata().is_ok();
+    dot_git.is_dir() && ["HEAD", "objects", "refs"].into_iter().any(|name| !is_there(name))
+}
+
+/// Whether there is a `.git` at `root` that its vault can mend. Branches that are gone from a
+/// repository that is one are no damage: they are the user's to delete.
+pub fn is_mendable(root: &Path) -> bool {
+    lacks_its_frame(&root.join(".git"))
+}
+
+/// Puts back what the repository of `root` lacks of what the vault has. What is there stays as it
+/// is.
+///
+/// # Errors
+///
+/// Fails if the vault lacks something, or if something cannot be made.
+pub fn mend(state: &RootState, root: &Path, vault: &Vault) -> Result<()> {
+    let listing = read_listing(state.state(), vault)?;
+    let git_dir = RelPath::from_bytes(b".git").expect("a plain name is a path");
+    let objects = Objects::new(state.state().objects());
+    let place = root.join(".git");
+    let builder = Rebuild { objects: &objects, git_dir: &git_dir, temporary: &place };
+    builder.build(state, &listing)?;
+    let dir = Dir::open(&place).map_err(Error::io("open", &place))?;
+    dir.sync_file_system().map_err(Error::io("sync", &place))
 }
 
 /// The vault to bring a repository back from for a checkpoint: its own, or that of the next
@@ -141,16 +171,18 @@ impl Rebuild<'_> {
                 is_plain(rest).then(|| (self.place(rest), line))
             })
         };
-        for (place, line) in lines() {
-            self.put(&place, line).map_err(Error::io("make", &place))??;
+        let is_missing = |place: &Path| place.symlink_metadata().is_err();
+        let missing: Vec<_> = lines().filter(|(place, _)| is_missing(place)).collect();
+        for (place, line) in &missing {
+            self.put(place, line).map_err(Error::io("make", place))??;
         }
         self.link_objects(&state.vault().join("git").join(self.git_dir.as_path()))
             .map_err(Error::io("link the objects into", self.temporary))?;
         // The innermost first: a directory may forbid what had to be done in it.
-        let dirs: Vec<_> = lines().filter(|(_, line)| line.entry.kind == Kind::Directory).collect();
-        for (place, line) in dirs.into_iter().rev() {
+        let is_dir = |line: &Line| line.entry.kind == Kind::Directory;
+        for (place, line) in missing.iter().rev().filter(|(_, line)| is_dir(line)) {
             let mode = fs::Permissions::from_mode(line.entry.permissions);
-            fs::set_permissions(&place, mode).map_err(Error::io("protect", &place))?;
+            fs::set_permissions(place, mode).map_err(Error::io("protect", place))?;
         }
         Ok(())
     }
