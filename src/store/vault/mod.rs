@@ -328,7 +328,7 @@ impl Mirror {
                     is_leaf = false;
                     if child != "info" && depth < DEPTH_MAX {
                         let to = to.join(&child);
-                        self.make_dir(&to)?;
+                        make_dir(&to)?;
                         self.directory(&entry.path(), &to, &below, depth + 1)?;
                     }
                 }
@@ -342,15 +342,6 @@ impl Mirror {
             self.seen.insert(name.to_vec(), proof);
         }
         Ok(())
-    }
-
-    fn make_dir(&self, to: &Path) -> Result<()> {
-        match DirBuilder::new().mode(0o700).create(to) {
-            Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
-                Err(Error::io("make the directory", to)(err))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
     }
 
     fn file(&mut self, from: &Path, to: &Path, name: &[u8]) -> Result<()> {
@@ -394,6 +385,15 @@ impl Mirror {
             return Ok(());
         }
         replace(&path, text.as_bytes())
+    }
+}
+
+fn make_dir(to: &Path) -> Result<()> {
+    match DirBuilder::new().mode(0o700).create(to) {
+        Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::io("make the directory", to)(err))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -24,17 +24,11 @@ fn own_bytes_below(dir: &Path) -> u64 {
     entries
         .filter_map(|entry| {
             let data = entry.metadata().ok()?;
+            if data.is_dir() {
+                return Some(own_bytes_below(&entry.path()));
+            }
             let is_alone = data.is_file() && data.nlink() == 1;
-            Some(match data.is_dir() {
-                true => own_bytes_below(&entry.path()),
-                false => {
-                    if is_alone {
-                        data.blocks() * 512
-                    } else {
-                        0
-                    }
-                }
-            })
+            Some(if is_alone { data.blocks() * 512 } else { 0 })
         })
         .sum()
 }
