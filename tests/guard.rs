@@ -265,6 +265,21 @@ fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
 }
 
 #[test]
+fn somebody_is_asked_when_nothing_at_all_can_be_saved() {
+    let mut world = project();
+    write(&world.state(), "a file where our directory should be");
+    world.write("node_modules/x/y", "z");
+    let answer = world.before_bash("t1", "rm -rf src x.db");
+    assert_eq!(verdict(&answer), "ask", "{answer}");
+    assert!(answer.contains("x.db (5 bytes, nothing could be saved) — rm would delete it"), "{answer}");
+    for command in ["rm -rf node_modules", "rm gone", "touch new", "rm \"$X\""] {
+        let answer = world.before_bash("t1", command);
+        assert_eq!(verdict(&answer), "", "{command}: {answer}");
+        assert!(answer.contains("NOT protected"), "{command}: {answer}");
+    }
+}
+
+#[test]
 fn it_defends_itself_and_reading_is_free() {
     let mut world = project();
     world.write(".claude/settings.json", "{\"command\":\"turnback hook --agent claude-code\"}");
