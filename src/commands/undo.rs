@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.as_it_is()?;
+    let desk = Desk::open(process, None)?.into_present()?;
     let checkpoints = desk.store.list()?;
     let target = plan::undo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {
@@ -39,7 +39,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 pub(crate) fn redo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.as_it_is()?;
+    let desk = Desk::open(process, None)?.into_present()?;
     let checkpoints = desk.store.list()?;
     let target = plan::redo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {
