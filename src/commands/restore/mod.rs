@@ -160,8 +160,7 @@ fn ask(
     order: &Order,
     consent: Consent,
 ) -> Result<Option<Exit>> {
-    let clock = ui::Clock::local(process.now);
-    let heading = show::heading(desk, checkpoint, order, &clock);
+    let heading = show::heading(process, desk, checkpoint, order);
     show::plan(process, desk, planned, &heading, consent.json)?;
     if planned.plan.is_empty() {
         return Ok(Some(Exit::Ok));
