@@ -2,6 +2,7 @@
 
 mod deed;
 mod hold;
+mod into;
 mod merge;
 mod paths;
 mod planned;
@@ -60,6 +61,9 @@ pub(crate) struct Args {
     /// Keep everything that was created since
     #[arg(long)]
     pub(crate) keep_new: bool,
+    /// Write the files to this directory instead, which must be empty or new
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["force", "exact", "outside"])]
+    pub(crate) into: Option<PathBuf>,
     /// Leave git's index as it is
     #[arg(long)]
     pub(crate) no_index: bool,
@@ -69,7 +73,7 @@ pub(crate) struct Args {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only these files and directories
+    /// Only these files and directories, or what these patterns fit
     #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -96,6 +100,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         outside: args.outside,
         of_restore: None,
     };
+    if let Some(dir) = &args.into {
+        return into::run(process, &desk, &checkpoint, &order, dir, args.dry_run);
+    }
     let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
     carry_out(process, &desk, &checkpoint, &order, consent)
 }
