@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cli;
+mod crash;
 mod readme;
+mod restore;
 mod scan;
 mod store;
 mod support;

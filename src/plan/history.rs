@@ -39,9 +39,8 @@ pub fn session_target<'a>(
     whole: bool,
 ) -> Option<&'a Checkpoint> {
     let fits = |checkpoint: &&Checkpoint| {
-        caller(checkpoint).is_some_and(|by| {
-            session.is_none_or(|session| by.session.0.starts_with(session))
-        })
+        caller(checkpoint)
+            .is_some_and(|by| session.is_none_or(|session| by.session.0.starts_with(session)))
     };
     let newest = newest_first.iter().find(fits)?;
     if !whole {

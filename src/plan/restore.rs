@@ -106,6 +106,8 @@ pub enum Kept {
     Ignored,
     /// It is not in the checkpoint, which left it out.
     NotCovered(SkipReason),
+    /// The system would not let us look at what is there now.
+    Unseen(SkipReason),
     /// It lies in something that stays.
     InTheWay,
     /// It is a place of git's own.
@@ -174,6 +176,14 @@ impl RestorePlan {
         self.steps.iter().filter(is_conflict)
     }
 
+    /// The paths of the checkpoint that stay because what is there now cannot be looked at.
+    pub fn unseen(&self) -> impl Iterator<Item = (&Step, SkipReason)> {
+        self.steps.iter().filter_map(|step| match step.action {
+            Action::Keep(Kept::Unseen(reason)) => Some((step, reason)),
+            _ => None,
+        })
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.deeds().next().is_none() && self.outside.is_empty()
@@ -206,11 +216,10 @@ pub fn restore(
     picked: &Picked,
     past: &Past<'_>,
 ) -> RestorePlan {
-    let uncovered = |path: &RelPath| {
-        let both = past.skipped_then.iter().chain(past.skipped_now);
-        both.filter(|skipped| !matches!(skipped.reason, SkipReason::KeptChanging))
-            .find(|skipped| is_within(path, &skipped.path))
-            .map(|skipped| skipped.reason)
+    let among = |all: &[Skipped], path: &RelPath| {
+        let counts = |skipped: &&Skipped| skipped.reason != SkipReason::KeptChanging;
+        let mut all = all.iter().filter(counts);
+        all.find(|skipped| is_within(path, &skipped.path)).map(|skipped| skipped.reason)
     };
     let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
     let mut steps: Vec<Step> = picked_changes
@@ -218,7 +227,8 @@ pub fn restore(
             let known = Known {
                 author: past.authors.get(&path).copied().unwrap_or_default(),
                 was_ignored: past.ignored.contains(&path),
-                uncovered: uncovered(&path),
+                uncovered: among(past.skipped_then, &path),
+                unseen: among(past.skipped_now, &path),
                 merges: past.merges.contains_key(&path),
             };
             let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
@@ -245,6 +255,7 @@ struct Known {
     author: Author,
     was_ignored: bool,
     uncovered: Option<SkipReason>,
+    unseen: Option<SkipReason>,
     merges: bool,
 }
 
@@ -265,12 +276,13 @@ fn decide(
             Author::SomebodyElse if options.merge && known.merges => Action::Merge,
             Author::SomebodyElse => Action::Keep(Kept::Edited),
         },
-        (Some(_), None) => match known.uncovered {
+        (Some(_), None) => match (known.unseen, known.uncovered) {
             // The present scan saw that something is there, and could not look into it.
-            Some(reason) => Action::Keep(Kept::NotCovered(reason)),
-            None => Action::Recreate,
+            (Some(reason), _) => Action::Keep(Kept::Unseen(reason)),
+            (None, Some(reason)) => Action::Keep(Kept::NotCovered(reason)),
+            (None, None) => Action::Recreate,
         },
-        (None, _) => match known.uncovered {
+        (None, _) => match known.uncovered.or(known.unseen) {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
             None if known.was_ignored => Action::Keep(Kept::Ignored),
             None if options.keep_new => Action::Keep(Kept::New),
@@ -438,7 +450,7 @@ mod tests {
             ),
             (old, None, Unknown, "", "", Recreate),
             (old, None, SomebodyElse, "", "", Recreate),
-            (old, None, Unknown, "", "unseen", Keep(Kept::NotCovered(SkipReason::TooLarge))),
+            (old, None, Unknown, "", "unseen", Keep(Kept::Unseen(SkipReason::TooLarge))),
             (Some(DIRECTORY), new, Agent, "", "", Restore),
             (old, Some(DIRECTORY), Agent, "", "", Restore),
             (None, Some(DIRECTORY), Agent, "", "", Remove),

@@ -200,6 +200,9 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
+        (Action::Keep(Kept::Unseen(why)), _) => {
+            return ("leave", format!("what is there now {}", why.words()));
+        }
         (Action::Keep(Kept::NotCovered(why)), _) => {
             return ("leave", format!("not covered: {}", why.words()));
         }
@@ -258,10 +261,14 @@ pub(super) fn report(
         print(process, &came_text(&came, index_said.as_deref()))?;
     }
     missed(process, desk, &came.outcome);
+    for (step, why) in came.planned.plan.unseen() {
+        let (path, why) = (ui::escape(step.path.as_bytes()), why.words());
+        say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
+    }
     if let Some(Err(err)) = came.index {
         return Err(err);
     }
-    let is_whole = came.outcome.missed.is_empty();
+    let is_whole = came.outcome.missed.is_empty() && came.planned.plan.unseen().next().is_none();
     Ok(match (is_whole, came.planned.plan.conflicts().next()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,
