@@ -610,12 +610,15 @@ fn nothing_is_left_of_a_save_that_failed() {
     }
     let lock = fixture.git_dir().join("refs/turnback/main/anchor.lock");
     write(&lock, "");
+    // As fresh as can be.
+    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33);
+    fs::File::open(&lock).unwrap().set_modified(then).unwrap();
     assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
     let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
     assert!(!objects_in(&fixture.git_dir()).iter().any(temporary));
     assert_eq!(fixture.open().list().unwrap(), []);
     assert_eq!(count(&fixture.root_state().checkpoints()), 0);
-    // Nobody holds a lock for an hour: its owner was killed.
+    // Nobody holds a lock for long: its owner was killed.
     let then = std::time::SystemTime::UNIX_EPOCH;
     fs::File::open(&lock).unwrap().set_modified(then).unwrap();
     save_new(&fixture);
