@@ -13,18 +13,19 @@ use crate::{
     agent::{self, Answer, Dialect, EventKind, Markers},
     config::{self, Loaded},
     error::{Error, Result},
+    guard::{self, Ours},
     journal::{self, Line, LineKind},
     ledger::{Ledger, Use},
     left,
     model::{
         self, By, Cause, Checkpoint, Context, Decision, Effect, Event, Intent, Notify, Reach,
-        Reason, Settings, Skipped, ToolCall, Verdict,
+        Reason, Root, RootKind, Settings, TargetAction, ToolCall, Verdict,
     },
     policy::{self, Action, Standing},
     process::{Exit, Process, Stdin},
     reach::{self, Surroundings},
     restore_log, shell,
-    snapshot::{self, Order},
+    snapshot::{self, Order, Unheld},
     state::{RootState, State},
     store::{Saved, record},
     transcript, ui,
@@ -162,13 +163,22 @@ fn on_call(
     if effect == Effect::None {
         return Decision::NEUTRAL;
     }
-    let mut hook = Hook { process, dialect, loaded, call, effect, cwd };
-    if !policy::is_wanted(&call.intent, &hook.effect, &hook.loaded.settings) {
+    let mut hook = Hook { process, dialect, loaded, call, effect, cwd, stakes: Vec::new() };
+    if !hook.loaded.settings.enabled {
         return hook.say_if_switched_off();
     }
-    match hook.protect() {
-        Ok(notes) => hook.decision(&notes, markers),
-        Err(err) => hook.on_trouble(&err, markers),
+    let threat = hook.threat();
+    let decision = if policy::is_wanted(&call.intent, &hook.effect, &hook.loaded.settings) {
+        match hook.protect() {
+            Ok(notes) => hook.decision(&notes, markers),
+            Err(err) => hook.on_trouble(&err, markers),
+        }
+    } else {
+        Decision::NEUTRAL
+    };
+    match threat {
+        Some(why) => hook.defend(&why, decision),
+        None => decision,
     }
 }
 
@@ -254,6 +264,8 @@ struct Hook<'h, 'p> {
     call: &'h ToolCall,
     effect: Effect,
     cwd: PathBuf,
+    /// What the call names and can destroy, once its root is known.
+    stakes: Vec<PathBuf>,
 }
 
 /// What the user gets to hear: what was not held, or that something is odd.
@@ -262,7 +274,7 @@ struct Notes {
     /// What is said once per session.
     lines: Vec<String>,
     /// What the call would lose for good.
-    unheld: Vec<Skipped>,
+    unheld: Vec<Unheld>,
 }
 
 impl Hook<'_, '_> {
@@ -285,13 +297,14 @@ impl Hook<'_, '_> {
             ledger.as_mut().map_or_else(|| self.cwd.clone(), |ledger| ledger.home(&self.cwd));
         let start = if self.cwd.starts_with(&home) { home } else { self.cwd.clone() };
         let reach = self.reach(&start, &state)?;
+        self.stakes = reach::stakes(&start, context, &self.effect, &reach.root);
         let standing = self.standing(ledger.as_mut(), &reach, &state);
         let mut notes = Notes::default();
         notes.lines.append(&mut self.loaded.notes);
         if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
             let saved =
                 self.save(ledger.as_ref(), &reach, &state, busy.is_none().then_some(deadline))?;
-            self.note_saved(&saved, &mut notes);
+            self.note_saved(&saved, &reach, &mut notes);
             notes.lines.extend(oddities(&saved, &state.root(&reach.root)));
             if let Some(ledger) = &mut ledger {
                 ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
@@ -422,7 +435,7 @@ impl Hook<'_, '_> {
         Some(text.chars().take(SUMMARY_CHARS_MAX).collect())
     }
 
-    fn note_saved(&self, saved: &Saved, notes: &mut Notes) {
+    fn note_saved(&self, saved: &Saved, reach: &Reach, notes: &mut Notes) {
         let checkpoint = &saved.checkpoint;
         if checkpoint.partial {
             notes.lines.push(format!(
@@ -432,11 +445,10 @@ impl Hook<'_, '_> {
                 checkpoint.id.short()
             ));
         }
-        notes.unheld = snapshot::unheld(checkpoint, &self.effect, &self.cwd);
+        let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
+        notes.unheld = snapshot::unheld(checkpoint, &self.stakes, &root);
+        notes.lines.extend(self.told(&notes.unheld));
         notes.lines.extend(unreadable(checkpoint));
-        for skipped in &notes.unheld {
-            notes.lines.push(format!("not held: {}", ui_skipped(skipped)));
-        }
         if self.settings().notify == Notify::Always && saved.is_new {
             notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
         }
@@ -449,6 +461,10 @@ impl Hook<'_, '_> {
         } else {
             verdict(wanted, self.dialect, markers)
         };
+        // What a question is about is said every time.
+        let told = if verdict == Verdict::Abstain { Vec::new() } else { self.told(&notes.unheld) };
+        let missing = told.into_iter().filter(|line| !notes.lines.contains(line));
+        let lines: Vec<String> = missing.chain(notes.lines.iter().cloned()).collect();
         if !notes.lines.is_empty() {
             let text = notes.lines.join("; ");
             write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &text);
@@ -456,21 +472,94 @@ impl Hook<'_, '_> {
         if self.settings().notify == Notify::Never && verdict == Verdict::Abstain {
             return Decision::NEUTRAL;
         }
-        let note =
-            (!notes.lines.is_empty()).then(|| format!("turnback: {}", notes.lines.join("\n")));
-        let note = note.or_else(|| {
-            (verdict != Verdict::Abstain)
-                .then(|| "turnback: a victim of this call cannot be held".to_owned())
-        });
+        let note = (!lines.is_empty()).then(|| format!("turnback: {}", lines.join("\n")));
         Decision { verdict, note }
     }
 
     fn on_trouble(&mut self, err: &Error, markers: &Markers) -> Decision {
         let text =
             format!("could not save a checkpoint ({}); this call is NOT protected", said(err));
-        let decision = trouble(self.process, Some(&self.cwd), &text);
-        let wanted = self.settings().on_trouble;
+        let mut decision = trouble(self.process, Some(&self.cwd), &text);
+        let root = Root::new(self.cwd.clone(), RootKind::Plain { why: None });
+        let lost = snapshot::at_stake(&self.stakes, &root);
+        let wanted = match (lost.is_empty(), self.settings().on_trouble) {
+            (true, wanted) => wanted,
+            (false, wanted) => stricter(wanted, self.settings().cannot_hold),
+        };
+        if let Some(note) = &mut decision.note {
+            for line in self.told(&lost) {
+                note.push('\n');
+                note.push_str(&line);
+            }
+        }
         Decision { verdict: verdict(wanted, self.dialect, markers), ..decision }
+    }
+
+    /// What a call would delete, overwrite or change for good, a line each.
+    fn told(&self, unheld: &[Unheld]) -> Vec<String> {
+        /// More would not be read.
+        const LINES_MAX: usize = 5;
+        let verb = loss(&self.effect);
+        let line = |it: &Unheld| {
+            let path = it.path.strip_prefix(&self.cwd).unwrap_or(&it.path);
+            let path = if path.as_os_str().is_empty() { &it.path } else { path };
+            let path = ui::escape_path(path);
+            let size = match it.size {
+                0 => it.why.to_owned(),
+                size => format!("{}, {}", ui::size(size), it.why),
+            };
+            format!("not held: {path} ({size}) — {verb}")
+        };
+        let mut lines: Vec<String> = unheld.iter().take(LINES_MAX).map(line).collect();
+        if unheld.len() > LINES_MAX {
+            lines.push(format!("not held: {} more", ui::number((unheld.len() - LINES_MAX) as u64)));
+        }
+        lines
+    }
+
+    /// Why the call reaches for turnback itself, if it does.
+    fn threat(&self) -> Option<String> {
+        let state = config::state(self.process, Some(&self.cwd)).ok()?;
+        let home = self.process.var("HOME").map(PathBuf::from);
+        let settings = config::settings_file(self.process, Some(&self.cwd));
+        let surroundings = Surroundings { home: home.as_deref(), state: &state };
+        let context = &self.call.context;
+        // An edit says all there is to say about its paths.
+        let (root, places) = match &self.effect {
+            Effect::None | Effect::Touches(_) => (self.cwd.clone(), Vec::new()),
+            Effect::Destroys(_) | Effect::Unknown(_) => {
+                let (root, _) = reach::root_around(&self.cwd, &surroundings)?;
+                let places = reach::stakes(&self.cwd, context, &self.effect, &root);
+                (root.path().to_owned(), places)
+            }
+        };
+        let ours = Ours {
+            cwd: &self.cwd,
+            state: state.dir(),
+            settings: settings.as_deref(),
+            home: home.as_deref(),
+            root: &root,
+        };
+        guard::threat(&ours, &self.call.intent, &self.effect, &places)
+    }
+
+    /// The answer to a call that reaches for turnback itself: a person decides. Where nobody can
+    /// be asked, that is a refusal.
+    fn defend(&mut self, why: &str, decision: Decision) -> Decision {
+        let why = ui::escape_line(why.as_bytes());
+        let line = format!("turnback: this call reaches for turnback itself: {why}");
+        write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &line);
+        let verdict = match self.settings().self_defence {
+            model::Answer::Note => decision.verdict,
+            model::Answer::Ask if decision.verdict == Verdict::Deny => Verdict::Deny,
+            model::Answer::Ask => Verdict::Ask,
+            model::Answer::Deny => Verdict::Deny,
+        };
+        let note = match decision.note {
+            Some(note) => format!("{line}\n{note}"),
+            None => line,
+        };
+        Decision { verdict, note: Some(note) }
     }
 
     /// Somebody started the agent with us switched off: the user gets to hear that, once.
@@ -491,6 +580,40 @@ impl Hook<'_, '_> {
         }
         quiet
     }
+}
+
+fn stricter(one: model::Answer, other: model::Answer) -> model::Answer {
+    match (one, other) {
+        (model::Answer::Deny, _) | (_, model::Answer::Deny) => model::Answer::Deny,
+        (model::Answer::Ask, _) | (_, model::Answer::Ask) => model::Answer::Ask,
+        (model::Answer::Note, model::Answer::Note) => model::Answer::Note,
+    }
+}
+
+/// What becomes of a victim, in the words of the command that does it.
+fn loss(effect: &Effect) -> String {
+    let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else {
+        return "this call would replace it for good".to_owned();
+    };
+    let found = finding.commands.iter().find_map(|simple| {
+        let action = simple
+            .targets
+            .iter()
+            .map(|target| target.action)
+            .find(|action| !matches!(action, TargetAction::Create | TargetAction::Git))?;
+        Some((simple.text.split_whitespace().next().unwrap_or_default(), action))
+    });
+    let Some((program, action)) = found else { return "this call can lose it for good".to_owned() };
+    let program = match program {
+        ">" | ">>" | "" => "the redirection".to_owned(),
+        name => ui::escape(name.as_bytes()).into_owned(),
+    };
+    let verb = match action {
+        TargetAction::Delete => "delete",
+        TargetAction::Overwrite | TargetAction::Move => "replace",
+        TargetAction::Modify | TargetAction::Create | TargetAction::Git => "change",
+    };
+    format!("{program} would {verb} it for good")
 }
 
 /// What the system would not let us read: nobody may take that for a deletion.
@@ -559,14 +682,6 @@ fn write_journal(process: &Process<'_>, root: Option<&Path>, kind: LineKind, tex
     let Ok(state) = config::state(process, root) else { return };
     let root = root.map(|root| root.to_string_lossy().into_owned());
     journal::write(&state, &Line { at: process.now, kind, root, text: text.to_owned() });
-}
-
-fn ui_skipped(skipped: &Skipped) -> String {
-    let path = ui::escape(&skipped.path);
-    match skipped.size {
-        0 => format!("{path} ({})", skipped.reason.words()),
-        size => format!("{path} ({}, {})", ui::size(size), skipped.reason.words()),
-    }
 }
 
 fn said(err: &Error) -> String {

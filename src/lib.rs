@@ -1,7 +1,7 @@
 //! Takes a checkpoint before an agent changes your files, and takes you back.
 //!
 //! One hook call runs straight through these modules, top to bottom: [`process`] → [`cli`] →
-//! [`hook`] → [`agent`] → [`config`] → [`shell`] → [`reach`] → [`ledger`] → [`policy`] →
+//! [`hook`] → [`agent`] → [`config`] → [`shell`] → [`reach`] → [`ledger`] → [`policy`] → [`guard`] →
 //! [`snapshot`] → [`scan`] → [`store`] → [`agent`] → [`process`]. A restore runs through
 //! [`commands`] → [`snapshot`] → [`plan`] → [`store`] → [`apply`].
 
@@ -14,6 +14,7 @@ pub mod config;
 pub mod crash;
 pub mod error;
 pub mod fs;
+pub mod guard;
 pub mod hook;
 pub mod journal;
 pub mod ledger;

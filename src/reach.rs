@@ -10,7 +10,10 @@ use std::{
 use gix::bstr::ByteSlice;
 
 use crate::{
-    model::{Certainty, Context, Effect, Reach, Root, RootKind, Scope, Target, TargetAction},
+    model::{
+        Certainty, Context, Effect, Level, Reach, Root, RootKind, Scope, Simple, Target,
+        TargetAction,
+    },
     root,
     state::State,
 };
@@ -103,7 +106,7 @@ pub fn reach(
     surroundings: &Surroundings<'_>,
 ) -> Option<Reach> {
     let (root, scope) = root_around(start, surroundings)?;
-    let victims = places(effect, &bases(start, context, &root), Wanted::Held);
+    let victims = places(effect, &bases(start, context, &root), Wanted::Held, &root);
     Some(Reach { root, scope, victims })
 }
 
@@ -111,7 +114,7 @@ pub fn reach(
 /// held, or the user is asked. Less than [`Reach::victims`]: a target that is a mere guess never
 /// leads to a question, and neither does what a `find` may or may not find.
 pub fn stakes(start: &Path, context: &Context, effect: &Effect, root: &Root) -> Vec<PathBuf> {
-    places(effect, &bases(start, context, root), Wanted::Named)
+    places(effect, &bases(start, context, root), Wanted::Named, root)
 }
 
 /// Where a relative path of the call may be meant from.
@@ -129,18 +132,68 @@ enum Wanted {
     Named,
 }
 
-fn places(effect: &Effect, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
+fn places(effect: &Effect, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = match effect {
         Effect::None => Vec::new(),
         Effect::Touches(paths) => paths.iter().flat_map(|path| written(path, bases)).collect(),
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
-            let targets = finding.targets().flat_map(|target| of_target(target, bases, wanted));
-            targets.take(10 * GLOB_MAX).collect()
+            let of_simple = |simple: &Simple| {
+                let targets = simple.targets.iter();
+                let worth = targets.filter(|it| wanted == Wanted::Held || loses(simple, it));
+                let meant = worth.flat_map(|it| of_target(it, bases, wanted, root));
+                meant.chain(disks(simple)).collect::<Vec<_>>()
+            };
+            finding.commands.iter().flat_map(of_simple).take(10 * GLOB_MAX).collect()
         }
     };
     places.sort();
     places.dedup();
     places
+}
+
+/// The disks that a program for whole disks is given.
+fn disks(simple: &Simple) -> Vec<PathBuf> {
+    const PROGRAMS: &[&str] = &[
+        "wipefs",
+        "fdisk",
+        "sfdisk",
+        "cfdisk",
+        "gdisk",
+        "sgdisk",
+        "parted",
+        "mkswap",
+        "blkdiscard",
+        "badblocks",
+        "cryptsetup",
+        "pvcreate",
+        "mke2fs",
+    ];
+    let mut words = simple.text.split_whitespace();
+    let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    if simple.level == Level::ReadOnly
+        || !(PROGRAMS.contains(&program) || program.starts_with("mkfs"))
+    {
+        return Vec::new();
+    }
+    words
+        .filter(|word| word.starts_with("/dev/"))
+        .map(PathBuf::from)
+        .filter(|path| path.exists())
+        .collect()
+}
+
+/// Whether bytes of a target are lost if nobody holds them: not where it only moves, or grows, or
+/// gets other attributes.
+fn loses(simple: &Simple, target: &Target) -> bool {
+    const ATTRIBUTES: &[&str] = &[
+        ">>", "tee", "chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "setfattr", "xattr",
+    ];
+    let program = simple.text.split_whitespace().next().unwrap_or_default();
+    match target.action {
+        TargetAction::Delete | TargetAction::Overwrite => true,
+        TargetAction::Modify => !ATTRIBUTES.contains(&program),
+        TargetAction::Move | TargetAction::Create | TargetAction::Git => false,
+    }
 }
 
 /// Every place that a path may mean and where there is something.
@@ -199,7 +252,25 @@ fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
     }
 }
 
-fn of_target(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
+fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<PathBuf> {
+    let mut places = meant(target, bases, wanted);
+    match target.action {
+        // Something is put into a directory. What that replaces there is a target of its own, or
+        // some file of it: worth holding where it is the project's.
+        TargetAction::Overwrite => places.retain(|place| {
+            !place.is_dir() || wanted == Wanted::Held && root.relative(place).is_ok()
+        }),
+        TargetAction::Modify if wanted == Wanted::Named => places.retain(|place| !place.is_dir()),
+        TargetAction::Delete
+        | TargetAction::Modify
+        | TargetAction::Move
+        | TargetAction::Create
+        | TargetAction::Git => (),
+    }
+    places
+}
+
+fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
     let path = Path::new(&target.path);
     let is_held = wanted == Wanted::Held;
     match (target.action, target.certainty) {
@@ -219,7 +290,11 @@ fn of_target(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
 }
 
 fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetAction) -> Vec<PathBuf> {
-    let pattern = match (target.path.strip_suffix("/**"), wanted) {
+    let looked_through = match target.path.as_str() {
+        "**" => Some("."),
+        path => path.strip_suffix("/**"),
+    };
+    let pattern = match (looked_through, wanted) {
         // What a `find` is told to look through: some of it, nobody knows what.
         (Some(_), Wanted::Named) => return Vec::new(),
         (Some(""), Wanted::Held) => "/",

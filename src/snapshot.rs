@@ -13,8 +13,7 @@ use crate::{
     cache::Table,
     error::Result,
     model::{
-        Cause, Certainty, Checkpoint, Effect, Reach, Root, RootKind, Settings, Skipped, Stamp,
-        StoreChoice,
+        Cause, Checkpoint, Reach, Root, RootKind, Settings, SkipReason, Skipped, Stamp, StoreChoice,
     },
     process::Process,
     scan::{self, Named, Request, Scan, UserDirs, Wishes},
@@ -83,6 +82,7 @@ impl Look<'_> {
             wishes: self.wishes,
             user: &user,
             victims: &self.reach.victims,
+            ours: state.dir(),
             named: self.named,
             spare: self.spare,
             now_ns: crate::fs::now_ns(),
@@ -140,41 +140,61 @@ impl Held {
     }
 }
 
-/// What a destructive call names, exactly or by a glob, and what the checkpoint does not hold.
-/// What can be made again is not worth a word.
-pub fn unheld(checkpoint: &Checkpoint, effect: &Effect, cwd: &Path) -> Vec<Skipped> {
-    let finding = match effect {
-        Effect::Destroys(finding) => finding,
-        Effect::None | Effect::Touches(_) | Effect::Unknown(_) => return Vec::new(),
-    };
-    let named = finding.targets().any(|target| match target.certainty {
-        Certainty::Exact | Certainty::Glob => true,
-        Certainty::Dynamic => false,
-    });
-    let places: Vec<PathBuf> = finding
-        .targets()
-        .filter(|target| target.certainty == Certainty::Exact)
-        .map(|target| cwd.join(&target.path))
-        .collect();
-    let is_named = |skipped: &&Skipped| {
-        named
-            && skipped.reason.matters()
-            && places.iter().any(|place| concerns(place, &skipped.path))
-    };
-    checkpoint.skipped.iter().filter(is_named).cloned().collect()
+/// Something a call would destroy and that no checkpoint holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unheld {
+    /// Which file or directory, absolute.
+    pub path: PathBuf,
+    /// Its size in bytes, where it was looked at.
+    pub size: u64,
+    /// Why it is not held, as a fragment.
+    pub why: &'static str,
 }
 
-/// Whether a skipped path, absolute or below some root, lies at or below `place`.
-fn concerns(place: &Path, skipped: &[u8]) -> bool {
-    let place = place.as_os_str().as_bytes();
-    if skipped.starts_with(b"/") {
-        return skipped.starts_with(place);
+/// What of `stakes`, the places a destructive call names, the checkpoint does not hold: they
+/// themselves, or something in them. What can be made again is not worth a word.
+pub fn unheld(checkpoint: &Checkpoint, stakes: &[PathBuf], root: &Root) -> Vec<Unheld> {
+    let stakes: Vec<PathBuf> = stakes.iter().map(|stake| real(stake)).collect();
+    let mut unheld: Vec<Unheld> = stakes.iter().filter_map(|stake| device(stake)).collect();
+    for Skipped { path, reason, size } in checkpoint.skipped.iter().filter(|it| it.reason.matters())
+    {
+        let path = root.path().join(std::ffi::OsStr::from_bytes(path));
+        let lost = stakes.iter().any(|stake| path.starts_with(stake));
+        if lost && unheld.iter().all(|known| known.path != path) {
+            let why = match reason {
+                SkipReason::TooLarge => "over max_victim_size",
+                SkipReason::TooMany => "too much to hold",
+                other => other.words(),
+            };
+            unheld.push(Unheld { path, size: *size, why });
+        }
     }
-    let path = Path::new(std::ffi::OsStr::from_bytes(skipped));
-    path.ancestors().any(|part| {
-        let part = part.as_os_str().as_bytes();
-        !part.is_empty() && place.ends_with(part)
-    })
+    unheld
+}
+
+/// What of `stakes` is there and would be lost if nothing at all could be saved.
+pub fn at_stake(stakes: &[PathBuf], root: &Root) -> Vec<Unheld> {
+    let there = stakes.iter().filter(|stake| !scan::is_made_again(stake, root));
+    there
+        .filter_map(|stake| {
+            let data = stake.symlink_metadata().ok()?;
+            let size = if data.is_file() { data.len() } else { 0 };
+            Some(Unheld { path: stake.clone(), size, why: "nothing could be saved" })
+        })
+        .collect()
+}
+
+/// A disk: its node is held, what is on it never is.
+fn device(stake: &Path) -> Option<Unheld> {
+    use std::os::unix::fs::FileTypeExt;
+    let is_disk = stake.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
+    is_disk.then(|| Unheld { path: stake.to_owned(), size: 0, why: "a whole disk" })
+}
+
+/// The place with links on the way followed, as scans name it.
+fn real(place: &Path) -> PathBuf {
+    let above = place.parent().and_then(|above| std::fs::canonicalize(above).ok());
+    above.zip(place.file_name()).map_or_else(|| place.to_owned(), |(dir, name)| dir.join(name))
 }
 
 /// Says where the checkpoints of a root are kept and, if that is not its repository, why.

@@ -123,6 +123,11 @@ impl RootState {
         self.dir.join("stats.json")
     }
 
+    /// What brings the root's repository back when its `.git` is gone.
+    pub fn vault(&self) -> PathBuf {
+        self.dir.join("vault")
+    }
+
     /// The log of a restore that is under way.
     pub fn restore_log(&self) -> PathBuf {
         self.dir.join("restore-log")

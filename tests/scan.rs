@@ -69,7 +69,9 @@ impl Place {
 
     fn scan_for(&self, victims: &[PathBuf]) -> Scan {
         let root = Root::new(self.dir.path().join("root"), self.kind.clone());
+        let ours = self.dir.path().join("state");
         walk(Request {
+            ours: &ours,
             root: &root,
             scope: Scope::Whole,
             base: self.table.clone().map(|bytes| Table::parse(bytes).unwrap()),

@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod prune;
 pub(crate) mod restore;
+pub(crate) mod revive;
 pub(crate) mod show;
 pub(crate) mod slash;
 pub(crate) mod status;
@@ -54,6 +55,8 @@ pub(crate) struct Desk {
     pub(crate) store: Box<dyn Store>,
     /// The user's home, for showing paths.
     pub(crate) home: Option<PathBuf>,
+    /// Whether the root, or its `.git`, is gone. The store then only reads; see [`revive`].
+    pub(crate) is_gone: bool,
 }
 
 impl Desk {
@@ -67,6 +70,9 @@ impl Desk {
             (Some(dir), Some(cwd)) => cwd.join(dir),
             (Some(dir), None) => dir.to_owned(),
             (None, Some(cwd)) => cwd.clone(),
+            (None, None) if process.var("PWD").is_some_and(|pwd| Path::new(pwd).is_absolute()) => {
+                process.var("PWD").map(PathBuf::from).unwrap_or_default()
+            }
             (None, None) => {
                 let message = "the current directory no longer exists";
                 return Err(Error::other(message, "change to a directory that does"));
@@ -74,6 +80,12 @@ impl Desk {
         };
         let state = settings::state(process, None)?;
         let home = process.var("HOME").map(PathBuf::from);
+        if let Some(root) = revive::gone_root(&start, &state) {
+            let settings = settings::load(process, Some(root.path())).settings;
+            let store = store::open(&root, &state, settings.store)?;
+            let (scope, is_gone) = (Scope::Whole, true);
+            return Ok(Self { root, scope, settings, state, store, home, is_gone });
+        }
         let surroundings = Surroundings { home: home.as_deref(), state: &state };
         let known = known_root(&start, &state);
         let found = root_around(known.as_deref().unwrap_or(&start), &surroundings);
@@ -85,7 +97,24 @@ impl Desk {
         let state = settings::state(process, Some(root.path()))?;
         let settings = settings::load(process, Some(root.path())).settings;
         let store = store::open(&root, &state, settings.store)?;
-        Ok(Self { root, scope, settings, state, store, home })
+        Ok(Self { root, scope, settings, state, store, home, is_gone: false })
+    }
+
+    /// The same, for whoever saves: as the directory is now, whatever it was.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory is gone.
+    pub(crate) fn as_it_is(mut self) -> Result<Self> {
+        if self.is_gone {
+            let path = self.root.path();
+            std::fs::metadata(path).map_err(Error::io("find the directory", path))?;
+            let kind = crate::root::kind_of(path);
+            self.root = Root::new(path.to_owned(), kind);
+            self.store = store::open(&self.root, &self.state, self.settings.store)?;
+            self.is_gone = false;
+        }
+        Ok(self)
     }
 
     /// The checkpoint the user means.

@@ -75,5 +75,6 @@ fn desk_at(process: &Process<'_>, path: &Path) -> Result<Desk> {
     let settings = settings::load(process, Some(path)).settings;
     let store = store::open(&root, &state, settings.store)?;
     let home = process.var("HOME").map(PathBuf::from);
-    Ok(Desk { root, scope: Scope::Whole, settings, state, store, home })
+    let is_gone = false;
+    Ok(Desk { root, scope: Scope::Whole, settings, state, store, home, is_gone })
 }

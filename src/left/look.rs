@@ -91,10 +91,10 @@ pub(super) fn after_shell(
         if changes.len() > PATHS_MAX || Instant::now() > deadline {
             return Ok(());
         }
-        let mut room = KEPT_MAX_BYTES;
+        let mut budget = KEPT_MAX_BYTES;
         for change in changes {
             let state = change.after.map(|entry| {
-                let sha = kept_text(&place, &root.join(&change.path), &entry, &mut room);
+                let sha = kept_text(&place, &root.join(&change.path), &entry, &mut budget);
                 named_by_store(&entry, sha)
             });
             lines.push(line(What::Left { path: path_text(&change.path), state }));

@@ -23,6 +23,7 @@ use crate::{
 
 pub use past::PastRules;
 pub use sources::{UserDirs, Wishes};
+pub use victims::is_made_again;
 pub use walk::{Named, Request, walk};
 
 /// What the unfinished files of a restore are called, before something of its own. They are never
@@ -70,6 +71,8 @@ pub struct Scan {
     pub nested: Vec<Vec<u8>>,
     /// What is held although it is ignored, too large, or outside the root.
     pub victims: Vec<Victim>,
+    /// Repositories that go to the vault, by the paths of their `.git`: a call can reach them.
+    pub git_dirs: Vec<RelPath>,
     /// What is left out of `victims`, and why.
     pub unheld: Vec<Skipped>,
     /// The stamp of git's index, taken before it was read.

@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, OsStr},
     io,
     os::unix::ffi::OsStrExt,
-    path::Path,
+    path::{Component, Path, PathBuf},
     time::Instant,
 };
 
@@ -14,7 +14,7 @@ use gix::glob::pattern::Case;
 use super::{Named, Request, Scan, Victim, VictimPath, is_racy, rules::Rules};
 use crate::{
     fs::{Dir, c_name},
-    model::{DirPath, Found, Kind, Marks, RelPath, Root, SkipReason, Skipped},
+    model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
 };
 
 /// Files below a named directory beyond this are left out: a second's worth of copying.
@@ -29,6 +29,29 @@ const SPARED_BYTES_MAX: u64 = 4 << 20;
 const SPARED_PATHS_MAX: usize = 1_000;
 /// As deep as the walk goes.
 const DEPTH_MAX: usize = 900;
+/// So many victims are looked at, though not read, whatever the time.
+const LOOKED_AT_MIN: usize = 256;
+/// Names of ignored directories that a build fills: over the limits, they are made again.
+const OUTPUT: &[&str] = &[
+    "build",
+    "dist",
+    "out",
+    "output",
+    "obj",
+    "_build",
+    ".build",
+    "coverage",
+    "htmlcov",
+    ".output",
+    ".svelte-kit",
+    ".angular",
+    ".dart_tool",
+    "DerivedData",
+    ".eggs",
+];
+/// Names of directories outside any project that a tool fills again.
+const TOOL_CACHES: &[&str] =
+    &[".npm", ".pnpm-store", ".yarn", ".m2", ".nuget", ".ivy2", "registry", "Caches", ".rustup"];
 
 /// Adds every victim of the request that the scan does not hold anyway, with everything below it.
 pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
@@ -37,18 +60,42 @@ pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
     }
     let made_again = Rules::new(&[], &[], &[], Case::Sensitive);
     let spared = if request.spare { spared(scan) } else { Vec::new() };
-    let mut collect = Collect { scan, request, made_again, bytes: 0 };
+    let home = request.user.home.as_deref().and_then(|home| std::fs::canonicalize(home).ok());
+    let ours = std::fs::canonicalize(request.ours).unwrap_or_else(|_| request.ours.to_owned());
+    let (bytes, is_output) = (0, false);
+    let mut collect = Collect { scan, request, made_again, home, ours, bytes, is_output };
     for path in request.victims {
         collect.named(path);
     }
     for path in spared {
         collect.spare(&path);
     }
+    if request.spare {
+        collect.every_repository();
+    }
     let scan = collect.scan;
+    scan.git_dirs.sort();
+    scan.git_dirs.dedup();
     scan.victims.sort_by(|a, b| a.path.cmp(&b.path));
     scan.victims.dedup_by(|a, b| a.path == b.path);
     scan.unheld.sort();
     scan.unheld.dedup();
+}
+
+/// Whether `path`, absolute, is or lies in what a program makes again, by its names alone.
+pub fn is_made_again(path: &Path, root: &Root) -> bool {
+    let rules = Rules::new(&[], &[], &[], Case::Sensitive);
+    has_made_again_name(&rules, path.strip_prefix(root.path()).unwrap_or(path))
+}
+
+/// A name at a time, for the rules know no absolute paths.
+fn has_made_again_name(rules: &Rules, path: &Path) -> bool {
+    path.components().any(|name| match name {
+        Component::Normal(name) => rules.is_made_again(name.as_bytes(), true),
+        Component::RootDir | Component::CurDir | Component::ParentDir | Component::Prefix(_) => {
+            false
+        }
+    })
 }
 
 /// What the walk left out and somebody may want back all the same, if it is little.
@@ -102,22 +149,98 @@ struct Collect<'a, 'r> {
     scan: &'a mut Scan,
     request: &'a Request<'r>,
     made_again: Rules,
+    /// The user's home, which is never walked.
+    home: Option<PathBuf>,
+    ours: PathBuf,
     bytes: u64,
+    /// Whether the victim at hand is the output of a build.
+    is_output: bool,
 }
 
 impl Collect<'_, '_> {
     /// One victim, by the path somebody gave.
     fn named(&mut self, path: &Path) {
         let root = self.request.root;
-        if root.path().starts_with(path) {
-            // The root as a whole is what the walk is for; what lies around it is too much.
-            if root.path() != path {
-                self.leave_out(path.as_os_str().as_bytes(), SkipReason::TooMany, 0);
-            }
+        if root.path() == path {
+            return self.whole_root();
+        }
+        let Some((dir, victim)) = open_parent(root, path) else {
+            let reason =
+                if path.parent().is_none() { SkipReason::TooMany } else { SkipReason::Unreadable };
+            return self.leave_out(path.as_os_str().as_bytes(), reason, 0);
+        };
+        if matches!(&victim, VictimPath::Outside(path) if path.starts_with(&self.ours)) {
+            // Nothing of ours is held by us; self-defence stands before it.
             return;
         }
-        let Some((dir, path)) = open_parent(root, path) else { return };
-        self.add(&dir, path, 0);
+        self.is_output = self.is_output(&victim);
+        self.add(&dir, victim, 0);
+        self.is_output = false;
+    }
+
+    /// The root itself: the walk has it but for what it leaves out, and for its repositories.
+    fn whole_root(&mut self) {
+        let root = self.request.root;
+        if self.request.scope == Scope::Named {
+            return self.leave_out(root.path().as_os_str().as_bytes(), SkipReason::TooMany, 0);
+        }
+        self.every_repository();
+        if self.request.named == Named::Alone {
+            return;
+        }
+        let mut left_out = Vec::new();
+        self.scan.each(|dir, row| {
+            let reason = row.skipped.is_some_and(|reason| match reason {
+                SkipReason::Ignored | SkipReason::TooLarge | SkipReason::Excluded => true,
+                SkipReason::MadeAgain
+                | SkipReason::Unreadable
+                | SkipReason::OtherFileSystem
+                | SkipReason::TooMany
+                | SkipReason::OutOfTime
+                | SkipReason::KeptChanging
+                | SkipReason::TooDeep
+                | SkipReason::UnknownKind
+                | SkipReason::GitPrivate => false,
+            });
+            if reason && left_out.len() < FILES_MAX {
+                left_out.extend(RelPath::from_bytes(&DirPath(dir.to_vec()).join(row.name)));
+            }
+        });
+        for path in left_out {
+            let Some((dir, victim)) = open_parent(root, &root.join(&path)) else { continue };
+            self.is_output = self.is_output(&victim);
+            self.add(&dir, victim, 0);
+            self.is_output = false;
+        }
+    }
+
+    /// Every repository of the root goes to the vault.
+    fn every_repository(&mut self) {
+        let nested = self.scan.nested.iter().map(|dir| DirPath(dir.clone()).join(b".git"));
+        let found: Vec<Vec<u8>> = nested.chain([b".git".to_vec()]).collect();
+        let there = found.iter().filter_map(|path| RelPath::from_bytes(path).ok());
+        let there = there.filter(|path| self.request.root.join(path).symlink_metadata().is_ok());
+        self.scan.git_dirs.extend(there);
+    }
+
+    /// Whether a victim is, or lies in, what is made again although no list says so: an ignored
+    /// directory that a build fills, or the cache of a tool.
+    fn is_output(&self, path: &VictimPath) -> bool {
+        match path {
+            VictimPath::Below(rel) => {
+                let above = std::iter::successors(Some(rel.clone()), RelPath::parent);
+                above.into_iter().any(|rel| {
+                    let name = str::from_utf8(rel.name()).unwrap_or_default();
+                    let row = self.scan.find(&rel);
+                    let is_ignored =
+                        row.is_some_and(|row| row.skipped == Some(SkipReason::Ignored));
+                    is_ignored && (OUTPUT.contains(&name) || name.starts_with("cmake-build"))
+                })
+            }
+            VictimPath::Outside(path) => path.components().any(|name| {
+                name.as_os_str().to_str().is_some_and(|name| TOOL_CACHES.contains(&name))
+            }),
+        }
     }
 
     /// An ignored or large path, held only if it is little enough to be no burden.
@@ -136,7 +259,6 @@ impl Collect<'_, '_> {
     }
 
     /// A file or directory, and everything in it.
-    #[expect(clippy::needless_pass_by_value, reason = "no caller has another use for it")]
     fn add(&mut self, dir: &Dir, path: VictimPath, depth: usize) {
         let bytes = path.as_bytes().to_vec();
         let name = path.name().to_vec();
@@ -146,13 +268,24 @@ impl Collect<'_, '_> {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return,
             Err(_) => return self.leave_out(&bytes, SkipReason::Unreadable, 0),
         };
-        if matches!(&path, VictimPath::Below(rel) if rel.is_git_private()) {
-            return self.leave_out(&bytes, SkipReason::GitPrivate, 0);
+        match &path {
+            VictimPath::Below(rel) if rel.is_git_private() => return self.git_private(rel),
+            VictimPath::Outside(path) if path == self.request.root.path() => {
+                return self.whole_root();
+            }
+            VictimPath::Outside(path) if *path == self.ours => return,
+            VictimPath::Outside(path) if self.is_too_much(path) => {
+                return self.leave_out(&bytes, SkipReason::TooMany, 0);
+            }
+            VictimPath::Below(_) | VictimPath::Outside(_) => (),
         }
         let Some(kind) = stamp.kind() else {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
         };
         let is_alone = self.request.named == Named::Alone;
+        if kind == Kind::Directory && !is_alone && self.is_made_again(&path) {
+            return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
+        }
         if kind == Kind::File && !is_alone && !self.is_held(&path) {
             if stamp.size > self.request.wishes.victim_size_max || !self.has_room(stamp.size) {
                 return self.leave_out(&bytes, SkipReason::TooLarge, stamp.size);
@@ -162,7 +295,7 @@ impl Collect<'_, '_> {
         if self.scan.victims.len() >= FILES_MAX && !is_alone {
             return self.leave_out(&bytes, SkipReason::TooMany, stamp.size);
         }
-        if self.request.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if self.is_late() {
             self.scan.partial = true;
             return self.leave_out(&bytes, SkipReason::OutOfTime, stamp.size);
         }
@@ -177,12 +310,16 @@ impl Collect<'_, '_> {
         }
     }
 
+    fn is_made_again(&self, path: &VictimPath) -> bool {
+        match path {
+            VictimPath::Below(rel) => has_made_again_name(&self.made_again, rel.as_path()),
+            VictimPath::Outside(path) => has_made_again_name(&self.made_again, path),
+        }
+    }
+
     fn below(&mut self, dir: &Dir, name: &CStr, path: &VictimPath, depth: usize) {
         if depth >= DEPTH_MAX {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
-        }
-        if self.made_again.is_made_again(path.name(), true) {
-            return self.leave_out(path.as_bytes(), SkipReason::MadeAgain, 0);
         }
         let mut names = Vec::new();
         let open = dir.open_child(name);
@@ -192,8 +329,33 @@ impl Collect<'_, '_> {
         };
         names.sort_by(|a, b| a.name.cmp(&b.name));
         for listed in names {
+            let full = self.scan.victims.len() >= FILES_MAX || !self.has_room(1);
+            if full || self.is_late() {
+                // One word for all that is left, however much that is.
+                let reason = if full { SkipReason::TooMany } else { SkipReason::OutOfTime };
+                return self.leave_out(path.as_bytes(), reason, 0);
+            }
             self.add(&open, path.join(listed.name.to_bytes()), depth + 1);
         }
+    }
+
+    /// Something of git's own: its whole repository goes to the vault.
+    fn git_private(&mut self, path: &RelPath) {
+        let above = std::iter::successors(Some(path.clone()), RelPath::parent);
+        match above.into_iter().filter(|path| path.name() == b".git").last() {
+            Some(git_dir) => self.scan.git_dirs.push(git_dir),
+            None => self.leave_out(path.as_bytes(), SkipReason::GitPrivate, 0),
+        }
+    }
+
+    /// Whether a directory is never gone through: the home, and what is around it.
+    fn is_too_much(&self, path: &Path) -> bool {
+        self.home.as_ref().is_some_and(|home| home.starts_with(path))
+    }
+
+    fn is_late(&self) -> bool {
+        self.scan.victims.len() >= LOOKED_AT_MIN
+            && self.request.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Whether the walk has it already.
@@ -210,6 +372,14 @@ impl Collect<'_, '_> {
     }
 
     fn leave_out(&mut self, path: &[u8], reason: SkipReason, size: u64) {
+        let reason = match reason {
+            SkipReason::TooLarge | SkipReason::TooMany | SkipReason::OutOfTime
+                if self.is_output =>
+            {
+                SkipReason::MadeAgain
+            }
+            other => other,
+        };
         self.scan.unheld.push(Skipped { path: path.to_vec(), reason, size });
     }
 }
@@ -247,7 +417,7 @@ fn open_parent(root: &Root, path: &Path) -> Option<(Dir, VictimPath)> {
     let real = parent.join(path.file_name()?);
     let dir = Dir::open(&parent).ok()?;
     match root.relative(&real) {
-        Ok(below) => Some((dir, VictimPath::Below(below))),
-        Err(_) => Some((dir, VictimPath::Outside(real))),
+        Ok(rel) => Some((dir, VictimPath::Below(rel))),
+        Err(_) => Some((dir, VictimPath::Outside(PathBuf::from(real)))),
     }
 }

@@ -44,6 +44,8 @@ pub struct Request<'a> {
     pub user: &'a UserDirs,
     /// Paths to hold in any case. Absolute, without `.` or `..`.
     pub victims: &'a [PathBuf],
+    /// The state directory, which is nobody's victim.
+    pub ours: &'a Path,
     /// How much of each of them.
     pub named: Named,
     /// Whether to hold also what is ignored or large, path by path, where it is little.

@@ -8,6 +8,7 @@ pub mod objects;
 pub mod reading;
 pub mod record;
 pub mod sweep;
+pub mod vault;
 
 use std::{io::Read, time::Instant};
 

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{
     escape::{escape, unescape},
     objects::names_in,
+    vault::Vault,
 };
 use crate::{
     error::{Error, Result},
@@ -42,6 +43,10 @@ pub struct Record {
     pub besides: Option<ContentId>,
     /// The listing of entries outside the root.
     pub outside: Option<ContentId>,
+    /// What its ref points at, should the ref be gone.
+    pub tree: Option<ContentId>,
+    /// What brings the repository itself back.
+    pub vault: Option<Vault>,
 }
 
 /// The kind of store that holds a checkpoint's files. A directory can become a repository and
@@ -371,6 +376,17 @@ struct RecordFile {
     head: Option<HeadFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     staged: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tree: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vault: Option<VaultFile>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct VaultFile {
+    state: String,
+    #[serde(default)]
+    packs: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -422,7 +438,7 @@ struct PlaceFile {
 
 impl RecordFile {
     fn of(record: &Record) -> Self {
-        let Record { checkpoint, keeper, besides, outside } = record;
+        let Record { checkpoint, keeper, besides, outside, tree, vault } = record;
         let cause = &checkpoint.cause;
         let hex = |id: &Option<ContentId>| id.map(|id| id.to_string());
         Self {
@@ -445,6 +461,8 @@ impl RecordFile {
             outside_paths: checkpoint.outside.iter().map(|path| escape_path(path)).collect(),
             head: checkpoint.head.as_ref().map(HeadFile::of),
             staged: checkpoint.staged,
+            tree: hex(tree),
+            vault: vault.as_ref().map(VaultFile::of),
         }
     }
 
@@ -478,7 +496,22 @@ impl RecordFile {
         };
         let (besides, outside) = (parse_id(self.besides)?, parse_id(self.outside)?);
         let keeper = keeper.ok_or("an unknown keeper")?;
-        Ok(Record { checkpoint, keeper, besides, outside })
+        let tree = parse_id(self.tree)?;
+        let vault = self.vault.map(VaultFile::into_vault).transpose()?;
+        Ok(Record { checkpoint, keeper, besides, outside, tree, vault })
+    }
+}
+
+impl VaultFile {
+    fn of(vault: &Vault) -> Self {
+        let packs = vault.packs.iter().map(|pack| escape(pack)).collect();
+        Self { state: vault.state.to_string(), packs }
+    }
+
+    fn into_vault(self) -> Result<Vault, &'static str> {
+        let state = ContentId::parse(&self.state).ok_or("the vault's state is not an id")?;
+        let packs: Option<Vec<_>> = self.packs.iter().map(|pack| unescape(pack)).collect();
+        Ok(Vault { state, packs: packs.ok_or("a pack's name is not escaped as it should be")? })
     }
 }
 
@@ -645,7 +678,10 @@ mod tests {
             staged: Some(4),
         };
         let besides = Some(ContentId::new(&[8; 32]));
-        Record { checkpoint, keeper: Keeper::Git, besides, outside: None }
+        let tree = Some(ContentId::new(&[6; 20]));
+        let packs = vec![b".git/objects/pack/pack-1 ".to_vec()];
+        let vault = Some(Vault { state: ContentId::new(&[7; 32]), packs });
+        Record { checkpoint, keeper: Keeper::Git, besides, outside: None, tree, vault }
     }
 
     #[test]

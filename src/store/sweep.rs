@@ -6,6 +6,7 @@ use super::{
     copy, listing,
     objects::{Objects, names_in},
     record::{self, Keeper, Record},
+    vault,
 };
 use crate::{
     error::{Error, Result},
@@ -33,7 +34,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
             freed += objects.remove(&id)?;
         }
     }
-    Ok(freed)
+    Ok(freed + vault::sweep(state)?)
 }
 
 /// Every object that some record of some root needs; `None` if that cannot be told.
@@ -50,7 +51,8 @@ fn needed(state: &State, objects: &Objects) -> Result<Option<HashSet<ContentId>>
 
 /// What cannot be read is damaged already; whatever it would need is of no use without it.
 fn mark(objects: &Objects, record: &Record, needed: &mut HashSet<ContentId>) {
-    for id in [record.besides, record.outside].into_iter().flatten() {
+    let vault = record.vault.as_ref().map(|vault| vault.state);
+    for id in [record.besides, record.outside, vault].into_iter().flatten() {
         let text = objects.read(&id).unwrap_or_default();
         let lines = listing::parse(&id, &text).unwrap_or_default();
         needed.insert(id);

@@ -456,7 +456,8 @@ fn damage_is_found() {
     }
     fs::remove_file(fixture.ref_path(id)).unwrap();
     assert_eq!(fixture.open().check(false).unwrap().len(), 1);
-    assert!(matches!(fixture.open().tree(id), Err(Error::Damaged { .. })));
+    // Its record remembers the tree, and nothing has swept the objects yet.
+    assert!(fixture.open().tree(id).is_ok());
 }
 
 #[test]
@@ -603,6 +604,7 @@ fn a_pack_of_sha256_objects_is_one_to_git() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the age of a lock is what is tested")]
 fn nothing_is_left_of_a_save_that_failed() {
     let fixture = GitFixture::new();
     for number in 0..100 {
@@ -610,15 +612,15 @@ fn nothing_is_left_of_a_save_that_failed() {
     }
     let lock = fixture.git_dir().join("refs/turnback/main/anchor.lock");
     write(&lock, "");
-    // As fresh as can be.
-    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33);
-    fs::File::open(&lock).unwrap().set_modified(then).unwrap();
+    // From the future, it never gets old enough for its owner to count as killed.
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    fs::File::open(&lock).unwrap().set_modified(later).unwrap();
     assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
     let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
     assert!(!objects_in(&fixture.git_dir()).iter().any(temporary));
     assert_eq!(fixture.open().list().unwrap(), []);
     assert_eq!(count(&fixture.root_state().checkpoints()), 0);
-    // Nobody holds a lock for long: its owner was killed.
+    // Nobody holds a lock for an hour: its owner was killed.
     let then = std::time::SystemTime::UNIX_EPOCH;
     fs::File::open(&lock).unwrap().set_modified(then).unwrap();
     save_new(&fixture);

@@ -28,7 +28,7 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let place = place(process, desk, dir)?;
     let files = store::manifest(desk.store.as_ref(), &desk.tree_of(checkpoint)?)?;
-    let plan = plan(checkpoint, order, files);
+    let plan = plan(checkpoint, order, &files);
     let count =
         ui::count(plan.steps.iter().filter(|step| !is_directory(step)).count() as u64, "file");
     let shown = ui::path(&place, desk.home.as_deref()).into_owned();
@@ -57,17 +57,13 @@ fn is_directory(step: &Step) -> bool {
 fn place(process: &Process<'_>, desk: &Desk, dir: &Path) -> Result<PathBuf> {
     let cwd = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
     let dir = cwd.join(dir);
-    let real = match std::fs::canonicalize(&dir) {
-        Ok(real) => real,
-        Err(_) => {
-            let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else {
-                return Err(Error::other(
-                    "`--into` needs a directory of its own",
-                    "name a new one",
-                ));
-            };
-            std::fs::canonicalize(above).map_err(Error::io("find", above))?.join(name)
-        }
+    let real = if let Ok(real) = std::fs::canonicalize(&dir) {
+        real
+    } else {
+        let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else {
+            return Err(Error::other("`--into` needs a directory of its own", "name a new one"));
+        };
+        std::fs::canonicalize(above).map_err(Error::io("find", above))?.join(name)
     };
     let state = std::fs::canonicalize(desk.state.dir());
     let is_ours = state.is_ok_and(|state| real.starts_with(state));
@@ -97,7 +93,7 @@ fn make(place: &Path) -> Result<()> {
 }
 
 /// Every picked path as something that comes back, with the directories on the way.
-fn plan(checkpoint: &Checkpoint, order: &Order, files: Manifest) -> RestorePlan {
+fn plan(checkpoint: &Checkpoint, order: &Order, files: &Manifest) -> RestorePlan {
     let directory = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
     let mut entries: BTreeMap<RelPath, Entry> = BTreeMap::new();
     let mut above = BTreeSet::new();

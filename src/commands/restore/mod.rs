@@ -15,7 +15,7 @@ pub(crate) use resume::say_if_interrupted;
 
 use std::path::PathBuf;
 
-use super::Desk;
+use super::{Desk, revive};
 use crate::{
     error::Result,
     model::{Checkpoint, CheckpointId},
@@ -73,18 +73,35 @@ pub(crate) struct Args {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// The project, if it is not the current directory; it may be gone altogether
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
     /// Only these files and directories, or what these patterns fit
     #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?;
+    let mut desk = Desk::open(process, args.root.as_deref())?;
     let Some(given) = &args.checkpoint else {
         let toward = if args.abort { resume::Toward::Before } else { resume::Toward::After };
         return resume::run(process, &desk, toward);
     };
-    let checkpoint = desk.find(given)?;
+    let mut checkpoint = desk.find(given);
+    if desk.is_gone {
+        match &checkpoint {
+            Ok(found) => match revive::revive(process, desk, found, args.dry_run, args.yes)? {
+                Some(revived) => desk = revived,
+                None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+            },
+            // It may have been taken after the repository was gone.
+            Err(_) => {
+                desk = desk.as_it_is()?;
+                checkpoint = desk.find(given);
+            }
+        }
+    }
+    let checkpoint = checkpoint?;
     let picked = picked(process, &desk, &args.paths)?;
     let order = Order {
         verb: "restore",

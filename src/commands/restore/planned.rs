@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use super::{
@@ -49,11 +49,12 @@ pub(super) fn make(
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let authors = match order.of_restore {
         Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
-        None => knowledge.by_path(desk, &changes)?,
+        None => knowledge.by_path(desk, &changes),
     };
-    let merges = match order.options.merge {
-        true => merge::all(desk, &changes, &authors, &knowledge, order.markers),
-        false => BTreeMap::new(),
+    let merges = if order.options.merge {
+        merge::all(desk, &changes, &authors, &knowledge, order.markers)
+    } else {
+        BTreeMap::new()
     };
     let past = Past {
         authors: &authors,
@@ -114,8 +115,9 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
     let seen = look(process, desk, then, victims.clone())?;
     // What is ignored now and was not then seems to be gone.
     let hidden = |change: &&Change| change.before.is_some() && change.after.is_none();
-    let paths = seen.changes.iter().filter(hidden).map(|change| desk.root.join(&change.path));
-    let hidden: Vec<PathBuf> = paths.filter(|path| is_no_directory(path)).collect();
+    let paths = seen.changes.iter().filter(hidden).map(|change| &change.path);
+    let files = paths.filter(|path| kind_below(desk, path).is_some_and(|k| k != Kind::Directory));
+    let hidden: Vec<PathBuf> = files.map(|path| desk.root.join(path)).collect();
     let mut seen = if hidden.is_empty() {
         seen
     } else {
@@ -141,14 +143,16 @@ fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) 
     Ok(Seen { now, changes, skipped, stamps })
 }
 
-fn is_no_directory(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| !found.is_dir())
+/// What sort of file is at a path, reached through no symlink.
+fn kind_below(desk: &Desk, path: &RelPath) -> Option<Kind> {
+    let parent = Dir::open(desk.root.path()).ok()?.parent_of(path).ok()?;
+    parent.stat_child(&c_name(path.name()).ok()?).ok()?.kind()
 }
 
 /// A directory that is ignored now is not gone.
 fn is_hidden_directory(desk: &Desk, change: &Change) -> bool {
     let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
-    let is_there = || desk.root.join(&change.path).symlink_metadata().is_ok_and(|f| f.is_dir());
+    let is_there = || kind_below(desk, &change.path) == Some(Kind::Directory);
     was_directory && change.after.is_none() && is_there()
 }
 
@@ -212,13 +216,13 @@ impl Authors {
         Ok(Self { knowledge, likely })
     }
 
-    fn by_path(&self, desk: &Desk, changes: &[Change]) -> Result<BTreeMap<RelPath, Author>> {
+    fn by_path(&self, desk: &Desk, changes: &[Change]) -> BTreeMap<RelPath, Author> {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
             let likely = self.likely.get(path).copied();
             (path.clone(), self.knowledge.author(path, &Present { desk, path, now, likely }))
         });
-        Ok(authors.collect())
+        authors.collect()
     }
 }
 

@@ -29,6 +29,7 @@ use super::{
     reading::{self, Sink, victim_path},
     record::{self, Keeper, Kept, Record},
     sweep,
+    vault::{self, Vault},
 };
 use anchor::Newest;
 
@@ -132,7 +133,11 @@ impl CopyStore {
             (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
         };
         let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
-        Record { checkpoint, keeper: Keeper::Copy, besides, outside }
+        let vault = named
+            .vault
+            .as_ref()
+            .map(|state| Vault { state: vault::id_of_state(state), packs: Vec::new() });
+        Record { checkpoint, keeper: Keeper::Copy, besides, outside, tree: None, vault }
     }
 
     /// Reads and names everything. What the base says is believed only while its anchor stands.
@@ -142,14 +147,24 @@ impl CopyStore {
             scan.unfold(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
         let mut sink = Keep(batch);
-        let changing = reading::read_all(self.root.path(), scan, draft.deadline, &mut sink)?;
+        let mut changing = reading::read_all(self.root.path(), scan, draft.deadline, &mut sink)?;
+        let vault = vault::hold_state(batch, self.root.path(), &scan.git_dirs, &mut changing)?;
         let top =
             name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
         let (besides, outside) = victims(&scan.victims);
         for listing in [&besides, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
-        Ok(Named { top, besides, outside, changing })
+        Ok(Named { top, besides, outside, vault, changing })
+    }
+
+    /// Whether a checkpoint has the repositories that the new one would have.
+    fn has_vault(&self, newest: &Record, named: &Named) -> bool {
+        match (&named.vault, &newest.vault) {
+            (None, _) => true,
+            (Some(new), Some(old)) => vault::is_same(&self.objects, old, new),
+            (Some(_), None) => false,
+        }
     }
 
     /// Whether the newest checkpoint is what a draft would become, told without looking into it:
@@ -157,7 +172,10 @@ impl CopyStore {
     fn is_plainly(&self, newest: &Record, draft: &Draft) -> bool {
         let scan = &draft.scan;
         let is_bare = |record: &Record| record.besides.is_none() && record.outside.is_none();
-        let may_be = !draft.always && scan.is_unchanged() && scan.victims.is_empty();
+        let may_be = !draft.always
+            && scan.is_unchanged()
+            && scan.victims.is_empty()
+            && scan.git_dirs.is_empty();
         may_be
             && newest.keeper == Keeper::Copy
             && newest.checkpoint.top == scan.top()
@@ -234,11 +252,17 @@ impl Store for CopyStore {
             return Ok(Saved { checkpoint: same.checkpoint.clone(), is_new: false });
         }
         let named = self.put(&mut draft, &mut batch)?;
-        let record = self.compose(&draft, &named, &newest);
-        let newest = newest.record.filter(|newest| !draft.always && is_same(newest, &record));
+        let mut record = self.compose(&draft, &named, &newest);
+        let is_same = |newest: &Record| is_same(newest, &record) && self.has_vault(newest, &named);
+        let newest = newest.record.filter(|newest| !draft.always && is_same(newest));
         if let Some(Record { checkpoint, .. }) = newest {
             self.keep(&draft.scan, &checkpoint, batch, lock.is_some())?;
             return Ok(Saved { checkpoint, is_new: false });
+        }
+        if let Some(vault) = &mut record.vault {
+            let skipped = &mut record.checkpoint.skipped;
+            let (root, git_dirs) = (self.root.path(), &draft.scan.git_dirs);
+            vault.packs = vault::hold_objects(&self.state, root, git_dirs, skipped)?;
         }
         self.add(&draft, &record, batch, lock.is_some())?;
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
@@ -336,6 +360,7 @@ struct Named {
     top: Option<ContentId>,
     besides: Listing,
     outside: Listing,
+    vault: Option<Listing>,
     changing: Vec<Skipped>,
 }
 

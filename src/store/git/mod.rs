@@ -131,15 +131,34 @@ impl GitStore {
         }
     }
 
-    /// The tree of a checkpoint, which must have a ref.
+    /// The tree of a checkpoint.
     fn tree_id(&self, repo: &Repo, id: CheckpointId) -> Result<ObjectId> {
         match self.refs.checkpoint(repo, id)? {
             Some(tree) => Ok(tree),
             None if record::path_of(&self.state, id).exists() => {
-                Err(Error::damaged(self.refs.name(id), "the ref is gone"))
+                // Somebody took our refs away; the objects may still be there.
+                let tree = record::read(&self.state, id)?.tree.map(|tree| repo.object_id(&tree));
+                tree.filter(|tree| repo.has(tree))
+                    .ok_or_else(|| Error::damaged(self.refs.name(id), "the ref is gone"))
             }
             None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
         }
+    }
+
+    /// Makes the refs of checkpoints that have none but are still there, so that no gc takes them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the records cannot be read, or a ref cannot be made.
+    pub fn mend_refs(&self) -> Result<()> {
+        let repo = self.repo.refreshed()?;
+        for there in self.there(&repo, &record::read_all(&self.state)?)? {
+            let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
+            if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
+                self.refs.create(&repo, there.id, tree, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Every checkpoint that has a ref or a record of ours, newest first.

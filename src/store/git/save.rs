@@ -42,6 +42,7 @@ use crate::{
         objects::id_of,
         reading,
         record::{self, Keeper, Kept, Record},
+        vault::{self, Vault},
     },
 };
 
@@ -60,6 +61,8 @@ struct Made {
     outside: Listing,
     skipped: Vec<Skipped>,
     staged: Option<u64>,
+    /// What there is in the repositories that go to the vault, but for their objects.
+    vault: Option<Listing>,
     /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
     proven: Option<ObjectId>,
 }
@@ -147,11 +150,13 @@ impl<'a> Save<'a> {
             self.keep(&draft.scan, &newest.checkpoint, &made, writer, private)?;
             return Ok(Some(Saved { checkpoint: newest.checkpoint.clone(), is_new: false }));
         }
-        let record = self.compose(draft, &made);
+        let mut record = self.compose(draft, &made);
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
         let written = writer.finish(&mut Hands::new(&self.repo))?;
         self.note_packs(&written);
         written.freshen();
+        record.tree = Some(content_id(&tree));
+        self.fill_vault(&mut record, &draft.scan)?;
         let _held = private.publish()?;
         let still_there = || written.still_stand() && (written.is_alone() || packs.still_stand());
         if !still_there() {
@@ -169,7 +174,15 @@ impl<'a> Save<'a> {
     }
 
     fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Known> {
-        let is_same = |newest: &&Known| newest.is_same(made, draft, &self.head);
+        let has_vault = |newest: &Known| match (&made.vault, &newest.record) {
+            (None, _) => true,
+            (Some(new), Some(Record { vault: Some(old), .. })) => {
+                vault::is_same(&self.store.objects, old, new)
+            }
+            (Some(_), _) => false,
+        };
+        let is_same =
+            |newest: &&Known| newest.is_same(made, draft, &self.head) && has_vault(newest);
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
@@ -194,6 +207,7 @@ impl<'a> Save<'a> {
         let modes = add_blob(writer, &summary.modes(), &mut hands)?;
         let (besides, outside) = listings(scan, &summary);
         put_listings(private, [&besides, &outside])?;
+        let vault = self.hold_state(scan, private, &mut skipped)?;
         let (index, extra, stamp) = self.stage(writer, &mut hands, &mut skipped)?;
         // The scan looked at it first; what changed in between must be looked at again.
         let proven = index.filter(|_| stamp == Some(scan.index));
@@ -201,7 +215,34 @@ impl<'a> Save<'a> {
         let parts = Parts { files, modes, index, extra };
         let staged = self.count_staged(&parts, writer);
         let skipped = reading::skipped(scan, skipped);
-        Ok(Made { parts, besides, outside, skipped, staged, proven })
+        Ok(Made { parts, besides, outside, skipped, staged, vault, proven })
+    }
+
+    /// Holds the repositories that the call can reach, but for their objects.
+    fn hold_state(
+        &self,
+        scan: &Scan,
+        private: &Mutex<Private<'_>>,
+        skipped: &mut Vec<Skipped>,
+    ) -> Result<Option<Listing>> {
+        if scan.git_dirs.is_empty() {
+            return Ok(None);
+        }
+        let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
+        vault::hold_state(private.batch()?, self.store.root.path(), &scan.git_dirs, skipped)
+    }
+
+    /// Holds their objects, those of this checkpoint among them.
+    fn fill_vault(&self, record: &mut Record, scan: &Scan) -> Result<()> {
+        let Some(vault) = &mut record.vault else { return Ok(()) };
+        let skipped = &mut record.checkpoint.skipped;
+        vault.packs = vault::hold_objects(
+            &self.store.state,
+            self.store.root.path(),
+            &scan.git_dirs,
+            skipped,
+        )?;
+        Ok(())
     }
 
     /// The newest checkpoint's tree of the index.
@@ -280,7 +321,11 @@ impl<'a> Save<'a> {
             staged: made.staged,
         };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
-        Record { checkpoint, keeper: Keeper::Git, besides, outside }
+        let vault = made
+            .vault
+            .as_ref()
+            .map(|state| Vault { state: vault::id_of_state(state), packs: Vec::new() });
+        Record { checkpoint, keeper: Keeper::Git, besides, outside, tree: None, vault }
     }
 
     /// Adds the checkpoint's own two objects and names its tree.

@@ -1,0 +1,334 @@
+//! Tells when a call reaches for turnback itself: its store, settings, refs, hook lines, or its own
+//! commands. Reads no more than the few files in which agents keep their hooks, and those only
+//! when a call names them.
+
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use crate::{
+    fs::read_small,
+    model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
+};
+
+/// No settings of an agent come near it.
+const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
+/// Our commands that replace, forget or unprotect. Reading ones and `create` are free.
+const COMMANDS: &[&str] = &["restore", "undo", "redo", "clear", "prune", "uninstall", "install"];
+/// Where agents keep their hooks, below the home or a project.
+const HOOK_FILES: &[&str] = &[
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/hooks.json",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    ".copilot/config.json",
+    ".copilot/settings.json",
+    ".copilot/hooks/turnback.json",
+    ".github/hooks/turnback.json",
+    ".config/opencode/plugin/turnback.js",
+    ".config/opencode/plugin/turnback.ts",
+    ".config/opencode/plugins/turnback.js",
+    ".config/opencode/plugins/turnback.ts",
+    ".opencode/plugin/turnback.js",
+    ".opencode/plugin/turnback.ts",
+    ".opencode/plugins/turnback.js",
+    ".opencode/plugins/turnback.ts",
+    ".clinerules/hooks/PreToolUse",
+    "Documents/Cline/Hooks/PreToolUse",
+    ".cline/hooks/PreToolUse",
+    ".hermes/config.yaml",
+    ".cursor/hooks.json",
+    ".codeium/windsurf/hooks.json",
+    ".windsurf/hooks.json",
+    ".kiro/agents/turnback.json",
+    ".factory/settings.json",
+    ".factory/hooks.json",
+    ".config/crush/crush.json",
+    "crush.json",
+    ".crush.json",
+    ".config/goose/config.yaml",
+    ".antigravity/hooks.json",
+    ".grok/settings.json",
+    ".grok/hooks.json",
+    ".devin/hooks.json",
+    ".vscode/settings.json",
+    ".amplifier/settings.yaml",
+];
+
+/// What must not go unnoticed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ours<'a> {
+    /// The state directory.
+    pub state: &'a Path,
+    /// The settings file.
+    pub settings: Option<&'a Path>,
+    /// The user's home.
+    pub home: Option<&'a Path>,
+    /// The directory the call is made in.
+    pub cwd: &'a Path,
+    /// The root around it.
+    pub root: &'a Path,
+}
+
+/// Why a call that is not read-only reaches for turnback itself, as a fragment; `None` if it does
+/// not. `places` is what it names, absolute.
+pub fn threat(
+    ours: &Ours<'_>,
+    intent: &Intent,
+    effect: &Effect,
+    places: &[PathBuf],
+) -> Option<String> {
+    let line = match intent {
+        Intent::Run { command, .. } => command.as_str(),
+        Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => "",
+    };
+    let said = match effect {
+        Effect::None => return None,
+        Effect::Touches(paths) => {
+            paths.iter().find_map(|path| path_threat(ours, &absolute(ours, path), false))
+        }
+        Effect::Destroys(finding) | Effect::Unknown(finding) => finding_threat(ours, line, finding),
+    };
+    said.or_else(|| {
+        let within = |place: &PathBuf| path_threat(ours, place, true);
+        places.iter().find_map(within)
+    })
+}
+
+fn finding_threat(ours: &Ours<'_>, line: &str, finding: &Finding) -> Option<String> {
+    let changing = || finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
+    changing()
+        .find_map(|simple| command_threat(simple).or_else(|| environment_threat(simple)))
+        .or_else(|| refs_threat(line, finding))
+        .or_else(|| finding.targets().find_map(|target| target_threat(ours, target)))
+        .or_else(|| changing().find_map(|simple| mention(ours, simple)))
+}
+
+/// One of our own commands that loses or replaces something.
+fn command_threat(simple: &Simple) -> Option<String> {
+    let words: Vec<&str> = simple.text.split_whitespace().collect();
+    let is_us = |word: &str| word.rsplit('/').next() == Some("turnback");
+    let at = words.iter().position(|word| is_us(word))?;
+    let command = words[at + 1..].iter().find(|word| !word.starts_with('-'))?;
+    let asks_for_help = words.iter().any(|word| matches!(*word, "--help" | "-h" | "--dry-run"));
+    (COMMANDS.contains(command) && !asks_for_help)
+        .then(|| format!("it runs `turnback {command}` itself"))
+}
+
+fn environment_threat(simple: &Simple) -> Option<String> {
+    let sets = |word: &&str| {
+        let word = word.trim_start_matches(['"', '\'', '>']);
+        word.split_once('=').is_some_and(|(name, _)| {
+            name == "TURNBACK" || (name.starts_with("TURNBACK_") && is_name(name))
+        })
+    };
+    let word = simple.text.split_whitespace().find(sets)?;
+    let name = word.split('=').next().unwrap_or_default();
+    Some(format!("it sets `{name}`, which can switch turnback off"))
+}
+
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Refs of ours dropped by git, by name or all there are.
+fn refs_threat(line: &str, finding: &Finding) -> Option<String> {
+    let told = || "it can drop the refs that hold your checkpoints".to_owned();
+    let is_git = |simple: &Simple| simple.targets.iter().any(|it| it.action == TargetAction::Git);
+    if line.contains("refs/turnback") && finding.commands.iter().any(is_git) {
+        return Some(told());
+    }
+    let takes_any = |simple: &&Simple| {
+        let fed = simple.text.contains("--stdin") || line.contains("xargs");
+        simple.level != Level::ReadOnly
+            && simple.text.contains("update-ref")
+            && (fed || line.contains("for-each-ref") || line.contains("show-ref"))
+            && !simple.text.contains("refs/heads/")
+            && !simple.text.contains("refs/tags/")
+    };
+    let is_narrow = ["refs/heads", "refs/tags", "refs/remotes", "refs/original"]
+        .iter()
+        .any(|prefix| line.contains(prefix));
+    finding.commands.iter().find(takes_any).filter(|_| !is_narrow).map(|_| told())
+}
+
+fn target_threat(ours: &Ours<'_>, target: &Target) -> Option<String> {
+    match (target.action, target.certainty) {
+        (TargetAction::Git, _) | (_, Certainty::Dynamic) => None,
+        (action, Certainty::Exact) => {
+            let takes_all = match action {
+                TargetAction::Delete | TargetAction::Move | TargetAction::Modify => true,
+                // What is put into a directory leaves the rest of it alone.
+                TargetAction::Overwrite | TargetAction::Create | TargetAction::Git => false,
+            };
+            path_threat(ours, &absolute(ours, Path::new(&target.path)), takes_all)
+        }
+        // What it matches now is in the places.
+        (_, Certainty::Glob) => None,
+    }
+}
+
+/// A command we cannot judge that names a place of ours, as a program text might.
+fn mention(ours: &Ours<'_>, simple: &Simple) -> Option<String> {
+    if simple.level != Level::Unknown || simple.text.starts_with("git commit") {
+        return None;
+    }
+    let state = ours.state.to_string_lossy();
+    let names = [state.as_ref(), ".local/state/turnback", "refs/turnback", ".config/turnback"];
+    let named = names.into_iter().find(|name| !name.is_empty() && simple.text.contains(name))?;
+    Some(format!("it names `{named}`, and nobody can tell what it does there"))
+}
+
+/// Whether something at `place` (absolute) can go that we need.
+fn path_threat(ours: &Ours<'_>, place: &Path, can_contain: bool) -> Option<String> {
+    let meets = |own: &Path| place.starts_with(own) || can_contain && own.starts_with(place);
+    let each = [place.to_owned(), real(place)];
+    let is_met = |own: &Path| {
+        each.iter().any(|place| {
+            let own = [own.to_owned(), real(own)];
+            own.iter().any(|own| place.starts_with(own) || can_contain && own.starts_with(place))
+        })
+    };
+    if is_met(ours.state) {
+        return Some("your checkpoints are kept there".to_owned());
+    }
+    if let Some(settings) = ours.settings
+        && settings.symlink_metadata().is_ok()
+        && (is_met(settings) || settings.parent().is_some_and(|dir| place == dir))
+    {
+        return Some("turnback's settings are there".to_owned());
+    }
+    let git = ours.root.join(".git");
+    // `.git` as a whole is in the vault; a part of it that has our refs is not put back alone.
+    if place != git && place.starts_with(&git) && meets(&git.join("refs/turnback")) {
+        return Some("the refs that hold your checkpoints are there".to_owned());
+    }
+    if place.file_name().is_some_and(|name| name == "turnback")
+        && place.parent().and_then(Path::file_name).is_some_and(|dir| dir == "bin")
+    {
+        return Some("it is turnback itself".to_owned());
+    }
+    hook_threat(ours, place)
+}
+
+/// A file with a hook line of ours, or a directory with such a file.
+fn hook_threat(ours: &Ours<'_>, place: &Path) -> Option<String> {
+    let is_one = HOOK_FILES.iter().any(|name| place.ends_with(name));
+    let tops = [ours.home, Some(ours.root)].into_iter().flatten();
+    let place_names = |top: &Path| {
+        // What is above both a project and its hooks goes with them, and is asked about as such.
+        HOOK_FILES.iter().map(|name| top.join(name)).find(|file| {
+            let is_around = file != place && place != top && place.starts_with(top);
+            is_around && file.starts_with(place) && names_us(file)
+        })
+    };
+    let it = Some(place.to_owned()).filter(|_| is_one && names_us(place));
+    let file = it.or_else(|| tops.into_iter().find_map(place_names))?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Some(format!("turnback's hook is registered in `{name}` there"))
+}
+
+fn names_us(file: &Path) -> bool {
+    let bytes = read_small(file, HOOK_FILE_MAX_BYTES).ok().flatten().unwrap_or_default();
+    bytes.windows(b"turnback".len()).any(|part| part == b"turnback")
+}
+
+fn absolute(ours: &Ours<'_>, path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for component in ours.cwd.join(path).components() {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => (),
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+/// The place with links on the way followed, but not the last name.
+fn real(place: &Path) -> PathBuf {
+    let followed = place.parent().and_then(|above| fs::canonicalize(above).ok());
+    followed.zip(place.file_name()).map_or_else(|| place.to_owned(), |(dir, name)| dir.join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        model::Language,
+        shell::{self, Scope},
+    };
+
+    fn threat_of(command: &str) -> Option<String> {
+        let home = Path::new("/home/me");
+        let ours = Ours {
+            state: Path::new("/home/me/.local/state/turnback"),
+            settings: None,
+            home: Some(home),
+            cwd: Path::new("/home/me/p"),
+            root: Path::new("/home/me/p"),
+        };
+        let scope = Scope { home: Some("/home/me".to_owned()), ..Scope::default() };
+        let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };
+        let effect = shell::effect(&intent, &scope);
+        threat(&ours, &intent, &effect, &[])
+    }
+
+    #[test]
+    fn whatever_reaches_for_us_is_a_threat() {
+        for command in [
+            "rm -rf ~/.local",
+            "rm -rf ~",
+            "rm -rf /home/me/.local/state/turnback/objects",
+            "cd ~/.local/state && rm -rf turnback",
+            "echo x > ~/.local/state/turnback/journal",
+            "mv ~/.local /tmp/x",
+            "chmod -R 000 ~/.local/state/turnback",
+            "git update-ref -d refs/turnback/main/abc",
+            "git for-each-ref --format='%(refname)' refs/turnback | xargs -n1 git update-ref -d",
+            "git for-each-ref --format='delete %(refname)' | git update-ref --stdin",
+            "rm -rf .git/refs/turnback",
+            "rm -rf .git/refs",
+            "turnback clear --yes",
+            "turnback prune --all",
+            "/usr/local/bin/turnback uninstall",
+            "sh -c 'turnback restore latest --yes'",
+            "TURNBACK=off make",
+            "export TURNBACK_HOME=/tmp/x",
+            "env TURNBACK=off claude -p hi",
+            "python3 -c 'import shutil; shutil.rmtree(\"/home/me/.local/state/turnback\")'",
+            "rm ~/.cargo/bin/turnback",
+        ] {
+            assert!(threat_of(command).is_some(), "{command}");
+        }
+    }
+
+    #[test]
+    fn reading_and_everyday_work_is_free() {
+        for command in [
+            "turnback list",
+            "turnback show latest",
+            "turnback diff 1",
+            "turnback explain -- rm -rf x",
+            "turnback create -m x",
+            "turnback restore --help",
+            "cat ~/.local/state/turnback/journal",
+            "ls -la ~/.local/state/turnback",
+            "git for-each-ref refs/turnback",
+            "git commit -m 'keep refs/turnback/main'",
+            "git update-ref -d refs/heads/old",
+            "rg TURNBACK=off src",
+            "rm -rf .git",
+            "rm -rf node_modules",
+            "rm -rf src/turnback",
+            "rm -rf /home/me/p/.claude",
+            "rm ~/.local/share/x",
+            "cargo build",
+        ] {
+            assert_eq!(threat_of(command), None, "{command}");
+        }
+    }
+}

@@ -1,0 +1,789 @@
+//! The vault: what it takes to bring a repository back when its `.git` is gone.
+//!
+//! Git's objects never change once they have their name, so they are hard-linked into the state
+//! directory, or copied where that is another file system. Everything else in a `.git` is little
+//! and changes: it goes, file by file, into the private objects, and a listing names it. A
+//! checkpoint's record names the listing; until then nothing here counts.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+
+use super::{
+    escape::{escape, unescape},
+    listing::{self, Line, Listing},
+    objects::{Batch, Objects, id_of},
+    record::{self, Record},
+};
+use crate::{
+    error::{Error, Result},
+    fs::{Dir, create_private_dirs, read_small, replace, stat_path, sync_dir},
+    model::{
+        Content, ContentId, Entry, Kind, Place, RelPath, Root, RootKind, SkipReason, Skipped, Stamp,
+    },
+    scan::{TEMPORARY_PREFIX, is_racy},
+    state::{RootState, State},
+};
+
+/// No single file of git's own but objects comes near it.
+const FILE_MAX_BYTES: u64 = 64 << 20;
+/// What is copied at most in one go, where links cannot be made.
+const COPY_MAX_BYTES: u64 = 256 << 20;
+/// A million packs' names.
+const SEEN_MAX_BYTES: u64 = 64 << 20;
+/// As deep as anybody's refs are.
+const DEPTH_MAX: usize = 100;
+/// How often objects are listed again because git packed them meanwhile.
+const TRIES: usize = 3;
+
+/// What a record says of the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vault {
+    /// The listing of everything in each `.git` but objects, by paths below the root.
+    pub state: ContentId,
+    /// The packs there were, by paths below the root, without what is behind the last dot.
+    pub packs: Vec<Vec<u8>>,
+}
+
+/// Puts everything in the repositories `git_dirs` but their objects into `batch`. What cannot be
+/// held is added to `left`. `None` if there is nothing.
+pub(super) fn hold_state(
+    batch: &mut Batch<'_>,
+    root: &Path,
+    git_dirs: &[RelPath],
+    left: &mut Vec<Skipped>,
+) -> Result<Option<Listing>> {
+    let mut holding = Holding { batch, left, listing: Listing::new() };
+    for git_dir in git_dirs {
+        holding.add(&root.join(git_dir.as_path()), git_dir.as_bytes(), 0)?;
+    }
+    let listing = holding.listing;
+    if listing.is_empty() {
+        return Ok(None);
+    }
+    batch.put_bytes(listing::to_text(&listing).as_bytes())?;
+    Ok(Some(listing))
+}
+
+/// The id a listing has.
+pub(super) fn id_of_state(listing: &Listing) -> ContentId {
+    id_of(listing::to_text(listing).as_bytes())
+}
+
+/// Whether two states differ by no more than what git notes down for its own speed.
+pub(super) fn is_same(objects: &Objects, old: &Vault, new: &Listing) -> bool {
+    if old.state == id_of_state(new) {
+        return true;
+    }
+    let read = objects.read(&old.state).and_then(|text| listing::parse(&old.state, &text));
+    let Ok(mut read) = read else { return false };
+    let mut new = new.clone();
+    // What is staged is compared as a tree; the rest of the index is stamps.
+    let matters = |path: &[u8]| !path.ends_with(b"/index") && !path.ends_with(b"/FETCH_HEAD");
+    read.retain(|path, _| matters(path));
+    new.retain(|path, _| matters(path));
+    read == new
+}
+
+struct Holding<'h, 'b> {
+    batch: &'h mut Batch<'b>,
+    left: &'h mut Vec<Skipped>,
+    listing: Listing,
+}
+
+impl Holding<'_, '_> {
+    fn add(&mut self, path: &Path, name: &[u8], depth: usize) -> Result<()> {
+        let Ok(stamp) = stat_path(path) else { return Ok(()) };
+        let line = |content, size| Line {
+            entry: Entry {
+                kind: stamp.kind().unwrap_or(Kind::Fifo),
+                permissions: stamp.permissions(),
+                content,
+                device: 0,
+            },
+            size,
+        };
+        let held = match stamp.kind() {
+            Some(Kind::File) => self.file(path, &stamp)?,
+            Some(Kind::Link) => fs::read_link(path)
+                .ok()
+                .map(|text| text.as_os_str().as_bytes().to_vec())
+                .map(|text| Ok::<_, Error>((self.batch.put_bytes(&text)?, text.len() as u64)))
+                .transpose()?,
+            Some(Kind::Directory) => {
+                self.listing.insert(name.to_vec(), line(None, 0));
+                return self.directory(path, name, depth);
+            }
+            // A daemon's socket is its own.
+            Some(Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice) | None => {
+                return Ok(());
+            }
+        };
+        match held {
+            Some((id, size)) => {
+                let content = Content { id, place: Place::Private };
+                self.listing.insert(name.to_vec(), line(Some(content), size));
+            }
+            None => {
+                let large = stamp.size > FILE_MAX_BYTES;
+                let reason = if large { SkipReason::TooLarge } else { SkipReason::Unreadable };
+                self.left.push(Skipped { path: name.to_vec(), reason, size: stamp.size });
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, stamp: &Stamp) -> Result<Option<(ContentId, u64)>> {
+        if stamp.size > FILE_MAX_BYTES {
+            return Ok(None);
+        }
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(path) else {
+            return Ok(None);
+        };
+        Ok(self.batch.put_file(&file, stamp.size)?.ok())
+    }
+
+    fn directory(&mut self, path: &Path, name: &[u8], depth: usize) -> Result<()> {
+        let Ok(names) = names_of(path) else {
+            let (path, reason) = (name.to_vec(), SkipReason::Unreadable);
+            self.left.push(Skipped { path, reason, size: 0 });
+            return Ok(());
+        };
+        for child in names.iter().filter(|_| depth < DEPTH_MAX) {
+            let bytes = child.as_bytes();
+            let below = [name, b"/", bytes].concat();
+            if holds_objects(path, child) {
+                let info = [&below[..], b"/info"].concat();
+                let alternates = [&info[..], b"/alternates"].concat();
+                self.add(&path.join(child).join("info/alternates"), &alternates, depth)?;
+            } else if !bytes.ends_with(b".lock") && !bytes.starts_with(b"tmp_") {
+                self.add(&path.join(child), &below, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn names_of(dir: &Path) -> io::Result<Vec<OsString>> {
+    let names: io::Result<Vec<OsString>> =
+        fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect();
+    let mut names = names?;
+    names.sort();
+    Ok(names)
+}
+
+/// Whether `dir/name` is where a repository, or an extension of git, keeps files that never change.
+fn holds_objects(dir: &Path, name: &OsStr) -> bool {
+    let above = dir.file_name();
+    let is_extension = above == Some(OsStr::new("lfs")) || above == Some(OsStr::new("annex"));
+    let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok();
+    // A repository that has lost its HEAD still has its objects.
+    let is_repository =
+        || is_there("HEAD") || is_there("config") || above == Some(OsStr::new(".git"));
+    name == "objects" && (is_extension || is_repository())
+}
+
+/// Every directory of objects below a `.git`, by its path below the root.
+fn object_dirs(path: &Path, name: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
+    let Ok(names) = names_of(path) else { return };
+    for child in names {
+        let below = [name, b"/", child.as_bytes()].concat();
+        let is_dir = || path.join(&child).symlink_metadata().is_ok_and(|data| data.is_dir());
+        if holds_objects(path, &child) {
+            found.push(below);
+        } else if matches!(child.as_bytes(), b"modules" | b"lfs" | b"annex") && is_dir()
+            || (name.split(|&b| b == b'/').any(|part| part == b"modules") && is_dir())
+        {
+            if depth < DEPTH_MAX {
+                object_dirs(&path.join(child), &below, depth + 1, found);
+            }
+        }
+    }
+}
+
+/// Links every object of the repositories `git_dirs` into the vault of `state`, those that are not
+/// there yet. Returns the packs there are. What cannot be held is added to `left`.
+///
+/// # Errors
+///
+/// Fails if the vault cannot be written.
+pub(super) fn hold_objects(
+    state: &RootState,
+    root: &Path,
+    git_dirs: &[RelPath],
+    left: &mut Vec<Skipped>,
+) -> Result<Vec<Vec<u8>>> {
+    let vault = state.vault();
+    create_private_dirs(&vault)?;
+    let mut dirs = Vec::new();
+    for git_dir in git_dirs {
+        object_dirs(&root.join(git_dir.as_path()), git_dir.as_bytes(), 0, &mut dirs);
+    }
+    let mut mirror = Mirror::new(&vault);
+    for _ in 0..TRIES {
+        mirror.again = false;
+        mirror.packs.clear();
+        mirror.left.clear();
+        for name in &dirs {
+            let to = vault.join("git").join(OsStr::from_bytes(name));
+            create_private_dirs(&to)?;
+            mirror.directory(&root.join(OsStr::from_bytes(name)), &to, name, 0)?;
+        }
+        if !mirror.again {
+            break;
+        }
+    }
+    left.append(&mut mirror.left);
+    mirror.finish()?;
+    let mut packs = std::mem::take(&mut mirror.packs);
+    packs.sort();
+    packs.dedup();
+    write_view(&vault, root)?;
+    Ok(packs)
+}
+
+/// A copy of a tree of immutable files in the making.
+struct Mirror {
+    vault: PathBuf,
+    seen: BTreeMap<Vec<u8>, (i64, u64)>,
+    packs: Vec<Vec<u8>>,
+    left: Vec<Skipped>,
+    copied: u64,
+    new: usize,
+    again: bool,
+}
+
+impl Mirror {
+    fn new(vault: &Path) -> Self {
+        let seen = read_small(&vault.join("seen"), SEEN_MAX_BYTES).ok().flatten();
+        Self {
+            vault: vault.to_owned(),
+            seen: seen.as_deref().and_then(parse_seen).unwrap_or_default(),
+            packs: Vec::new(),
+            left: Vec::new(),
+            copied: 0,
+            new: 0,
+            again: false,
+        }
+    }
+
+    fn directory(&mut self, from: &Path, to: &Path, name: &[u8], depth: usize) -> Result<()> {
+        let is_pack_dir = name.ends_with(b"/pack");
+        let Ok(stamp) = stat_path(from) else { return Ok(()) };
+        let proof = (stamp.mtime_ns, stamp.inode);
+        if !is_pack_dir && self.seen.get(name) == Some(&proof) {
+            return Ok(());
+        }
+        let Ok(entries) = fs::read_dir(from) else {
+            let (path, reason) = (name.to_vec(), SkipReason::Unreadable);
+            self.left.push(Skipped { path, reason, size: 0 });
+            return Ok(());
+        };
+        let (mut is_leaf, before) = (true, self.left.len());
+        for entry in entries.flatten() {
+            let child = entry.file_name();
+            let below = [name, b"/", child.as_bytes()].concat();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => {
+                    is_leaf = false;
+                    if child != "info" && depth < DEPTH_MAX {
+                        let to = to.join(&child);
+                        self.make_dir(&to)?;
+                        self.directory(&entry.path(), &to, &below, depth + 1)?;
+                    }
+                }
+                Ok(kind) if kind.is_file() && is_object(child.as_bytes()) => {
+                    self.file(&entry.path(), &to.join(&child), &below)?;
+                }
+                Ok(_) | Err(_) => (),
+            }
+        }
+        if is_leaf && self.left.len() == before && !is_racy(&stamp, crate::fs::now_ns()) {
+            self.seen.insert(name.to_vec(), proof);
+        }
+        Ok(())
+    }
+
+    fn make_dir(&self, to: &Path) -> Result<()> {
+        match DirBuilder::new().mode(0o700).create(to) {
+            Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
+                Err(Error::io("make the directory", to)(err))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn file(&mut self, from: &Path, to: &Path, name: &[u8]) -> Result<()> {
+        if let Some(stem) = name.strip_suffix(b".pack") {
+            self.packs.push(stem.to_vec());
+        }
+        match link_or_copy(from, to, &mut self.copied) {
+            Ok(true) => self.new += 1,
+            Ok(false) => (),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => self.again = true,
+            Err(err) if err.kind() == io::ErrorKind::FileTooLarge => {
+                let size = stat_path(from).map_or(0, |stamp| stamp.size);
+                let (path, reason) = (name.to_vec(), SkipReason::TooLarge);
+                self.left.push(Skipped { path, reason, size });
+            }
+            Err(err) if err.kind() == io::ErrorKind::PermissionDenied => {
+                let (path, reason) = (name.to_vec(), SkipReason::Unreadable);
+                self.left.push(Skipped { path, reason, size: 0 });
+            }
+            Err(err) => return Err(Error::io("link into the vault", to)(err)),
+        }
+        Ok(())
+    }
+
+    /// Puts the names on the disk, and only then notes what need not be looked at again.
+    fn finish(&mut self) -> Result<()> {
+        if self.new > 0 {
+            // One is enough for journals that keep the order of what is done.
+            sync_dir(&self.vault)?;
+            let dir = Dir::open(&self.vault).map_err(Error::io("open", &self.vault))?;
+            if self.copied > 0 {
+                dir.sync_file_system().map_err(Error::io("sync", &self.vault))?;
+            }
+        }
+        let mut text = String::new();
+        for (name, (mtime, inode)) in &self.seen {
+            text.push_str(&format!("{mtime} {inode} {}\n", escape(name)));
+        }
+        let path = self.vault.join("seen");
+        if read_small(&path, SEEN_MAX_BYTES).ok().flatten().as_deref() == Some(text.as_bytes()) {
+            return Ok(());
+        }
+        replace(&path, text.as_bytes())
+    }
+}
+
+fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, (i64, u64)>> {
+    let lines = str::from_utf8(bytes).ok()?.lines();
+    lines
+        .map(|line| {
+            let mut fields = line.splitn(3, ' ');
+            let proof = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+            Some((unescape(fields.next()?)?, proof))
+        })
+        .collect()
+}
+
+/// Whether a file among objects is one: not half of one, and nothing git makes again.
+fn is_object(name: &[u8]) -> bool {
+    let made_again = [&b"multi-pack-index"[..], b"commit-graph", b"packs"];
+    !name.starts_with(b"tmp_")
+        && !name.starts_with(b".")
+        && !name.ends_with(b".lock")
+        && !made_again.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Gives a file that never changes a second name; tells whether it had none yet. Where no link can
+/// be made it is copied, up to a limit on all copies: beyond it, [`io::ErrorKind::FileTooLarge`].
+fn link_or_copy(from: &Path, to: &Path, copied: &mut u64) -> io::Result<bool> {
+    let err = match fs::hard_link(from, to) {
+        Ok(()) => return Ok(true),
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Err(err),
+        Err(err) => err,
+    };
+    let may_copy = matches!(
+        err.kind(),
+        io::ErrorKind::CrossesDevices
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::Unsupported
+            | io::ErrorKind::TooManyLinks
+    );
+    if !may_copy {
+        return Err(err);
+    }
+    if to.symlink_metadata().is_ok() {
+        return Ok(false);
+    }
+    let size = fs::symlink_metadata(from)?.len();
+    if copied.saturating_add(size) > COPY_MAX_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    *copied += size;
+    copy_whole(from, to).map(|()| true)
+}
+
+fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
+    let mut beside = to.as_os_str().to_owned();
+    beside.push(format!(".tmp-{}", std::process::id()));
+    let _gone = fs::remove_file(&beside);
+    let copied = File::open(from).and_then(|mut source| {
+        let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
+        io::copy(&mut source, &mut copy)?;
+        copy.sync_data()?;
+        fs::rename(&beside, to)
+    });
+    if copied.is_err() {
+        let _gone = fs::remove_file(&beside);
+    }
+    copied
+}
+
+/// What makes the vault's copy of the root's own repository one that can be read: its HEAD, its
+/// configuration, and where else it has objects.
+fn write_view(vault: &Path, root: &Path) -> Result<()> {
+    let (from, to) = (root.join(".git"), vault.join("git/.git"));
+    if !to.join("objects").is_dir() {
+        return Ok(());
+    }
+    create_private_dirs(&to.join("refs"))?;
+    for name in ["HEAD", "config"] {
+        let Some(bytes) = read_small(&from.join(name), FILE_MAX_BYTES).ok().flatten() else {
+            continue;
+        };
+        let path = to.join(name);
+        if read_small(&path, FILE_MAX_BYTES).ok().flatten().as_ref() != Some(&bytes) {
+            replace(&path, &bytes)?;
+        }
+    }
+    let alternates = from.join("objects/info/alternates");
+    let Some(bytes) = read_small(&alternates, FILE_MAX_BYTES).ok().flatten() else { return Ok(()) };
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let resolved = lines.map(|line| from.join("objects").join(OsStr::from_bytes(line)));
+    let mut text = Vec::new();
+    for path in resolved {
+        text.extend_from_slice(path.as_os_str().as_bytes());
+        text.push(b'\n');
+    }
+    create_private_dirs(&to.join("objects/info"))?;
+    replace(&to.join("objects/info/alternates"), &text)
+}
+
+/// How to read the checkpoints of the root at `path` although it has no `.git` any more: through
+/// its git directory if that was elsewhere and is still there, else through the vault. `None` if it
+/// never was a repository, still is one, or cannot be read in either way.
+pub fn reader(state: &State, path: &Path) -> Option<Root> {
+    if path.join(".git").symlink_metadata().is_ok() {
+        return None;
+    }
+    let own = state.root_at(path);
+    let git_dir = record::read_place(&own).ok()??.git_dir?;
+    let kind = if git_dir.is_dir() && !git_dir.starts_with(path) {
+        let pointer = read_small(&git_dir.join("commondir"), 64 << 10).ok().flatten();
+        let common_dir = match pointer {
+            Some(text) => {
+                fs::canonicalize(git_dir.join(OsStr::from_bytes(text.trim_ascii_end()))).ok()?
+            }
+            None => git_dir.clone(),
+        };
+        RootKind::Git { git_dir, common_dir }
+    } else {
+        let view = own.vault().join("git/.git");
+        view.join("HEAD").is_file().then_some(())?;
+        RootKind::Git { git_dir: view.clone(), common_dir: view }
+    };
+    Some(Root::new(path.to_owned(), kind))
+}
+
+/// The vault to bring a repository back from for a checkpoint: its own, or that of the next
+/// younger one that has any, or of the next older.
+///
+/// # Errors
+///
+/// Fails if the records cannot be listed.
+pub fn fitting(state: &RootState, sequence: u64) -> Result<Option<Vault>> {
+    let kept = record::read_all(state)?;
+    let with_vault = |record: Record| Some((record.checkpoint.sequence, record.vault?));
+    let mut all: Vec<(u64, Vault)> =
+        kept.into_iter().filter_map(|kept| with_vault(kept.record.ok()?)).collect();
+    all.sort_by_key(|(it, _)| (*it < sequence, it.abs_diff(sequence)));
+    Ok(all.into_iter().next().map(|(_, vault)| vault))
+}
+
+/// The `.git`s that a vault holds and that are missing below `root`, the outermost ones.
+///
+/// # Errors
+///
+/// Fails if the vault's listing cannot be read.
+pub fn missing(state: &State, root: &Path, vault: &Vault) -> Result<Vec<RelPath>> {
+    let listing = read_listing(state, vault)?;
+    let mut missing = Vec::new();
+    for path in listing.keys() {
+        let path = RelPath::from_bytes(path)
+            .map_err(|_| Error::damaged("the vault", "a path leads out of the root"))?;
+        let is_top =
+            path.name() == b".git" && !missing.iter().any(|top: &RelPath| is_below(&path, top));
+        if is_top && root.join(path.as_path()).symlink_metadata().is_err() {
+            missing.push(path);
+        }
+    }
+    Ok(missing)
+}
+
+fn is_below(path: &RelPath, top: &RelPath) -> bool {
+    path.as_path().starts_with(top.as_path())
+}
+
+fn read_listing(state: &State, vault: &Vault) -> Result<Listing> {
+    let objects = Objects::new(state.objects());
+    listing::parse(&vault.state, &objects.read(&vault.state)?)
+}
+
+/// Brings one missing `.git` back: made beside its place, put on the disk, then renamed. What is
+/// there by then is not touched.
+///
+/// # Errors
+///
+/// Fails if the vault lacks something, or if the place cannot be written. Nothing is at `git_dir`
+/// then that was not there before.
+pub fn rebuild(state: &RootState, root: &Path, vault: &Vault, git_dir: &RelPath) -> Result<()> {
+    let listing = read_listing(state.state(), vault)?;
+    let place = root.join(git_dir.as_path());
+    let parent = place.parent().unwrap_or(root);
+    fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
+    let temporary = parent.join(format!("{TEMPORARY_PREFIX}vault"));
+    remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
+    let objects = Objects::new(state.state().objects());
+    let builder = Rebuild { objects: &objects, git_dir, temporary: &temporary };
+    let built = builder.build(state, &listing).and_then(|()| {
+        let dir = Dir::open(parent).map_err(Error::io("open", parent))?;
+        dir.sync_file_system().map_err(Error::io("sync", parent))?;
+        renameat_with(CWD, &temporary, CWD, &place, RenameFlags::NOREPLACE)
+            .map_err(|err| Error::io("bring back", &place)(err.into()))
+    });
+    if built.is_err() {
+        let _gone = remove_tree(&temporary);
+    }
+    built
+}
+
+struct Rebuild<'a> {
+    objects: &'a Objects,
+    git_dir: &'a RelPath,
+    temporary: &'a Path,
+}
+
+impl Rebuild<'_> {
+    fn build(&self, state: &RootState, listing: &Listing) -> Result<()> {
+        let top = self.git_dir.as_bytes();
+        let lines = || {
+            listing.iter().filter_map(|(path, line)| {
+                let rest = path.strip_prefix(top)?;
+                let rest = if rest.is_empty() { rest } else { rest.strip_prefix(b"/")? };
+                is_plain(rest).then(|| (self.place(rest), line))
+            })
+        };
+        for (place, line) in lines() {
+            self.put(&place, line).map_err(Error::io("make", &place))??;
+        }
+        self.link_objects(&state.vault().join("git").join(self.git_dir.as_path()))
+            .map_err(Error::io("link the objects into", self.temporary))?;
+        // The innermost first: a directory may forbid what had to be done in it.
+        let dirs: Vec<_> = lines().filter(|(_, line)| line.entry.kind == Kind::Directory).collect();
+        for (place, line) in dirs.into_iter().rev() {
+            let mode = fs::Permissions::from_mode(line.entry.permissions);
+            fs::set_permissions(&place, mode).map_err(Error::io("protect", &place))?;
+        }
+        Ok(())
+    }
+
+    fn place(&self, rest: &[u8]) -> PathBuf {
+        if rest.is_empty() {
+            self.temporary.to_owned()
+        } else {
+            self.temporary.join(OsStr::from_bytes(rest))
+        }
+    }
+
+    fn put(&self, place: &Path, line: &Line) -> io::Result<Result<()>> {
+        let above = place.parent().filter(|above| above.starts_with(self.temporary));
+        above.map_or(Ok(()), fs::create_dir_all)?;
+        let Some(content) = line.entry.content else {
+            return DirBuilder::new().mode(0o700).recursive(true).create(place).map(Ok);
+        };
+        let mut bytes = match self.objects.open(&content.id) {
+            Ok(bytes) => bytes,
+            Err(err) => return Ok(Err(err)),
+        };
+        if line.entry.kind == Kind::Link {
+            let mut text = Vec::new();
+            bytes.read_to_end(&mut text)?;
+            return symlink(OsStr::from_bytes(&text), place).map(Ok);
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(place)?;
+        io::copy(&mut bytes, &mut file)?;
+        file.set_permissions(fs::Permissions::from_mode(line.entry.permissions))?;
+        file.flush().map(Ok)
+    }
+
+    fn link_objects(&self, vault: &Path) -> io::Result<()> {
+        if !self.temporary.is_dir() || !vault.is_dir() {
+            return Ok(());
+        }
+        let mut dirs = Vec::new();
+        kept_object_dirs(vault, Path::new(""), 0, &mut dirs)?;
+        for rest in dirs {
+            link_tree(&vault.join(&rest), &self.temporary.join(&rest), 0)?;
+        }
+        for (dir, below) in [("objects", "info"), ("objects", "pack"), ("refs", "heads")] {
+            // Git takes a directory without them for no repository.
+            if self.temporary.join(dir).is_dir() {
+                fs::create_dir_all(self.temporary.join(dir).join(below))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a path from a listing stays below where it is joined to.
+fn is_plain(path: &[u8]) -> bool {
+    path.is_empty()
+        || path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// Every directory of objects that a vault keeps for one repository, seen from that.
+fn kept_object_dirs(
+    top: &Path,
+    name: &Path,
+    depth: usize,
+    found: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(top.join(name))? {
+        let entry = entry?;
+        let below = name.join(entry.file_name());
+        if entry.file_name() == "objects" {
+            found.push(below);
+        } else if entry.file_type()?.is_dir() && depth < DEPTH_MAX {
+            kept_object_dirs(top, &below, depth + 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn link_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
+    DirBuilder::new().recursive(true).create(to)?;
+    for entry in fs::read_dir(from)? {
+        let (entry, mut unlimited) = (entry?, 0);
+        let (kind, to) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() && depth < DEPTH_MAX && entry.file_name() != "info" {
+            link_tree(&entry.path(), &to, depth + 1)?;
+        } else if kind.is_file() && is_object(entry.file_name().as_bytes()) {
+            match link_or_copy(&entry.path(), &to, &mut unlimited) {
+                Err(err) if err.kind() == io::ErrorKind::FileTooLarge => {
+                    copy_whole(&entry.path(), &to)?;
+                }
+                linked => drop(linked?),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes a directory of ours and everything in it, following nothing. One that is not there is
+/// no error.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(err) => return Err(err),
+        Ok(data) if !data.is_dir() => return fs::remove_file(path),
+        Ok(_) => (),
+    }
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_tree(&entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}
+
+/// What vaults alone keep on the disk, in bytes: objects whose only name is the vault's.
+pub fn own_bytes(state: &State) -> u64 {
+    let roots = record::all_roots(state).unwrap_or_default();
+    roots.iter().map(|root| own_bytes_below(&root.vault())).sum()
+}
+
+fn own_bytes_below(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let data = entry.metadata().ok()?;
+            let is_alone = data.is_file() && data.nlink() == 1;
+            Some(match data.is_dir() {
+                true => own_bytes_below(&entry.path()),
+                false => {
+                    if is_alone {
+                        data.blocks() * 512
+                    } else {
+                        0
+                    }
+                }
+            })
+        })
+        .sum()
+}
+
+/// Drops vaults that no checkpoint needs, and packs that no checkpoint had. For whoever keeps
+/// everybody else from saving; see [`Objects::alone`]. Returns how many bytes that freed.
+///
+/// # Errors
+///
+/// Fails if the roots cannot be listed or something cannot be removed. A root with a record that
+/// cannot be read keeps everything.
+pub(super) fn sweep(state: &State) -> Result<u64> {
+    let mut freed = 0;
+    for root in record::all_roots(state)? {
+        let vault = root.vault();
+        if !vault.is_dir() {
+            continue;
+        }
+        let kept = record::read_all(&root)?;
+        let Ok(records) = kept.into_iter().map(|kept| kept.record).collect::<Result<Vec<_>>>()
+        else {
+            continue;
+        };
+        let needed: Vec<Vault> = records.into_iter().filter_map(|record| record.vault).collect();
+        if needed.is_empty() {
+            freed += own_bytes_below(&vault);
+            remove_tree(&vault).map_err(Error::io("remove", &vault))?;
+        } else {
+            freed += drop_packs(&vault.join("git"), b"", &needed)
+                .map_err(Error::io("tidy up", &vault))?;
+        }
+    }
+    Ok(freed)
+}
+
+/// Removes packs that the repository has given up and no checkpoint had.
+fn drop_packs(dir: &Path, name: &[u8], needed: &[Vault]) -> io::Result<u64> {
+    let mut freed = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let child = entry.file_name();
+        let slash: &[u8] = if name.is_empty() { b"" } else { b"/" };
+        let below = [name, slash, child.as_bytes()].concat();
+        let data = entry.metadata()?;
+        if data.is_dir() {
+            freed += drop_packs(&entry.path(), &below, needed)?;
+            continue;
+        }
+        let is_pack = name.ends_with(b"/pack") && child.as_bytes().starts_with(b"pack-");
+        let at = below.iter().rposition(|&byte| byte == b'.').unwrap_or(below.len());
+        let stem = &below[..at];
+        if is_pack
+            && data.nlink() == 1
+            && !needed.iter().any(|it| it.packs.iter().any(|p| p == stem))
+        {
+            fs::remove_file(entry.path())?;
+            freed += data.blocks() * 512;
+        }
+    }
+    Ok(freed)
+}
