@@ -322,7 +322,7 @@ impl Hook<'_, '_> {
     fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
         let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
         if let Some(of) = covering {
-            let _noted = left::begins(state, self.call, reach, of, &self.cwd);
+            let _noted = left::begins(self.process, state, self.call, reach, of, &self.cwd);
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Order, merge,
+    Order, merge, resume,
     same::{Present, bytes_now, named_alike},
 };
 use crate::{
@@ -16,12 +16,13 @@ use crate::{
     fs::{Dir, c_name, stat_path},
     left,
     model::{
-        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
+        Checkpoint, CheckpointId, Entry, Head, Kind, Place, RelPath, SkipReason, Skipped, Stamp,
+        Tree,
     },
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     scan::{PastRules, Scan},
-    snapshot, store,
+    snapshot, store, ui,
 };
 
 /// An ignore file beyond it has no rules; see `scan`.
@@ -32,6 +33,8 @@ pub(super) struct Planned {
     pub(super) plan: RestorePlan,
     /// What the system said about each path when it was looked at.
     pub(super) seen: BTreeMap<RelPath, Stamp>,
+    /// A word on commits made since.
+    pub(super) commits: Option<String>,
 }
 
 /// Plans a restore of what is there now.
@@ -46,11 +49,12 @@ pub(super) fn make(
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let authors = match order.of_restore {
         Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
-        None => knowledge.by_path(desk, &changes)?,
+        None => knowledge.by_path(desk, &changes),
     };
-    let merges = match order.options.merge {
-        true => merge::all(desk, &changes, &authors, &knowledge, order.markers),
-        false => BTreeMap::new(),
+    let merges = if order.options.merge {
+        merge::all(desk, &changes, &authors, &knowledge, order.markers)
+    } else {
+        BTreeMap::new()
     };
     let past = Past {
         authors: &authors,
@@ -65,7 +69,31 @@ pub(super) fn make(
         plan.outside = outside(&then, &now);
     }
     let seen = stamps.of_plan(desk, &plan);
-    Ok(Planned { plan, seen })
+    let commits = checkpoint.head.as_ref().and_then(|head| commits(desk, head));
+    Ok(Planned { plan, seen, commits })
+}
+
+/// What to say of the commits made since: no restore takes them back.
+fn commits(desk: &Desk, then: &Head) -> Option<String> {
+    let since = desk.store.commits_since(then)?;
+    let short = then.commit.as_deref()?.get(..7)?;
+    let branch = |name: &Option<String>| {
+        let name = name.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+        ui::escape(name.unwrap_or("no branch").as_bytes()).into_owned()
+    };
+    if since.branch != then.branch {
+        let (then, now) = (branch(&then.branch), branch(&since.branch));
+        return Some(format!("HEAD is on {now} now and was on {then} then; it stays there"));
+    }
+    match since.count {
+        Some(0) => None,
+        Some(count) => Some(format!(
+            "{} made since: git reset --soft {short} takes {} back",
+            ui::count(count, "commit"),
+            if count == 1 { "it" } else { "them" },
+        )),
+        None => Some(format!("HEAD was at {short} then, which is not below it now; it stays")),
+    }
 }
 
 /// What is there now, beside what was.
@@ -188,13 +216,13 @@ impl Authors {
         Ok(Self { knowledge, likely })
     }
 
-    fn by_path(&self, desk: &Desk, changes: &[Change]) -> Result<BTreeMap<RelPath, Author>> {
+    fn by_path(&self, desk: &Desk, changes: &[Change]) -> BTreeMap<RelPath, Author> {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
             let likely = self.likely.get(path).copied();
             (path.clone(), self.knowledge.author(path, &Present { desk, path, now, likely }))
         });
-        Ok(authors.collect())
+        authors.collect()
     }
 }
 
@@ -206,7 +234,7 @@ fn authors_of_restore(
     changes: &[Change],
     now: &Tree,
 ) -> Result<BTreeMap<RelPath, Author>> {
-    let Ok(restored) = desk.store.tree(of) else { return Ok(BTreeMap::new()) };
+    let Ok(restored) = resume::tree(desk, of) else { return Ok(BTreeMap::new()) };
     let merged: BTreeMap<_, _> =
         left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
     let store = desk.store.as_ref();
