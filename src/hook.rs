@@ -85,7 +85,7 @@ fn write_answer(process: &mut Process<'_>, answer: &Answer) -> Exit {
 fn read_payload(stdin: &mut dyn Stdin) -> Result<Vec<u8>, String> {
     let started = Instant::now();
     let mut payload = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = vec![0; 8 << 10];
     loop {
         if stdin.ready(PAUSE) {
             match stdin.read(&mut buffer) {

@@ -55,7 +55,7 @@ const TOOL_CACHES: &[&str] =
 
 /// Adds every victim of the request that the scan does not hold anyway, with everything below it.
 pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
-    if request.victims.is_empty() && !request.spare {
+    if request.victims.is_empty() && !request.spare && !request.repositories {
         return;
     }
     let made_again = Rules::new(&[], &[], &[], Case::Sensitive);
@@ -70,7 +70,7 @@ pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
     for path in spared {
         collect.spare(&path);
     }
-    if request.spare {
+    if request.repositories {
         collect.every_repository();
     }
     let scan = collect.scan;
