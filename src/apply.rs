@@ -1,10 +1,10 @@
 //! Carries out a [`RestorePlan`]. The only writer in the user's directory.
 //!
 //! Every path is reached name by name from the open root, without following a symlink and never
-//! into `.git`. A file is written beside its place under a name of ours and renamed over it, so
-//! that nobody ever sees half of one. A path that is no longer as the plan saw it is left alone
-//! and reported. What is overwritten or removed is in the before-restore checkpoint already; that
-//! is the caller's part.
+//! into `.git`. A file is written beside its place under a name of ours, synced, and renamed over
+//! it, so that nobody ever sees half of one, not even after a power cut. A path that is no longer
+//! as the plan saw it is left alone and reported. What is overwritten or removed is in the
+//! before-restore checkpoint already; that is the caller's part.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,8 +18,9 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Dir, c_name},
-    model::{Content, Entry, Kind, RelPath, Root, Stamp},
-    plan::{Action, RestorePlan, Step},
+    model::{CheckpointId, Content, Entry, Kind, RelPath, Root, Stamp},
+    plan::{Action, OutsideStep, RestorePlan, Step},
+    state::hash_name,
     store::Store,
 };
 
@@ -38,7 +39,12 @@ pub struct Outcome {
 /// Tells what the system said about a path when the plan was made; `None` if nothing was there.
 pub type Seen<'a> = dyn Fn(&RelPath) -> Option<Stamp> + 'a;
 
-/// Carries out a plan. `name` makes the names of unfinished files unique to this restore.
+/// Files wait beside their places until as many, or as many bytes, can be synced at once.
+const BATCH_FILES: usize = 4096;
+/// As [`BATCH_FILES`]. So much more room a restore needs on the disk.
+const BATCH_BYTES: u64 = 256 << 20;
+
+/// Carries out a plan. `id` makes the names of unfinished files unique to this restore.
 ///
 /// Goes on when a single path cannot be done: what could be brought back is, the rest is named.
 ///
@@ -50,45 +56,80 @@ pub fn run(
     plan: &RestorePlan,
     store: &dyn Store,
     seen: &Seen<'_>,
-    name: &str,
+    id: CheckpointId,
 ) -> Result<Outcome> {
     let top = Dir::open(root.path()).map_err(Error::io("open", root.path()))?;
-    let temporary = c_name(format!("{TEMPORARY_PREFIX}{name}").as_bytes())
-        .map_err(Error::io("name a file in", root.path()))?;
     let mut apply = Apply {
         top: &top,
         store,
         seen,
-        temporary,
+        id,
+        merges: &plan.merges,
         unlinked: BTreeSet::new(),
         opened: BTreeMap::new(),
         outcome: Outcome::default(),
     };
-    apply.all(plan);
+    apply.all(plan).map_err(Error::io("sync", root.path()))?;
     for step in &plan.outside {
+        crash::point("apply-outside");
         apply.outside(step);
     }
     top.sync_file_system().map_err(Error::io("sync", root.path()))?;
     Ok(apply.outcome)
 }
 
-/// Removes what a restore that was killed left unfinished beside `paths`.
-pub fn sweep(root: &Root, paths: &[RelPath], name: &str) {
-    let Ok(top) = Dir::open(root.path()) else { return };
-    let Ok(temporary) = c_name(format!("{TEMPORARY_PREFIX}{name}").as_bytes()) else { return };
-    for path in paths {
-        if let Ok(parent) = top.parent_of(path) {
-            let _gone = parent.remove_file(&temporary);
+/// Removes what the restore `id` that was killed left unfinished beside `paths`.
+pub fn sweep(root: &Root, paths: &[RelPath], outside: &[PathBuf], id: CheckpointId) {
+    let litter = |top: &Dir, path: &RelPath| {
+        let parent = top.parent_of(path)?;
+        parent.remove_file(&unfinished(id, path.as_bytes())?)
+    };
+    if let Ok(top) = Dir::open(root.path()) {
+        for path in paths {
+            let _gone = litter(&top, path);
         }
     }
+    for path in outside {
+        let below = path.strip_prefix("/").ok().and_then(|path| RelPath::parse(path).ok());
+        if let (Ok(top), Some(path)) = (Dir::open(Path::new("/")), below) {
+            let _gone = litter(&top, &path);
+        }
+    }
+}
+
+/// What the new file for `path` is called until it takes its place.
+fn unfinished(id: CheckpointId, path: &[u8]) -> io::Result<CString> {
+    c_name(format!("{TEMPORARY_PREFIX}{id}-{}", &hash_name(&[path])[..16]).as_bytes())
+}
+
+/// The directories on the way to what a plan changes that forbid it, with their permissions.
+pub fn closed(root: &Root, plan: &RestorePlan) -> Vec<(RelPath, u32)> {
+    let mut looked_at = BTreeSet::new();
+    let mut closed = Vec::new();
+    for step in plan.deeds() {
+        let mut above = step.path.parent();
+        while let Some(dir) = above.filter(|dir| looked_at.insert(dir.clone())) {
+            if let Ok(stamp) = crate::fs::stat_path(&root.join(&dir)) {
+                let is_closed = stamp.permissions() & 0o700 != 0o700;
+                if stamp.kind() == Some(Kind::Directory) && is_closed {
+                    closed.push((dir.clone(), stamp.permissions()));
+                }
+            }
+            above = dir.parent();
+        }
+    }
+    closed
 }
 
 struct Apply<'a> {
     top: &'a Dir,
     store: &'a dyn Store,
     seen: &'a Seen<'a>,
-    temporary: CString,
-    /// Files that were removed. Another name of one has a new ctime by that alone.
+    id: CheckpointId,
+    /// The bytes of what is merged.
+    merges: &'a BTreeMap<RelPath, Vec<u8>>,
+    /// Files we removed or changed the permissions of. Another name of one has a new ctime by that
+    /// alone.
     unlinked: BTreeSet<u64>,
     /// Directories made writable for the while, with the permissions they get back.
     opened: BTreeMap<RelPath, u32>,
@@ -96,31 +137,78 @@ struct Apply<'a> {
 }
 
 impl Apply<'_> {
-    fn all(&mut self, plan: &RestorePlan) {
+    fn all(&mut self, plan: &RestorePlan) -> io::Result<()> {
         // Leaves before what holds them, so that a directory is empty when its turn comes.
         for step in plan.steps.iter().rev().filter(|step| vacates(step)) {
+            crash::point("apply-vacate");
             self.try_step(step, Self::vacate);
         }
         for step in plan.deeds().filter(|step| becomes(step) == Some(Kind::Directory)) {
+            crash::point("apply-directory");
             self.try_step(step, Self::put_directory);
         }
-        for step in plan.deeds().filter(|step| becomes(step).is_some_and(|k| k != Kind::Directory))
-        {
-            crash::point("apply-file");
-            self.try_step(step, Self::put);
-        }
+        self.put_all(plan)?;
         // A directory may forbid what its own restore had to do in it, so its bits come last.
         for step in plan.steps.iter().rev() {
-            if let (Action::Restore | Action::Recreate, Some(then)) = (step.action, step.then)
-                && then.kind == Kind::Directory
-            {
+            if let (Some(Kind::Directory), Some(then)) = (becomes(step), step.then) {
                 self.opened.insert(step.path.clone(), then.permissions);
             }
         }
+        crash::point("apply-close");
         for (path, permissions) in std::mem::take(&mut self.opened).into_iter().rev() {
             if let Err(err) = self.close(&path, permissions) {
                 self.miss(path.as_path(), &err);
             }
+        }
+        Ok(())
+    }
+
+    /// Writes every file that is not a directory: a batch beside their places, then a sync, then
+    /// each into its place.
+    fn put_all(&mut self, plan: &RestorePlan) -> io::Result<()> {
+        let is_file = |step: &&Step| becomes(step).is_some_and(|kind| kind != Kind::Directory);
+        let (mut waiting, mut bytes) = (Vec::new(), 0);
+        for step in plan.deeds().filter(is_file) {
+            crash::point("apply-write");
+            match self.put_beside(step) {
+                Ok(Some(size)) => {
+                    bytes += size;
+                    waiting.push(step);
+                }
+                Ok(None) => self.outcome.done += 1,
+                Err(err) => self.miss(step.path.as_path(), &err),
+            }
+            if waiting.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
+                self.settle(&waiting)?;
+                (waiting, bytes) = (Vec::new(), 0);
+            }
+        }
+        self.settle(&waiting)
+    }
+
+    fn settle(&mut self, waiting: &[&Step]) -> io::Result<()> {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        if let Err(err) = self.top.sync_file_system() {
+            for step in waiting {
+                self.discard(&step.path);
+            }
+            return Err(err);
+        }
+        for step in waiting {
+            crash::point("apply-rename");
+            self.try_step(step, Self::put_in_place);
+        }
+        Ok(())
+    }
+
+    /// Removes the unfinished file for `path`.
+    fn discard(&self, path: &RelPath) {
+        if let (Ok(parent), Ok(name)) =
+            (self.top.parent_of(path), unfinished(self.id, path.as_bytes()))
+        {
+            let _gone = parent.remove_file(&name);
         }
     }
 
@@ -221,62 +309,93 @@ impl Apply<'_> {
         }
     }
 
-    fn put(&mut self, step: &Step) -> io::Result<bool> {
-        let Some(then) = step.then else { return Ok(false) };
+    /// Makes the new file beside its place and tells how large it is; `None` if only the
+    /// permissions had to change.
+    fn put_beside(&mut self, step: &Step) -> io::Result<Option<u64>> {
+        let Some(then) = step.then else { return Err(io::ErrorKind::InvalidInput.into()) };
         let (parent, name) = self.parent(&step.path)?;
         self.check(&parent, &name, step)?;
-        self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
+        if let (Some(bytes), Some(now)) = (self.merges.get(&step.path), step.now) {
+            return self.make_merged(&parent, step, bytes, now.permissions).map(Some);
+        }
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
             // Only the bits differ: the file itself stays, with its inode and times.
             if now.kind == Kind::File && now.content == then.content {
-                return parent.set_permissions(&name, Kind::File, then.permissions).map(|()| true);
+                self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
+                parent.set_permissions(&name, Kind::File, then.permissions)?;
+                return Ok(None);
             }
         }
-        self.write(&parent, &name, &then, then.kind != Kind::File || step.now.is_none())
+        self.make(&parent, &unfinished(self.id, step.path.as_bytes())?, &then).map(Some)
     }
 
-    /// Makes the file `entry` under a name of ours, and renames it into place.
-    fn write(&self, parent: &Dir, name: &CStr, entry: &Entry, new: bool) -> io::Result<bool> {
-        let temporary = &self.temporary;
-        let _litter = parent.remove_file(temporary);
-        let made = self.make(parent, temporary, entry).and_then(|()| {
-            if new && entry.kind == Kind::File {
-                rename_new(parent, temporary, name)
-            } else {
-                parent.rename(temporary, parent, name)
-            }
+    fn put_in_place(&mut self, step: &Step) -> io::Result<bool> {
+        let temporary = unfinished(self.id, step.path.as_bytes())?;
+        let (parent, name) = self.parent(&step.path).inspect_err(|_| self.discard(&step.path))?;
+        let is_new = step.now.is_none() || vacates(step);
+        let placed = self.check(&parent, &name, step).and_then(|()| {
+            self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
+            place(&parent, &temporary, &name, is_new)
         });
+        if placed.is_err() {
+            let _litter = parent.remove_file(&temporary);
+        }
+        placed.map(|()| true)
+    }
+
+    fn make_merged(
+        &self,
+        parent: &Dir,
+        step: &Step,
+        bytes: &[u8],
+        permissions: u32,
+    ) -> io::Result<u64> {
+        let temporary = unfinished(self.id, step.path.as_bytes())?;
+        let _litter = parent.remove_file(&temporary);
+        let mut file = parent.create_file(&temporary, permissions)?;
+        if let Err(err) = file.write_all(bytes) {
+            let _litter = parent.remove_file(&temporary);
+            return Err(err);
+        }
+        Ok(bytes.len() as u64)
+    }
+
+    /// Makes the file `temporary` of `entry`, or nothing, and tells its size.
+    fn make(&self, parent: &Dir, temporary: &CStr, entry: &Entry) -> io::Result<u64> {
+        let _litter = parent.remove_file(temporary);
+        let made = self.try_make(parent, temporary, entry);
         if made.is_err() {
             let _litter = parent.remove_file(temporary);
         }
-        made.map(|()| true)
+        made
     }
 
-    fn make(&self, parent: &Dir, temporary: &CStr, entry: &Entry) -> io::Result<()> {
+    fn try_make(&self, parent: &Dir, temporary: &CStr, entry: &Entry) -> io::Result<u64> {
         match entry.kind {
             Kind::File => {
                 let mut file = parent.create_file(temporary, 0o600)?;
-                self.copy(entry.content, &mut file)?;
+                let size = self.copy(entry.content, &mut file)?;
                 drop(file);
-                parent.set_permissions(temporary, Kind::File, entry.permissions)
+                parent.set_permissions(temporary, Kind::File, entry.permissions)?;
+                Ok(size)
             }
             Kind::Link => {
                 let mut text = Vec::new();
                 self.copy(entry.content, &mut text)?;
-                parent.create_link(temporary, &text)
+                parent.create_link(temporary, &text).map(|()| 0)
             }
             Kind::Directory => Err(io::ErrorKind::InvalidInput.into()),
             Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => {
                 parent.create_special(temporary, entry.kind, entry.device)?;
-                parent.set_permissions(temporary, entry.kind, entry.permissions)
+                parent.set_permissions(temporary, entry.kind, entry.permissions).map(|()| 0)
             }
         }
     }
 
-    fn copy(&self, content: Option<Content>, to: &mut dyn Write) -> io::Result<()> {
+    fn copy(&self, content: Option<Content>, to: &mut dyn Write) -> io::Result<u64> {
         let content = content.ok_or_else(|| io::Error::other("the checkpoint lacks its bytes"))?;
         let mut from = self.store.open(&content).map_err(|err| io::Error::other(said(&err)))?;
-        io::copy(&mut from, to).map(drop)
+        io::copy(&mut from, to)
     }
 
     /// Makes sure that a path is still as the plan saw it.
@@ -293,8 +412,8 @@ impl Apply<'_> {
             (Some(now), Some(seen)) if is_directory(&now) && is_directory(&seen) => Ok(()),
             (Some(now), Some(seen)) if now == seen => Ok(()),
             (Some(now), Some(seen)) if self.unlinked.contains(&now.inode) => {
-                let same = Stamp { ctime_ns: seen.ctime_ns, ..now } == seen;
-                if same { Ok(()) } else { Err(changed()) }
+                let same = Stamp { ctime_ns: seen.ctime_ns, mode: seen.mode, ..now } == seen;
+                if same && now.kind() == seen.kind() { Ok(()) } else { Err(changed()) }
             }
             // Taken away a moment ago, to make room for what is put here now.
             (None, Some(_)) if vacates(step) => Ok(()),
@@ -303,7 +422,7 @@ impl Apply<'_> {
     }
 
     /// Brings back a path outside the root.
-    fn outside(&mut self, step: &crate::plan::OutsideStep) {
+    fn outside(&mut self, step: &OutsideStep) {
         if let Err(err) = self.try_outside(step) {
             self.miss(&step.path, &err);
         } else {
@@ -311,7 +430,7 @@ impl Apply<'_> {
         }
     }
 
-    fn try_outside(&self, step: &crate::plan::OutsideStep) -> io::Result<()> {
+    fn try_outside(&self, step: &OutsideStep) -> io::Result<()> {
         let below = step.path.strip_prefix("/").map_err(io::Error::other)?;
         let path = RelPath::from_bytes(below.as_os_str().as_bytes())
             .map_err(|why| io::Error::other(why.to_string()))?;
@@ -333,7 +452,15 @@ impl Apply<'_> {
         if seen != step.seen {
             return Err(changed());
         }
-        self.write(&parent, &name, &step.then, seen.is_none()).map(drop)
+        let temporary = unfinished(self.id, path.as_bytes())?;
+        self.make(&parent, &temporary, &step.then)?;
+        let placed = parent
+            .sync_file_system()
+            .and_then(|()| place(&parent, &temporary, &name, seen.is_none()));
+        if placed.is_err() {
+            let _litter = parent.remove_file(&temporary);
+        }
+        placed
     }
 }
 
@@ -341,6 +468,7 @@ impl Apply<'_> {
 fn becomes(step: &Step) -> Option<Kind> {
     match step.action {
         Action::Restore | Action::Recreate => step.then.map(|then| then.kind),
+        Action::Merge => Some(Kind::File),
         Action::Remove | Action::Keep(_) => None,
     }
 }
@@ -353,7 +481,7 @@ fn vacates(step: &Step) -> bool {
         Action::Restore => step.then.is_some_and(|then| {
             then.kind != now.kind && (then.kind == Kind::Directory || now.kind == Kind::Directory)
         }),
-        Action::Recreate | Action::Keep(_) => false,
+        Action::Recreate | Action::Merge | Action::Keep(_) => false,
     }
 }
 
@@ -363,6 +491,11 @@ fn is_git_here(parent: &Dir, name: &CStr) -> bool {
         (Ok(this), Ok(git)) => this.inode == git.inode,
         (Ok(_) | Err(_), _) => false,
     }
+}
+
+/// Renames an unfinished file into its place, which must be free if it is new.
+fn place(parent: &Dir, temporary: &CStr, name: &CStr, new: bool) -> io::Result<()> {
+    if new { rename_new(parent, temporary, name) } else { parent.rename(temporary, parent, name) }
 }
 
 /// Renames to a name that must be free. Where the system cannot promise that, what was looked at a

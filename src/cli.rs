@@ -122,6 +122,13 @@ fn guarded_command(process: &mut Process<'_>) -> Exit {
 }
 
 fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
+    let sees_to_it = matches!(
+        command,
+        Command::Hook(_) | Command::Restore(_) | Command::Undo(_) | Command::Redo(_)
+    );
+    if !sees_to_it {
+        commands::restore::say_if_interrupted(process);
+    }
     match command {
         Command::Hook(args) => Ok(guarded_hook(process, &args.agent)),
         Command::Demo(args) => commands::demo::run(process, &args),

@@ -1,14 +1,17 @@
 //! Named places where a test may kill us. Nothing at all in a release build.
 
-/// Waits here to be killed, if a crash test asked for `name`.
+/// Dies here as if killed, if a crash test asked for `name`, or for the nth time we come here with
+/// `name:n`.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static PASSED: AtomicU32 = AtomicU32::new(0);
     #[expect(clippy::disallowed_methods, reason = "set by tests/crash.rs only")]
-    let wanted = std::env::var_os("TURNBACK_TEST_CRASH_AT");
-    if wanted.is_some_and(|wanted| wanted == name) {
-        loop {
-            std::thread::park();
-        }
+    let Some(wanted) = std::env::var_os("TURNBACK_TEST_CRASH_AT") else { return };
+    let wanted = wanted.to_string_lossy();
+    let (wanted, nth) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+    if wanted == name && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == nth.parse().unwrap_or(1) {
+        std::process::abort();
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     guard::{self, Ours},
     journal::{self, Line, LineKind},
     ledger::{Ledger, Use},
+    left,
     model::{
         self, By, Cause, Checkpoint, Context, Decision, Effect, Event, Intent, Notify, Reach,
         Reason, Root, RootKind, Settings, TargetAction, ToolCall, Verdict,
@@ -23,10 +24,10 @@ use crate::{
     policy::{self, Action, Standing},
     process::{Exit, Process, Stdin},
     reach::{self, Surroundings},
-    shell,
+    restore_log, shell,
     snapshot::{self, Order, Unheld},
-    state::State,
-    store::Saved,
+    state::{RootState, State},
+    store::{Saved, record},
     transcript, ui,
 };
 
@@ -182,20 +183,53 @@ fn on_call(
 }
 
 /// After a tool call: notes what the agent itself has left, so that its next edit of the same file
-/// need not be held again.
+/// need not be held again, and a restore knows whose it is.
 fn on_done(process: &mut Process<'_>, dialect: &'static dyn Dialect, call: &ToolCall) -> Decision {
-    let paths = match &call.intent {
+    let paths: &[PathBuf] = match &call.intent {
         Intent::Write(paths) | Intent::Edit(paths) => paths,
-        Intent::Read | Intent::Run { .. } | Intent::Unknown => return Decision::NEUTRAL,
+        Intent::Run { .. } | Intent::Unknown => &[],
+        Intent::Read => return Decision::NEUTRAL,
     };
     let cwd = working_directory(process, &call.context);
+    if paths.is_empty() && !may_have_changed(process, call, &cwd) {
+        return Decision::NEUTRAL;
+    }
     let now_ns = crate::fs::now_ns();
+    let mut covered = Vec::new();
     let noted = with_ledger(process, dialect, &call.context, |ledger| {
         let bases = [&cwd as &Path];
         let places = paths.iter().flat_map(|path| reach::plausible(path, &bases));
         places.for_each(|path| ledger.wrote(&path, now_ns));
+        covered = ledger.covered();
     });
+    let noted = noted.and_then(|()| note_ended(process, call, &covered, &cwd));
     quiet(process, &call.context, noted)
+}
+
+/// Whether a call was one that could change files.
+fn may_have_changed(process: &Process<'_>, call: &ToolCall, cwd: &Path) -> bool {
+    let loaded = config::load(process, Some(cwd));
+    let scope = shell_scope(process, &loaded.settings);
+    shell::effect(&call.intent, &scope) != Effect::None
+}
+
+/// Notes what a call left in every root that its turn has a checkpoint of.
+fn note_ended(
+    process: &Process<'_>,
+    call: &ToolCall,
+    covered: &[(PathBuf, model::CheckpointId)],
+    cwd: &Path,
+) -> Result<()> {
+    for (root, of) in covered {
+        let settings = config::load(process, Some(root)).settings;
+        let state = config::state(process, Some(root))?;
+        let home = process.var("HOME").map(PathBuf::from);
+        let surroundings = Surroundings { home: home.as_deref(), state: &state };
+        if let Some((root, _)) = reach::root_around(root, &surroundings) {
+            left::ended(process, &state, &settings, call, &root, *of, cwd)?;
+        }
+    }
+    Ok(())
 }
 
 fn with_ledger(
@@ -271,15 +305,25 @@ impl Hook<'_, '_> {
             let saved =
                 self.save(ledger.as_ref(), &reach, &state, busy.is_none().then_some(deadline))?;
             self.note_saved(&saved, &reach, &mut notes);
+            notes.lines.extend(oddities(&saved, &state.root(&reach.root)));
             if let Some(ledger) = &mut ledger {
                 ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
             }
         }
+        self.note_begins(ledger.as_ref(), &reach, &state);
         if let Some(mut ledger) = ledger {
             notes.lines.retain(|line| ledger.is_news(line));
             ledger.close()?;
         }
         Ok(notes)
+    }
+
+    /// Notes for restores that the call begins. What is not noted has no known author.
+    fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
+        let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
+        if let Some(of) = covering {
+            let _noted = left::begins(state, self.call, reach, of, &self.cwd);
+        }
     }
 
     fn reach(&self, start: &Path, state: &State) -> Result<Reach> {
@@ -404,6 +448,7 @@ impl Hook<'_, '_> {
         let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
         notes.unheld = snapshot::unheld(checkpoint, &self.stakes, &root);
         notes.lines.extend(self.told(&notes.unheld));
+        notes.lines.extend(unreadable(checkpoint));
         if self.settings().notify == Notify::Always && saved.is_new {
             notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
         }
@@ -570,6 +615,34 @@ fn loss(effect: &Effect) -> String {
         TargetAction::Modify | TargetAction::Create | TargetAction::Git => "change",
     };
     format!("{program} would {verb} it for good")
+}
+
+/// What the system would not let us read: nobody may take that for a deletion.
+fn unreadable(checkpoint: &Checkpoint) -> Option<String> {
+    let skipped = checkpoint.skipped.iter();
+    let mut lost = skipped.filter(|skipped| skipped.reason == model::SkipReason::Unreadable);
+    let first = ui::escape(&lost.next()?.path);
+    let others = match lost.count() {
+        0 => String::new(),
+        more => format!(" and {}", ui::count(more as u64, "other path")),
+    };
+    Some(format!("cannot be read, and so is not held: {first}{others}"))
+}
+
+/// What is not as it was in this root: a restore that was interrupted, or a repository that took
+/// checkpoints before and cannot be used now.
+fn oddities(saved: &Saved, place: &RootState) -> Vec<String> {
+    let mut lines = Vec::new();
+    if restore_log::is_left(place) {
+        lines.push(restore_log::LEFT.to_owned());
+    }
+    if saved.is_new && record::has_moved(place, saved.checkpoint.id) {
+        lines.push(
+            "the repository cannot be used now: this checkpoint is in turnback's own store"
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 /// What the settings want, as far as somebody is there to answer.

@@ -213,6 +213,16 @@ impl Ledger {
         CheckpointId::parse(&found.checkpoint)
     }
 
+    /// Every root that this turn has a checkpoint of, with the newest of each.
+    pub fn covered(&self) -> Vec<(PathBuf, CheckpointId)> {
+        let Some(turn) = &self.wire.turn else { return Vec::new() };
+        let ours = self.wire.uses.iter().filter(|used| used.turn == turn.id);
+        let roots: BTreeMap<PathBuf, CheckpointId> = ours
+            .filter_map(|used| Some((used.root.to_path()?, CheckpointId::parse(&used.checkpoint)?)))
+            .collect();
+        roots.into_iter().collect()
+    }
+
     /// Notes that `used.checkpoint` holds what this turn may change.
     pub fn cover(&mut self, used: &Use) {
         let turn = self.wire.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default();

@@ -132,6 +132,16 @@ impl RootState {
     pub fn restore_log(&self) -> PathBuf {
         self.dir.join("restore-log")
     }
+
+    /// What agents left in it: a log, and the bytes of small files by their SHA-256.
+    pub fn left(&self) -> PathBuf {
+        self.dir.join("left")
+    }
+
+    /// Whoever restores holds this.
+    pub fn restore_lock(&self) -> PathBuf {
+        self.dir.join("restore-lock")
+    }
 }
 
 /// A file name that stands for any bytes at all: 32 hex digits of their SHA-256, each part ended

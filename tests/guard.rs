@@ -271,7 +271,10 @@ fn somebody_is_asked_when_nothing_at_all_can_be_saved() {
     world.write("node_modules/x/y", "z");
     let answer = world.before_bash("t1", "rm -rf src x.db");
     assert_eq!(verdict(&answer), "ask", "{answer}");
-    assert!(answer.contains("x.db (5 bytes, nothing could be saved) — rm would delete it"), "{answer}");
+    assert!(
+        answer.contains("x.db (5 bytes, nothing could be saved) — rm would delete it"),
+        "{answer}"
+    );
     for command in ["rm -rf node_modules", "rm gone", "touch new", "rm \"$X\""] {
         let answer = world.before_bash("t1", command);
         assert_eq!(verdict(&answer), "", "{command}: {answer}");

@@ -155,8 +155,11 @@ impl Story<'_, '_, '_> {
             let args = diff::Args { from: "1".to_owned(), stat: true, ..diff::Args::default() };
             self.shown("diff 1 --stat", |inner| diff::run(inner, &args))?;
         }
-        let args =
-            restore::Args { checkpoint: "1".to_owned(), yes: true, ..restore::Args::default() };
+        let args = restore::Args {
+            checkpoint: Some("1".to_owned()),
+            yes: true,
+            ..restore::Args::default()
+        };
         self.shown("restore 1 --yes", |inner| restore::run(inner, &args))?;
         let after = snapshot(&self.project)?;
         for (path, file) in &before {

@@ -179,7 +179,7 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
 /// Typed by the user, it is the user's yes. What was carried out is printed with what came of it.
 fn restore(process: &mut Process<'_>, checkpoint: &str, files: &[String]) -> String {
     let args = |dry_run| restore::Args {
-        checkpoint: checkpoint.to_owned(),
+        checkpoint: Some(checkpoint.to_owned()),
         dry_run,
         yes: !dry_run,
         paths: files.iter().map(Into::into).collect(),

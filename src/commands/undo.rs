@@ -30,7 +30,10 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let checkpoints = desk.store.list()?;
     let target = plan::undo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {
-        Error::other("there is nothing to undo", "`turnback list` shows what there is")
+        Error::other(
+            "there is no turn and no restore to undo",
+            "`turnback list` shows what there is, `turnback restore 1` goes to the newest",
+        )
     })?;
     step(process, &desk, &target, "undo", args)
 }
@@ -48,7 +51,8 @@ pub(crate) fn redo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     step(process, &desk, &target, "redo", args)
 }
 
-/// A step along the line puts back exactly what was there; what people made since stays.
+/// A step along the line puts back exactly what was there; what people made or changed since
+/// stays.
 fn step(
     process: &mut Process<'_>,
     desk: &Desk,
@@ -59,7 +63,8 @@ fn step(
     let is_restore = target.cause.reason == Reason::BeforeRestore;
     let order = Order {
         verb,
-        options: Options { exact: false, keep_new: false, force: true },
+        options: Options::default(),
+        markers: false,
         picked: Picked::All,
         index: true,
         outside: true,

@@ -21,6 +21,13 @@ pub struct Change {
     pub after: Option<Entry>,
 }
 
+impl Change {
+    /// Whether it is none after all.
+    pub fn is_none(&self) -> bool {
+        is_same(self.before.as_ref(), self.after.as_ref())
+    }
+}
+
 /// Finds every path that differs between two trees, parents before what is in them.
 ///
 /// # Errors
@@ -53,7 +60,7 @@ pub fn changes(before: &Tree, after: &Tree, read: &mut Reader<'_>) -> Result<Vec
 
 /// Whether two entries are the same file. A directory is judged by its permissions alone: what is
 /// in it has entries of its own.
-fn is_same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+pub(super) fn is_same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) if a.kind == Kind::Directory && b.kind == Kind::Directory => {
             a.permissions == b.permissions

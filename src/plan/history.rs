@@ -12,16 +12,12 @@ const REDO: &str = "redo";
 
 /// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first.
 ///
-/// One that somebody asked for is no event that could be undone, only a state one can restore; it
-/// counts where there is nothing else.
+/// One that somebody asked for is no event that could be undone, only a state one can restore.
 pub fn undo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
     let is_event = |checkpoint: &&Checkpoint| match checkpoint.cause.reason {
         Reason::Call | Reason::BeforeRestore => true,
         Reason::Net | Reason::Asked => false,
     };
-    if !newest_first.iter().any(|checkpoint| is_event(&checkpoint)) {
-        return newest_first.first();
-    }
     let mut before = u64::MAX;
     loop {
         let mut events = newest_first.iter().filter(is_event);
@@ -152,6 +148,11 @@ mod tests {
         assert_eq!(next(&mut line, UNDO), Some(3));
         assert_eq!(next(&mut line, UNDO), Some(2));
         assert_eq!(next(&mut line, REDO), Some(5));
+    }
+
+    #[test]
+    fn what_somebody_asked_for_is_not_undone() {
+        assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))]), None);
     }
 
     #[test]

@@ -4,8 +4,12 @@ mod diff;
 mod history;
 mod prune;
 mod restore;
+mod settle;
 
 pub use diff::{Change, Reader, changes, entry_at};
 pub use history::{redo_target, undo_target};
 pub use prune::{Limits, PrunePlan, Why, clear, prune};
-pub use restore::{Action, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step, restore};
+pub use restore::{
+    Action, Author, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step, is_within, restore,
+};
+pub use settle::{Unsettled, settle};

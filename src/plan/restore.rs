@@ -1,11 +1,15 @@
 //! What a restore does to each path, decided from what was, what is, and what the user said.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use super::diff::Change;
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
 
 /// What the user said about a restore.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Remove what was created since, whoever did it.
@@ -14,6 +18,20 @@ pub struct Options {
     pub keep_new: bool,
     /// Overwrite what somebody else changed since.
     pub force: bool,
+    /// Bring together what the agent did not do with what was there before it.
+    pub merge: bool,
+}
+
+/// Whose is what is at a path now?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Author {
+    /// The agent's, or that of the restore that is being taken back.
+    Agent,
+    /// A person's, or another session's.
+    SomebodyElse,
+    /// Nobody knows.
+    #[default]
+    Unknown,
 }
 
 /// The part of a root a restore is about.
@@ -44,6 +62,8 @@ pub enum Action {
     Recreate,
     /// It was created since, and goes.
     Remove,
+    /// It becomes what it was, with what somebody else changed since.
+    Merge,
     /// It stays as it is.
     Keep(Kept),
 }
@@ -53,6 +73,8 @@ pub enum Action {
 pub enum Kept {
     /// It was created since, and nobody said to remove it.
     New,
+    /// Somebody else changed it after the agent: a conflict.
+    Edited,
     /// It was ignored then, and so is nobody's to remove.
     Ignored,
     /// It is not in the checkpoint, which left it out.
@@ -61,6 +83,8 @@ pub enum Kept {
     InTheWay,
     /// It is a place of git's own.
     GitPrivate,
+    /// Somebody changed it while a restore lay interrupted.
+    Changed,
 }
 
 /// One path of a plan.
@@ -74,6 +98,8 @@ pub struct Step {
     pub then: Option<Entry>,
     /// What is there now.
     pub now: Option<Entry>,
+    /// Whose that is.
+    pub author: Author,
 }
 
 /// A path outside the root that a checkpoint holds and that is not as it was. Nothing outside is
@@ -99,6 +125,8 @@ pub struct RestorePlan {
     pub outside: Vec<OutsideStep>,
     /// What the checkpoint did not cover, and what so stays as it is. Only what matters.
     pub left: Vec<Skipped>,
+    /// The bytes of what is merged.
+    pub merges: BTreeMap<RelPath, Vec<u8>>,
 }
 
 impl RestorePlan {
@@ -112,6 +140,13 @@ impl RestorePlan {
         self.steps.iter().filter(|step| matches!(step.action, Action::Keep(_)))
     }
 
+    /// The paths that stay because somebody else changed them.
+    pub fn conflicts(&self) -> impl Iterator<Item = &Step> {
+        let is_conflict =
+            |step: &&Step| matches!(step.action, Action::Keep(Kept::Edited | Kept::Changed));
+        self.steps.iter().filter(is_conflict)
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.deeds().next().is_none() && self.outside.is_empty()
@@ -121,8 +156,10 @@ impl RestorePlan {
 /// What is known about the time between.
 #[derive(Clone, Copy, Debug)]
 pub struct Past<'a> {
-    /// What the agent, or a restore that is being taken back, created since.
-    pub ours: &'a BTreeSet<RelPath>,
+    /// Whose is what is there now. Unknown where it says nothing.
+    pub authors: &'a BTreeMap<RelPath, Author>,
+    /// What can be merged, and what comes of it.
+    pub merges: &'a BTreeMap<RelPath, Vec<u8>>,
     /// What was ignored then.
     pub ignored: &'a BTreeSet<RelPath>,
     /// What the checkpoint left out.
@@ -145,32 +182,43 @@ pub fn restore(
     let uncovered = |path: &RelPath| {
         let both = past.skipped_then.iter().chain(past.skipped_now);
         both.filter(|skipped| !matches!(skipped.reason, SkipReason::KeptChanging))
-            .find(|skipped| is_within(path.as_bytes(), &skipped.path))
+            .find(|skipped| is_within(path, &skipped.path))
             .map(|skipped| skipped.reason)
     };
     let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
     let mut steps: Vec<Step> = picked_changes
         .map(|Change { path, before: then, after: now }| {
             let known = Known {
-                is_ours: past.ours.contains(&path),
+                author: past.authors.get(&path).copied().unwrap_or_default(),
                 was_ignored: past.ignored.contains(&path),
                 uncovered: uncovered(&path),
+                merges: past.merges.contains_key(&path),
             };
             let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
-            Step { path, action, then, now }
+            Step { path, action, then, now, author: known.author }
         })
         .collect();
+    remove_emptied(&mut steps);
     keep_parents(&mut steps);
+    keep_below_files(&mut steps);
     let matters = |skipped: &&Skipped| skipped.reason.matters();
     let left = past.skipped_then.iter().filter(matters).cloned().collect();
-    RestorePlan { of, steps, outside: Vec::new(), left }
+    let is_merged = |step: &&Step| step.action == Action::Merge;
+    let merges = steps
+        .iter()
+        .filter(is_merged)
+        .filter_map(|step| Some((step.path.clone(), past.merges.get(&step.path)?.clone())));
+    let merges = merges.collect();
+    RestorePlan { of, steps, outside: Vec::new(), left, merges }
 }
 
 /// What is known of a path besides what it was and is.
+#[derive(Clone, Copy)]
 struct Known {
-    is_ours: bool,
+    author: Author,
     was_ignored: bool,
     uncovered: Option<SkipReason>,
+    merges: bool,
 }
 
 fn decide(
@@ -178,30 +226,73 @@ fn decide(
     then: Option<&Entry>,
     now: Option<&Entry>,
     options: Options,
-    Known { is_ours, was_ignored, uncovered }: Known,
+    known: Known,
 ) -> Action {
     if path.names().any(|name| name == b".git") {
         return Action::Keep(Kept::GitPrivate);
     }
     match (then, now) {
-        (Some(_), Some(_)) => Action::Restore,
-        (Some(_), None) => match uncovered {
+        (Some(_), Some(_)) => match known.author {
+            Author::Agent | Author::Unknown => Action::Restore,
+            Author::SomebodyElse if options.force => Action::Restore,
+            Author::SomebodyElse if options.merge && known.merges => Action::Merge,
+            Author::SomebodyElse => Action::Keep(Kept::Edited),
+        },
+        (Some(_), None) => match known.uncovered {
             // The present scan saw that something is there, and could not look into it.
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
             None => Action::Recreate,
         },
-        (None, _) => match uncovered {
+        (None, _) => match known.uncovered {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
-            None if was_ignored => Action::Keep(Kept::Ignored),
-            None if (options.exact || is_ours) && !options.keep_new => Action::Remove,
+            None if known.was_ignored => Action::Keep(Kept::Ignored),
+            None if options.keep_new => Action::Keep(Kept::New),
+            None if options.exact || known.author == Author::Agent => Action::Remove,
             None => Action::Keep(Kept::New),
         },
     }
 }
 
+/// A new directory goes with the last of what was in it: an edit does not say that it made one.
+fn remove_emptied(steps: &mut [Step]) {
+    for at in (0..steps.len()).rev() {
+        let step = &steps[at];
+        let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
+        if !is_directory || step.action != Action::Keep(Kept::New) {
+            continue;
+        }
+        let below = steps[at + 1..].iter().take_while(|below| below.path.is_within(&step.path));
+        let mut actions = below.map(|below| below.action).peekable();
+        if actions.peek().is_some() && actions.all(|action| action == Action::Remove) {
+            steps[at].action = Action::Remove;
+        }
+    }
+}
+
+/// What was in a directory cannot come back where something else stays in its place.
+fn keep_below_files(steps: &mut [Step]) {
+    let stays = |step: &Step| {
+        let is_directory = step.now.is_none_or(|now| now.kind == Kind::Directory);
+        matches!(step.action, Action::Keep(_)) && !is_directory
+    };
+    let mut in_the_way: BTreeSet<RelPath> = BTreeSet::new();
+    for step in steps {
+        let mut above = step.path.parent();
+        while let Some(dir) = above {
+            if in_the_way.contains(&dir) {
+                step.action = Action::Keep(Kept::InTheWay);
+            }
+            above = dir.parent();
+        }
+        if stays(step) {
+            in_the_way.insert(step.path.clone());
+        }
+    }
+}
+
 /// A directory stays if something in it stays; and where a directory stays that was a file, the
 /// file cannot come back.
-fn keep_parents(steps: &mut [Step]) {
+pub(super) fn keep_parents(steps: &mut [Step]) {
     let mut kept: BTreeSet<RelPath> = BTreeSet::new();
     for step in steps.iter_mut().rev() {
         let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
@@ -216,7 +307,11 @@ fn keep_parents(steps: &mut [Step]) {
             Action::Restore if holds_kept && !becomes_directory => {
                 step.action = Action::Keep(Kept::InTheWay);
             }
-            Action::Restore | Action::Recreate | Action::Remove | Action::Keep(_) => (),
+            Action::Restore
+            | Action::Recreate
+            | Action::Remove
+            | Action::Merge
+            | Action::Keep(_) => (),
         }
         if matches!(step.action, Action::Keep(_)) {
             kept.insert(step.path.clone());
@@ -225,6 +320,6 @@ fn keep_parents(steps: &mut [Step]) {
 }
 
 /// Whether a path is `dir`, or lies below it.
-fn is_within(path: &[u8], dir: &[u8]) -> bool {
-    path.strip_prefix(dir).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+pub fn is_within(path: &RelPath, dir: &[u8]) -> bool {
+    path.as_bytes().strip_prefix(dir).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }

@@ -38,12 +38,14 @@ pub(super) fn verify(top: &Dir, table: &Table) -> Suspects {
     }
     let middle = table_middle(table);
     std::thread::scope(|scope| {
-        let second = scope.spawn(|| verify_range(top, table, middle, dirs));
+        let second = std::thread::Builder::new()
+            .spawn_scoped(scope, || verify_range(top, table, middle, dirs));
         let mut suspects = verify_range(top, table, 0, middle);
-        match second.join() {
-            Ok(more) => suspects.append(more),
+        match second.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(more)) => suspects.append(more),
             // A panic must not pass for "nothing changed".
-            Err(_) => suspects.relist.extend(middle..dirs),
+            Ok(Err(_)) => suspects.relist.extend(middle..dirs),
+            Err(_) => suspects.append(verify_range(top, table, middle, dirs)),
         }
         suspects
     })

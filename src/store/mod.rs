@@ -136,6 +136,15 @@ pub trait Store {
         Ok(IndexOutcome::NotKept)
     }
 
+    /// Whether [`Store::restore_index`] would change the index.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read.
+    fn index_differs(&self, _id: CheckpointId) -> Result<bool> {
+        Ok(false)
+    }
+
     /// How to look at a file of a checkpoint without us: a command line, or where the files are.
     fn by_hand(&self, id: CheckpointId) -> String;
 }

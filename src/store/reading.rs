@@ -97,8 +97,9 @@ pub fn read_parallel<S: Sink + Send>(
         |sink: &mut S| read(Reader { top: top()?, sink, deadline, late: false, changing: vec![] });
     let begin = &begin;
     let results = thread::scope(|scope| {
-        let threads: Vec<_> =
-            others.iter_mut().map(|sink| scope.spawn(move || begin(sink))).collect();
+        // What a thread that cannot be had would have read, the others do.
+        let spawn = |sink| thread::Builder::new().spawn_scoped(scope, move || begin(sink)).ok();
+        let threads: Vec<_> = others.iter_mut().filter_map(spawn).collect();
         let mut results = vec![read(reader)];
         for thread in threads {
             results.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

@@ -170,6 +170,14 @@ pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
     }
 }
 
+/// Whether a checkpoint of turnback's own store follows one of the repository: that one could not
+/// take it, and will not list it.
+pub fn has_moved(state: &RootState, id: CheckpointId) -> bool {
+    let keeper = |id| read(state, id).ok().map(|record| record.keeper);
+    keeper(id) == Some(Keeper::Copy)
+        && ids(state).is_ok_and(|ids| ids.into_iter().any(|id| keeper(id) == Some(Keeper::Git)))
+}
+
 /// The sequence number and the name of the next checkpoint, given all there are.
 pub fn next(state: &RootState, kept: &[Kept], taken_at: DateTime<Utc>) -> (u64, CheckpointId) {
     next_after(state, kept.iter().map(Kept::sequence).max().unwrap_or(0), taken_at)

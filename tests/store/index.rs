@@ -46,6 +46,7 @@ fn what_was_staged_is_staged_again() {
     let written = fixture.run(&["write-tree"]).unwrap();
     let staged = fixture.open().staged(saved.id).unwrap().unwrap();
     assert_eq!(written.trim(), staged.to_string());
+    fixture.run(&["add", "-A"]);
     write(&fixture.git_dir().join("index.lock"), "");
     assert!(fixture.open().restore_index(saved.id).is_err());
     fs::remove_file(fixture.git_dir().join("index.lock")).unwrap();

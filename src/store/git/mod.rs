@@ -465,14 +465,19 @@ impl Store for GitStore {
 
     fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
         let repo = self.repo.refreshed()?;
-        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
-        let Some(index) = parts.index else { return Ok(IndexOutcome::NotKept) };
-        let json = repo.read(&meta, ObjectKind::Blob)?;
-        let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
-        if let Some(refusal) = then.and_then(|then| restage::refusal(&repo, &then)) {
-            return Ok(refusal);
+        restage::sweep(&repo)?;
+        match staged_then(&repo, self.tree_id(&repo, id)?, id)? {
+            Ok(entries) => restage::write(&repo, &entries),
+            Err(left) => Ok(left),
         }
-        restage::write(&repo, &index::kept_entries(&repo, index, parts.extra)?)
+    }
+
+    fn index_differs(&self, id: CheckpointId) -> Result<bool> {
+        let repo = self.repo.refreshed()?;
+        match staged_then(&repo, self.tree_id(&repo, id)?, id)? {
+            Ok(entries) => Ok(restage::differs(&repo, &entries)),
+            Err(_) => Ok(false),
+        }
     }
 
     fn by_hand(&self, id: CheckpointId) -> String {
@@ -481,6 +486,22 @@ impl Store for GitStore {
             dir = PathBuf::from(".");
         }
         format!("git -C {} show {}:files/PATH", quoted(&dir), self.refs.name(id))
+    }
+}
+
+/// What was staged at a checkpoint, or why it must not be staged again.
+fn staged_then(
+    repo: &Repo,
+    tree: ObjectId,
+    id: CheckpointId,
+) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
+    let (parts, meta) = read_parts(repo, tree)?;
+    let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
+    let json = repo.read(&meta, ObjectKind::Blob)?;
+    let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
+    match then.and_then(|then| restage::refusal(repo, &then)) {
+        Some(refusal) => Ok(Err(refusal)),
+        None => index::kept_entries(repo, index, parts.extra).map(Ok),
     }
 }
 

@@ -356,8 +356,14 @@ fn all_at_once<T: Sync>(all: &[T], sync: impl Fn(&T) -> io::Result<()> + Sync) -
     let mut parts = all.chunks(part);
     let first = parts.next().unwrap_or_default();
     thread::scope(|scope| {
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || sync_part(part))).collect();
-        let mut synced = sync_part(first);
+        let (mut others, mut synced) = (Vec::new(), Ok(()));
+        for part in parts {
+            match thread::Builder::new().spawn_scoped(scope, move || sync_part(part)) {
+                Ok(other) => others.push(other),
+                Err(_) => synced = synced.and(sync_part(part)),
+            }
+        }
+        synced = synced.and(sync_part(first));
         for other in others {
             let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             synced = synced.and(other);

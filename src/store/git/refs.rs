@@ -30,7 +30,9 @@ use crate::{
 /// The ref that says what the cache may rely on.
 const ANCHOR: &str = "anchor";
 /// A ref is locked for as long as it takes to write forty digits.
-const STALE_NS: i64 = 60_000_000_000;
+const STALE_NS: i64 = 1_000_000_000;
+/// How long we wait for a lock to go, or to be that old.
+const STALE_WAIT: std::time::Duration = std::time::Duration::from_millis(1_200);
 /// Two hashes and a word, with room for a symbolic ref's longest name.
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Five million refs.
@@ -140,12 +142,20 @@ impl Refs {
     /// whoever holds the root's lock: nobody else but git, for a moment, locks these refs.
     pub(super) fn remove_stale_locks(&self, repo: &Repo) -> Result<()> {
         let dir = repo.common_dir.join(&self.prefix);
+        let until = std::time::Instant::now() + STALE_WAIT;
         for name in loose_names(&dir)? {
             let path = dir.join(&name);
-            let is_lock = name.as_encoded_bytes().ends_with(b".lock");
-            let oldest = crate::fs::now_ns().saturating_sub(STALE_NS);
-            if is_lock && crate::fs::stat_path(&path).is_ok_and(|stamp| stamp.mtime_ns < oldest) {
-                fs::remove_file(&path).map_err(Error::io("remove the stale", &path))?;
+            if !name.as_encoded_bytes().ends_with(b".lock") {
+                continue;
+            }
+            while let Ok(stamp) = crate::fs::stat_path(&path) {
+                if stamp.mtime_ns < crate::fs::now_ns().saturating_sub(STALE_NS) {
+                    fs::remove_file(&path).map_err(Error::io("remove the stale", &path))?;
+                } else if std::time::Instant::now() > until {
+                    break;
+                } else {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
             }
         }
         Ok(())

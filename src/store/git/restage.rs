@@ -5,8 +5,8 @@ use std::{
     collections::HashMap,
     fs::{self, OpenOptions},
     io::{self, BufWriter, Write as _},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::PathBuf,
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
 };
 
 use gix::{
@@ -43,11 +43,11 @@ pub(super) fn refusal(repo: &Repo, then: &Head) -> Option<IndexOutcome> {
 /// Writes an index of `entries`. Whatever the present one knows of files whose entries stay the
 /// same is kept, so that git need not read them again.
 pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome> {
+    if !differs(repo, entries) {
+        return Ok(IndexOutcome::Unchanged);
+    }
     let lock = Lock::take(repo)?;
-    let known = match index::read(repo) {
-        Ok(Some(present)) => present.into_parts().0,
-        Ok(None) | Err(_) => State::new(repo.hash),
-    };
+    let known = present(repo);
     if is_same(&known, entries) {
         return Ok(IndexOutcome::Unchanged);
     }
@@ -66,6 +66,18 @@ pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome>
     new.sort_entries();
     lock.write(new)?;
     Ok(IndexOutcome::Restored(entries.len()))
+}
+
+/// Whether the present index is not one of `entries`.
+pub(super) fn differs(repo: &Repo, entries: &[IndexEntry]) -> bool {
+    !is_same(&present(repo), entries)
+}
+
+fn present(repo: &Repo) -> State {
+    match index::read(repo) {
+        Ok(Some(present)) => present.into_parts().0,
+        Ok(None) | Err(_) => State::new(repo.hash),
+    }
 }
 
 fn object_id(repo: &Repo, entry: &IndexEntry) -> Result<ObjectId> {
@@ -107,24 +119,71 @@ fn is_same(state: &State, entries: &[IndexEntry]) -> bool {
         })
 }
 
+/// What `index.lock` is called before it has that name, and as long as it has it: by this other
+/// name of the same file, and by our lock on it, we know our own from git's after a crash.
+const BESIDE: &str = "turnback-index";
+
+/// Removes an `index.lock` whose owner, one of us, was killed.
+pub(super) fn sweep(repo: &Repo) -> Result<()> {
+    let path = own(repo, BESIDE);
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(err) => return Err(Error::io("open", &path)(err)),
+    };
+    if file.try_lock().is_err() {
+        return Err(busy(&path));
+    }
+    let lock = own(repo, "index.lock");
+    let inode = file.metadata().map_err(Error::io("look at", &path))?.ino();
+    if fs::symlink_metadata(&lock).is_ok_and(|found| found.ino() == inode) {
+        fs::remove_file(&lock).map_err(Error::io("remove the stale", &lock))?;
+    }
+    fs::remove_file(&path).map_err(Error::io("remove the stale", &path))
+}
+
+fn busy(path: &Path) -> Error {
+    Error::other(
+        format!("another git process is at work: `{}` exists", path.display()),
+        "wait for it; if none is running, remove that file",
+    )
+}
+
 /// `index.lock`, which keeps every git from changing the index. Removed unless it becomes it.
 struct Lock {
     path: PathBuf,
+    beside: PathBuf,
     file: Option<fs::File>,
 }
 
 impl Lock {
     fn take(repo: &Repo) -> Result<Self> {
-        let path = own(repo, "index.lock");
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o666).open(&path);
-        match opened {
-            Ok(file) => Ok(Self { path, file: Some(file) }),
-            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Err(Error::other(
-                format!("another git process is at work: `{}` exists", path.display()),
-                "wait for it; if none is running, remove that file",
-            )),
-            Err(err) => Err(Error::io("make", &path)(err)),
+        let (beside, path) = (own(repo, BESIDE), own(repo, "index.lock"));
+        sweep(repo)?;
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o666).open(&beside);
+        let file = opened.map_err(Error::io("make", &beside))?;
+        let mut lock = Self { path: PathBuf::new(), beside, file: None };
+        file.try_lock().map_err(|_| busy(&lock.beside))?;
+        match fs::hard_link(&lock.beside, &path) {
+            Ok(()) => (lock.path, lock.file) = (path, Some(file)),
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Err(busy(&path)),
+            // No links there: a lock like git's own, which nobody knows for ours after a crash.
+            Err(_) => {
+                let opened =
+                    OpenOptions::new().write(true).create_new(true).mode(0o666).open(&path);
+                lock.file = match opened {
+                    Ok(file) => Some(file),
+                    Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
+                        return Err(busy(&path));
+                    }
+                    Err(err) => return Err(Error::io("make", &path)(err)),
+                };
+                lock.path = path;
+            }
         }
+        Ok(lock)
     }
 
     fn write(mut self, state: State) -> Result<()> {
@@ -160,5 +219,6 @@ impl Drop for Lock {
         if !self.path.as_os_str().is_empty() {
             let _gone = fs::remove_file(&self.path);
         }
+        let _gone = fs::remove_file(&self.beside);
     }
 }

@@ -1,0 +1,85 @@
+//! A plan carried out: held, logged, applied, reported.
+
+use super::{Consent, Order, hold::hold, planned::Planned, show};
+use crate::{
+    apply::{self, Outcome},
+    commands::Desk,
+    error::Result,
+    fs::now_ns,
+    left::{self, Line, What},
+    model::{Checkpoint, CheckpointId, RelPath},
+    plan::RestorePlan,
+    process::{Exit, Process},
+    restore_log::RestoreLog,
+    store::IndexOutcome,
+};
+
+/// Holds what the plan overwrites, writes the log, and does it.
+pub(super) fn apply(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    planned: Planned,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    consent: Consent,
+) -> Result<Exit> {
+    let Planned { mut plan, seen } = planned;
+    if !order.outside && consent.yes {
+        plan.outside.clear();
+    }
+    let stages = order.index && desk.store.index_differs(checkpoint.id)?;
+    let (mut outcome, mut safety) = (Outcome::default(), None);
+    let mut index = None;
+    if !plan.is_empty() || stages {
+        let held = hold(process, desk, &plan, checkpoint, order)?;
+        let place = desk.state.root(&desk.root);
+        log_of(desk, &plan, checkpoint.id, held, order).begin(&place)?;
+        let seen = |path: &RelPath| seen.get(path).copied();
+        outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, held)?;
+        index = stage(desk, checkpoint.id, order);
+        note_merged(desk, &plan, held)?;
+        RestoreLog::end(&place)?;
+        safety = Some(held);
+    } else if order.index {
+        index = stage(desk, checkpoint.id, order);
+    }
+    show::report(process, desk, &plan, &outcome, index, safety, checkpoint, consent)
+}
+
+fn stage(desk: &Desk, id: CheckpointId, order: &Order) -> Option<Result<IndexOutcome>> {
+    order.index.then(|| desk.store.restore_index(id))
+}
+
+fn log_of(
+    desk: &Desk,
+    plan: &RestorePlan,
+    of: CheckpointId,
+    held: CheckpointId,
+    order: &Order,
+) -> RestoreLog {
+    RestoreLog {
+        of,
+        held,
+        verb: order.verb.to_owned(),
+        index: order.index,
+        paths: plan.deeds().map(|step| step.path.clone()).collect(),
+        merged: merged(plan),
+        outside: plan.outside.iter().map(|step| step.path.clone()).collect(),
+        closed: apply::closed(&desk.root, plan),
+    }
+}
+
+fn merged(plan: &RestorePlan) -> Vec<(RelPath, String)> {
+    plan.merges.iter().map(|(path, bytes)| (path.clone(), left::digest(bytes))).collect()
+}
+
+/// Notes what was merged, so that undoing it knows its own.
+fn note_merged(desk: &Desk, plan: &RestorePlan, held: CheckpointId) -> Result<()> {
+    let line = |(path, sha): (RelPath, String)| Line {
+        at: now_ns(),
+        by: String::new(),
+        what: What::Merged { path: left::path_text(&path), held: held.to_string(), sha },
+    };
+    let lines: Vec<Line> = merged(plan).into_iter().map(line).collect();
+    if lines.is_empty() { Ok(()) } else { left::append(&desk.state.root(&desk.root), &lines) }
+}

@@ -1,0 +1,51 @@
+//! What a restore overwrites or removes is held first, all of it, or nothing happens.
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::Order;
+use crate::{
+    commands::Desk,
+    error::{Error, Result},
+    model::{Cause, Checkpoint, CheckpointId, Kind, Skipped},
+    plan::{RestorePlan, Step},
+    process::Process,
+    store::Draft,
+    ui,
+};
+
+/// Takes the before-restore checkpoint. It holds all the plan overwrites or removes, or nothing
+/// happens at all.
+pub(super) fn hold(
+    process: &Process<'_>,
+    desk: &Desk,
+    plan: &RestorePlan,
+    checkpoint: &Checkpoint,
+    order: &Order,
+) -> Result<CheckpointId> {
+    let touched = plan.deeds().map(|step| desk.root.join(&step.path));
+    let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
+    let outside = plan.outside.iter().map(|step| step.path.clone());
+    let scan = desk.look(process, there.chain(outside).collect())?;
+    refuse_unheld(&scan.unheld, plan)?;
+    let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
+    let draft = Draft { cause, taken_at: process.now, scan, always: true, deadline: None };
+    let saved = desk.store.save(draft)?;
+    refuse_unheld(&saved.checkpoint.skipped, plan)?;
+    Ok(saved.checkpoint.id)
+}
+
+fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {
+    let touches = |skipped: &&Skipped| {
+        // A directory has nothing to hold but what is in it.
+        let is_file = |step: &&Step| step.now.is_none_or(|now| now.kind != Kind::Directory);
+        plan.deeds().filter(is_file).any(|step| step.path.as_bytes() == skipped.path)
+            || plan.outside.iter().any(|step| step.path.as_os_str().as_bytes() == skipped.path)
+    };
+    match skipped.iter().find(touches) {
+        Some(skipped) => Err(Error::CannotHold {
+            path: ui::escape(&skipped.path).into_owned(),
+            why: skipped.reason.words().to_owned(),
+        }),
+        None => Ok(()),
+    }
+}

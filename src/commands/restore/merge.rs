@@ -1,0 +1,79 @@
+//! Brings together what the checkpoint has and what somebody changed after the agent: from the
+//! agent's bytes to either side.
+
+use std::collections::BTreeMap;
+
+use super::{
+    planned::Authors,
+    same::{bytes_now, bytes_then},
+};
+use crate::{
+    commands::Desk,
+    left,
+    model::{Kind, RelPath},
+    plan::{Author, Change},
+};
+
+/// Merges every text that somebody else changed, as far as that goes without a conflict, or with
+/// `markers` around those.
+pub(super) fn all(
+    desk: &Desk,
+    changes: &[Change],
+    authors: &BTreeMap<RelPath, Author>,
+    knowledge: &Authors,
+    markers: bool,
+) -> BTreeMap<RelPath, Vec<u8>> {
+    let is_edited = |change: &&Change| authors.get(&change.path) == Some(&Author::SomebodyElse);
+    let merged =
+        |change: &Change| Some((change.path.clone(), one(desk, change, knowledge, markers)?));
+    changes.iter().filter(is_edited).filter_map(merged).collect()
+}
+
+fn one(desk: &Desk, change: &Change, knowledge: &Authors, markers: bool) -> Option<Vec<u8>> {
+    let (then, now) = (change.before?, change.after?);
+    if (then.kind, now.kind) != (Kind::File, Kind::File) {
+        return None;
+    }
+    let place = desk.state.root(&desk.root);
+    let theirs = bytes_then(desk, &then)?;
+    let ours = bytes_now(desk, &change.path)?;
+    let mut bases = knowledge.knowledge.bases(&change.path);
+    let base = bases.find_map(|sha| left::kept(&place, sha));
+    // What the agent never touched it left as it was: there is nothing to take back.
+    let base = base?;
+    merge(&base, &ours, &theirs, markers)
+}
+
+/// Three texts to one; `None` for what is no text, and for conflicts unless they may be marked.
+fn merge(base: &[u8], ours: &[u8], theirs: &[u8], markers: bool) -> Option<Vec<u8>> {
+    let text = |bytes: &[u8]| !bytes.contains(&0);
+    if ![base, ours, theirs].into_iter().all(text) {
+        return None;
+    }
+    match diffy::merge_bytes(base, ours, theirs) {
+        Ok(merged) => Some(merged),
+        Err(marked) => Some(marked).filter(|_| markers),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_keeps_what_people_did_and_takes_back_what_the_agent_did() {
+        let then = b"one\ntwo\nthree\nfour\nfive\n";
+        let agent = b"one\ntwo\nthree\nfour\nFIVE\n";
+        let now = b"ONE\ntwo\nthree\nfour\nFIVE\n";
+        let merged = merge(agent, now, then, false).unwrap();
+        assert_eq!(merged, b"ONE\ntwo\nthree\nfour\nfive\n");
+    }
+
+    #[test]
+    fn conflicts_are_marked_only_when_asked_and_binaries_never_merged() {
+        let [then, agent, now] = [&b"a\n"[..], b"b\n", b"c\n"];
+        assert_eq!(merge(agent, now, then, false), None);
+        assert!(merge(agent, now, then, true).unwrap().starts_with(b"<<<<<<<"));
+        assert_eq!(merge(b"\0", b"\0a", b"\0b", true), None);
+    }
+}

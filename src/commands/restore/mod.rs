@@ -1,0 +1,198 @@
+//! `turnback restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
+
+mod deed;
+mod hold;
+mod merge;
+mod paths;
+mod planned;
+mod resume;
+mod same;
+mod show;
+
+pub(crate) use paths::picked;
+pub(crate) use resume::say_if_interrupted;
+
+use std::path::PathBuf;
+
+use super::{
+    Desk,
+    revive::{self, Revived},
+};
+use crate::{
+    error::Result,
+    model::{Checkpoint, CheckpointId},
+    plan::{Options, Picked},
+    process::{Exit, Process},
+    restore_log, ui,
+};
+
+/// Put files back as they were at a checkpoint.
+///
+/// Shows what it will do and asks. Whatever it overwrites or removes is held in a checkpoint
+/// first, so `turnback undo` takes it back. Only files that differ are touched.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
+#[derive(clap::Args, Default)]
+pub(crate) struct Args {
+    /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
+    #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
+    pub(crate) checkpoint: Option<String>,
+    /// Finish a restore that was interrupted
+    #[arg(long = "continue", conflicts_with_all = ["checkpoint", "abort", "dry_run"])]
+    pub(crate) resume: bool,
+    /// Take back a restore that was interrupted
+    #[arg(long, conflicts_with_all = ["checkpoint", "dry_run"])]
+    pub(crate) abort: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Overwrite also what somebody else has changed since
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Where somebody else has changed a text since, take back the agent's part of it alone
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) merge: bool,
+    /// With --merge: write both sides where they conflict, between marks
+    #[arg(long, requires = "merge")]
+    pub(crate) markers: bool,
+    /// Remove also what was created since, whoever did it
+    #[arg(long, conflicts_with = "keep_new")]
+    pub(crate) exact: bool,
+    /// Keep everything that was created since
+    #[arg(long)]
+    pub(crate) keep_new: bool,
+    /// Leave git's index as it is
+    #[arg(long)]
+    pub(crate) no_index: bool,
+    /// Put back also what lies outside the project
+    #[arg(long)]
+    pub(crate) outside: bool,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The project, if it is not the current directory; it may be gone altogether
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Only these files and directories
+    #[arg(last = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let mut desk = Desk::open(process, args.root.as_deref())?;
+    let Some(given) = &args.checkpoint else {
+        let toward = if args.abort { resume::Toward::Before } else { resume::Toward::After };
+        return resume::run(process, &desk, toward);
+    };
+    let mut checkpoint = desk.find(given);
+    if desk.is_gone && checkpoint.is_err() {
+        // It may have been taken after the repository was gone.
+        desk = desk.into_present()?;
+        checkpoint = desk.find(given);
+    }
+    let checkpoint = checkpoint?;
+    if desk.is_gone || args.paths.is_empty() {
+        match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
+            Revived::Unchanged => (),
+            Revived::Anew(revived) => desk = *revived,
+            Revived::Stop => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+        }
+    }
+    let picked = picked(process, &desk, &args.paths)?;
+    let order = Order {
+        verb: "restore",
+        options: Options {
+            exact: args.exact,
+            keep_new: args.keep_new,
+            force: args.force,
+            merge: args.merge,
+        },
+        markers: args.markers,
+        picked,
+        index: !args.no_index && args.paths.is_empty(),
+        outside: args.outside,
+        of_restore: None,
+    };
+    let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
+    carry_out(process, &desk, &checkpoint, &order, consent)
+}
+
+/// What a restore is to do.
+pub(crate) struct Order {
+    /// The word that led to it: `restore`, `undo` or `redo`.
+    pub(crate) verb: &'static str,
+    /// What the user said about what others did since.
+    pub(crate) options: Options,
+    /// Whether conflicts of a merge are written down between marks.
+    pub(crate) markers: bool,
+    /// The part of the root it is about.
+    pub(crate) picked: Picked,
+    /// Whether the index is restored as well.
+    pub(crate) index: bool,
+    /// Whether what lies outside the root is put back as well.
+    pub(crate) outside: bool,
+    /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
+    pub(crate) of_restore: Option<CheckpointId>,
+}
+
+/// Whether it may be done.
+#[derive(Clone, Copy)]
+pub(crate) struct Consent {
+    /// Show, and do nothing.
+    pub(crate) dry_run: bool,
+    /// Do not ask.
+    pub(crate) yes: bool,
+    /// Show as JSON.
+    pub(crate) json: bool,
+}
+
+/// Plans a restore, shows it, asks, holds what it overwrites, and does it.
+pub(crate) fn carry_out(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    consent: Consent,
+) -> Result<Exit> {
+    let place = desk.state.root(&desk.root);
+    let _alone = if consent.dry_run { None } else { Some(restore_log::lock(&place)?) };
+    if let Some(done) = resume::before(process, desk, order, consent)? {
+        return Ok(done);
+    }
+    let planned = planned::make(process, desk, checkpoint, order)?;
+    if (consent.dry_run || !consent.yes)
+        && let Some(exit) = ask(process, desk, &planned, checkpoint, order, consent)?
+    {
+        return Ok(exit);
+    }
+    deed::apply(process, desk, planned, checkpoint, order, consent)
+}
+
+/// Shows a plan and asks. The exit if it is not to be carried out.
+fn ask(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    planned: &planned::Planned,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    consent: Consent,
+) -> Result<Option<Exit>> {
+    let clock = ui::Clock::local(process.now);
+    let heading = show::heading(desk, checkpoint, order, &clock);
+    show::plan(process, desk, planned, &heading, consent.json)?;
+    if planned.plan.is_empty() {
+        return Ok(Some(Exit::Ok));
+    }
+    if consent.dry_run {
+        show::say(process, "nothing was changed; without --dry-run this asks first")?;
+        return Ok(Some(Exit::Ok));
+    }
+    let count = ui::count(planned.plan.deeds().count() as u64, "path");
+    if ui::ask(process, &format!("{} {count}?", show::capitalized(order.verb))) {
+        return Ok(None);
+    }
+    show::say(process, "nothing was changed; --yes does it without asking")?;
+    Ok(Some(Exit::Failed))
+}

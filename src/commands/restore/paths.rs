@@ -1,0 +1,49 @@
+//! The part of a root the user means.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    commands::Desk,
+    error::{Error, Result},
+    plan::Picked,
+    process::Process,
+    ui,
+};
+
+/// The paths the user named, seen from where they are.
+pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
+    if paths.is_empty() {
+        return Ok(Picked::All);
+    }
+    let cwd = process.cwd.clone().unwrap_or_else(|| desk.root.path().to_owned());
+    let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+    let mut picked = Vec::new();
+    for path in paths {
+        let absolute = normal(&cwd.join(path));
+        if absolute == desk.root.path() {
+            return Ok(Picked::All);
+        }
+        let rel = desk.root.relative(&absolute).map_err(|_| {
+            let path = ui::escape_path(path).into_owned();
+            Error::other(
+                format!("`{path}` is not in `{}`", ui::escape_path(desk.root.path())),
+                "name paths of this project",
+            )
+        })?;
+        picked.push(rel);
+    }
+    Ok(Picked::Paths(picked))
+}
+
+/// A path without `.` and `..`, by its text alone: the file may be gone.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            std::path::Component::ParentDir => drop(normal.pop()),
+            std::path::Component::CurDir => (),
+            other => normal.push(other),
+        }
+    }
+    normal
+}

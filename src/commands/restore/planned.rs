@@ -1,0 +1,326 @@
+//! From two trees to a plan: what was, what is, and what is known of the time between.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    path::PathBuf,
+};
+
+use super::{
+    Order, merge,
+    same::{Present, bytes_now, named_alike},
+};
+use crate::{
+    commands::Desk,
+    error::Result,
+    fs::{Dir, c_name, stat_path},
+    left,
+    model::{
+        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
+    },
+    plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
+    process::Process,
+    scan::{PastRules, Scan},
+    snapshot, store,
+};
+
+/// An ignore file beyond it has no rules; see `scan`.
+const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
+
+/// A plan, and what it was made from.
+pub(super) struct Planned {
+    pub(super) plan: RestorePlan,
+    /// What the system said about each path when it was looked at.
+    pub(super) seen: BTreeMap<RelPath, Stamp>,
+}
+
+/// Plans a restore of what is there now.
+pub(super) fn make(
+    process: &Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+) -> Result<Planned> {
+    let then = desk.tree_of(checkpoint)?;
+    let Seen { now, changes, skipped, stamps } = see(process, desk, &then)?;
+    let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
+    let authors = match order.of_restore {
+        Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
+        None => knowledge.by_path(desk, &changes)?,
+    };
+    let merges = match order.options.merge {
+        true => merge::all(desk, &changes, &authors, &knowledge, order.markers),
+        false => BTreeMap::new(),
+    };
+    let past = Past {
+        authors: &authors,
+        merges: &merges,
+        ignored: &ignored_then(process, desk, &then, &changes),
+        skipped_then: &checkpoint.skipped,
+        skipped_now: &skipped,
+    };
+    let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
+    add_parents(desk, &mut plan);
+    if order.outside || order.picked == Picked::All {
+        plan.outside = outside(&then, &now);
+    }
+    let seen = stamps.of_plan(desk, &plan);
+    Ok(Planned { plan, seen })
+}
+
+/// What is there now, beside what was.
+struct Seen {
+    now: Tree,
+    changes: Vec<Change>,
+    skipped: Vec<Skipped>,
+    stamps: Stamps,
+}
+
+fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
+    // What was held for its own sake is looked at for its own sake.
+    let privately = then
+        .besides
+        .iter()
+        .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Place::Private));
+    let below = privately.map(|(path, _)| desk.root.join(path));
+    let mut victims: Vec<PathBuf> = below.chain(then.outside.keys().cloned()).collect();
+    let seen = look(process, desk, then, victims.clone())?;
+    // What is ignored now and was not then seems to be gone.
+    let hidden = |change: &&Change| change.before.is_some() && change.after.is_none();
+    let paths = seen.changes.iter().filter(hidden).map(|change| &change.path);
+    let files = paths.filter(|path| kind_below(desk, path).is_some_and(|k| k != Kind::Directory));
+    let hidden: Vec<PathBuf> = files.map(|path| desk.root.join(path)).collect();
+    let mut seen = if hidden.is_empty() {
+        seen
+    } else {
+        victims.extend(hidden);
+        look(process, desk, then, victims)?
+    };
+    seen.changes.retain_mut(|change| {
+        let now =
+            change.after.map(|now| named_alike(desk, &change.path, now, [change.before, None]));
+        change.after = now;
+        !change.is_none() && !is_hidden_directory(desk, change)
+    });
+    Ok(seen)
+}
+
+fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
+    let scan = desk.look(process, victims)?;
+    let (skipped, stamps) = (skipped_now(&scan), Stamps::of(&scan));
+    let now = desk.store.identify(scan)?;
+    let store = desk.store.as_ref();
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let changes = plan::changes(then, &now, &mut read)?;
+    Ok(Seen { now, changes, skipped, stamps })
+}
+
+/// What sort of file is at a path, reached through no symlink.
+fn kind_below(desk: &Desk, path: &RelPath) -> Option<Kind> {
+    let parent = Dir::open(desk.root.path()).ok()?.parent_of(path).ok()?;
+    parent.stat_child(&c_name(path.name()).ok()?).ok()?.kind()
+}
+
+/// A directory that is ignored now is not gone.
+fn is_hidden_directory(desk: &Desk, change: &Change) -> bool {
+    let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+    let is_there = || kind_below(desk, &change.path) == Some(Kind::Directory);
+    was_directory && change.after.is_none() && is_there()
+}
+
+/// Adds the directories on the way to what comes back that neither tree tells of: what is ignored
+/// is held without them.
+fn add_parents(desk: &Desk, plan: &mut RestorePlan) {
+    let known: BTreeSet<RelPath> = plan.steps.iter().map(|step| step.path.clone()).collect();
+    let mut missing = BTreeSet::new();
+    for step in plan.steps.iter().filter(|step| step.action == Action::Recreate) {
+        let mut above = step.path.parent();
+        while let Some(dir) = above.filter(|dir| !known.contains(dir)) {
+            if stat_path(&desk.root.join(&dir)).is_ok() || !missing.insert(dir.clone()) {
+                break;
+            }
+            above = dir.parent();
+        }
+    }
+    plan.steps.extend(missing.into_iter().map(|path| Step {
+        path,
+        action: Action::Recreate,
+        then: Some(Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 }),
+        now: None,
+        author: Author::Unknown,
+    }));
+    plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+}
+
+/// What the log of the agents says of the paths that changed.
+pub(super) struct Authors {
+    pub(super) knowledge: left::Knowledge,
+    likely: BTreeMap<RelPath, Entry>,
+}
+
+impl Authors {
+    fn of(
+        desk: &Desk,
+        checkpoint: &Checkpoint,
+        order: &Order,
+        changes: &[Change],
+        then: &Tree,
+    ) -> Result<Self> {
+        let by = checkpoint.cause.by.as_ref();
+        let name = by.map(|by| left::author(by.agent, &by.session));
+        let lines = match order.of_restore {
+            Some(_) => Vec::new(),
+            None => left::read(&desk.state.root(&desk.root)),
+        };
+        let knowledge = left::Knowledge::since(checkpoint, name.as_deref(), &lines);
+        let mut likely = BTreeMap::new();
+        if let Some(tree) = knowledge.likely.and_then(|id| desk.store.tree(id).ok()) {
+            let store = desk.store.as_ref();
+            let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+            for change in changes {
+                let there = plan::entry_at(&tree, &change.path, &mut read)?;
+                // What had not changed by then is not the agent's.
+                if there != plan::entry_at(then, &change.path, &mut read)? {
+                    likely.extend(there.map(|there| (change.path.clone(), there)));
+                }
+            }
+        }
+        Ok(Self { knowledge, likely })
+    }
+
+    fn by_path(&self, desk: &Desk, changes: &[Change]) -> Result<BTreeMap<RelPath, Author>> {
+        let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
+        let authors = there.map(|(path, now)| {
+            let likely = self.likely.get(path).copied();
+            (path.clone(), self.knowledge.author(path, &Present { desk, path, now, likely }))
+        });
+        Ok(authors.collect())
+    }
+}
+
+/// When a restore is taken back: what it left is its own, the rest is somebody else's.
+fn authors_of_restore(
+    desk: &Desk,
+    of: CheckpointId,
+    held: CheckpointId,
+    changes: &[Change],
+    now: &Tree,
+) -> Result<BTreeMap<RelPath, Author>> {
+    let Ok(restored) = desk.store.tree(of) else { return Ok(BTreeMap::new()) };
+    let merged: BTreeMap<_, _> =
+        left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
+    let store = desk.store.as_ref();
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut authors = BTreeMap::new();
+    for change in changes {
+        let left = plan::entry_at(&restored, &change.path, &mut read)?;
+        let here = plan::entry_at(now, &change.path, &mut read)?;
+        let here = here.map(|here| named_alike(desk, &change.path, here, [left, None]));
+        let is_left = left.zip(here).is_some_and(|(left, here)| {
+            let is_dir = here.kind == Kind::Directory;
+            left.kind == here.kind && (is_dir || left.content == here.content)
+        });
+        let is_merged = merged.get(&change.path).is_some_and(|sha| {
+            bytes_now(desk, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
+        });
+        let is_ours = is_left || is_merged;
+        let author = if is_ours { Author::Agent } else { Author::SomebodyElse };
+        authors.insert(change.path.clone(), author);
+    }
+    Ok(authors)
+}
+
+/// Stamps of everything a scan saw.
+pub(super) struct Stamps(BTreeMap<RelPath, Stamp>);
+
+impl Stamps {
+    pub(super) fn of(scan: &Scan) -> Self {
+        let mut stamps = BTreeMap::new();
+        scan.each(|dir, row| {
+            let path = crate::model::DirPath(dir.to_vec()).join(row.name);
+            if let (Ok(path), None) = (RelPath::from_bytes(&path), row.skipped) {
+                stamps.insert(path, row.stamp);
+            }
+        });
+        for victim in &scan.victims {
+            if let crate::scan::VictimPath::Below(path) = &victim.path {
+                stamps.insert(path.clone(), victim.found.stamp);
+            }
+        }
+        Self(stamps)
+    }
+
+    /// Those the plan needs. What the scan left out is looked at now: it will be held, too.
+    pub(super) fn of_plan(mut self, desk: &Desk, plan: &RestorePlan) -> BTreeMap<RelPath, Stamp> {
+        let mut needed = BTreeMap::new();
+        let top = Dir::open(desk.root.path());
+        let look = |path: &RelPath| {
+            let parent = top.as_ref().ok()?.parent_of(path).ok()?;
+            parent.stat_child(&c_name(path.name()).ok()?).ok()
+        };
+        for step in plan.deeds() {
+            let stamp = self.0.remove(&step.path).or_else(|| look(&step.path));
+            needed.extend(stamp.map(|stamp| (step.path.clone(), stamp)));
+        }
+        needed
+    }
+}
+
+/// What the present scan could not look into. What it merely left out can be held by name.
+pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
+    let mut skipped = Vec::new();
+    scan.each(|dir, row| {
+        let Some(reason) = row.skipped else { return };
+        let out_of_reach = matches!(
+            reason,
+            SkipReason::Unreadable
+                | SkipReason::OtherFileSystem
+                | SkipReason::OutOfTime
+                | SkipReason::TooDeep
+                | SkipReason::UnknownKind
+        );
+        if out_of_reach {
+            let path = crate::model::DirPath(dir.to_vec()).join(row.name);
+            skipped.push(Skipped { path, reason, size: row.stamp.size });
+        }
+    });
+    skipped
+}
+
+/// What is new since, and was ignored at the checkpoint.
+fn ignored_then(
+    process: &Process<'_>,
+    desk: &Desk,
+    then: &Tree,
+    changes: &[Change],
+) -> BTreeSet<RelPath> {
+    let store = desk.store.as_ref();
+    let mut read_dir = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut read = |path: &RelPath| {
+        let entry = plan::entry_at(then, path, &mut read_dir).ok()??;
+        let content = entry.content.filter(|_| entry.kind == Kind::File)?;
+        let mut bytes = Vec::new();
+        store.open(&content).ok()?.take(IGNORE_FILE_MAX_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    let user = snapshot::user_dirs(process);
+    let mut rules = PastRules::new(&desk.root, &user, &mut read);
+    let new = changes.iter().filter(|change| change.before.is_none());
+    let is_dir = |change: &Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
+    new.filter(|change| rules.ignores(&change.path, is_dir(change)))
+        .map(|change| change.path.clone())
+        .collect()
+}
+
+fn outside(then: &Tree, now: &Tree) -> Vec<OutsideStep> {
+    let differs = |path: &&PathBuf| then.outside.get(*path) != now.outside.get(*path);
+    then.outside
+        .keys()
+        .filter(differs)
+        .map(|path| OutsideStep {
+            path: path.clone(),
+            then: then.outside[path],
+            seen: stat_path(path).ok(),
+        })
+        .collect()
+}

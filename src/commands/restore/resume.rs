@@ -1,0 +1,212 @@
+//! A restore that was killed: finished, or taken back.
+//!
+//! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
+//! one or the other may be overwritten without holding it again, and `undo` still finds the line.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Consent, Order,
+    planned::{Stamps, skipped_now},
+    same::{bytes_now, named_alike},
+    show,
+};
+use crate::{
+    apply::{self, Outcome},
+    commands::{Desk, print},
+    config,
+    error::{Error, Result},
+    fs::{Dir, c_name, stat_path},
+    left,
+    model::{Entry, Kind, RelPath, Tree},
+    plan::{self, OutsideStep, RestorePlan, Unsettled},
+    process::{Exit, Process},
+    restore_log::{self, RestoreLog},
+    store, ui,
+};
+
+/// Which end of an interrupted restore to go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Toward {
+    /// The state before it.
+    Before,
+    /// The state it went to.
+    After,
+}
+
+/// `restore --continue` and `restore --abort`.
+pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Result<Exit> {
+    let place = desk.state.root(&desk.root);
+    let _alone = restore_log::lock(&place)?;
+    let Some(log) = RestoreLog::read(&place)? else {
+        return Err(Error::other("no restore was interrupted here", "there is nothing to do"));
+    };
+    let settled = settle(process, desk, &log, toward)?;
+    let text = match toward {
+        Toward::After => {
+            format!("finished the {} to {}\nundo with: turnback undo\n", log.verb, log.of.short())
+        }
+        Toward::Before => format!("took back the interrupted {}\n", log.verb),
+    };
+    print(process, &text)?;
+    say(process, desk, &settled)
+}
+
+/// Before any other restore: an interrupted one is taken back, if nobody has to be asked. The exit
+/// if that was all there is to do.
+pub(super) fn before(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    order: &Order,
+    consent: Consent,
+) -> Result<Option<Exit>> {
+    let place = desk.state.root(&desk.root);
+    let Some(log) = RestoreLog::read(&place)? else { return Ok(None) };
+    if consent.dry_run {
+        show::say(process, &format!("note: {}", restore_log::LEFT))?;
+        return Ok(None);
+    }
+    if !consent.yes {
+        return Err(Error::other(
+            "a restore was interrupted here",
+            "`turnback restore --continue` finishes it, `turnback restore --abort` takes it back",
+        ));
+    }
+    let settled = settle(process, desk, &log, Toward::Before)?;
+    show::say(process, &format!("note: took back the interrupted {} first", log.verb))?;
+    let exit = say(process, desk, &settled)?;
+    Ok((order.verb == "undo").then_some(exit))
+}
+
+/// What came of it.
+struct Settled {
+    plan: RestorePlan,
+    outcome: Outcome,
+}
+
+fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit> {
+    for step in settled.plan.kept() {
+        let path = ui::escape(step.path.as_bytes());
+        show::say(process, &format!("warning: kept, changed since: {path}"))?;
+    }
+    show::missed(process, desk, &settled.outcome);
+    Ok(match (settled.outcome.missed.is_empty(), settled.plan.kept().next()) {
+        (false, _) => Exit::Failed,
+        (true, Some(_)) => Exit::Conflicts,
+        (true, None) => Exit::Ok,
+    })
+}
+
+fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) -> Result<Settled> {
+    let to = match toward {
+        Toward::Before => log.held,
+        Toward::After => log.of,
+    };
+    apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
+    let (plan, stamps) = plan(process, desk, log, toward)?;
+    let stamps = stamps.of_plan(desk, &plan);
+    let seen = |path: &RelPath| stamps.get(path).copied();
+    let outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
+    open_no_more(desk, log, &plan);
+    if log.index {
+        // Why it may stay as it is was said, or will be, by the restore itself.
+        desk.store.restore_index(to)?;
+    }
+    RestoreLog::end(&desk.state.root(&desk.root))?;
+    Ok(Settled { plan, outcome })
+}
+
+fn plan(
+    process: &Process<'_>,
+    desk: &Desk,
+    log: &RestoreLog,
+    toward: Toward,
+) -> Result<(RestorePlan, Stamps)> {
+    let (to, from) = match toward {
+        Toward::Before => (log.held, log.of),
+        Toward::After => (log.of, log.held),
+    };
+    let store = desk.store.as_ref();
+    let id = to;
+    let (to_tree, from_tree) = (store.tree(to)?, store.tree(from)?);
+    let below = log.paths.iter().map(|path| desk.root.join(path));
+    let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
+    let scan = desk.look(process, files.chain(log.outside.iter().cloned()).collect())?;
+    let skipped = skipped_now(&scan);
+    let stamps = Stamps::of(&scan);
+    let now_tree = store.identify(scan)?;
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut paths = Vec::new();
+    for path in &log.paths {
+        if let Some(lost) = skipped.iter().find(|skipped| plan::is_within(path, &skipped.path)) {
+            return Err(Error::CannotHold {
+                path: ui::escape(&lost.path).into_owned(),
+                why: lost.reason.words().to_owned(),
+            });
+        }
+        let to = plan::entry_at(&to_tree, path, &mut read)?;
+        let from = plan::entry_at(&from_tree, path, &mut read)?;
+        let now = plan::entry_at(&now_tree, path, &mut read)?;
+        let mut now = now.map(|now| named_alike(desk, path, now, [to, from]));
+        if let (Some((_, sha)), Some(there)) = (log.merged.iter().find(|(at, _)| at == path), now) {
+            let is_ours = bytes_now(desk, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
+            now = if is_ours {
+                from.map(|from| Entry { content: from.content, ..there })
+            } else {
+                now
+            };
+            if toward == Toward::After {
+                // Merged already, or to be merged by the next restore.
+                continue;
+            }
+        }
+        paths.push(Unsettled { path: path.clone(), to, from, now });
+    }
+    let mut plan = plan::settle(id, paths);
+    plan.outside = outside(&to_tree, &from_tree, &now_tree, log);
+    Ok((plan, stamps))
+}
+
+/// What is one end of the restore and is to be the other. What a restore created outside stays.
+fn outside(to: &Tree, from: &Tree, now: &Tree, log: &RestoreLog) -> Vec<OutsideStep> {
+    let id = |tree: &Tree, path: &PathBuf| tree.outside.get(path).and_then(|entry| entry.content);
+    let is_ours = |path: &&PathBuf| id(now, path).is_none() || id(now, path) == id(from, path);
+    let wanted = log.outside.iter().filter(|path| to.outside.get(*path) != now.outside.get(*path));
+    wanted
+        .filter(is_ours)
+        .filter_map(|path| {
+            let then = *to.outside.get(path)?;
+            Some(OutsideStep { path: path.clone(), then, seen: stat_path(path).ok() })
+        })
+        .collect()
+}
+
+/// Gives directories that forbade writing their permissions back.
+fn open_no_more(desk: &Desk, log: &RestoreLog, plan: &RestorePlan) {
+    let Ok(top) = Dir::open(desk.root.path()) else { return };
+    for (path, permissions) in &log.closed {
+        if plan.deeds().any(|step| step.path == *path) || log.paths.contains(path) {
+            continue;
+        }
+        let close = || {
+            let (parent, name) = (top.parent_of(path).ok()?, c_name(path.name()).ok()?);
+            let stamp = parent.stat_child(&name).ok()?;
+            let is_opened = stamp.permissions() == permissions | 0o700;
+            let is_ours = is_opened && stamp.kind() == Some(Kind::Directory);
+            is_ours.then(|| parent.set_permissions(&name, Kind::Directory, *permissions))
+        };
+        let _closed = close();
+    }
+}
+
+/// Says on standard error that a restore was interrupted here, before any other command.
+pub(crate) fn say_if_interrupted(process: &mut Process<'_>) {
+    let Ok(state) = config::state(process, None) else { return };
+    let Some(cwd) = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok()) else {
+        return;
+    };
+    if let Some(root) = restore_log::left_around(&state, Path::new(&cwd)) {
+        let root = ui::escape_path(&root).into_owned();
+        let _nobody = writeln!(process.stderr, "note: {} ({root})", restore_log::LEFT);
+    }
+}

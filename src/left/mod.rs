@@ -1,0 +1,239 @@
+//! What agents left behind: which calls could change a root, and what was there right after them.
+//!
+//! One log for each root, a line for each call that begins, each path it left, and each call that
+//! was seen through to its end. It is only ever appended to; a line that is lost or damaged makes
+//! an author unknown, never wrong. Beside it lie the bytes of small files as the agent left them,
+//! which a merge starts from.
+
+mod authors;
+mod call;
+mod look;
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::{Error, Result},
+    fs::{create_private_dirs, read_small, replace},
+    model::{Agent, CheckpointId, ContentId, Kind, RelPath, SessionId},
+    state::{RootState, hash_name},
+};
+
+pub use authors::{Here, Knowledge};
+pub use call::{begins, ended};
+use look::{after_edit, after_shell};
+
+/// Some 30,000 lines; one older log of that size is kept beside it.
+const LOG_MAX_BYTES: u64 = 4 << 20;
+/// Larger files are no text a merge would make sense of.
+const BYTES_MAX: u64 = 256 << 10;
+/// Below 20 MB for texts of ordinary size.
+const FILES_MAX: usize = 500;
+
+/// One line of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// When, in nanoseconds since 1970.
+    pub at: i64,
+    /// Whose: see [`author`].
+    pub by: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// A call began.
+    Began {
+        /// The checkpoint that covers it.
+        of: String,
+        /// The call, as in [`What::Done`].
+        call: String,
+        /// What it can change; `None` for anything.
+        paths: Option<Vec<String>>,
+    },
+    /// A call left this at a path.
+    Left {
+        /// Where; see [`path_text`].
+        path: String,
+        /// What; `None` if nothing is there any more.
+        state: Option<State>,
+    },
+    /// Everything a call left has been noted.
+    Done {
+        /// The call.
+        call: String,
+    },
+    /// A restore left a merge of both sides at a path.
+    Merged {
+        /// Where.
+        path: String,
+        /// The before-restore checkpoint.
+        held: String,
+        /// The SHA-256 of the bytes.
+        sha: String,
+    },
+}
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// The bits of its type, as in `st_mode`.
+    pub kind: u32,
+    /// Its permission bits.
+    pub permissions: u32,
+    /// How its store names its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The SHA-256 of its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha: Option<String>,
+}
+
+impl State {
+    /// What sort of file it is.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::of_mode(self.kind)
+    }
+
+    /// How its store names its bytes.
+    pub fn id(&self) -> Option<ContentId> {
+        ContentId::parse(self.id.as_deref()?)
+    }
+}
+
+/// The name a session has in the log.
+pub fn author(agent: Agent, session: &SessionId) -> String {
+    hash_name(&[format!("{agent:?}").as_bytes(), session.0.as_bytes()])
+}
+
+/// A path as text: itself, or a NUL and hex digits where it is none.
+pub fn path_text(path: &RelPath) -> String {
+    match str::from_utf8(path.as_bytes()) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("\0{}", hex(path.as_bytes())),
+    }
+}
+
+/// Reads what [`path_text`] writes.
+pub fn path_of(text: &str) -> Option<RelPath> {
+    let Some(digits) = text.strip_prefix('\0') else {
+        return RelPath::from_bytes(text.as_bytes()).ok();
+    };
+    let pairs = digits.as_bytes().chunks(2);
+    let bytes: Option<Vec<u8>> =
+        pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect();
+    RelPath::from_bytes(&bytes?).ok()
+}
+
+/// Adds lines, all at once.
+///
+/// # Errors
+///
+/// Fails if the log cannot be written.
+pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
+    create_private_dirs(&place.left())?;
+    let path = log(place);
+    if fs::metadata(&path).is_ok_and(|found| found.len() > LOG_MAX_BYTES) {
+        // Whoever loses this race appends to the new log or the old one; both are read.
+        let _moved = fs::rename(&path, path.with_extension("old"));
+    }
+    // A line that a killed process left unfinished must not swallow the next one.
+    let mut bytes = vec![b'\n'];
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line).expect("strings and numbers always serialize");
+        bytes.push(b'\n');
+    }
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(&path)
+        .and_then(|mut file| file.write_all(&bytes))
+        .map_err(Error::io("write", &path))
+}
+
+/// Every line that can be read, oldest first.
+pub fn read(place: &RootState) -> Vec<Line> {
+    let path = log(place);
+    [path.with_extension("old"), path]
+        .iter()
+        .filter_map(|path| fs::File::open(path).ok())
+        .flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok))
+        .filter_map(|line| serde_json::from_slice(&line).ok())
+        .collect()
+}
+
+/// The digests of what the restore that made `held` merged, by path.
+pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
+    let held = held.to_string();
+    let merged = |line: Line| match line.what {
+        What::Merged { path, held: by, sha } if by == held => Some((path_of(&path)?, sha)),
+        What::Merged { .. } | What::Began { .. } | What::Left { .. } | What::Done { .. } => None,
+    };
+    read(place).into_iter().filter_map(merged).collect()
+}
+
+/// Keeps the bytes of a file as an agent left it, for a merge. Not kept: the large, and the rest
+/// when there is no room.
+pub fn keep(place: &RootState, bytes: &[u8]) -> String {
+    let sha = digest(bytes);
+    let path = place.left().join(&sha);
+    if bytes.len() as u64 <= BYTES_MAX && !path.exists() {
+        let _kept = create_private_dirs(&place.left()).and_then(|()| replace(&path, bytes));
+        // Now and then, so that a call rarely pays for it.
+        if sha.starts_with('0') {
+            drop_oldest(&place.left());
+        }
+    }
+    sha
+}
+
+/// The bytes that [`keep`] kept.
+pub fn kept(place: &RootState, sha: &str) -> Option<Vec<u8>> {
+    let is_name = sha.len() == 64 && sha.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let path = place.left().join(sha);
+    let bytes = read_small(&path, BYTES_MAX).ok().flatten().filter(|_| is_name)?;
+    Some(bytes).filter(|bytes| digest(bytes) == sha)
+}
+
+/// The SHA-256 of bytes, in hex.
+pub fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn drop_oldest(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    let is_kept = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == 64);
+    let age = |path: PathBuf| Some((fs::metadata(&path).ok()?.modified().ok()?, path));
+    let paths = entries.flatten().map(|entry| entry.path()).filter(is_kept);
+    let mut files: Vec<_> = paths.filter_map(age).collect();
+    files.sort();
+    for (_, path) in files.iter().take(files.len().saturating_sub(FILES_MAX)) {
+        let _gone = fs::remove_file(path);
+    }
+}
+
+fn log(place: &RootState) -> PathBuf {
+    place.left().join("log")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes every write");
+        text
+    })
+}
