@@ -85,7 +85,7 @@ fn write_answer(process: &mut Process<'_>, answer: &Answer) -> Exit {
 fn read_payload(stdin: &mut dyn Stdin) -> Result<Vec<u8>, String> {
     let started = Instant::now();
     let mut payload = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = vec![0; 8 << 10];
     loop {
         if stdin.ready(PAUSE) {
             match stdin.read(&mut buffer) {
@@ -517,8 +517,8 @@ impl Hook<'_, '_> {
         lines
     }
 
-    /// Why the call reaches for turnback itself, if it does.
-    fn threat(&self) -> Option<String> {
+    /// Why the call reaches for turnback itself, if it does. Notes on the way what is at stake.
+    fn threat(&mut self) -> Option<String> {
         let state = config::state(self.process, Some(&self.cwd)).ok()?;
         let home = self.process.var("HOME").map(PathBuf::from);
         let settings = config::settings_file(self.process, Some(&self.cwd));
@@ -533,6 +533,7 @@ impl Hook<'_, '_> {
                 (root.path().to_owned(), places)
             }
         };
+        self.stakes.clone_from(&places);
         let ours = Ours {
             cwd: &self.cwd,
             state: state.dir(),

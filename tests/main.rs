@@ -4,6 +4,7 @@
 
 mod cli;
 mod crash;
+mod guard;
 mod readme;
 mod restore;
 mod scan;

@@ -80,6 +80,7 @@ impl Place {
             victims,
             named: Named::WithAllBelow,
             spare: false,
+            repositories: false,
             now_ns: turnback::fs::now_ns() + self.later_ns,
             deadline: self.deadline,
         })

@@ -43,7 +43,7 @@ pub(crate) struct How {
 }
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.as_it_is()?;
+    let desk = Desk::open(process, None)?.into_present()?;
     let checkpoints = desk.store.list()?;
     let target = if args.whole_session || args.session.is_some() {
         plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session)
@@ -61,7 +61,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 pub(crate) fn redo(process: &mut Process<'_>, how: &How) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.as_it_is()?;
+    let desk = Desk::open(process, None)?.into_present()?;
     let checkpoints = desk.store.list()?;
     let target = plan::redo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {

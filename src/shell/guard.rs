@@ -22,6 +22,10 @@ const PARENTHESES_MAX: usize = 8;
 /// Address space for the parser's stack; only what is touched costs memory.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
+/// What counts as short, and as flat.
+const SMALL_MAX_BYTES: usize = 1024;
+const SMALL_OPENINGS_MAX: usize = 6;
+
 /// The longest a hook may wait for a verdict; real lines take well under one millisecond.
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
@@ -72,6 +76,22 @@ fn keywords(text: &str) -> Option<&'static str> {
         }
     }
     None
+}
+
+/// Whether a text is so short and so flat that the parser can neither overflow a stack nor take
+/// long over it: most of what agents run. A thread would cost more than judging it.
+pub(super) fn is_small(text: &str) -> bool {
+    let openings = text.bytes().filter(|byte| b"({[<`".contains(byte)).count();
+    let is_keyword = |word: &str| {
+        matches!(word, "if" | "while" | "until" | "for" | "case" | "select" | "coproc" | "function")
+    };
+    let keywords = text.split_ascii_whitespace().filter(|word| is_keyword(word)).count();
+    text.len() <= SMALL_MAX_BYTES && openings + keywords <= SMALL_OPENINGS_MAX
+}
+
+/// Runs `judge` right here; `None` if it panics. For what [`is_small`].
+pub(super) fn run_here<T>(judge: impl FnOnce() -> T) -> Option<T> {
+    panic::catch_unwind(panic::AssertUnwindSafe(judge)).ok()
 }
 
 /// Runs `judge` where an overflow, a panic or an endless loop in the parser does no harm. After

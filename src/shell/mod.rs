@@ -86,9 +86,13 @@ fn shell(line: &str, scope: &Scope) -> Finding {
     if let Some(reason) = guard::refuse(line) {
         return unknown(line, reason);
     }
-    let (text, inner) = (line.to_owned(), scope.clone());
-    guard::run(move || walked(&text, &inner))
-        .unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
+    let judged = if guard::is_small(line) {
+        guard::run_here(|| walked(line, scope))
+    } else {
+        let (text, inner) = (line.to_owned(), scope.clone());
+        guard::run(move || walked(&text, &inner))
+    };
+    judged.unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
 }
 
 fn walked(line: &str, scope: &Scope) -> Finding {

@@ -15,7 +15,10 @@ pub(crate) use resume::say_if_interrupted;
 
 use std::path::PathBuf;
 
-use super::{Desk, revive};
+use super::{
+    Desk,
+    revive::{self, Revived},
+};
 use crate::{
     error::Result,
     model::{Checkpoint, CheckpointId},
@@ -88,20 +91,19 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return resume::run(process, &desk, toward);
     };
     let mut checkpoint = desk.find(given);
-    if desk.is_gone {
-        match &checkpoint {
-            Ok(found) => match revive::revive(process, desk, found, args.dry_run, args.yes)? {
-                Some(revived) => desk = revived,
-                None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
-            },
-            // It may have been taken after the repository was gone.
-            Err(_) => {
-                desk = desk.as_it_is()?;
-                checkpoint = desk.find(given);
-            }
-        }
+    if desk.is_gone && checkpoint.is_err() {
+        // It may have been taken after the repository was gone.
+        desk = desk.into_present()?;
+        checkpoint = desk.find(given);
     }
     let checkpoint = checkpoint?;
+    if desk.is_gone || args.paths.is_empty() {
+        match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
+            Revived::Unchanged => (),
+            Revived::Anew(revived) => desk = *revived,
+            Revived::Stop => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+        }
+    }
     let picked = picked(process, &desk, &args.paths)?;
     let order = Order {
         verb: "restore",
