@@ -106,6 +106,9 @@ fn what_is_ignored_now_and_was_not_then_comes_back_too() {
     assert!(done.stdout.starts_with("restored 1 path"), "{}", done.stdout);
     assert_eq!(world.read("out/x"), "x");
     assert_eq!(world.read("out/y"), "y");
+    let undone = world.run(&["undo", "--yes"]);
+    assert_eq!((undone.exit as u8, undone.stderr.as_str()), (0, ""));
+    assert_eq!(world.read("out/x"), "changed", "what is ignored is held all the same");
 }
 
 #[test]
