@@ -477,8 +477,10 @@ impl Hook<'_, '_> {
     }
 
     fn on_trouble(&mut self, err: &Error, markers: &Markers) -> Decision {
-        let text =
-            format!("warning: could not save a checkpoint ({}); this call is NOT protected", said(err));
+        let text = format!(
+            "warning: could not save a checkpoint ({}); this call is NOT protected",
+            said(err)
+        );
         let mut decision = trouble(self.process, Some(&self.cwd), &text);
         let root = Root::new(self.cwd.clone(), RootKind::Plain { why: None });
         let lost = snapshot::at_stake(&self.stakes, &root);

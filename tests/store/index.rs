@@ -39,17 +39,17 @@ fn what_was_staged_is_staged_again() {
     fixture.run(&["update-index", "--no-assume-unchanged", "d/b"]);
     fixture.run(&["add", "-A"]);
     assert_ne!(look(), before);
-    let lock = fixture.git_dir().join("index.lock");
-    write(&lock, "");
+    let held = fixture.git_dir().join("index.lock");
+    write(&held, "");
     assert!(fixture.open().restore_index(saved.id).is_err());
-    fs::remove_file(&lock).unwrap();
+    fs::remove_file(&held).unwrap();
     // One of ours, whose owner was killed, is no obstacle.
     write(&fixture.git_dir().join("turnback-index"), "");
-    fs::hard_link(fixture.git_dir().join("turnback-index"), &lock).unwrap();
+    fs::hard_link(fixture.git_dir().join("turnback-index"), &held).unwrap();
     assert!(fixture.open().index_differs(saved.id).unwrap());
     let outcome = fixture.open().restore_index(saved.id).unwrap();
     assert_eq!(outcome, IndexOutcome::Restored(3));
-    assert!(!lock.exists() && !fixture.git_dir().join("turnback-index").exists());
+    assert!(!held.exists() && !fixture.git_dir().join("turnback-index").exists());
     assert_eq!(look(), before);
     assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
     let written = fixture.run(&["write-tree"]).unwrap();
