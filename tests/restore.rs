@@ -94,6 +94,26 @@ fn a_command_that_nobody_saw_end_leaves_no_author() {
 }
 
 #[test]
+fn an_ignored_file_that_a_command_overwrote_is_restored() {
+    let mut world = World::with_git();
+    world.write(".gitignore", "*.db\n");
+    world.write("x.db", "data");
+    let root = world.root();
+    for event in ["PreToolUse", "PostToolUse"] {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": "Bash",
+            "tool_input": { "command": "echo x > x.db" }, "tool_use_id": "1", "prompt_id": "p",
+        });
+        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+        world.write("x.db", "x");
+    }
+    // After a command the tree is looked at, and this is not in it.
+    let done = world.run(&["restore", "1", "--yes"]);
+    assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""), "{}", done.stdout);
+    assert_eq!(world.read("x.db"), "data");
+}
+
+#[test]
 fn what_is_ignored_now_and_was_not_then_comes_back_too() {
     let mut world = World::with_git();
     world.write("out/x", "x");

@@ -1,6 +1,7 @@
 //! What must hold before text reaches the parser, which recurses with its input and would take
 //! the whole process down. Hides the thread the judging runs on.
 
+use std::cell::Cell;
 use std::panic;
 use std::sync::mpsc;
 use std::thread;
@@ -89,9 +90,21 @@ pub(super) fn is_small(text: &str) -> bool {
     text.len() <= SMALL_MAX_BYTES && openings + keywords <= SMALL_OPENINGS_MAX
 }
 
+thread_local! {
+    static JUDGING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is judging a line, so that a panic in it is an answer and not a bug.
+pub(super) fn is_judging() -> bool {
+    JUDGING.get()
+}
+
 /// Runs `judge` right here; `None` if it panics. For what [`is_small`].
 pub(super) fn run_here<T>(judge: impl FnOnce() -> T) -> Option<T> {
-    panic::catch_unwind(panic::AssertUnwindSafe(judge)).ok()
+    JUDGING.set(true);
+    let judged = panic::catch_unwind(panic::AssertUnwindSafe(judge)).ok();
+    JUDGING.set(false);
+    judged
 }
 
 /// Runs `judge` where an overflow, a panic or an endless loop in the parser does no harm. After
@@ -99,7 +112,7 @@ pub(super) fn run_here<T>(judge: impl FnOnce() -> T) -> Option<T> {
 pub(super) fn run<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let body = move || {
-        if let Ok(answer) = panic::catch_unwind(panic::AssertUnwindSafe(judge)) {
+        if let Some(answer) = run_here(judge) {
             // Nobody may be waiting any more.
             drop(sender.send(answer));
         }

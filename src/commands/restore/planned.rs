@@ -21,7 +21,7 @@ use crate::{
     },
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
-    scan::{PastRules, Scan},
+    scan::{PastRules, Scan, VictimPath},
     snapshot, store, ui,
 };
 
@@ -45,11 +45,11 @@ pub(super) fn make(
     order: &Order,
 ) -> Result<Planned> {
     let then = desk.tree_of(checkpoint)?;
-    let Seen { now, changes, skipped, stamps } = see(process, desk, &then)?;
+    let Seen { now, changes, skipped, stamps, unwalked } = see(process, desk, &then)?;
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let authors = match order.of_restore {
         Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
-        None => knowledge.by_path(desk, &changes),
+        None => knowledge.by_path(desk, &changes, &unwalked),
     };
     let merges = if order.options.merge {
         merge::all(desk, &changes, &authors, &knowledge, order.markers)
@@ -102,6 +102,8 @@ struct Seen {
     changes: Vec<Change>,
     skipped: Vec<Skipped>,
     stamps: Stamps,
+    /// What the walk alone would not have seen: nobody noted what a command left there.
+    unwalked: BTreeSet<RelPath>,
 }
 
 fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
@@ -136,11 +138,16 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
 fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
     let scan = desk.look(process, victims)?;
     let (skipped, stamps) = (skipped_now(&scan), Stamps::of(&scan));
+    let below = scan.victims.iter().filter_map(|victim| match &victim.path {
+        VictimPath::Below(path) => Some(path.clone()),
+        VictimPath::Outside(_) => None,
+    });
+    let unwalked = below.collect();
     let now = desk.store.identify(scan)?;
     let store = desk.store.as_ref();
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let changes = plan::changes(then, &now, &mut read)?;
-    Ok(Seen { now, changes, skipped, stamps })
+    Ok(Seen { now, changes, skipped, stamps, unwalked })
 }
 
 /// What sort of file is at a path, reached through no symlink.
@@ -216,11 +223,19 @@ impl Authors {
         Ok(Self { knowledge, likely })
     }
 
-    fn by_path(&self, desk: &Desk, changes: &[Change]) -> BTreeMap<RelPath, Author> {
+    fn by_path(
+        &self,
+        desk: &Desk,
+        changes: &[Change],
+        unwalked: &BTreeSet<RelPath>,
+    ) -> BTreeMap<RelPath, Author> {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
             let likely = self.likely.get(path).copied();
-            (path.clone(), self.knowledge.author(path, &Present { desk, path, now, likely }))
+            let author = self.knowledge.author(path, &Present { desk, path, now, likely });
+            // After a command the tree is looked at, and what is ignored is not in it.
+            let is_blind = author == Author::SomebodyElse && unwalked.contains(path);
+            (path.clone(), if is_blind { Author::Unknown } else { author })
         });
         authors.collect()
     }
@@ -271,7 +286,7 @@ impl Stamps {
             }
         });
         for victim in &scan.victims {
-            if let crate::scan::VictimPath::Below(path) = &victim.path {
+            if let VictimPath::Below(path) = &victim.path {
                 stamps.insert(path.clone(), victim.found.stamp);
             }
         }
