@@ -7,6 +7,7 @@ pub(crate) mod create;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod explain;
+pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod prune;
 pub(crate) mod restore;
