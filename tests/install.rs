@@ -191,3 +191,83 @@ fn json_says_what_and_whether() {
     assert_eq!(value["changes"][0]["agent"], "cursor");
     assert_eq!(value["changes"][0]["old"], serde_json::Value::Null);
 }
+
+/// What doctor says of one thing, with its hint.
+fn diagnosis(world: &mut World, name: &str) -> String {
+    let output = world.run(&["doctor", "--json"]);
+    let lines: Vec<serde_json::Value> = serde_json::from_str(&output.stdout).unwrap();
+    let sick = lines.iter().any(|line| line["health"] == "trouble");
+    assert_eq!(output.exit, if sick { Exit::Failed } else { Exit::Ok });
+    let line = lines.iter().find(|line| line["name"] == name);
+    line.map_or_else(String::new, |line| {
+        let part = |key: &str| line[key].as_str().unwrap_or("-").to_owned();
+        format!("{}: {} ({})", part("health"), part("text"), part("hint"))
+    })
+}
+
+#[test]
+fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
+    let mut world = world();
+    let home = home(&world);
+    let claude = |world: &mut World| diagnosis(world, "claude code");
+    assert_eq!(
+        claude(&mut world),
+        "trouble: it has no hook of turnback's (turnback install claude-code)"
+    );
+    assert_eq!(diagnosis(&mut world, "windsurf"), "absent: not installed (-)");
+    assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
+    assert_eq!(claude(&mut world), "ok: hook in ~/.claude/settings.json (-)");
+    for agent in ["cline", "opencode", "gemini cli", "copilot cli", "cursor", "qwen code"] {
+        let told = diagnosis(&mut world, agent);
+        assert!(told.starts_with("ok: hook in ~/"), "{agent}: {told}");
+    }
+    assert!(diagnosis(&mut world, "codex").contains("not trusted"), "Codex must approve it");
+    let path = home.join(".claude/settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    write(&path, text.replace("\"timeout\": 30", "\"timeout\": 2"));
+    assert!(claude(&mut world).contains("SessionStart in ~/.claude/settings.json is too short"));
+    write(&path, text.replace("PreToolUse", "OtherToolUse"));
+    assert!(claude(&mut world).contains("has no hook for PreToolUse"));
+    let program = std::env::current_exe().unwrap();
+    write(&path, text.replace(program.to_str().unwrap(), "/nowhere/turnback"));
+    assert!(claude(&mut world).contains("runs `/nowhere/turnback`, which cannot be run"));
+    let other = home.join("bin/turnback");
+    write(&other, "#!/bin/sh\n");
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    write(&path, text.replace(program.to_str().unwrap(), other.to_str().unwrap()));
+    assert_eq!(
+        claude(&mut world),
+        "note: hook in ~/.claude/settings.json runs another turnback, ~/bin/turnback \
+         (turnback install claude-code)"
+    );
+    write(&path, "{");
+    assert!(claude(&mut world).contains("line 1: "), "{}", claude(&mut world));
+    fs::set_permissions(home.join(".cline/hooks/PreToolUse"), fs::Permissions::from_mode(0o600))
+        .unwrap();
+    assert!(diagnosis(&mut world, "cline").contains("PreToolUse may not be executed"));
+}
+
+#[test]
+fn doctor_looks_at_the_store_and_at_remotes() {
+    let mut world = World::with_git();
+    let state = world.state();
+    assert!(diagnosis(&mut world, "remotes").starts_with("ok"));
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(diagnosis(&mut world, "store").contains("others can look into"));
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+    let config = world.root().join(".git/config");
+    let text = fs::read_to_string(&config).unwrap();
+    let more = "[remote \"back\\u001b\"]\n\turl = x\n\tmirror\n[remote \"b\"]\n\tpush = +refs/*:refs/*\n\
+                [remote \"c\"]\n\tmirror = false\n\tpush = refs/heads/*:refs/heads/*\n";
+    write(&config, format!("{text}{more}"));
+    let told = diagnosis(&mut world, "remotes");
+    assert!(told.starts_with("note: a push to `backu001b`, `b` would send"), "{told}");
+    write(&world.settings(), "store = \"files\"\n");
+    assert!(diagnosis(&mut world, "remotes").starts_with("ok"));
+    assert_eq!(diagnosis(&mut world, "settings"), "");
+    world.set("TURNBACK", "off");
+    assert!(diagnosis(&mut world, "settings").contains("switched off"));
+    let shown = world.run(&["doctor"]);
+    assert!(shown.stdout.contains("claude code    –        not installed\n"), "{}", shown.stdout);
+}

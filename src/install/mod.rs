@@ -12,6 +12,7 @@ mod record;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod whole;
 
 use std::{
@@ -23,6 +24,7 @@ use std::{
 pub use merge::Entry;
 pub use program::Program;
 pub use rows::{ROWS, Row, Site};
+pub use trust::untrusted;
 
 use crate::{
     error::{Error, Result},
@@ -322,6 +324,11 @@ pub fn look(site: &Site) -> Result<Standing> {
 }
 
 impl Site {
+    /// Whether the agent runs the file itself.
+    pub fn needs_permission(&self) -> bool {
+        matches!(self.edit, Edit::Script(_))
+    }
+
     /// Whether this is where the hooks are, not a command for people.
     pub fn is_hook(&self) -> bool {
         match self.edit {
