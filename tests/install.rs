@@ -40,6 +40,7 @@ fn world() -> World {
     for dir in [".codex", ".qwen", ".copilot", ".cline", ".cursor", ".config/opencode"] {
         fs::create_dir_all(home.join(dir)).unwrap();
     }
+    write(&home.join(".hermes/config.yaml"), "model: x\nlast: 1");
     world
 }
 
@@ -217,7 +218,8 @@ fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
     assert_eq!(diagnosis(&mut world, "windsurf"), "absent: not installed (-)");
     assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
     assert_eq!(claude(&mut world), "ok: hook in ~/.claude/settings.json (-)");
-    for agent in ["cline", "opencode", "gemini cli", "copilot cli", "cursor", "qwen code"] {
+    for agent in ["cline", "opencode", "hermes", "gemini cli", "copilot cli", "cursor", "qwen code"]
+    {
         let told = diagnosis(&mut world, agent);
         assert!(told.starts_with("ok: hook in ~/"), "{agent}: {told}");
     }
@@ -270,4 +272,20 @@ fn doctor_looks_at_the_store_and_at_remotes() {
     assert!(diagnosis(&mut world, "settings").contains("switched off"));
     let shown = world.run(&["doctor"]);
     assert!(shown.stdout.contains("claude code    –        not installed\n"), "{}", shown.stdout);
+}
+
+#[test]
+fn codex_hooks_go_where_its_user_has_some() {
+    let mut world = world();
+    let home = home(&world);
+    let config = home.join(".codex/config.toml");
+    let text = "# mine\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = \"beep\"";
+    write(&config, text);
+    assert_eq!(world.run(&["install", "codex", "--yes"]).exit, Exit::Ok);
+    assert!(!home.join(".codex/hooks.json").exists());
+    assert!(fs::read_to_string(&config).unwrap().starts_with(text));
+    assert!(diagnosis(&mut world, "codex").contains("not trusted"));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(fs::read_to_string(&config).unwrap(), text);
+    assert!(diagnosis(&mut world, "codex").contains("has no hook"));
 }

@@ -65,7 +65,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             "name one, as in `turnback install claude-code`",
         ));
     }
-    let sites = sites(process, args, &rows)?;
+    let sites = sites(process, args, &rows, |row| row.sites_to_write(process))?;
     let plan = Plan::install(sites, &program, &state);
     let exit = carry_out(process, args, &plan, &state, &INSTALL)?;
     if !args.json {
@@ -77,7 +77,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 pub(crate) fn uninstall(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let state = config::state(process, None)?;
     let rows = rows(args, |_| true)?;
-    let plan = Plan::uninstall(sites(process, args, &rows)?, &state);
+    let plan = Plan::uninstall(sites(process, args, &rows, |row| row.sites(process))?, &state);
     carry_out(process, args, &plan, &state, &UNINSTALL)
 }
 
@@ -96,9 +96,14 @@ fn rows(args: &Args, is_there: impl Fn(&Row) -> bool) -> Result<Vec<&'static Row
     args.agents.iter().map(named).collect()
 }
 
-fn sites(process: &Process<'_>, args: &Args, rows: &[&Row]) -> Result<Vec<Site>> {
+fn sites(
+    process: &Process<'_>,
+    args: &Args,
+    rows: &[&Row],
+    places: impl Fn(&Row) -> Vec<Site>,
+) -> Result<Vec<Site>> {
     if !args.project {
-        return Ok(rows.iter().flat_map(|row| row.sites(process)).collect());
+        return Ok(rows.iter().flat_map(|row| places(row)).collect());
     }
     let root = project(process).ok_or_else(|| {
         Error::other("this directory is no project", "change to one, or leave out `--project`")

@@ -44,7 +44,7 @@ pub struct Entry {
 
 impl Entries<'_> {
     /// The template with the program in it.
-    fn wanted(&self, program: &Program) -> Value {
+    pub(super) fn wanted(&self, program: &Program) -> Value {
         let mut value: Value =
             serde_json::from_str(self.template).expect("a test reads every template");
         fill(&mut value, "", self.agent, program);

@@ -4,6 +4,7 @@
 //! install wrote down, and nothing else; [`Plan::apply`] does it, file by file, each replaced
 //! whole. Every byte that is not ours stays.
 
+mod block;
 mod edit;
 mod jsonc;
 mod merge;
@@ -32,6 +33,7 @@ use crate::{
     state::State,
     ui,
 };
+use block::Block;
 use jsonc::Fault;
 use record::{Before, Record};
 use rows::Edit;
@@ -225,6 +227,9 @@ fn put(
         Edit::Merge(entries) => {
             entries.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
         }
+        Edit::Lines(block) => {
+            block.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
+        }
         Edit::Whole(template) | Edit::Script(template) => {
             let is_ours = |text: &str| template.program_in(text).is_some();
             if old.is_some_and(|old| !is_ours(old)) && known == Before::Unknown {
@@ -241,6 +246,9 @@ fn put(
     let before = match (known, site.edit) {
         (Before::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
         (Before::Missing, _) | (Before::Unknown, Edit::Whole(_) | Edit::Script(_)) => None,
+        (Before::Unknown, Edit::Lines(_)) => {
+            old.map(Block::take).transpose().map_err(fault(&site.path))?
+        }
         (Before::Unknown, Edit::Merge(entries)) => {
             old.map(|old| entries.take(old)).transpose().map_err(fault(&site.path))?
         }
@@ -271,6 +279,11 @@ fn take(site: &Site, found: Found, record: &Record, state: &State) -> Result<Opt
                 Err(err) => return Err(fault(&site.path)(err)),
             };
             let is_bare = record.made(&found.target) && entries.is_bare(&text);
+            Some(text).filter(|_| !is_bare)
+        }
+        (Before::Unknown, Edit::Lines(_)) => {
+            let text = Block::take(&old).map_err(fault(&site.path))?;
+            let is_bare = record.made(&found.target) && text.trim().is_empty();
             Some(text).filter(|_| !is_bare)
         }
         (Before::Unknown, Edit::Whole(template) | Edit::Script(template)) => {
@@ -309,18 +322,25 @@ pub fn look(site: &Site) -> Result<Standing> {
     match site.edit {
         Edit::Merge(entries) => {
             let found = entries.look(&text).map_err(fault(&site.path))?;
-            if found.is_empty() {
-                return Ok(Standing::Nothing);
-            }
-            let mut missing = entries.events();
-            missing.retain(|event| !found.iter().any(|entry| entry.event == *event));
-            Ok(Standing::Entries(found, missing))
+            Ok(standing(found, entries.events()))
         }
+        Edit::Lines(block) => match block.look(&text).map_err(fault(&site.path))? {
+            Some(found) => Ok(standing(found, block.events())),
+            None => Ok(block.program(&text).map_or(Standing::Nothing, Standing::Whole)),
+        },
         Edit::Whole(template) | Edit::Script(template) => {
             let program = template.program_in(&text);
             Ok(program.map_or(Standing::Nothing, |path| Standing::Whole(path.into())))
         }
     }
+}
+
+fn standing(found: Vec<Entry>, mut events: Vec<String>) -> Standing {
+    if found.is_empty() {
+        return Standing::Nothing;
+    }
+    events.retain(|event| !found.iter().any(|entry| entry.event == *event));
+    Standing::Entries(found, events)
 }
 
 impl Site {
@@ -332,7 +352,7 @@ impl Site {
     /// Whether this is where the hooks are, not a command for people.
     pub fn is_hook(&self) -> bool {
         match self.edit {
-            Edit::Merge(_) | Edit::Script(_) => true,
+            Edit::Merge(_) | Edit::Lines(_) | Edit::Script(_) => true,
             Edit::Whole(template) => template.quoting == whole::Quoting::Script,
         }
     }

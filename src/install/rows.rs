@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    block::{Block, hooks_are_there},
     merge::Entries,
     whole::{Quoting, Template},
 };
-use crate::process::Process;
+use crate::{fs::read_small, process::Process};
 
 /// One agent, and what of ours goes where.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,8 @@ pub(super) struct File {
 pub(super) enum Edit {
     /// Our entries are put into its JSON.
     Merge(Entries<'static>),
+    /// Our lines are put at its end.
+    Lines(Block),
     /// It is ours alone.
     Whole(Template<'static>),
     /// It is ours alone and a program.
@@ -84,7 +87,23 @@ impl Row {
             || self.programs.iter().any(|name| process.which(name).is_some())
     }
 
-    /// What of the user's we would write.
+    /// Where we would write now. Codex reads hooks from one of two files: from the one in which
+    /// its user has some.
+    pub fn sites_to_write(&self, process: &Process<'_>) -> Vec<Site> {
+        let mut sites = self.sites(process);
+        if self.agent == "codex"
+            && let Some(dir) = self.dir(process)
+        {
+            let read = |name: &str| read_small(&dir.join(name), TOML_MAX_BYTES).ok().flatten();
+            let text = read("config.toml").and_then(|bytes| String::from_utf8(bytes).ok());
+            let is_toml =
+                read("hooks.json").is_none() && text.is_some_and(|text| hooks_are_there(&text));
+            sites.retain(|site| matches!(site.edit, Edit::Lines(_)) == is_toml);
+        }
+        sites
+    }
+
+    /// Everywhere of the user's that something of ours can be.
     pub fn sites(&self, process: &Process<'_>) -> Vec<Site> {
         let dir = self.dir(process);
         let place = |file: &File| {
@@ -105,6 +124,9 @@ impl Row {
         self.project.iter().map(place).collect()
     }
 }
+
+/// Larger than any configuration a person wrote.
+const TOML_MAX_BYTES: u64 = 2 << 20;
 
 const fn home(dir: &'static str) -> Base {
     Base { dir, var: None }
@@ -196,7 +218,17 @@ pub const ROWS: &[Row] = &[
         agent: "codex",
         base: home_or(".codex", "CODEX_HOME", ""),
         programs: &["codex"],
-        user: &[merge!("hooks.json", "codex", HOOKS)],
+        user: &[
+            merge!("hooks.json", "codex", HOOKS),
+            File {
+                path: "config.toml",
+                edit: Edit::Lines(Block::Toml(Entries {
+                    agent: "codex",
+                    template: include_str!("../../hooks/codex.json"),
+                    holder: HOOKS,
+                })),
+            },
+        ],
         project: &[merge!(".codex/hooks.json", "codex", HOOKS)],
         then: Some(
             "Codex skips a hook in silence until you have approved it: start `codex`, type `/hooks`, \
@@ -285,7 +317,14 @@ pub const ROWS: &[Row] = &[
         agent: "hermes",
         base: home_or(".hermes", "HERMES_HOME", ""),
         programs: &["hermes"],
-        by_hand: Some("merge hooks/hermes.yaml into ~/.hermes/config.yaml by hand"),
+        user: &[File {
+            path: "config.yaml",
+            edit: Edit::Lines(Block::Yaml {
+                agent: "hermes",
+                template: include_str!("../../hooks/hermes.yaml"),
+            }),
+        }],
+        then: Some("Hermes asks once for each hook before it runs it: say yes"),
         ..PLAIN
     },
     Row {
