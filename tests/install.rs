@@ -289,3 +289,27 @@ fn codex_hooks_go_where_its_user_has_some() {
     assert_eq!(fs::read_to_string(&config).unwrap(), text);
     assert!(diagnosis(&mut world, "codex").contains("has no hook"));
 }
+
+#[test]
+fn what_held_nothing_holds_nothing_again() {
+    let mut world = World::new();
+    let path = home(&world).join(".claude/settings.json");
+    for text in [
+        "",
+        "\n",
+        "{}",
+        "{ }\n",
+        "{\n}",
+        "{ // x\n}",
+        "{\"hooks\":{}}",
+        "{\"hooks\": {\n }, }",
+        "{\"hooks\":{\"PreToolUse\":[ ], \"Stop\": []}}",
+        "\u{feff}{\n \"hooks\" : { \"PreToolUse\" : [ /* x */ ] } }",
+    ] {
+        write(&path, text);
+        assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok, "{text:?}");
+        assert_eq!(diagnosis(&mut world, "claude code"), "ok: hook in ~/.claude/settings.json (-)");
+        assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok, "{text:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}

@@ -58,7 +58,7 @@ impl Entries<'_> {
     /// The text with our entries in it, all with this program.
     pub(super) fn put(&self, text: &str, program: &Program) -> Result<String, Fault> {
         let wanted = self.wanted(program);
-        if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        if is_blank(text) {
             let mut text = serde_json::to_string_pretty(&wanted).expect("JSON serializes");
             text.push('\n');
             return Ok(text);
@@ -145,6 +145,9 @@ impl Entries<'_> {
     pub(super) fn take(&self, text: &str) -> Result<String, Fault> {
         let mut text = text.to_owned();
         loop {
+            if is_blank(&text) {
+                return Ok(text);
+            }
             let document = parse(&text)?;
             let Some(holder) = self.holder_of(&document.root) else { return Ok(text) };
             let Some(chain) = leaves(holder, self.agent).pop() else { return Ok(text) };
@@ -160,6 +163,9 @@ impl Entries<'_> {
     ///
     /// Fails if it is no JSON.
     pub(super) fn look(&self, text: &str) -> Result<Vec<Entry>, Fault> {
+        if is_blank(text) {
+            return Ok(Vec::new());
+        }
         let document = parse(text)?;
         Ok(self.holder_of(&document.root).map(|holder| self.found(holder)).unwrap_or_default())
     }
@@ -198,6 +204,11 @@ impl Entries<'_> {
         let wanted: Value = serde_json::from_str(self.template).expect("a test reads it");
         events(&wanted, self.holder).keys().cloned().collect()
     }
+}
+
+/// Whether a file is there, but nobody has written anything into it.
+fn is_blank(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
 fn object(text: &str, node: &Node, name: &str) -> Result<(), Fault> {
