@@ -57,7 +57,7 @@ enum Command {
     /// Take back the last turn, or the last restore
     Undo(commands::undo::Args),
     /// Take back the last undo
-    Redo(commands::undo::Args),
+    Redo(commands::undo::How),
     /// Show what is protected, and how much room that takes
     Status(commands::status::Args),
     /// Look for damage in what is stored

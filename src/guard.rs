@@ -177,13 +177,13 @@ fn target_threat(ours: &Ours<'_>, target: &Target) -> Option<String> {
 }
 
 /// A command we cannot judge that names a place of ours, as a program text might.
-fn mention(ours: &Ours<'_>, simple: &Simple) -> Option<String> {
+fn mention(known: &Ours<'_>, simple: &Simple) -> Option<String> {
     if simple.level != Level::Unknown || simple.text.starts_with("git commit") {
         return None;
     }
-    let state = ours.state.to_string_lossy();
-    let names = [state.as_ref(), ".local/state/turnback", "refs/turnback", ".config/turnback"];
-    let named = names.into_iter().find(|name| !name.is_empty() && simple.text.contains(name))?;
+    let state = known.state.to_string_lossy();
+    let ours = [state.as_ref(), ".local/state/turnback", "refs/turnback", ".config/turnback"];
+    let named = ours.into_iter().find(|name| !name.is_empty() && simple.text.contains(name))?;
     Some(format!("it names `{named}`, and nobody can tell what it does there"))
 }
 

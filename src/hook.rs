@@ -85,7 +85,7 @@ fn write_answer(process: &mut Process<'_>, answer: &Answer) -> Exit {
 fn read_payload(stdin: &mut dyn Stdin) -> Result<Vec<u8>, String> {
     let started = Instant::now();
     let mut payload = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = vec![0; 8 << 10];
     loop {
         if stdin.ready(PAUSE) {
             match stdin.read(&mut buffer) {
@@ -322,7 +322,7 @@ impl Hook<'_, '_> {
     fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
         let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
         if let Some(of) = covering {
-            let _noted = left::begins(state, self.call, reach, of, &self.cwd);
+            let _noted = left::begins(self.process, state, self.call, reach, of, &self.cwd);
         }
     }
 
@@ -477,8 +477,10 @@ impl Hook<'_, '_> {
     }
 
     fn on_trouble(&mut self, err: &Error, markers: &Markers) -> Decision {
-        let text =
-            format!("could not save a checkpoint ({}); this call is NOT protected", said(err));
+        let text = format!(
+            "warning: could not save a checkpoint ({}); this call is NOT protected",
+            said(err)
+        );
         let mut decision = trouble(self.process, Some(&self.cwd), &text);
         let root = Root::new(self.cwd.clone(), RootKind::Plain { why: None });
         let lost = snapshot::at_stake(&self.stakes, &root);
@@ -517,8 +519,8 @@ impl Hook<'_, '_> {
         lines
     }
 
-    /// Why the call reaches for turnback itself, if it does.
-    fn threat(&self) -> Option<String> {
+    /// Why the call reaches for turnback itself, if it does. Notes on the way what is at stake.
+    fn threat(&mut self) -> Option<String> {
         let state = config::state(self.process, Some(&self.cwd)).ok()?;
         let home = self.process.var("HOME").map(PathBuf::from);
         let settings = config::settings_file(self.process, Some(&self.cwd));
@@ -533,6 +535,7 @@ impl Hook<'_, '_> {
                 (root.path().to_owned(), places)
             }
         };
+        self.stakes.clone_from(&places);
         let ours = Ours {
             cwd: &self.cwd,
             state: state.dir(),

@@ -40,10 +40,14 @@ use std::process::ExitCode;
 /// Runs against the real operating system.
 pub fn run_os() -> ExitCode {
     let run = |process: &mut process::Process<'_>| {
-        if cli::is_hook(process) {
-            // An agent would show a panic's text, or hand it to the model.
-            std::panic::set_hook(Box::new(|_| ()));
-        }
+        // An agent would show a panic's text, or hand it to the model.
+        let is_hook = cli::is_hook(process);
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !is_hook && !shell::is_judging() {
+                usual(info);
+            }
+        }));
         cli::run(process)
     };
     process::with_os(run).into()

@@ -17,9 +17,12 @@ use crate::{
     },
     process::Process,
     scan::{self, Named, Request, Scan, UserDirs, Wishes},
-    state::State,
+    state::{RootState, State},
     store::{self, Draft, Saved, Store},
 };
+
+/// How long a vault that was filled without need is good enough: an hour.
+const VAULT_KEPT_NS: i64 = 3_600_000_000_000;
 
 /// What to take a checkpoint of, and why.
 pub struct Order<'a> {
@@ -85,10 +88,18 @@ impl Look<'_> {
             ours: state.dir(),
             named: self.named,
             spare: self.spare,
+            repositories: self.spare && vault_is_due(&state.root(store.root())),
             now_ns: crate::fs::now_ns(),
             deadline: self.deadline,
         })
     }
+}
+
+/// Whether the vault of a root that nobody threatens right now is worth filling again: a call that
+/// can reach the repository fills it in any case, so this is for what fires no hook.
+fn vault_is_due(state: &RootState) -> bool {
+    let filled = crate::fs::stat_path(&state.vault()).map(|stamp| stamp.mtime_ns);
+    filled.map_or(true, |filled| filled.saturating_add(VAULT_KEPT_NS) < crate::fs::now_ns())
 }
 
 /// Where the user keeps git's configuration.
@@ -126,7 +137,7 @@ pub struct Held {
 impl Held {
     /// Reads the cache of `root`.
     pub fn of(root: &Root, state: &State) -> Self {
-        Self { root: root.clone(), table: Table::load(&state.root(root).cache()) }
+        Self { root: root.clone(), table: Table::peek(&state.root(root).cache()) }
     }
 
     /// Whether the bytes of the file at `path`, which has this stamp now, are held.

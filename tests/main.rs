@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cli;
+mod crash;
+mod guard;
 mod install;
 mod readme;
+mod restore;
 mod scan;
 mod store;
 mod support;

@@ -80,6 +80,7 @@ impl Place {
             victims,
             named: Named::WithAllBelow,
             spare: false,
+            repositories: false,
             now_ns: turnback::fs::now_ns() + self.later_ns,
             deadline: self.deadline,
         })
@@ -170,7 +171,7 @@ fn a_change_that_keeps_size_and_mtime_is_seen() {
     place.write("d/b", "b");
     place.settle();
     let before = fs::metadata(place.at("d/a")).unwrap();
-    fs::write(place.at("d/a"), "two").unwrap();
+    place.write("d/a", "two");
     let time = Timespec { tv_sec: before.mtime(), tv_nsec: before.mtime_nsec() };
     let times = Timestamps { last_access: time, last_modification: time };
     utimensat(CWD, place.at("d/a"), &times, rustix::fs::AtFlags::empty()).unwrap();

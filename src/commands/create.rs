@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.as_it_is()?;
+    let desk = Desk::open(process, None)?.into_present()?;
     if desk.scope == Scope::Named {
         let path = ui::path(desk.root.path(), desk.home.as_deref());
         return Err(Error::other(

@@ -107,7 +107,7 @@ impl Desk {
     /// # Errors
     ///
     /// Fails if the directory is gone.
-    pub(crate) fn as_it_is(mut self) -> Result<Self> {
+    pub(crate) fn into_present(mut self) -> Result<Self> {
         if self.is_gone {
             let path = self.root.path();
             std::fs::metadata(path).map_err(Error::io("find the directory", path))?;

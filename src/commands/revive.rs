@@ -2,7 +2,10 @@
 //! always.
 
 use std::{
+    fmt::Write as _,
     fs,
+    io::Write as _,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -21,11 +24,14 @@ use crate::{
 pub(crate) fn gone_root(start: &Path, state: &State) -> Option<Root> {
     let start = canonical(start);
     for dir in start.ancestors() {
-        if dir.join(".git").symlink_metadata().is_ok() {
-            return None;
-        }
-        let own = state.root_at(dir);
-        let Some(place) = record::read_place(&own).ok().flatten() else { continue };
+        let has_git = dir.join(".git").symlink_metadata().is_ok();
+        let place = record::read_place(&state.root_at(dir)).ok().flatten();
+        let Some(place) = place else {
+            if has_git {
+                return None;
+            }
+            continue;
+        };
         return match place.git_dir {
             Some(_) => vault::reader(state, dir),
             None if dir.is_dir() => None,
@@ -54,62 +60,96 @@ fn canonical(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// Shows what is gone, asks, and brings it back: the directory, then every `.git` that the vault
-/// has. `None` if the user says no, or if it is only to be shown.
+/// What came of a look at what is gone.
+pub(crate) enum Revived {
+    /// Nothing had to be brought back, or it is only to be shown.
+    Unchanged,
+    /// It is back; this is the desk for it.
+    Anew(Box<Desk>),
+    /// There is nothing more to do: the user said no, or there is nothing yet to show more of.
+    Stop,
+}
+
+/// Shows what is gone, asks, and brings it back: the directory, and every `.git` the vault has.
 ///
 /// # Errors
 ///
 /// Fails if something cannot be made. Nothing that exists is ever overwritten.
 pub(crate) fn revive(
     process: &mut Process<'_>,
-    desk: Desk,
+    desk: &Desk,
     checkpoint: &Checkpoint,
     dry_run: bool,
     yes: bool,
-) -> Result<Option<Desk>> {
-    let path = desk.root.path().to_owned();
+) -> Result<Revived> {
+    let path = desk.root.path();
     let own = desk.state.root(&desk.root);
-    let held = vault::fitting(&own, checkpoint.sequence)?;
+    let held = if desk.is_gone {
+        vault::fitting(&own, checkpoint.sequence)?
+    } else {
+        // Only what this very checkpoint has: other repositories may be gone for good reasons.
+        record::read(&own, checkpoint.id).ok().and_then(|record| record.vault)
+    };
     let missing = match &held {
-        Some(held) => vault::missing(&desk.state, &path, held)?,
+        Some(held) => vault::missing(&desk.state, path, held)?,
         None => Vec::new(),
     };
-    let _nobody = process.stderr.write_all(told(&desk, &missing).as_bytes());
+    let mending = held.as_ref().filter(|_| vault::is_mendable(path));
+    if missing.is_empty() && mending.is_none() && !desk.is_gone {
+        return Ok(Revived::Unchanged);
+    }
+    let mut said = told(desk, &missing);
+    if mending.is_some() {
+        said.push_str("  recreate  what .git lacks, from the vault\n");
+    }
+    let _nobody = process.stderr.write_all(said.as_bytes());
     if dry_run {
-        let _nobody = writeln!(
-            process.stderr,
-            "nothing was changed; without --dry-run this comes first, then the files"
-        );
-        return Ok(None);
+        return Ok(if path.is_dir() { Revived::Unchanged } else { Revived::Stop });
     }
     if !yes && !ui::ask(process, "Bring them back?") {
-        return Ok(None);
+        return Ok(Revived::Stop);
     }
-    fs::create_dir_all(&path).map_err(Error::io("make the directory", &path))?;
-    // The outermost repository first: the inner ones lie in its worktree.
+    fs::create_dir_all(path).map_err(Error::io("make the directory", path))?;
     for git_dir in &missing {
         if let Some(held) = &held {
-            vault::rebuild(&own, &path, held, git_dir)?;
+            vault::rebuild(&own, path, held, git_dir)?;
         }
     }
-    let revived = Desk::open(process, Some(&path))?.as_it_is()?;
+    if let Some(held) = mending {
+        vault::mend(&own, path, held)?;
+    }
+    point_at_repository(desk)?;
+    let revived = Desk::open(process, Some(path))?.into_present()?;
     if let RootKind::Git { .. } = revived.root.kind()
         && let Ok(store) = GitStore::open(&revived.root, &revived.state)
     {
         store.mend_refs()?;
     }
-    Ok(Some(revived))
+    Ok(Revived::Anew(Box::new(revived)))
+}
+
+/// A linked worktree has no more than a word where its repository is.
+fn point_at_repository(desk: &Desk) -> Result<()> {
+    let RootKind::Git { git_dir, common_dir } = desk.root.kind() else { return Ok(()) };
+    let pointer = desk.root.path().join(".git");
+    if git_dir == common_dir || pointer.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let text = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
+    let options = fs::OpenOptions::new().write(true).create_new(true).open(&pointer);
+    let written = options.and_then(|mut file| file.write_all(&text));
+    written.map_err(Error::io("write", &pointer))
 }
 
 fn told(desk: &Desk, missing: &[RelPath]) -> String {
     let root = ui::path(desk.root.path(), desk.home.as_deref());
     let mut text = String::new();
     if !desk.root.path().is_dir() {
-        text.push_str(&format!("  recreate  {root}/\n"));
+        _ = writeln!(text, "  recreate  {root}/");
     }
     for git_dir in missing {
         let name = ui::escape(git_dir.as_bytes());
-        text.push_str(&format!("  recreate  {name}/   the repository, from the vault\n"));
+        _ = writeln!(text, "  recreate  {name}/   the repository, from the vault");
     }
     text
 }

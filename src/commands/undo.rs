@@ -12,34 +12,56 @@ use crate::{
 };
 
 /// Take back the last turn, or the last restore. Shows what it will do and asks.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// Take back the last turn of the session whose name begins so
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Take back everything the session did that worked here last, or the one named
+    #[arg(long)]
+    pub(crate) whole_session: bool,
+}
+
+// How a step along the line is taken. (A doc comment would become the help of both commands.)
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
+#[derive(clap::Args, Default)]
+pub(crate) struct How {
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Show what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Overwrite also what somebody else has changed since
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.as_it_is()?;
+    let desk = Desk::open(process, None)?.into_present()?;
     let checkpoints = desk.store.list()?;
-    let target = plan::undo_target(&checkpoints).cloned();
+    let target = if args.whole_session || args.session.is_some() {
+        plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session)
+    } else {
+        plan::undo_target(&checkpoints)
+    };
+    let target = target.cloned();
     let target = target.ok_or_else(|| {
         Error::other(
             "there is no turn and no restore to undo",
             "`turnback list` shows what there is, `turnback restore 1` goes to the newest",
         )
     })?;
-    step(process, &desk, &target, "undo", args)
+    step(process, &desk, &target, "undo", &args.how)
 }
 
-pub(crate) fn redo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.as_it_is()?;
+pub(crate) fn redo(process: &mut Process<'_>, how: &How) -> Result<Exit> {
+    let desk = Desk::open(process, None)?.into_present()?;
     let checkpoints = desk.store.list()?;
     let target = plan::redo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {
@@ -48,7 +70,7 @@ pub(crate) fn redo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             "only an undo can be redone, and only until something else happens",
         )
     })?;
-    step(process, &desk, &target, "redo", args)
+    step(process, &desk, &target, "redo", how)
 }
 
 /// A step along the line puts back exactly what was there; what people made or changed since
@@ -58,18 +80,18 @@ fn step(
     desk: &Desk,
     target: &Checkpoint,
     verb: &'static str,
-    args: &Args,
+    how: &How,
 ) -> Result<Exit> {
     let is_restore = target.cause.reason == Reason::BeforeRestore;
     let order = Order {
         verb,
-        options: Options::default(),
+        options: Options { force: how.force, ..Options::default() },
         markers: false,
         picked: Picked::All,
         index: true,
         outside: true,
         of_restore: target.cause.of.filter(|_| is_restore),
     };
-    let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
+    let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };
     carry_out(process, desk, target, &order, consent)
 }

@@ -16,9 +16,17 @@ pub struct Knowledge {
     /// What the agent left last, by path, and how many lines had been written by then.
     left: BTreeMap<RelPath, Vec<Noted>>,
     /// Calls whose end nobody saw.
-    open: HashMap<String, Option<Vec<RelPath>>>,
+    open: HashMap<String, Open>,
     /// The newest checkpoint that was taken when calls before it had ended unseen.
     pub likely: Option<CheckpointId>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// The checkpoint that covers it.
+    of: String,
+    /// What it can change; `None` for anything.
+    paths: Option<Vec<RelPath>>,
 }
 
 #[derive(Debug)]
@@ -65,15 +73,16 @@ impl Knowledge {
             }
             What::Began { of, call, paths } if ours => {
                 self.active = true;
-                if !self.open.is_empty() && of != since {
+                let before = self.open.len();
+                self.open.retain(|_, open| open.of == *of);
+                if self.open.len() < before && of != since {
                     // What was there when this one began is what those before it had left.
                     self.likely = CheckpointId::parse(of);
-                    self.open.clear();
                 }
                 let paths = paths
                     .as_ref()
                     .map(|paths| paths.iter().filter_map(|path| path_of(path)).collect());
-                self.open.insert(call.clone(), paths);
+                self.open.insert(call.clone(), Open { of: of.clone(), paths });
             }
             What::Done { call } if ours => drop(self.open.remove(call)),
             What::Began { .. } | What::Done { .. } | What::Merged { .. } => (),
@@ -102,7 +111,7 @@ impl Knowledge {
     }
 
     fn may_have_changed(&self, path: &RelPath) -> bool {
-        self.open.values().any(|paths| match paths {
+        self.open.values().any(|open| match &open.paths {
             None => true,
             Some(paths) => paths.iter().any(|open| path.is_within(open) || open.is_within(path)),
         })
@@ -169,7 +178,8 @@ mod tests {
         two.extend([began("me", "3", 1, None), left("me", "b", "y"), done("me", "3")]);
         let shell = vec![began("me", "1", 1, None)];
         let later = vec![began("me", "1", 1, None), began("me", "2", 2, None), done("me", "2")];
-        let cases: [(&str, &[Line], &str, &'static str, Author); 10] = [
+        let covered = vec![began("me", "1", 2, None), began("me", "2", 2, Some(&["a"]))];
+        let cases: [(&str, &[Line], &str, &'static str, Author); 11] = [
             ("nothing is known", &[], "a", "x", Unknown),
             ("the agent's, untouched", &edit("me"), "a", "x", Agent),
             ("the agent's, edited since", &edit("me"), "a", "z", SomebodyElse),
@@ -179,6 +189,7 @@ mod tests {
             ("an edit that nobody saw end", &edit("me")[..1], "a", "z", Unknown),
             ("another path of such an edit", &edit("me")[..1], "b", "z", SomebodyElse),
             ("seen at the next call", &later, "a", "likely", Agent),
+            ("the next call took no checkpoint", &covered, "b", "z", Unknown),
             ("changed after the next call", &later, "a", "z", SomebodyElse),
         ];
         for (case, lines, path, sha, expected) in cases {

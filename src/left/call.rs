@@ -5,7 +5,6 @@ use std::path::Path;
 use super::{Line, What, after_edit, after_shell, append, author, path_text};
 use crate::{
     error::Result,
-    fs::now_ns,
     model::{CheckpointId, Intent, Reach, RelPath, Root, Scope, Settings, ToolCall},
     process::Process,
     state::{State, hash_name},
@@ -17,6 +16,7 @@ use crate::{
 ///
 /// Fails if the log cannot be written.
 pub fn begins(
+    process: &Process<'_>,
     state: &State,
     call: &ToolCall,
     reach: &Reach,
@@ -29,7 +29,7 @@ pub fn begins(
     let paths = paths(call, &reach.root, cwd).map(|paths| paths.iter().map(path_text).collect());
     let what = What::Began { of: of.to_string(), call: name(call), paths };
     let by = author(call.context.agent, &call.context.session);
-    append(&state.root(&reach.root), &[Line { at: now_ns(), by, what }])
+    append(&state.root(&reach.root), &[Line { at: at(process), by, what }])
 }
 
 /// Notes what a call left in `root`, of which its turn has the checkpoint `of`.
@@ -48,7 +48,7 @@ pub fn ended(
 ) -> Result<()> {
     let by = author(call.context.agent, &call.context.session);
     match paths(call, root, cwd) {
-        Some(paths) => after_edit(state, root, &by, &name(call), &paths),
+        Some(paths) => after_edit(at(process), state, root, &by, &name(call), &paths),
         None => after_shell(process, state, settings, root, &by, &name(call), of),
     }
 }
@@ -71,4 +71,9 @@ fn name(call: &ToolCall) -> String {
         Some(id) => hash_name(&[id.as_bytes()]),
         None => hash_name(&[call.tool.as_bytes(), format!("{:?}", call.intent).as_bytes()]),
     }
+}
+
+/// When we are called, as checkpoints have it.
+pub(super) fn at(process: &Process<'_>) -> i64 {
+    process.now.timestamp_nanos_opt().unwrap_or(i64::MAX)
 }

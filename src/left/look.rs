@@ -9,7 +9,7 @@ use std::{
 use super::{BYTES_MAX, Line, State, What, append, digest, keep, path_text};
 use crate::{
     error::Result,
-    fs::{Dir, c_name, now_ns, stat_path},
+    fs::{Dir, c_name, stat_path},
     model::{CheckpointId, Entry, Kind, Place, Reach, RelPath, Root, Scope, Settings},
     plan,
     process::Process,
@@ -34,6 +34,7 @@ const BUDGET: Duration = Duration::from_millis(400);
 ///
 /// Fails if the log cannot be written.
 pub(super) fn after_edit(
+    at: i64,
     state: &state::State,
     root: &Root,
     by: &str,
@@ -41,7 +42,7 @@ pub(super) fn after_edit(
     paths: &[RelPath],
 ) -> Result<()> {
     let place = state.root(root);
-    let line = |what| Line { at: now_ns(), by: by.to_owned(), what };
+    let line = |what| Line { at, by: by.to_owned(), what };
     let mut lines = Vec::new();
     for path in paths {
         let state = state_of(&root.join(path), |bytes| Some(keep(&place, bytes)));
@@ -66,6 +67,7 @@ pub(super) fn after_shell(
     call: &str,
     of: CheckpointId,
 ) -> Result<()> {
+    let at = super::call::at(process);
     let deadline = Instant::now() + BUDGET;
     let store = store::open(root, state, settings.store)?;
     let reach = Reach { root: root.clone(), scope: Scope::Whole, victims: Vec::new() };
@@ -78,7 +80,7 @@ pub(super) fn after_shell(
         return Ok(());
     }
     let place = state.root(root);
-    let line = |what| Line { at: now_ns(), by: by.to_owned(), what };
+    let line = |what| Line { at, by: by.to_owned(), what };
     let mut lines = Vec::new();
     if !scan.is_unchanged() {
         let (then, now) = (store.tree(of)?, store.identify(scan)?);
@@ -89,10 +91,10 @@ pub(super) fn after_shell(
         if changes.len() > PATHS_MAX || Instant::now() > deadline {
             return Ok(());
         }
-        let mut room = KEPT_MAX_BYTES;
+        let mut budget = KEPT_MAX_BYTES;
         for change in changes {
             let state = change.after.map(|entry| {
-                let sha = kept_text(&place, &root.join(&change.path), &entry, &mut room);
+                let sha = kept_text(&place, &root.join(&change.path), &entry, &mut budget);
                 named_by_store(&entry, sha)
             });
             lines.push(line(What::Left { path: path_text(&change.path), state }));

@@ -1,6 +1,6 @@
 //! What differs between two trees, found without reading what is equal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     error::{Error, Result},
@@ -34,29 +34,27 @@ impl Change {
 ///
 /// Fails if a directory cannot be read, or has a name that no file can have.
 pub fn changes(before: &Tree, after: &Tree, read: &mut Reader<'_>) -> Result<Vec<Change>> {
-    let mut candidates = BTreeSet::new();
+    let mut candidates = Candidates::new();
     // Equal ids mean equal permissions only where the same ones go without saying.
     let by_id = before.usual == after.usual;
     compare(before, after, [before.top, after.top], &[], by_id, read, &mut candidates)?;
     for (path, entry) in before.besides.iter().chain(&after.besides) {
         let elsewhere = [before.besides.get(path), after.besides.get(path)];
-        if elsewhere != [Some(entry), Some(entry)] {
-            candidates.insert(path.clone());
+        if elsewhere != [Some(entry), Some(entry)] && !candidates.contains_key(path) {
+            let pair = [entry_at(before, path, read)?, entry_at(after, path, read)?];
+            candidates.insert(path.clone(), pair);
         }
     }
-    let mut found = Vec::new();
-    for path in candidates {
-        let change = Change {
-            before: entry_at(before, &path, read)?,
-            after: entry_at(after, &path, read)?,
-            path,
-        };
-        if !is_same(change.before.as_ref(), change.after.as_ref()) {
-            found.push(change);
-        }
-    }
-    Ok(found)
+    let changes = candidates.into_iter().map(|(path, [left, right])| Change {
+        before: before.besides.get(&path).copied().or(left),
+        after: after.besides.get(&path).copied().or(right),
+        path,
+    });
+    Ok(changes.filter(|change| !change.is_none()).collect())
 }
+
+/// Paths that may differ, with what the directories of either tree say.
+type Candidates = BTreeMap<RelPath, [Option<Entry>; 2]>;
 
 /// Whether two entries are the same file. A directory is judged by its permissions alone: what is
 /// in it has entries of its own.
@@ -109,7 +107,7 @@ fn compare(
     above: &[u8],
     by_id: bool,
     read: &mut Reader<'_>,
-    candidates: &mut BTreeSet<RelPath>,
+    candidates: &mut Candidates,
 ) -> Result<()> {
     if a == b && (by_id || a.is_none()) {
         return Ok(());
@@ -132,7 +130,7 @@ fn compare(
                 why.to_string(),
             )
         })?;
-        candidates.insert(rel);
+        candidates.insert(rel, [x.copied(), y.copied()]);
         let below = |entry: Option<&Entry>| {
             entry.filter(|entry| entry.kind == Kind::Directory)?.content.map(|content| content.id)
         };

@@ -4,7 +4,7 @@
 //! for it. Those marks are the line: an undo steps over what was undone already, a redo takes
 //! back the newest undo that was not redone, and anything else that happens ends the line forward.
 
-use crate::model::{Checkpoint, Reason};
+use crate::model::{By, Checkpoint, Reason};
 
 /// The verbs that restores are marked with, in [`crate::model::Cause::tool`].
 const UNDO: &str = "undo";
@@ -29,6 +29,33 @@ pub fn undo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
             None => return Some(first_of_turn(newest, newest_first)),
         }
     }
+}
+
+/// The first checkpoint of a session's newest turn or, with `whole`, of all it did. `session` is
+/// the beginning of its name.
+pub fn session_target<'a>(
+    newest_first: &'a [Checkpoint],
+    session: Option<&str>,
+    whole: bool,
+) -> Option<&'a Checkpoint> {
+    let fits = |checkpoint: &&Checkpoint| {
+        caller(checkpoint)
+            .is_some_and(|by| session.is_none_or(|session| by.session.0.starts_with(session)))
+    };
+    let newest = newest_first.iter().find(fits)?;
+    if !whole {
+        return Some(first_of_turn(newest, newest_first));
+    }
+    let is_same = |checkpoint: &&Checkpoint| match (caller(checkpoint), caller(newest)) {
+        (Some(a), Some(b)) => (a.agent, &a.session) == (b.agent, &b.session),
+        (_, _) => false,
+    };
+    newest_first.iter().rev().find(is_same)
+}
+
+/// Whose call a checkpoint was taken before.
+fn caller(checkpoint: &Checkpoint) -> Option<&By> {
+    checkpoint.cause.by.as_ref().filter(|_| checkpoint.cause.reason == Reason::Call)
 }
 
 /// The checkpoint that the next redo goes forward to.
@@ -76,7 +103,7 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::model::{Agent, By, Cause, CheckpointId, SessionId, TurnId};
+    use crate::model::{Agent, Cause, CheckpointId, SessionId, TurnId};
 
     fn id(number: u64) -> CheckpointId {
         CheckpointId::from_bits(number)
@@ -148,6 +175,18 @@ mod tests {
         assert_eq!(next(&mut line, UNDO), Some(3));
         assert_eq!(next(&mut line, UNDO), Some(2));
         assert_eq!(next(&mut line, REDO), Some(5));
+    }
+
+    #[test]
+    fn a_session_is_undone_by_its_last_turn_or_as_a_whole() {
+        let mut other = turn(4, "d");
+        other.cause.by.as_mut().unwrap().session = SessionId("other".to_owned());
+        let all = [other, turn(3, "c"), turn(2, "c"), turn(1, "a")];
+        let target = |session, whole| session_target(&all, session, whole).map(|it| it.sequence);
+        assert_eq!(target(None, false), Some(4));
+        assert_eq!(target(Some("s"), false), Some(2));
+        assert_eq!(target(Some("s"), true), Some(1));
+        assert_eq!(target(Some("x"), true), None);
     }
 
     #[test]

@@ -7,9 +7,10 @@ mod restore;
 mod settle;
 
 pub use diff::{Change, Reader, changes, entry_at};
-pub use history::{redo_target, undo_target};
+pub use history::{redo_target, session_target, undo_target};
 pub use prune::{Limits, PrunePlan, Why, clear, prune};
 pub use restore::{
-    Action, Author, Kept, Options, OutsideStep, Past, Picked, RestorePlan, Step, is_within, restore,
+    Action, Author, Kept, Options, OutsideStep, Past, Pick, Picked, RestorePlan, Step, is_within,
+    restore,
 };
 pub use settle::{Unsettled, settle};

@@ -40,7 +40,34 @@ pub enum Picked {
     /// Everything.
     All,
     /// These files and directories, with what is in them.
-    Paths(Vec<RelPath>),
+    Paths(Vec<Pick>),
+}
+
+/// A path, or a pattern with `*`, `?` or `[…]` in it. A `*` stays within a name; `**` does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pick(RelPath);
+
+impl Pick {
+    /// Takes a path as the user wrote it. If one is there by that very name, it is meant as well.
+    pub fn of(path: RelPath) -> Self {
+        Self(path)
+    }
+
+    fn has(&self, path: &RelPath) -> bool {
+        use gix::glob::{wildmatch, wildmatch::Mode};
+        if path.is_within(&self.0) {
+            return true;
+        }
+        let pattern = self.0.as_bytes();
+        if !pattern.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
+            return false;
+        }
+        let fits = |path: &RelPath| {
+            wildmatch(pattern.into(), path.as_bytes().into(), Mode::NO_MATCH_SLASH_LITERAL)
+        };
+        let above = std::iter::successors(Some(path.clone()), RelPath::parent);
+        above.into_iter().any(|path| fits(&path))
+    }
 }
 
 impl Picked {
@@ -48,7 +75,7 @@ impl Picked {
     pub fn has(&self, path: &RelPath) -> bool {
         match self {
             Self::All => true,
-            Self::Paths(paths) => paths.iter().any(|picked| path.is_within(picked)),
+            Self::Paths(picks) => picks.iter().any(|pick| pick.has(path)),
         }
     }
 }
@@ -79,6 +106,8 @@ pub enum Kept {
     Ignored,
     /// It is not in the checkpoint, which left it out.
     NotCovered(SkipReason),
+    /// The system would not let us look at what is there now.
+    Unseen(SkipReason),
     /// It lies in something that stays.
     InTheWay,
     /// It is a place of git's own.
@@ -147,6 +176,14 @@ impl RestorePlan {
         self.steps.iter().filter(is_conflict)
     }
 
+    /// The paths of the checkpoint that stay because what is there now cannot be looked at.
+    pub fn unseen(&self) -> impl Iterator<Item = (&Step, SkipReason)> {
+        self.steps.iter().filter_map(|step| match step.action {
+            Action::Keep(Kept::Unseen(reason)) => Some((step, reason)),
+            _ => None,
+        })
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.deeds().next().is_none() && self.outside.is_empty()
@@ -179,11 +216,10 @@ pub fn restore(
     picked: &Picked,
     past: &Past<'_>,
 ) -> RestorePlan {
-    let uncovered = |path: &RelPath| {
-        let both = past.skipped_then.iter().chain(past.skipped_now);
-        both.filter(|skipped| !matches!(skipped.reason, SkipReason::KeptChanging))
-            .find(|skipped| is_within(path, &skipped.path))
-            .map(|skipped| skipped.reason)
+    let among = |all: &[Skipped], path: &RelPath| {
+        let counts = |skipped: &&Skipped| skipped.reason != SkipReason::KeptChanging;
+        let mut all = all.iter().filter(counts);
+        all.find(|skipped| is_within(path, &skipped.path)).map(|skipped| skipped.reason)
     };
     let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
     let mut steps: Vec<Step> = picked_changes
@@ -191,7 +227,8 @@ pub fn restore(
             let known = Known {
                 author: past.authors.get(&path).copied().unwrap_or_default(),
                 was_ignored: past.ignored.contains(&path),
-                uncovered: uncovered(&path),
+                uncovered: among(past.skipped_then, &path),
+                unseen: among(past.skipped_now, &path),
                 merges: past.merges.contains_key(&path),
             };
             let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
@@ -218,6 +255,7 @@ struct Known {
     author: Author,
     was_ignored: bool,
     uncovered: Option<SkipReason>,
+    unseen: Option<SkipReason>,
     merges: bool,
 }
 
@@ -238,12 +276,13 @@ fn decide(
             Author::SomebodyElse if options.merge && known.merges => Action::Merge,
             Author::SomebodyElse => Action::Keep(Kept::Edited),
         },
-        (Some(_), None) => match known.uncovered {
+        (Some(_), None) => match (known.unseen, known.uncovered) {
             // The present scan saw that something is there, and could not look into it.
-            Some(reason) => Action::Keep(Kept::NotCovered(reason)),
-            None => Action::Recreate,
+            (Some(reason), _) => Action::Keep(Kept::Unseen(reason)),
+            (None, Some(reason)) => Action::Keep(Kept::NotCovered(reason)),
+            (None, None) => Action::Recreate,
         },
-        (None, _) => match known.uncovered {
+        (None, _) => match known.uncovered.or(known.unseen) {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
             None if known.was_ignored => Action::Keep(Kept::Ignored),
             None if options.keep_new => Action::Keep(Kept::New),
@@ -322,4 +361,147 @@ pub(super) fn keep_parents(steps: &mut [Step]) {
 /// Whether a path is `dir`, or lies below it.
 pub fn is_within(path: &RelPath, dir: &[u8]) -> bool {
     path.as_bytes().strip_prefix(dir).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::from_bytes(text.as_bytes()).unwrap()
+    }
+
+    fn file(id: u8, permissions: u32) -> Entry {
+        let id = crate::model::ContentId::new(&[id; 20]);
+        let content = Some(crate::model::Content { id, place: crate::model::Place::Store });
+        Entry { kind: Kind::File, permissions, content, device: 0 }
+    }
+
+    const DIRECTORY: Entry =
+        Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+
+    #[test]
+    fn patterns_pick_files_and_what_is_in_directories() {
+        let has = |pick: &str, at: &str| Picked::Paths(vec![Pick::of(path(pick))]).has(&path(at));
+        assert!(has("src", "src/a/b.rs") && has("src/a", "src/a") && !has("src", "srcs"));
+        assert!(has("src/*.rs", "src/a.rs") && !has("src/*.rs", "src/a/b.rs"));
+        assert!(has("src/**/*.rs", "src/a/b.rs") && has("s*", "src/a/b.rs"));
+        assert!(has("a[1]", "a[1]") && has("a[1]", "a1") && !has("a[1]", "a2"));
+    }
+
+    /// One row of the table in the design: what was, what is, whose that is, what was said.
+    fn action(
+        then: Option<Entry>,
+        now: Option<Entry>,
+        author: Author,
+        said: &str,
+        past: &str,
+    ) -> Action {
+        let options = Options {
+            exact: said == "exact",
+            keep_new: said == "keep-new",
+            force: said == "force",
+            merge: said == "merge",
+        };
+        let at = path("a");
+        let skipped = [Skipped { path: b"a".to_vec(), reason: SkipReason::TooLarge, size: 9 }];
+        let none: [Skipped; 0] = [];
+        let set = |is: bool| -> BTreeSet<RelPath> { is.then(|| at.clone()).into_iter().collect() };
+        let merges: BTreeMap<_, _> =
+            (past == "merges").then(|| (at.clone(), b"x".to_vec())).into_iter().collect();
+        let known = Past {
+            authors: &BTreeMap::from([(at.clone(), author)]),
+            merges: &merges,
+            ignored: &set(past == "ignored"),
+            skipped_then: if past == "not covered" { &skipped } else { &none },
+            skipped_now: if past == "unseen" { &skipped } else { &none },
+        };
+        let changes = vec![Change { path: at, before: then, after: now }];
+        let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &known);
+        plan.steps[0].action
+    }
+
+    #[test]
+    fn every_row_of_the_table() {
+        use Action::{Keep, Merge, Recreate, Remove, Restore};
+        use Author::{Agent, SomebodyElse, Unknown};
+        let (old, new) = (Some(file(1, 0o644)), Some(file(2, 0o644)));
+        let rows = [
+            (old, new, Agent, "", "", Restore),
+            (old, new, Unknown, "", "", Restore),
+            (old, new, SomebodyElse, "", "", Keep(Kept::Edited)),
+            (old, new, SomebodyElse, "force", "", Restore),
+            (old, new, SomebodyElse, "merge", "merges", Merge),
+            (old, new, SomebodyElse, "merge", "", Keep(Kept::Edited)),
+            (old, new, SomebodyElse, "exact", "", Keep(Kept::Edited)),
+            (None, new, Agent, "", "", Remove),
+            (None, new, Agent, "keep-new", "", Keep(Kept::New)),
+            (None, new, SomebodyElse, "", "", Keep(Kept::New)),
+            (None, new, Unknown, "", "", Keep(Kept::New)),
+            (None, new, SomebodyElse, "exact", "", Remove),
+            (None, new, Agent, "exact", "ignored", Keep(Kept::Ignored)),
+            (
+                None,
+                new,
+                Agent,
+                "exact",
+                "not covered",
+                Keep(Kept::NotCovered(SkipReason::TooLarge)),
+            ),
+            (old, None, Unknown, "", "", Recreate),
+            (old, None, SomebodyElse, "", "", Recreate),
+            (old, None, Unknown, "", "unseen", Keep(Kept::Unseen(SkipReason::TooLarge))),
+            (Some(DIRECTORY), new, Agent, "", "", Restore),
+            (old, Some(DIRECTORY), Agent, "", "", Restore),
+            (None, Some(DIRECTORY), Agent, "", "", Remove),
+            (old, Some(file(1, 0o755)), Agent, "", "", Restore),
+        ];
+        for (then, now, author, said, past, expected) in rows {
+            let found = action(then, now, author, said, past);
+            assert_eq!(found, expected, "{then:?} {now:?} {author:?} {said:?} {past:?}");
+        }
+    }
+
+    #[test]
+    fn a_directory_goes_only_with_all_that_is_in_it() {
+        let plan = |other: Author| {
+            let change = |at: &str, after| Change { path: path(at), before: None, after };
+            let changes = vec![
+                change("d", Some(DIRECTORY)),
+                change("d/a", Some(file(1, 0o644))),
+                change("d/b", Some(file(2, 0o644))),
+            ];
+            let past = Past {
+                authors: &BTreeMap::from([(path("d/a"), Author::Agent), (path("d/b"), other)]),
+                merges: &BTreeMap::new(),
+                ignored: &BTreeSet::new(),
+                skipped_then: &[],
+                skipped_now: &[],
+            };
+            let id = CheckpointId::from_bits(1);
+            let plan = restore(id, changes, Options::default(), &Picked::All, &past);
+            plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
+        };
+        let (gone, kept) = (Action::Remove, Action::Keep(Kept::New));
+        assert_eq!(plan(Author::Agent), [gone, gone, gone], "an edit does not say it made one");
+        assert_eq!(plan(Author::SomebodyElse), [kept, gone, kept]);
+    }
+
+    #[test]
+    fn what_stays_in_a_directorys_place_keeps_it_away() {
+        let changes = vec![
+            Change { path: path("d"), before: Some(DIRECTORY), after: Some(file(1, 0o644)) },
+            Change { path: path("d/a"), before: Some(file(2, 0o644)), after: None },
+        ];
+        let past = Past {
+            authors: &BTreeMap::from([(path("d"), Author::SomebodyElse)]),
+            merges: &BTreeMap::new(),
+            ignored: &BTreeSet::new(),
+            skipped_then: &[],
+            skipped_now: &[],
+        };
+        let id = CheckpointId::from_bits(1);
+        let plan = restore(id, changes, Options::default(), &Picked::All, &past);
+        assert_eq!(plan.steps[1].action, Action::Keep(Kept::InTheWay));
+    }
 }

@@ -55,7 +55,7 @@ const TOOL_CACHES: &[&str] =
 
 /// Adds every victim of the request that the scan does not hold anyway, with everything below it.
 pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
-    if request.victims.is_empty() && !request.spare {
+    if request.victims.is_empty() && !request.spare && !request.repositories {
         return;
     }
     let made_again = Rules::new(&[], &[], &[], Case::Sensitive);
@@ -70,7 +70,7 @@ pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
     for path in spared {
         collect.spare(&path);
     }
-    if request.spare {
+    if request.repositories {
         collect.every_repository();
     }
     let scan = collect.scan;
@@ -174,7 +174,7 @@ impl Collect<'_, '_> {
             return;
         }
         self.is_output = self.is_output(&victim);
-        self.add(&dir, victim, 0);
+        self.add(&dir, &victim, 0);
         self.is_output = false;
     }
 
@@ -209,7 +209,7 @@ impl Collect<'_, '_> {
         for path in left_out {
             let Some((dir, victim)) = open_parent(root, &root.join(&path)) else { continue };
             self.is_output = self.is_output(&victim);
-            self.add(&dir, victim, 0);
+            self.add(&dir, &victim, 0);
             self.is_output = false;
         }
     }
@@ -254,12 +254,12 @@ impl Collect<'_, '_> {
         let fits = self.scan.victims.len() + amount.files <= FILES_MAX;
         if looked.is_ok() && (is_one || is_little) && fits && self.has_room(amount.bytes) {
             self.made_again = self.made_again.clone().with_nothing_made_again();
-            self.add(&dir, victim, 0);
+            self.add(&dir, &victim, 0);
         }
     }
 
     /// A file or directory, and everything in it.
-    fn add(&mut self, dir: &Dir, path: VictimPath, depth: usize) {
+    fn add(&mut self, dir: &Dir, path: &VictimPath, depth: usize) {
         let bytes = path.as_bytes().to_vec();
         let name = path.name().to_vec();
         let Ok(c_name) = c_name(&name) else { return };
@@ -268,7 +268,7 @@ impl Collect<'_, '_> {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return,
             Err(_) => return self.leave_out(&bytes, SkipReason::Unreadable, 0),
         };
-        match &path {
+        match path {
             VictimPath::Below(rel) if rel.is_git_private() => return self.git_private(rel),
             VictimPath::Outside(path) if path == self.request.root.path() => {
                 return self.whole_root();
@@ -283,10 +283,10 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
         };
         let is_alone = self.request.named == Named::Alone;
-        if kind == Kind::Directory && !is_alone && self.is_made_again(&path) {
+        if kind == Kind::Directory && !is_alone && self.is_made_again(path) {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
-        if kind == Kind::File && !is_alone && !self.is_held(&path) {
+        if kind == Kind::File && !is_alone && !self.is_held(path) {
             if stamp.size > self.request.wishes.victim_size_max || !self.has_room(stamp.size) {
                 return self.leave_out(&bytes, SkipReason::TooLarge, stamp.size);
             }
@@ -299,14 +299,14 @@ impl Collect<'_, '_> {
             self.scan.partial = true;
             return self.leave_out(&bytes, SkipReason::OutOfTime, stamp.size);
         }
-        if !self.is_held(&path) {
+        if !self.is_held(path) {
             let racy = is_racy(&stamp, self.request.now_ns);
             let marks = Marks { private: true, racy, tracked: false };
             let found = Found { name, stamp, content: None, marks, skipped: None };
             self.scan.victims.push(Victim { path: path.clone(), found });
         }
         if kind == Kind::Directory && !is_alone {
-            self.below(dir, &c_name, &path, depth);
+            self.below(dir, &c_name, path, depth);
         }
     }
 
@@ -335,7 +335,7 @@ impl Collect<'_, '_> {
                 let reason = if full { SkipReason::TooMany } else { SkipReason::OutOfTime };
                 return self.leave_out(path.as_bytes(), reason, 0);
             }
-            self.add(&open, path.join(listed.name.to_bytes()), depth + 1);
+            self.add(&open, &path.join(listed.name.to_bytes()), depth + 1);
         }
     }
 
@@ -417,7 +417,7 @@ fn open_parent(root: &Root, path: &Path) -> Option<(Dir, VictimPath)> {
     let real = parent.join(path.file_name()?);
     let dir = Dir::open(&parent).ok()?;
     match root.relative(&real) {
-        Ok(rel) => Some((dir, VictimPath::Below(rel))),
-        Err(_) => Some((dir, VictimPath::Outside(PathBuf::from(real)))),
+        Ok(below) => Some((dir, VictimPath::Below(below))),
+        Err(_) => Some((dir, VictimPath::Outside(real))),
     }
 }

@@ -50,6 +50,8 @@ pub struct Request<'a> {
     pub named: Named,
     /// Whether to hold also what is ignored or large, path by path, where it is little.
     pub spare: bool,
+    /// Whether to hold also what brings the root's repositories back.
+    pub repositories: bool,
     /// When the scan began, in nanoseconds since 1970: what changed later than this, or hardly
     /// before, is looked at again next time.
     pub now_ns: i64,

@@ -1,6 +1,7 @@
 //! What must hold before text reaches the parser, which recurses with its input and would take
 //! the whole process down. Hides the thread the judging runs on.
 
+use std::cell::Cell;
 use std::panic;
 use std::sync::mpsc;
 use std::thread;
@@ -21,6 +22,10 @@ const PARENTHESES_MAX: usize = 8;
 
 /// Address space for the parser's stack; only what is touched costs memory.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// What counts as short, and as flat.
+const SMALL_MAX_BYTES: usize = 1024;
+const SMALL_OPENINGS_MAX: usize = 6;
 
 /// The longest a hook may wait for a verdict; real lines take well under one millisecond.
 const WAIT_MAX: Duration = Duration::from_millis(50);
@@ -74,12 +79,40 @@ fn keywords(text: &str) -> Option<&'static str> {
     None
 }
 
+/// Whether a text is so short and so flat that the parser can neither overflow a stack nor take
+/// long over it: most of what agents run. A thread would cost more than judging it.
+pub(super) fn is_small(text: &str) -> bool {
+    let openings = text.bytes().filter(|byte| b"({[<`".contains(byte)).count();
+    let is_keyword = |word: &str| {
+        matches!(word, "if" | "while" | "until" | "for" | "case" | "select" | "coproc" | "function")
+    };
+    let keywords = text.split_ascii_whitespace().filter(|word| is_keyword(word)).count();
+    text.len() <= SMALL_MAX_BYTES && openings + keywords <= SMALL_OPENINGS_MAX
+}
+
+thread_local! {
+    static JUDGING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is judging a line, so that a panic in it is an answer and not a bug.
+pub(super) fn is_judging() -> bool {
+    JUDGING.get()
+}
+
+/// Runs `judge` right here; `None` if it panics. For what [`is_small`].
+pub(super) fn run_here<T>(judge: impl FnOnce() -> T) -> Option<T> {
+    JUDGING.set(true);
+    let judged = panic::catch_unwind(panic::AssertUnwindSafe(judge)).ok();
+    JUDGING.set(false);
+    judged
+}
+
 /// Runs `judge` where an overflow, a panic or an endless loop in the parser does no harm. After
 /// 50 ms the thread is left to itself: a hook's process ends soon, and nothing waits for it.
 pub(super) fn run<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let body = move || {
-        if let Ok(answer) = panic::catch_unwind(panic::AssertUnwindSafe(judge)) {
+        if let Some(answer) = run_here(judge) {
             // Nobody may be waiting any more.
             drop(sender.send(answer));
         }

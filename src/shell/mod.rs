@@ -79,6 +79,12 @@ pub fn classify(line: &str, language: Language, scope: &Scope) -> Finding {
     }
 }
 
+/// Whether this thread is judging a line: a panic of the parser is then an answer, and whoever
+/// prints panics has nothing to print.
+pub fn is_judging() -> bool {
+    guard::is_judging()
+}
+
 fn shell(line: &str, scope: &Scope) -> Finding {
     if is_plain(line) {
         return walked(line, scope);
@@ -86,9 +92,13 @@ fn shell(line: &str, scope: &Scope) -> Finding {
     if let Some(reason) = guard::refuse(line) {
         return unknown(line, reason);
     }
-    let (text, inner) = (line.to_owned(), scope.clone());
-    guard::run(move || walked(&text, &inner))
-        .unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
+    let judged = if guard::is_small(line) {
+        guard::run_here(|| walked(line, scope))
+    } else {
+        let (text, inner) = (line.to_owned(), scope.clone());
+        guard::run(move || walked(&text, &inner))
+    };
+    judged.unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
 }
 
 fn walked(line: &str, scope: &Scope) -> Finding {

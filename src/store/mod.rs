@@ -17,8 +17,8 @@ use chrono::{DateTime, Utc};
 use crate::{
     error::Result,
     model::{
-        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Manifest,
-        Place, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
+        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Head, Kind,
+        Manifest, Place, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
     },
     scan::Scan,
     state::State,
@@ -65,6 +65,15 @@ pub enum IndexOutcome {
     HeadMoved,
     /// A merge, rebase or the like is, or was, in progress: this one.
     InProgress(String),
+}
+
+/// Where HEAD stands, seen from where it stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// The branch it is on; `None` if it is detached.
+    pub branch: Option<String>,
+    /// How many commits lie between, along first parents; `None` if the old one is not among them.
+    pub count: Option<u64>,
 }
 
 /// Something in a store that is not as it should be.
@@ -134,6 +143,11 @@ pub trait Store {
     /// as it was.
     fn restore_index(&self, _id: CheckpointId) -> Result<IndexOutcome> {
         Ok(IndexOutcome::NotKept)
+    }
+
+    /// Where HEAD stands now, seen from `then`; `None` if that cannot be told.
+    fn commits_since(&self, _then: &Head) -> Option<Since> {
+        None
     }
 
     /// Whether [`Store::restore_index`] would change the index.

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{
     escape::{escape, unescape},
     objects::names_in,
-    vault::Vault,
+    vault::{Vault, VaultFile},
 };
 use crate::{
     error::{Error, Result},
@@ -383,13 +383,6 @@ struct RecordFile {
 }
 
 #[derive(Serialize, Deserialize)]
-struct VaultFile {
-    state: String,
-    #[serde(default)]
-    packs: Vec<String>,
-}
-
-#[derive(Serialize, Deserialize)]
 struct ByFile {
     name: String,
     session: String,
@@ -499,19 +492,6 @@ impl RecordFile {
         let tree = parse_id(self.tree)?;
         let vault = self.vault.map(VaultFile::into_vault).transpose()?;
         Ok(Record { checkpoint, keeper, besides, outside, tree, vault })
-    }
-}
-
-impl VaultFile {
-    fn of(vault: &Vault) -> Self {
-        let packs = vault.packs.iter().map(|pack| escape(pack)).collect();
-        Self { state: vault.state.to_string(), packs }
-    }
-
-    fn into_vault(self) -> Result<Vault, &'static str> {
-        let state = ContentId::parse(&self.state).ok_or("the vault's state is not an id")?;
-        let packs: Option<Vec<_>> = self.packs.iter().map(|pack| unescape(pack)).collect();
-        Ok(Vault { state, packs: packs.ok_or("a pack's name is not escaped as it should be")? })
     }
 }
 

@@ -39,17 +39,22 @@ fn what_was_staged_is_staged_again() {
     fixture.run(&["update-index", "--no-assume-unchanged", "d/b"]);
     fixture.run(&["add", "-A"]);
     assert_ne!(look(), before);
+    let held = fixture.git_dir().join("index.lock");
+    write(&held, "");
+    assert!(fixture.open().restore_index(saved.id).is_err());
+    fs::remove_file(&held).unwrap();
+    // One of ours, whose owner was killed, is no obstacle.
+    write(&fixture.git_dir().join("turnback-index"), "");
+    fs::hard_link(fixture.git_dir().join("turnback-index"), &held).unwrap();
+    assert!(fixture.open().index_differs(saved.id).unwrap());
     let outcome = fixture.open().restore_index(saved.id).unwrap();
     assert_eq!(outcome, IndexOutcome::Restored(3));
+    assert!(!held.exists() && !fixture.git_dir().join("turnback-index").exists());
     assert_eq!(look(), before);
     assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
     let written = fixture.run(&["write-tree"]).unwrap();
     let staged = fixture.open().staged(saved.id).unwrap().unwrap();
     assert_eq!(written.trim(), staged.to_string());
-    fixture.run(&["add", "-A"]);
-    write(&fixture.git_dir().join("index.lock"), "");
-    assert!(fixture.open().restore_index(saved.id).is_err());
-    fs::remove_file(fixture.git_dir().join("index.lock")).unwrap();
     fixture.run(&["commit", "-qm", "second"]);
     assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::HeadMoved);
     write(&fixture.git_dir().join("MERGE_HEAD"), "");

@@ -1,9 +1,15 @@
 //! A plan carried out: held, logged, applied, reported.
 
-use super::{Consent, Order, hold::hold, planned::Planned, show};
+use super::{
+    Consent, Order,
+    hold::hold,
+    planned::Planned,
+    show::{self, Came},
+};
 use crate::{
     apply::{self, Outcome},
     commands::Desk,
+    crash,
     error::Result,
     fs::now_ns,
     left::{self, Line, What},
@@ -18,32 +24,35 @@ use crate::{
 pub(super) fn apply(
     process: &mut Process<'_>,
     desk: &Desk,
-    planned: Planned,
+    mut planned: Planned,
     checkpoint: &Checkpoint,
     order: &Order,
     consent: Consent,
 ) -> Result<Exit> {
-    let Planned { mut plan, seen } = planned;
     if !order.outside && consent.yes {
-        plan.outside.clear();
+        planned.plan.outside.clear();
     }
+    let plan = &planned.plan;
     let stages = order.index && desk.store.index_differs(checkpoint.id)?;
     let (mut outcome, mut safety) = (Outcome::default(), None);
-    let mut index = None;
+    let index;
     if !plan.is_empty() || stages {
-        let held = hold(process, desk, &plan, checkpoint, order)?;
+        let held = hold(process, desk, plan, checkpoint, order)?;
         let place = desk.state.root(&desk.root);
-        log_of(desk, &plan, checkpoint.id, held, order).begin(&place)?;
-        let seen = |path: &RelPath| seen.get(path).copied();
-        outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, held)?;
+        log_of(desk, plan, checkpoint.id, held, order).begin(&place)?;
+        let seen = |path: &RelPath| planned.seen.get(path).copied();
+        outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
+        crash::point("restore-index");
         index = stage(desk, checkpoint.id, order);
-        note_merged(desk, &plan, held)?;
+        note_merged(desk, plan, held)?;
+        crash::point("restore-end");
         RestoreLog::end(&place)?;
         safety = Some(held);
-    } else if order.index {
+    } else {
         index = stage(desk, checkpoint.id, order);
     }
-    show::report(process, desk, &plan, &outcome, index, safety, checkpoint, consent)
+    let came = Came { checkpoint, planned: &planned, outcome, index, safety };
+    show::report(process, desk, came, consent.json)
 }
 
 fn stage(desk: &Desk, id: CheckpointId, order: &Order) -> Option<Result<IndexOutcome>> {

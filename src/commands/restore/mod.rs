@@ -2,6 +2,7 @@
 
 mod deed;
 mod hold;
+mod into;
 mod merge;
 mod paths;
 mod planned;
@@ -14,7 +15,10 @@ pub(crate) use resume::say_if_interrupted;
 
 use std::path::PathBuf;
 
-use super::{Desk, revive};
+use super::{
+    Desk,
+    revive::{self, Revived},
+};
 use crate::{
     error::Result,
     model::{Checkpoint, CheckpointId},
@@ -60,6 +64,9 @@ pub(crate) struct Args {
     /// Keep everything that was created since
     #[arg(long)]
     pub(crate) keep_new: bool,
+    /// Write the files to this directory instead, which must be empty or new
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["force", "exact", "outside"])]
+    pub(crate) into: Option<PathBuf>,
     /// Leave git's index as it is
     #[arg(long)]
     pub(crate) no_index: bool,
@@ -72,7 +79,7 @@ pub(crate) struct Args {
     /// The project, if it is not the current directory; it may be gone altogether
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Only these files and directories
+    /// Only these files and directories, or what these patterns fit
     #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -84,20 +91,19 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return resume::run(process, &desk, toward);
     };
     let mut checkpoint = desk.find(given);
-    if desk.is_gone {
-        match &checkpoint {
-            Ok(found) => match revive::revive(process, desk, found, args.dry_run, args.yes)? {
-                Some(revived) => desk = revived,
-                None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
-            },
-            // It may have been taken after the repository was gone.
-            Err(_) => {
-                desk = desk.as_it_is()?;
-                checkpoint = desk.find(given);
-            }
-        }
+    if desk.is_gone && checkpoint.is_err() {
+        // It may have been taken after the repository was gone.
+        desk = desk.into_present()?;
+        checkpoint = desk.find(given);
     }
     let checkpoint = checkpoint?;
+    if desk.is_gone || args.paths.is_empty() {
+        match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
+            Revived::Unchanged => (),
+            Revived::Anew(revived) => desk = *revived,
+            Revived::Stop => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+        }
+    }
     let picked = picked(process, &desk, &args.paths)?;
     let order = Order {
         verb: "restore",
@@ -113,6 +119,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         outside: args.outside,
         of_restore: None,
     };
+    if let Some(dir) = &args.into {
+        return into::run(process, &desk, &checkpoint, &order, dir, args.dry_run);
+    }
     let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
     carry_out(process, &desk, &checkpoint, &order, consent)
 }
@@ -177,8 +186,7 @@ fn ask(
     order: &Order,
     consent: Consent,
 ) -> Result<Option<Exit>> {
-    let clock = ui::Clock::local(process.now);
-    let heading = show::heading(desk, checkpoint, order, &clock);
+    let heading = show::heading(process, desk, checkpoint, order);
     show::plan(process, desk, planned, &heading, consent.json)?;
     if planned.plan.is_empty() {
         return Ok(Some(Exit::Ok));

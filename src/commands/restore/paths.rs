@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::{
     commands::Desk,
     error::{Error, Result},
-    plan::Picked,
+    plan::{Pick, Picked},
     process::Process,
     ui,
 };
@@ -30,7 +30,7 @@ pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> R
                 "name paths of this project",
             )
         })?;
-        picked.push(rel);
+        picked.push(Pick::of(rel));
     }
     Ok(Picked::Paths(picked))
 }

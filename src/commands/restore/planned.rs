@@ -3,11 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use super::{
-    Order, merge,
+    Order, merge, resume,
     same::{Present, bytes_now, named_alike},
 };
 use crate::{
@@ -16,12 +16,13 @@ use crate::{
     fs::{Dir, c_name, stat_path},
     left,
     model::{
-        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
+        Checkpoint, CheckpointId, Entry, Head, Kind, Place, RelPath, SkipReason, Skipped, Stamp,
+        Tree,
     },
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
-    scan::{PastRules, Scan},
-    snapshot, store,
+    scan::{PastRules, Scan, VictimPath},
+    snapshot, store, ui,
 };
 
 /// An ignore file beyond it has no rules; see `scan`.
@@ -32,6 +33,8 @@ pub(super) struct Planned {
     pub(super) plan: RestorePlan,
     /// What the system said about each path when it was looked at.
     pub(super) seen: BTreeMap<RelPath, Stamp>,
+    /// A word on commits made since.
+    pub(super) commits: Option<String>,
 }
 
 /// Plans a restore of what is there now.
@@ -42,15 +45,16 @@ pub(super) fn make(
     order: &Order,
 ) -> Result<Planned> {
     let then = desk.tree_of(checkpoint)?;
-    let Seen { now, changes, skipped, stamps } = see(process, desk, &then)?;
+    let Seen { now, changes, skipped, stamps, unwalked } = see(process, desk, &then)?;
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let authors = match order.of_restore {
         Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
-        None => knowledge.by_path(desk, &changes)?,
+        None => knowledge.by_path(desk, &changes, &unwalked),
     };
-    let merges = match order.options.merge {
-        true => merge::all(desk, &changes, &authors, &knowledge, order.markers),
-        false => BTreeMap::new(),
+    let merges = if order.options.merge {
+        merge::all(desk, &changes, &authors, &knowledge, order.markers)
+    } else {
+        BTreeMap::new()
     };
     let past = Past {
         authors: &authors,
@@ -65,7 +69,31 @@ pub(super) fn make(
         plan.outside = outside(&then, &now);
     }
     let seen = stamps.of_plan(desk, &plan);
-    Ok(Planned { plan, seen })
+    let commits = checkpoint.head.as_ref().and_then(|head| commits(desk, head));
+    Ok(Planned { plan, seen, commits })
+}
+
+/// What to say of the commits made since: no restore takes them back.
+fn commits(desk: &Desk, then: &Head) -> Option<String> {
+    let since = desk.store.commits_since(then)?;
+    let short = then.commit.as_deref()?.get(..7)?;
+    let branch = |name: &Option<String>| {
+        let name = name.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+        ui::escape(name.unwrap_or("no branch").as_bytes()).into_owned()
+    };
+    if since.branch != then.branch {
+        let (then, now) = (branch(&then.branch), branch(&since.branch));
+        return Some(format!("HEAD is on {now} now and was on {then} then; it stays there"));
+    }
+    match since.count {
+        Some(0) => None,
+        Some(count) => Some(format!(
+            "{} made since: git reset --soft {short} takes {} back",
+            ui::count(count, "commit"),
+            if count == 1 { "it" } else { "them" },
+        )),
+        None => Some(format!("HEAD was at {short} then, which is not below it now; it stays")),
+    }
 }
 
 /// What is there now, beside what was.
@@ -74,6 +102,8 @@ struct Seen {
     changes: Vec<Change>,
     skipped: Vec<Skipped>,
     stamps: Stamps,
+    /// What the walk alone would not have seen: nobody noted what a command left there.
+    unwalked: BTreeSet<RelPath>,
 }
 
 fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
@@ -87,8 +117,9 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
     let seen = look(process, desk, then, victims.clone())?;
     // What is ignored now and was not then seems to be gone.
     let hidden = |change: &&Change| change.before.is_some() && change.after.is_none();
-    let paths = seen.changes.iter().filter(hidden).map(|change| desk.root.join(&change.path));
-    let hidden: Vec<PathBuf> = paths.filter(|path| is_no_directory(path)).collect();
+    let paths = seen.changes.iter().filter(hidden).map(|change| &change.path);
+    let files = paths.filter(|path| kind_below(desk, path).is_some_and(|k| k != Kind::Directory));
+    let hidden: Vec<PathBuf> = files.map(|path| desk.root.join(path)).collect();
     let mut seen = if hidden.is_empty() {
         seen
     } else {
@@ -107,21 +138,28 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
 fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
     let scan = desk.look(process, victims)?;
     let (skipped, stamps) = (skipped_now(&scan), Stamps::of(&scan));
+    let below = scan.victims.iter().filter_map(|victim| match &victim.path {
+        VictimPath::Below(path) => Some(path.clone()),
+        VictimPath::Outside(_) => None,
+    });
+    let unwalked = below.collect();
     let now = desk.store.identify(scan)?;
     let store = desk.store.as_ref();
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let changes = plan::changes(then, &now, &mut read)?;
-    Ok(Seen { now, changes, skipped, stamps })
+    Ok(Seen { now, changes, skipped, stamps, unwalked })
 }
 
-fn is_no_directory(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| !found.is_dir())
+/// What sort of file is at a path, reached through no symlink.
+fn kind_below(desk: &Desk, path: &RelPath) -> Option<Kind> {
+    let parent = Dir::open(desk.root.path()).ok()?.parent_of(path).ok()?;
+    parent.stat_child(&c_name(path.name()).ok()?).ok()?.kind()
 }
 
 /// A directory that is ignored now is not gone.
 fn is_hidden_directory(desk: &Desk, change: &Change) -> bool {
     let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
-    let is_there = || desk.root.join(&change.path).symlink_metadata().is_ok_and(|f| f.is_dir());
+    let is_there = || kind_below(desk, &change.path) == Some(Kind::Directory);
     was_directory && change.after.is_none() && is_there()
 }
 
@@ -185,13 +223,21 @@ impl Authors {
         Ok(Self { knowledge, likely })
     }
 
-    fn by_path(&self, desk: &Desk, changes: &[Change]) -> Result<BTreeMap<RelPath, Author>> {
+    fn by_path(
+        &self,
+        desk: &Desk,
+        changes: &[Change],
+        unwalked: &BTreeSet<RelPath>,
+    ) -> BTreeMap<RelPath, Author> {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
             let likely = self.likely.get(path).copied();
-            (path.clone(), self.knowledge.author(path, &Present { desk, path, now, likely }))
+            let author = self.knowledge.author(path, &Present { desk, path, now, likely });
+            // After a command the tree is looked at, and what is ignored is not in it.
+            let is_blind = author == Author::SomebodyElse && unwalked.contains(path);
+            (path.clone(), if is_blind { Author::Unknown } else { author })
         });
-        Ok(authors.collect())
+        authors.collect()
     }
 }
 
@@ -203,7 +249,7 @@ fn authors_of_restore(
     changes: &[Change],
     now: &Tree,
 ) -> Result<BTreeMap<RelPath, Author>> {
-    let Ok(restored) = desk.store.tree(of) else { return Ok(BTreeMap::new()) };
+    let Ok(restored) = resume::tree(desk, of) else { return Ok(BTreeMap::new()) };
     let merged: BTreeMap<_, _> =
         left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
     let store = desk.store.as_ref();
@@ -240,7 +286,7 @@ impl Stamps {
             }
         });
         for victim in &scan.victims {
-            if let crate::scan::VictimPath::Below(path) = &victim.path {
+            if let VictimPath::Below(path) = &victim.path {
                 stamps.insert(path.clone(), victim.found.stamp);
             }
         }

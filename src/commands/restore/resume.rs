@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, c_name, stat_path},
     left,
-    model::{Entry, Kind, RelPath, Tree},
+    model::{CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{self, OutsideStep, RestorePlan, Unsettled},
     process::{Exit, Process},
     restore_log::{self, RestoreLog},
@@ -128,7 +128,7 @@ fn plan(
     };
     let store = desk.store.as_ref();
     let id = to;
-    let (to_tree, from_tree) = (store.tree(to)?, store.tree(from)?);
+    let (to_tree, from_tree) = (tree(desk, to)?, tree(desk, from)?);
     let below = log.paths.iter().map(|path| desk.root.join(path));
     let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let scan = desk.look(process, files.chain(log.outside.iter().cloned()).collect())?;
@@ -165,6 +165,14 @@ fn plan(
     let mut plan = plan::settle(id, paths);
     plan.outside = outside(&to_tree, &from_tree, &now_tree, log);
     Ok((plan, stamps))
+}
+
+/// The files of a checkpoint as a restore goes to them.
+pub(super) fn tree(desk: &Desk, id: CheckpointId) -> Result<Tree> {
+    match desk.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
+        Some(checkpoint) => desk.tree_of(checkpoint),
+        None => desk.store.tree(id),
+    }
 }
 
 /// What is one end of the restore and is to be the other. What a restore created outside stays.

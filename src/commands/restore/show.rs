@@ -1,35 +1,49 @@
 //! What people see of a restore: the plan before it, the outcome after it.
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
-use super::{Consent, Order, planned::Planned};
+use super::{
+    Order,
+    planned::Planned,
+    same::{bytes_now, bytes_then},
+};
 use crate::{
     apply::Outcome,
     commands::{Desk, print, print_json},
     error::{Error, Result},
-    model::{Checkpoint, CheckpointId, Kind},
-    plan::{Action, Kept, RestorePlan, Step},
+    model::{Checkpoint, CheckpointId, Kind, RelPath},
+    plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
     store::IndexOutcome,
-    ui,
+    ui::{self, Align, Change, Lines, Side},
 };
 
+/// The first line of a plan, and a second one where somebody may mean less.
 pub(super) fn heading(
+    process: &Process<'_>,
     desk: &Desk,
     checkpoint: &Checkpoint,
     order: &Order,
-    clock: &ui::Clock,
 ) -> String {
     let id = checkpoint.id.short();
-    let when = clock.when(checkpoint.taken_at);
+    let when = ui::Clock::local(process.now).when(checkpoint.taken_at);
     let root = ui::path(desk.root.path(), desk.home.as_deref());
-    match order.verb {
+    let mut text = match order.verb {
         "undo" => format!("undoing: back to checkpoint {id} ({when}) in {root}"),
         "redo" => format!("redoing: forward to checkpoint {id} ({when}) in {root}"),
         _ => format!("restoring checkpoint {id} ({when}) in {root}"),
+    };
+    let here = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok());
+    if order.picked == Picked::All && here.is_some_and(|here| here != desk.root.path()) {
+        text.push_str("\nthat is the whole of it, not only this directory; `-- .` means this one");
     }
+    text
 }
 
 /// Prints a plan.
@@ -40,137 +54,274 @@ pub(super) fn plan(
     heading: &str,
     json: bool,
 ) -> Result<()> {
+    let facts = Facts::of(desk, planned);
     if json {
-        return print_json(process, &plan_json(&planned.plan));
+        return print_json(process, &plan_json(&planned.plan, &facts));
     }
+    let plan = &planned.plan;
     let mut text = format!("{heading}\n\n");
-    if planned.plan.is_empty() && planned.plan.kept().next().is_none() {
+    if plan.is_empty() && plan.kept().next().is_none() {
         text.push_str("everything is as it was; there is nothing to do\n");
-        return print(process, &text);
+    } else {
+        text.push_str(&rows_text(desk, plan, &facts));
+        text.push_str(&summary(plan));
     }
-    let home = desk.home.as_deref();
-    for step in &planned.plan.steps {
-        text.push_str(&step_line(step));
+    if let Some(commits) = &planned.commits {
+        text.push_str(&format!("{commits}\n"));
     }
-    for step in &planned.plan.outside {
-        let path = ui::path(&step.path, home);
-        text.push_str(&format!("  outside   {path}   (needs --outside)\n"));
+    print(process, &text)
+}
+
+/// What takes reading to know, and is only shown.
+struct Facts {
+    lines: BTreeMap<RelPath, Lines>,
+    commits: Option<String>,
+}
+
+/// Counting lines must not keep anybody waiting for the plan.
+const COUNTING: Duration = Duration::from_millis(300);
+
+impl Facts {
+    fn of(desk: &Desk, planned: &Planned) -> Self {
+        let deadline = Instant::now() + COUNTING;
+        let mut lines = BTreeMap::new();
+        for step in planned.plan.deeds() {
+            if Instant::now() >= deadline {
+                break;
+            }
+            let counted = count(desk, &planned.plan, step, deadline);
+            lines.extend(counted.map(|counted| (step.path.clone(), counted)));
+        }
+        Self { lines, commits: planned.commits.clone() }
     }
-    for skipped in &planned.plan.left {
-        let why = skipped.reason.words();
-        text.push_str(&format!(
-            "  leave     {}   not in this checkpoint: {why}\n",
-            ui::escape(&skipped.path)
-        ));
+}
+
+/// How many lines come and go when a step is done.
+fn count(desk: &Desk, plan: &RestorePlan, step: &Step, deadline: Instant) -> Option<Lines> {
+    let (then, now) = (step.then?, step.now?);
+    let old = bytes_now(desk, &step.path)?;
+    let new = match plan.merges.get(&step.path) {
+        Some(merged) => merged.clone(),
+        None => bytes_then(desk, &then)?,
+    };
+    let change = Change {
+        path: step.path.as_bytes(),
+        old: Side::File { bytes: &old, permissions: now.permissions },
+        new: Side::File { bytes: &new, permissions: then.permissions },
+    };
+    change.lines(Some(deadline)).filter(|lines| lines.added + lines.removed > 0)
+}
+
+/// More of one kind are counted, not listed; `--json` has them all.
+const ROWS_MAX: usize = 200;
+
+/// The plan in groups: what changes, what comes back, what goes, what stays.
+fn rows_text(desk: &Desk, plan: &RestorePlan, facts: &Facts) -> String {
+    let shown: Vec<&Step> = plan.steps.iter().filter(|step| !is_implied(step, plan)).collect();
+    let name = |step: &Step| {
+        let slash = if is_directory(step) { "/" } else { "" };
+        format!("{}{slash}", ui::escape(step.path.as_bytes()))
+    };
+    let width = shown.iter().map(|step| ui::cells(&name(step))).max().unwrap_or(0).min(WIDTH_MAX);
+    let mut text = String::new();
+    for verb in ["restore", "merge", "recreate", "remove", "keep", "leave"] {
+        let rows: Vec<&&Step> = shown.iter().filter(|step| words(step).0 == verb).collect();
+        for step in rows.iter().take(ROWS_MAX) {
+            let lines = facts.lines.get(&step.path).map(ToString::to_string);
+            let said = lines.into_iter().chain(Some(words(step).1)).filter(|said| !said.is_empty());
+            let said = said.collect::<Vec<_>>().join("   ");
+            let row = format!("  {verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
+            text.push_str(row.trim_end());
+            text.push('\n');
+        }
+        if rows.len() > ROWS_MAX {
+            let more = ui::number((rows.len() - ROWS_MAX) as u64);
+            text.push_str(&format!("  {verb:<9} … and {more} more\n"));
+        }
     }
-    let kept = planned.plan.kept().count() as u64;
-    text.push_str(&format!(
-        "\n{} would change",
-        ui::count(planned.plan.deeds().count() as u64, "path")
-    ));
+    for step in &plan.outside {
+        let path = ui::path(&step.path, desk.home.as_deref());
+        text.push_str(&format!("  outside   {path}   outside the project; needs --outside\n"));
+    }
+    for skipped in &plan.left {
+        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
+        text.push_str(&format!("  leave     {path}   not in this checkpoint: {why}\n"));
+    }
+    text
+}
+
+/// Longer names push their words aside.
+const WIDTH_MAX: usize = 48;
+
+/// Whether a directory comes or goes only with what is in it, which is listed.
+fn is_implied(step: &Step, plan: &RestorePlan) -> bool {
+    let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory(step);
+    let at = plan.steps.partition_point(|other| other.path <= step.path);
+    is_bare
+        && plan
+            .steps
+            .get(at)
+            .is_some_and(|next| next.path.is_within(&step.path) && next.action == step.action)
+}
+
+fn summary(plan: &RestorePlan) -> String {
+    let deeds = plan.deeds().count() as u64;
+    let kept = plan.kept().count() as u64;
+    let mut text = format!("\n{} would change", ui::count(deeds, "path"));
     if kept > 0 {
         text.push_str(&format!(", {} kept", ui::number(kept)));
     }
     text.push('\n');
-    print(process, &text)
-}
-
-fn step_line(step: &Step) -> String {
-    let path = ui::escape(step.path.as_bytes());
-    let slash = if is_directory(step) { "/" } else { "" };
-    let (verb, why) = words(step.action);
-    let why = if why.is_empty() { String::new() } else { format!("   {why}") };
-    format!("  {verb:<9} {path}{slash}{why}\n")
+    text
 }
 
 fn is_directory(step: &Step) -> bool {
     step.then.or(step.now).is_some_and(|entry| entry.kind == Kind::Directory)
 }
 
-fn words(action: Action) -> (&'static str, String) {
-    match action {
-        Action::Restore => ("restore", String::new()),
-        Action::Recreate => ("recreate", String::new()),
-        Action::Remove => ("remove", "created since; held first".to_owned()),
-        Action::Merge => ("merge", String::new()),
-        Action::Keep(Kept::Edited) => ("keep", "edited by someone".to_owned()),
-        Action::Keep(Kept::New) => ("keep", "created since (--exact removes it)".to_owned()),
-        Action::Keep(Kept::Ignored) => ("keep", "was ignored then".to_owned()),
-        Action::Keep(Kept::NotCovered(why)) => ("leave", format!("not covered: {}", why.words())),
-        Action::Keep(Kept::InTheWay) => ("keep", "something in it stays".to_owned()),
-        Action::Keep(Kept::GitPrivate) => ("keep", "git's own".to_owned()),
-        Action::Keep(Kept::Changed) => ("keep", "changed since".to_owned()),
-    }
+/// What happens to a path, and a word on why.
+fn words(step: &Step) -> (&'static str, String) {
+    let (verb, why) = match (step.action, step.author) {
+        (Action::Restore, Author::Agent) => ("restore", ""),
+        (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
+        (Action::Restore, Author::SomebodyElse) => {
+            ("restore", "edited by someone after the agent; held first")
+        }
+        (Action::Recreate, _) => ("recreate", ""),
+        (Action::Merge, _) => ("merge", "with what someone changed after the agent"),
+        (Action::Remove, Author::Agent) => ("remove", "made by the agent; held first"),
+        (Action::Remove, _) => ("remove", "made since; held first"),
+        (Action::Keep(Kept::Edited), _) => {
+            ("keep", "edited by someone after the agent (use --merge or --force)")
+        }
+        (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
+        (Action::Keep(Kept::New), _) => ("keep", "not made by the agent (--exact removes it)"),
+        (Action::Keep(Kept::Ignored), _) => ("keep", "was ignored then"),
+        (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
+        (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
+        (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
+        (Action::Keep(Kept::Unseen(why)), _) => {
+            return ("leave", format!("what is there now {}", why.words()));
+        }
+        (Action::Keep(Kept::NotCovered(why)), _) => {
+            return ("leave", format!("not covered: {}", why.words()));
+        }
+    };
+    (verb, why.to_owned())
 }
 
-fn plan_json(plan: &RestorePlan) -> Value {
+fn plan_json(plan: &RestorePlan, facts: &Facts) -> Value {
     let step = |step: &Step| {
-        let (action, why) = words(step.action);
-        json!({ "path": String::from_utf8_lossy(step.path.as_bytes()), "action": action, "why": why })
+        let (action, why) = words(step);
+        let author = match step.author {
+            Author::Agent => "agent",
+            Author::SomebodyElse => "somebody-else",
+            Author::Unknown => "unknown",
+        };
+        let lines = facts.lines.get(&step.path);
+        json!({
+            "path": String::from_utf8_lossy(step.path.as_bytes()),
+            "action": action,
+            "why": why,
+            "author": author,
+            "conflict": matches!(step.action, Action::Keep(Kept::Edited | Kept::Changed)),
+            "lines": lines.map(|lines| json!({ "added": lines.added, "removed": lines.removed })),
+        })
     };
     json!({
         "checkpoint": plan.of.to_string(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
         "outside": plan.outside.iter().map(|step| step.path.to_string_lossy()).collect::<Vec<_>>(),
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "commits": facts.commits,
     })
 }
 
+/// What came of a restore.
+pub(super) struct Came<'a> {
+    pub(super) checkpoint: &'a Checkpoint,
+    pub(super) planned: &'a Planned,
+    pub(super) outcome: Outcome,
+    pub(super) index: Option<Result<IndexOutcome>>,
+    pub(super) safety: Option<CheckpointId>,
+}
+
 /// Says what came of a restore.
-#[expect(clippy::too_many_arguments, reason = "all that came of it is said in one place")]
 pub(super) fn report(
     process: &mut Process<'_>,
     desk: &Desk,
-    plan: &RestorePlan,
-    outcome: &Outcome,
-    index: Option<Result<IndexOutcome>>,
-    safety: Option<CheckpointId>,
-    checkpoint: &Checkpoint,
-    consent: Consent,
+    came: Came<'_>,
+    json: bool,
 ) -> Result<Exit> {
-    let index_said = index.as_ref().and_then(index_words);
-    if consent.json {
-        let missed: Vec<_> = outcome
-            .missed
-            .iter()
-            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why }))
-            .collect();
-        let mut value = plan_json(plan);
-        value["done"] = json!(outcome.done);
-        value["missed"] = json!(missed);
-        value["held_in"] = json!(safety.map(|id| id.to_string()));
-        value["index"] = json!(index_said);
+    let index_said = came.index.as_ref().and_then(index_words);
+    if json {
+        let value = came_json(&came, index_said.as_deref());
         print_json(process, &value)?;
     } else {
-        let kept = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
-        let mut text = match outcome.done {
-            0 => format!("everything is as it was at {}\n", checkpoint.id.short()),
-            done => format!(
-                "restored {} from {}\n",
-                ui::count(done as u64, "path"),
-                checkpoint.id.short()
-            ),
-        };
-        if kept > 0 {
-            text.push_str(&format!(
-                "{} created since kept (--exact removes them)\n",
-                ui::count(kept, "path")
-            ));
-        }
-        if let Some(said) = index_said {
-            text.push_str(&format!("{said}\n"));
-        }
-        if safety.is_some() {
-            text.push_str("undo with: turnback undo\n");
-        }
-        print(process, &text)?;
+        print(process, &came_text(&came, index_said.as_deref()))?;
     }
-    missed(process, desk, outcome);
-    if let Some(Err(err)) = index {
+    missed(process, desk, &came.outcome);
+    for (step, why) in came.planned.plan.unseen() {
+        let (path, why) = (ui::escape(step.path.as_bytes()), why.words());
+        say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
+    }
+    if let Some(Err(err)) = came.index {
         return Err(err);
     }
-    Ok(if outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
+    let is_whole = came.outcome.missed.is_empty() && came.planned.plan.unseen().next().is_none();
+    Ok(match (is_whole, came.planned.plan.conflicts().next()) {
+        (false, _) => Exit::Failed,
+        (true, Some(_)) => Exit::Conflicts,
+        (true, None) => Exit::Ok,
+    })
 }
+
+fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
+    let missed = came.outcome.missed.iter();
+    let missed: Vec<_> =
+        missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
+    let facts = Facts { lines: BTreeMap::new(), commits: came.planned.commits.clone() };
+    let mut value = plan_json(&came.planned.plan, &facts);
+    value["done"] = json!(came.outcome.done);
+    value["missed"] = json!(missed);
+    value["held_in"] = json!(came.safety.map(|id| id.to_string()));
+    value["index"] = json!(index);
+    value
+}
+
+fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
+    let plan = &came.planned.plan;
+    let id = came.checkpoint.id.short();
+    let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
+    let mut text = match (came.outcome.done, conflicts.is_empty()) {
+        (0, true) => format!("everything is as it was at {id}"),
+        (0, false) => "nothing was restored".to_owned(),
+        (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
+    };
+    if !conflicts.is_empty() {
+        let count = ui::count(conflicts.len() as u64, "conflict");
+        let named = conflicts.iter().take(NAMED_MAX).map(AsRef::as_ref).collect::<Vec<&str>>();
+        let more = if conflicts.len() > NAMED_MAX { ", …" } else { "" };
+        text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
+    }
+    text.push('\n');
+    let new = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
+    if new > 0 {
+        let count = ui::count(new, "path");
+        text.push_str(&format!("{count} made since kept (--exact removes them)\n"));
+    }
+    let commits = came.planned.commits.as_deref();
+    for line in [index, commits].into_iter().flatten() {
+        text.push_str(&format!("{line}\n"));
+    }
+    if came.safety.is_some() {
+        text.push_str("undo with: turnback undo\n");
+    }
+    text
+}
+
+/// More conflicts are counted, not named.
+const NAMED_MAX: usize = 5;
 
 /// Names what could not be done.
 pub(super) fn missed(process: &mut Process<'_>, desk: &Desk, outcome: &Outcome) {

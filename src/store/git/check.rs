@@ -41,7 +41,9 @@ impl Checker<'_> {
     fn checkpoint(&mut self, known: &Known) {
         let id = known.checkpoint.id;
         self.record(id, known);
-        let Some(top) = known.tree else {
+        // A save that was killed right before its ref leaves a record, and everything it names.
+        let top = known.tree.map_or_else(|| self.store.tree_id(self.repo, id), Ok);
+        let Ok(top) = top else {
             self.note(id, self.store.refs.name(id), "the ref is gone".to_owned());
             return;
         };

@@ -7,7 +7,7 @@ use super::{
     repo::Repo,
     tree::{entries, parse},
 };
-use crate::{error::Result, fs::read_small, model::Head};
+use crate::{error::Result, fs::read_small, model::Head, store::Since};
 
 /// A symbolic ref and its target.
 const HEAD_MAX_BYTES: u64 = 64 << 10;
@@ -37,6 +37,29 @@ pub(super) fn read(repo: &Repo) -> Head {
         None => (None, ObjectId::from_hex(text).ok()),
     };
     Head { branch, commit: commit.map(|id| id.to_string()), in_progress: in_progress(repo) }
+}
+
+/// Counting further along a branch would take longer than the answer is worth.
+const COMMITS_MAX: u64 = 1_000;
+
+/// Where HEAD stands, seen from `then`.
+pub(super) fn since(repo: &Repo, then: &Head) -> Option<Since> {
+    let now = read(repo);
+    let goal = ObjectId::from_hex(then.commit.as_deref()?.as_bytes()).ok()?;
+    let mut here = ObjectId::from_hex(now.commit.as_deref()?.as_bytes()).ok();
+    let mut count = 0;
+    while let Some(commit) = here.filter(|commit| *commit != goal && count < COMMITS_MAX) {
+        count += 1;
+        here = first_parent(repo, commit);
+    }
+    let is_found = here == Some(goal);
+    Some(Since { branch: now.branch, count: is_found.then_some(count) })
+}
+
+fn first_parent(repo: &Repo, commit: ObjectId) -> Option<ObjectId> {
+    let body = repo.read(&commit, Kind::Commit).ok()?;
+    let mut lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
+    ObjectId::from_hex(lines.find_map(|line| line.strip_prefix(b"parent "))?).ok()
 }
 
 fn is_plain_ref(name: &str) -> bool {

@@ -44,7 +44,7 @@ use self::{
     sink::GitSink,
 };
 use super::{
-    Damage, Draft, IndexOutcome, Saved, Store,
+    Damage, Draft, IndexOutcome, Saved, Since, Store,
     copy::entry_of,
     listing,
     objects::Objects,
@@ -56,8 +56,8 @@ use crate::{
     error::{Error, Result},
     fs::Lock,
     model::{
-        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Kind, Place,
-        RelPath, Root, Tree, Usual,
+        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Head, Kind,
+        Place, RelPath, Root, Tree, Usual,
     },
     scan::Scan,
     state::{RootState, State},
@@ -470,6 +470,10 @@ impl Store for GitStore {
             Ok(entries) => restage::write(&repo, &entries),
             Err(left) => Ok(left),
         }
+    }
+
+    fn commits_since(&self, then: &Head) -> Option<Since> {
+        head::since(&self.repo.refreshed().ok()?, then)
     }
 
     fn index_differs(&self, id: CheckpointId) -> Result<bool> {

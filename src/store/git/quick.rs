@@ -31,6 +31,7 @@ impl GitStore {
             && !scan.refreshed
             && !scan.partial
             && scan.victims.is_empty()
+            && scan.git_dirs.is_empty()
             && scan.unheld.is_empty();
         if draft.always || !is_quiet || !is_index_known(scan) || !self.holds_private(scan) {
             return None;

@@ -5,34 +5,39 @@
 //! and changes: it goes, file by file, into the private objects, and a listing names it. A
 //! checkpoint's record names the listing; until then nothing here counts.
 
+mod rebuild;
+mod sweep;
+
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read, Write},
+    io,
     os::unix::{
         ffi::OsStrExt,
-        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink},
+        fs::{DirBuilderExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+
+pub use rebuild::{fitting, is_mendable, mend, missing, reader, rebuild};
+pub use sweep::own_bytes;
+pub(super) use sweep::sweep;
 
 use super::{
     escape::{escape, unescape},
     listing::{self, Line, Listing},
     objects::{Batch, Objects, id_of},
-    record::{self, Record},
 };
 use crate::{
     error::{Error, Result},
     fs::{Dir, create_private_dirs, read_small, replace, stat_path, sync_dir},
-    model::{
-        Content, ContentId, Entry, Kind, Place, RelPath, Root, RootKind, SkipReason, Skipped, Stamp,
-    },
-    scan::{TEMPORARY_PREFIX, is_racy},
-    state::{RootState, State},
+    model::{Content, ContentId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp},
+    scan::is_racy,
+    state::RootState,
 };
 
 /// No single file of git's own but objects comes near it.
@@ -53,6 +58,29 @@ pub struct Vault {
     pub state: ContentId,
     /// The packs there were, by paths below the root, without what is behind the last dot.
     pub packs: Vec<Vec<u8>>,
+}
+
+/// A [`Vault`] as a record has it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct VaultFile {
+    state: String,
+    #[serde(default)]
+    packs: Vec<String>,
+}
+
+impl VaultFile {
+    /// What is written of it.
+    pub(super) fn of(vault: &Vault) -> Self {
+        let packs = vault.packs.iter().map(|pack| escape(pack)).collect();
+        Self { state: vault.state.to_string(), packs }
+    }
+
+    /// Reads it; why not, as a fragment.
+    pub(super) fn into_vault(self) -> Result<Vault, &'static str> {
+        let state = ContentId::parse(&self.state).ok_or("the vault's state is not an id")?;
+        let packs: Option<Vec<_>> = self.packs.iter().map(|pack| unescape(pack)).collect();
+        Ok(Vault { state, packs: packs.ok_or("a pack's name is not escaped as it should be")? })
+    }
 }
 
 /// Puts everything in the repositories `git_dirs` but their objects into `batch`. What cannot be
@@ -88,8 +116,14 @@ pub(super) fn is_same(objects: &Objects, old: &Vault, new: &Listing) -> bool {
     let read = objects.read(&old.state).and_then(|text| listing::parse(&old.state, &text));
     let Ok(mut read) = read else { return false };
     let mut new = new.clone();
-    // What is staged is compared as a tree; the rest of the index is stamps.
-    let matters = |path: &[u8]| !path.ends_with(b"/index") && !path.ends_with(b"/FETCH_HEAD");
+    // What is staged is compared as a tree; the rest of the index is stamps. Our own refs come
+    // with every checkpoint.
+    let ours = b"/refs/turnback";
+    let matters = |path: &[u8]| {
+        !path.ends_with(b"/index")
+            && !path.ends_with(b"/FETCH_HEAD")
+            && !path.windows(ours.len()).any(|part| part == ours)
+    };
     read.retain(|path, _| matters(path));
     new.retain(|path, _| matters(path));
     read == new
@@ -129,16 +163,13 @@ impl Holding<'_, '_> {
                 return Ok(());
             }
         };
-        match held {
-            Some((id, size)) => {
-                let content = Content { id, place: Place::Private };
-                self.listing.insert(name.to_vec(), line(Some(content), size));
-            }
-            None => {
-                let large = stamp.size > FILE_MAX_BYTES;
-                let reason = if large { SkipReason::TooLarge } else { SkipReason::Unreadable };
-                self.left.push(Skipped { path: name.to_vec(), reason, size: stamp.size });
-            }
+        if let Some((id, size)) = held {
+            let content = Content { id, place: Place::Private };
+            self.listing.insert(name.to_vec(), line(Some(content), size));
+        } else {
+            let large = stamp.size > FILE_MAX_BYTES;
+            let reason = if large { SkipReason::TooLarge } else { SkipReason::Unreadable };
+            self.left.push(Skipped { path: name.to_vec(), reason, size: stamp.size });
         }
         Ok(())
     }
@@ -200,14 +231,12 @@ fn object_dirs(path: &Path, name: &[u8], depth: usize, found: &mut Vec<Vec<u8>>)
     for child in names {
         let below = [name, b"/", child.as_bytes()].concat();
         let is_dir = || path.join(&child).symlink_metadata().is_ok_and(|data| data.is_dir());
+        let is_way = matches!(child.as_bytes(), b"modules" | b"lfs" | b"annex")
+            || name.split(|&byte| byte == b'/').any(|part| part == b"modules");
         if holds_objects(path, &child) {
             found.push(below);
-        } else if matches!(child.as_bytes(), b"modules" | b"lfs" | b"annex") && is_dir()
-            || (name.split(|&b| b == b'/').any(|part| part == b"modules") && is_dir())
-        {
-            if depth < DEPTH_MAX {
-                object_dirs(&path.join(child), &below, depth + 1, found);
-            }
+        } else if is_way && is_dir() && depth < DEPTH_MAX {
+            object_dirs(&path.join(child), &below, depth + 1, found);
         }
     }
 }
@@ -299,7 +328,7 @@ impl Mirror {
                     is_leaf = false;
                     if child != "info" && depth < DEPTH_MAX {
                         let to = to.join(&child);
-                        self.make_dir(&to)?;
+                        make_dir(&to)?;
                         self.directory(&entry.path(), &to, &below, depth + 1)?;
                     }
                 }
@@ -313,15 +342,6 @@ impl Mirror {
             self.seen.insert(name.to_vec(), proof);
         }
         Ok(())
-    }
-
-    fn make_dir(&self, to: &Path) -> Result<()> {
-        match DirBuilder::new().mode(0o700).create(to) {
-            Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
-                Err(Error::io("make the directory", to)(err))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
     }
 
     fn file(&mut self, from: &Path, to: &Path, name: &[u8]) -> Result<()> {
@@ -365,6 +385,15 @@ impl Mirror {
             return Ok(());
         }
         replace(&path, text.as_bytes())
+    }
+}
+
+fn make_dir(to: &Path) -> Result<()> {
+    match DirBuilder::new().mode(0o700).create(to) {
+        Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::io("make the directory", to)(err))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
@@ -462,328 +491,4 @@ fn write_view(vault: &Path, root: &Path) -> Result<()> {
     }
     create_private_dirs(&to.join("objects/info"))?;
     replace(&to.join("objects/info/alternates"), &text)
-}
-
-/// How to read the checkpoints of the root at `path` although it has no `.git` any more: through
-/// its git directory if that was elsewhere and is still there, else through the vault. `None` if it
-/// never was a repository, still is one, or cannot be read in either way.
-pub fn reader(state: &State, path: &Path) -> Option<Root> {
-    if path.join(".git").symlink_metadata().is_ok() {
-        return None;
-    }
-    let own = state.root_at(path);
-    let git_dir = record::read_place(&own).ok()??.git_dir?;
-    let kind = if git_dir.is_dir() && !git_dir.starts_with(path) {
-        let pointer = read_small(&git_dir.join("commondir"), 64 << 10).ok().flatten();
-        let common_dir = match pointer {
-            Some(text) => {
-                fs::canonicalize(git_dir.join(OsStr::from_bytes(text.trim_ascii_end()))).ok()?
-            }
-            None => git_dir.clone(),
-        };
-        RootKind::Git { git_dir, common_dir }
-    } else {
-        let view = own.vault().join("git/.git");
-        view.join("HEAD").is_file().then_some(())?;
-        RootKind::Git { git_dir: view.clone(), common_dir: view }
-    };
-    Some(Root::new(path.to_owned(), kind))
-}
-
-/// The vault to bring a repository back from for a checkpoint: its own, or that of the next
-/// younger one that has any, or of the next older.
-///
-/// # Errors
-///
-/// Fails if the records cannot be listed.
-pub fn fitting(state: &RootState, sequence: u64) -> Result<Option<Vault>> {
-    let kept = record::read_all(state)?;
-    let with_vault = |record: Record| Some((record.checkpoint.sequence, record.vault?));
-    let mut all: Vec<(u64, Vault)> =
-        kept.into_iter().filter_map(|kept| with_vault(kept.record.ok()?)).collect();
-    all.sort_by_key(|(it, _)| (*it < sequence, it.abs_diff(sequence)));
-    Ok(all.into_iter().next().map(|(_, vault)| vault))
-}
-
-/// The `.git`s that a vault holds and that are missing below `root`, the outermost ones.
-///
-/// # Errors
-///
-/// Fails if the vault's listing cannot be read.
-pub fn missing(state: &State, root: &Path, vault: &Vault) -> Result<Vec<RelPath>> {
-    let listing = read_listing(state, vault)?;
-    let mut missing = Vec::new();
-    for path in listing.keys() {
-        let path = RelPath::from_bytes(path)
-            .map_err(|_| Error::damaged("the vault", "a path leads out of the root"))?;
-        let is_top =
-            path.name() == b".git" && !missing.iter().any(|top: &RelPath| is_below(&path, top));
-        if is_top && root.join(path.as_path()).symlink_metadata().is_err() {
-            missing.push(path);
-        }
-    }
-    Ok(missing)
-}
-
-fn is_below(path: &RelPath, top: &RelPath) -> bool {
-    path.as_path().starts_with(top.as_path())
-}
-
-fn read_listing(state: &State, vault: &Vault) -> Result<Listing> {
-    let objects = Objects::new(state.objects());
-    listing::parse(&vault.state, &objects.read(&vault.state)?)
-}
-
-/// Brings one missing `.git` back: made beside its place, put on the disk, then renamed. What is
-/// there by then is not touched.
-///
-/// # Errors
-///
-/// Fails if the vault lacks something, or if the place cannot be written. Nothing is at `git_dir`
-/// then that was not there before.
-pub fn rebuild(state: &RootState, root: &Path, vault: &Vault, git_dir: &RelPath) -> Result<()> {
-    let listing = read_listing(state.state(), vault)?;
-    let place = root.join(git_dir.as_path());
-    let parent = place.parent().unwrap_or(root);
-    fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
-    let temporary = parent.join(format!("{TEMPORARY_PREFIX}vault"));
-    remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
-    let objects = Objects::new(state.state().objects());
-    let builder = Rebuild { objects: &objects, git_dir, temporary: &temporary };
-    let built = builder.build(state, &listing).and_then(|()| {
-        let dir = Dir::open(parent).map_err(Error::io("open", parent))?;
-        dir.sync_file_system().map_err(Error::io("sync", parent))?;
-        renameat_with(CWD, &temporary, CWD, &place, RenameFlags::NOREPLACE)
-            .map_err(|err| Error::io("bring back", &place)(err.into()))
-    });
-    if built.is_err() {
-        let _gone = remove_tree(&temporary);
-    }
-    built
-}
-
-struct Rebuild<'a> {
-    objects: &'a Objects,
-    git_dir: &'a RelPath,
-    temporary: &'a Path,
-}
-
-impl Rebuild<'_> {
-    fn build(&self, state: &RootState, listing: &Listing) -> Result<()> {
-        let top = self.git_dir.as_bytes();
-        let lines = || {
-            listing.iter().filter_map(|(path, line)| {
-                let rest = path.strip_prefix(top)?;
-                let rest = if rest.is_empty() { rest } else { rest.strip_prefix(b"/")? };
-                is_plain(rest).then(|| (self.place(rest), line))
-            })
-        };
-        for (place, line) in lines() {
-            self.put(&place, line).map_err(Error::io("make", &place))??;
-        }
-        self.link_objects(&state.vault().join("git").join(self.git_dir.as_path()))
-            .map_err(Error::io("link the objects into", self.temporary))?;
-        // The innermost first: a directory may forbid what had to be done in it.
-        let dirs: Vec<_> = lines().filter(|(_, line)| line.entry.kind == Kind::Directory).collect();
-        for (place, line) in dirs.into_iter().rev() {
-            let mode = fs::Permissions::from_mode(line.entry.permissions);
-            fs::set_permissions(&place, mode).map_err(Error::io("protect", &place))?;
-        }
-        Ok(())
-    }
-
-    fn place(&self, rest: &[u8]) -> PathBuf {
-        if rest.is_empty() {
-            self.temporary.to_owned()
-        } else {
-            self.temporary.join(OsStr::from_bytes(rest))
-        }
-    }
-
-    fn put(&self, place: &Path, line: &Line) -> io::Result<Result<()>> {
-        let above = place.parent().filter(|above| above.starts_with(self.temporary));
-        above.map_or(Ok(()), fs::create_dir_all)?;
-        let Some(content) = line.entry.content else {
-            return DirBuilder::new().mode(0o700).recursive(true).create(place).map(Ok);
-        };
-        let mut bytes = match self.objects.open(&content.id) {
-            Ok(bytes) => bytes,
-            Err(err) => return Ok(Err(err)),
-        };
-        if line.entry.kind == Kind::Link {
-            let mut text = Vec::new();
-            bytes.read_to_end(&mut text)?;
-            return symlink(OsStr::from_bytes(&text), place).map(Ok);
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(place)?;
-        io::copy(&mut bytes, &mut file)?;
-        file.set_permissions(fs::Permissions::from_mode(line.entry.permissions))?;
-        file.flush().map(Ok)
-    }
-
-    fn link_objects(&self, vault: &Path) -> io::Result<()> {
-        if !self.temporary.is_dir() || !vault.is_dir() {
-            return Ok(());
-        }
-        let mut dirs = Vec::new();
-        kept_object_dirs(vault, Path::new(""), 0, &mut dirs)?;
-        for rest in dirs {
-            link_tree(&vault.join(&rest), &self.temporary.join(&rest), 0)?;
-        }
-        for (dir, below) in [("objects", "info"), ("objects", "pack"), ("refs", "heads")] {
-            // Git takes a directory without them for no repository.
-            if self.temporary.join(dir).is_dir() {
-                fs::create_dir_all(self.temporary.join(dir).join(below))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether a path from a listing stays below where it is joined to.
-fn is_plain(path: &[u8]) -> bool {
-    path.is_empty()
-        || path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
-}
-
-/// Every directory of objects that a vault keeps for one repository, seen from that.
-fn kept_object_dirs(
-    top: &Path,
-    name: &Path,
-    depth: usize,
-    found: &mut Vec<PathBuf>,
-) -> io::Result<()> {
-    for entry in fs::read_dir(top.join(name))? {
-        let entry = entry?;
-        let below = name.join(entry.file_name());
-        if entry.file_name() == "objects" {
-            found.push(below);
-        } else if entry.file_type()?.is_dir() && depth < DEPTH_MAX {
-            kept_object_dirs(top, &below, depth + 1, found)?;
-        }
-    }
-    Ok(())
-}
-
-fn link_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
-    DirBuilder::new().recursive(true).create(to)?;
-    for entry in fs::read_dir(from)? {
-        let (entry, mut unlimited) = (entry?, 0);
-        let (kind, to) = (entry.file_type()?, to.join(entry.file_name()));
-        if kind.is_dir() && depth < DEPTH_MAX && entry.file_name() != "info" {
-            link_tree(&entry.path(), &to, depth + 1)?;
-        } else if kind.is_file() && is_object(entry.file_name().as_bytes()) {
-            match link_or_copy(&entry.path(), &to, &mut unlimited) {
-                Err(err) if err.kind() == io::ErrorKind::FileTooLarge => {
-                    copy_whole(&entry.path(), &to)?;
-                }
-                linked => drop(linked?),
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Removes a directory of ours and everything in it, following nothing. One that is not there is
-/// no error.
-fn remove_tree(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(err) => return Err(err),
-        Ok(data) if !data.is_dir() => return fs::remove_file(path),
-        Ok(_) => (),
-    }
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_tree(&entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    fs::remove_dir(path)
-}
-
-/// What vaults alone keep on the disk, in bytes: objects whose only name is the vault's.
-pub fn own_bytes(state: &State) -> u64 {
-    let roots = record::all_roots(state).unwrap_or_default();
-    roots.iter().map(|root| own_bytes_below(&root.vault())).sum()
-}
-
-fn own_bytes_below(dir: &Path) -> u64 {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let data = entry.metadata().ok()?;
-            let is_alone = data.is_file() && data.nlink() == 1;
-            Some(match data.is_dir() {
-                true => own_bytes_below(&entry.path()),
-                false => {
-                    if is_alone {
-                        data.blocks() * 512
-                    } else {
-                        0
-                    }
-                }
-            })
-        })
-        .sum()
-}
-
-/// Drops vaults that no checkpoint needs, and packs that no checkpoint had. For whoever keeps
-/// everybody else from saving; see [`Objects::alone`]. Returns how many bytes that freed.
-///
-/// # Errors
-///
-/// Fails if the roots cannot be listed or something cannot be removed. A root with a record that
-/// cannot be read keeps everything.
-pub(super) fn sweep(state: &State) -> Result<u64> {
-    let mut freed = 0;
-    for root in record::all_roots(state)? {
-        let vault = root.vault();
-        if !vault.is_dir() {
-            continue;
-        }
-        let kept = record::read_all(&root)?;
-        let Ok(records) = kept.into_iter().map(|kept| kept.record).collect::<Result<Vec<_>>>()
-        else {
-            continue;
-        };
-        let needed: Vec<Vault> = records.into_iter().filter_map(|record| record.vault).collect();
-        if needed.is_empty() {
-            freed += own_bytes_below(&vault);
-            remove_tree(&vault).map_err(Error::io("remove", &vault))?;
-        } else {
-            freed += drop_packs(&vault.join("git"), b"", &needed)
-                .map_err(Error::io("tidy up", &vault))?;
-        }
-    }
-    Ok(freed)
-}
-
-/// Removes packs that the repository has given up and no checkpoint had.
-fn drop_packs(dir: &Path, name: &[u8], needed: &[Vault]) -> io::Result<u64> {
-    let mut freed = 0;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let child = entry.file_name();
-        let slash: &[u8] = if name.is_empty() { b"" } else { b"/" };
-        let below = [name, slash, child.as_bytes()].concat();
-        let data = entry.metadata()?;
-        if data.is_dir() {
-            freed += drop_packs(&entry.path(), &below, needed)?;
-            continue;
-        }
-        let is_pack = name.ends_with(b"/pack") && child.as_bytes().starts_with(b"pack-");
-        let at = below.iter().rposition(|&byte| byte == b'.').unwrap_or(below.len());
-        let stem = &below[..at];
-        if is_pack
-            && data.nlink() == 1
-            && !needed.iter().any(|it| it.packs.iter().any(|p| p == stem))
-        {
-            fs::remove_file(entry.path())?;
-            freed += data.blocks() * 512;
-        }
-    }
-    Ok(freed)
 }

@@ -1,0 +1,125 @@
+//! A checkpoint's files written elsewhere. Nothing that exists is touched, so nothing is held.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use super::{Order, show};
+use crate::{
+    apply,
+    commands::{Desk, print},
+    error::{Error, Result},
+    model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind},
+    plan::{Action, Author, RestorePlan, Step},
+    process::{Exit, Process},
+    store, ui,
+};
+
+/// Writes what is picked of a checkpoint to `dir`, which must be empty or not there.
+pub(super) fn run(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    dir: &Path,
+    dry_run: bool,
+) -> Result<Exit> {
+    let place = place(process, desk, dir)?;
+    let files = store::manifest(desk.store.as_ref(), &desk.tree_of(checkpoint)?)?;
+    let plan = plan(checkpoint, order, &files);
+    let count =
+        ui::count(plan.steps.iter().filter(|step| !is_directory(step)).count() as u64, "file");
+    let shown = ui::path(&place, desk.home.as_deref()).into_owned();
+    let id = checkpoint.id.short();
+    if dry_run {
+        print(process, &format!("{count} of {id} would be written to {shown}\n"))?;
+        return Ok(Exit::Ok);
+    }
+    make(&place)?;
+    let root = Root::new(place, RootKind::Plain { why: None });
+    let outcome = apply::run(&root, &plan, desk.store.as_ref(), &|_| None, checkpoint.id)?;
+    print(process, &format!("wrote {count} of {id} to {shown}\n"))?;
+    if !checkpoint.outside.is_empty() {
+        let count = ui::count(checkpoint.outside.len() as u64, "path");
+        show::say(process, &format!("note: {count} outside the project left out"))?;
+    }
+    show::missed(process, desk, &outcome);
+    Ok(if outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
+}
+
+fn is_directory(step: &Step) -> bool {
+    step.then.is_some_and(|then| then.kind == Kind::Directory)
+}
+
+/// The directory to write to, by its real path. Never one of git's own, nor ours.
+fn place(process: &Process<'_>, desk: &Desk, dir: &Path) -> Result<PathBuf> {
+    let cwd = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
+    let dir = cwd.join(dir);
+    let real = if let Ok(real) = std::fs::canonicalize(&dir) {
+        real
+    } else {
+        let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else {
+            return Err(Error::other("`--into` needs a directory of its own", "name a new one"));
+        };
+        std::fs::canonicalize(above).map_err(Error::io("find", above))?.join(name)
+    };
+    let state = std::fs::canonicalize(desk.state.dir());
+    let is_ours = state.is_ok_and(|state| real.starts_with(state));
+    let is_gits = real.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+    if is_ours || is_gits {
+        let path = ui::escape_path(&real);
+        return Err(Error::other(format!("`{path}` is no place for files"), "name another one"));
+    }
+    Ok(real)
+}
+
+fn make(place: &Path) -> Result<()> {
+    match std::fs::read_dir(place) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(Error::other(
+                format!("`{}` is not empty", ui::escape_path(place)),
+                "name an empty or a new directory",
+            )),
+        },
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+            let made = std::fs::DirBuilder::new().mode(0o700).create(place);
+            made.map_err(Error::io("make the directory", place))
+        }
+        Err(err) => Err(Error::io("list", place)(err)),
+    }
+}
+
+/// Every picked path as something that comes back, with the directories on the way.
+fn plan(checkpoint: &Checkpoint, order: &Order, files: &Manifest) -> RestorePlan {
+    let directory = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+    let mut entries: BTreeMap<RelPath, Entry> = BTreeMap::new();
+    let mut above = BTreeSet::new();
+    for (path, entry) in files.iter().filter(|(path, _)| order.picked.has(path)) {
+        let mut dir = path.parent();
+        while let Some(here) = dir.filter(|here| above.insert(here.clone())) {
+            dir = here.parent();
+        }
+        entries.insert(path.clone(), *entry);
+    }
+    for dir in above {
+        let entry = files.get(&dir).copied().unwrap_or(directory);
+        entries.entry(dir).or_insert(entry);
+    }
+    let step = |(path, entry)| Step {
+        path,
+        action: Action::Recreate,
+        then: Some(entry),
+        now: None,
+        author: Author::Unknown,
+    };
+    RestorePlan {
+        of: checkpoint.id,
+        steps: entries.into_iter().map(step).collect(),
+        outside: Vec::new(),
+        left: Vec::new(),
+        merges: BTreeMap::new(),
+    }
+}

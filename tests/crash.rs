@@ -1,0 +1,116 @@
+//! Killed in the middle of a restore: the next command says so, and it can be finished or taken
+//! back, exactly.
+
+use std::process::Command;
+
+use crate::support::{
+    temp::{Files, chmod, link, on_disk},
+    world::World,
+};
+
+/// Where a restore can be killed, and how often it comes there in [`damaged`].
+const POINTS: [(&str, u32); 7] = [
+    ("apply-vacate", 3),
+    ("apply-directory", 1),
+    ("apply-write", 4),
+    ("apply-rename", 4),
+    ("apply-close", 1),
+    ("restore-index", 1),
+    ("restore-end", 1),
+];
+
+/// A project that was damaged after its checkpoint, as it was then, and as it is now.
+fn damaged() -> (World, Files, Files) {
+    let mut world = World::new();
+    for (path, text) in [("a", "a"), ("d/f", "f"), ("d/g", "g"), ("swap", "file"), ("keep", "k")] {
+        world.write(path, text);
+    }
+    link(&world.root().join("l"), "a");
+    chmod(&world.root().join("d/g"), 0o600);
+    assert!(world.run(&["create"]).stderr.is_empty());
+    let then = on_disk(&world.root());
+    world.write("a", "changed");
+    let remove = |path: &str| std::fs::remove_file(world.root().join(path)).unwrap();
+    ["d/f", "d/g", "swap", "l"].into_iter().for_each(remove);
+    std::fs::remove_dir(world.root().join("d")).unwrap();
+    world.write("d", "a file now");
+    world.write("swap/new", "n");
+    let now = on_disk(&world.root());
+    (world, then, now)
+}
+
+/// Runs a restore in a process of its own that dies at `point`; tells whether it came there.
+fn killed_at(world: &World, point: &str) -> bool {
+    let output = Command::new(env!("CARGO_BIN_EXE_turnback"))
+        .args(["restore", "1", "--yes", "--exact", "--force"])
+        .current_dir(world.root())
+        .env_clear()
+        .envs(&world.env)
+        .env("TURNBACK_TEST_CRASH_AT", point)
+        .output()
+        .unwrap();
+    output.status.code().is_none()
+}
+
+fn every_point(mut check: impl FnMut(&str, &mut World, &Files, &Files)) {
+    for (point, times) in POINTS {
+        for nth in 1..=times {
+            let (mut world, then, now) = damaged();
+            let point = format!("{point}:{nth}");
+            assert!(killed_at(&world, &point), "{point} is never reached");
+            check(&point, &mut world, &then, &now);
+        }
+    }
+}
+
+#[test]
+fn a_restore_killed_anywhere_is_finished() {
+    every_point(|point, world, then, now| {
+        let said = world.run(&["list"]).stderr;
+        assert!(said.contains("restore --continue"), "{point}: {said}");
+        let done = world.run(&["restore", "--continue"]);
+        assert_eq!(done.exit as u8, 0, "{point}: {}", done.stderr);
+        assert_eq!(on_disk(&world.root()), *then, "{point}");
+        let said = world.run(&["list"]).stderr;
+        assert!(!said.contains("interrupted"), "{point}: it is settled");
+        let undone = world.run(&["undo", "--yes"]);
+        assert_eq!(undone.exit as u8, 0, "{point}: {}", undone.stderr);
+        assert_eq!(on_disk(&world.root()), *now, "{point}: undo is the identity");
+    });
+}
+
+#[test]
+fn a_restore_killed_anywhere_is_taken_back() {
+    every_point(|point, world, then, now| {
+        let done = world.run(&["restore", "--abort"]);
+        assert_eq!(done.exit as u8, 0, "{point}: {}", done.stderr);
+        assert_eq!(on_disk(&world.root()), *now, "{point}");
+        let again = world.run(&["restore", "1", "--yes", "--exact", "--force"]);
+        assert_eq!(again.exit as u8, 0, "{point}: {}", again.stderr);
+        assert_eq!(on_disk(&world.root()), *then, "{point}");
+    });
+}
+
+#[test]
+fn what_somebody_did_while_a_restore_lay_interrupted_is_kept() {
+    let (mut world, ..) = damaged();
+    assert!(killed_at(&world, "apply-rename:2"));
+    world.write("a", "mine, in between");
+    let done = world.run(&["restore", "--continue"]);
+    assert_eq!(done.exit as u8, 3, "{}", done.stderr);
+    assert_eq!(world.read("a"), "mine, in between");
+    assert_eq!(world.read("d/f"), "f");
+}
+
+#[test]
+fn another_restore_takes_the_interrupted_one_back_first() {
+    let (mut world, then, now) = damaged();
+    assert!(killed_at(&world, "apply-rename:1"));
+    let asked = world.run(&["restore", "1"]);
+    assert_eq!(asked.exit as u8, 1, "nobody said yes");
+    let done = world.run(&["restore", "1", "--yes", "--exact", "--force"]);
+    assert!(done.stderr.contains("took back the interrupted restore"), "{}", done.stderr);
+    assert_eq!(on_disk(&world.root()), then);
+    world.run(&["undo", "--yes"]);
+    assert_eq!(on_disk(&world.root()), now);
+}

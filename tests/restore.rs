@@ -1,0 +1,342 @@
+//! Restores seen from outside: whose work survives, and that nothing is ever lost.
+
+use std::collections::BTreeSet;
+
+use proptest::{collection::vec, prelude::*, test_runner::Config};
+
+use crate::support::{
+    temp::{Files, chmod, on_disk},
+    world::{Output, World},
+};
+
+/// An edit or a command of the agent, before and after which it calls us.
+fn agent(world: &mut World, call: &str, edits: Option<&str>, act: impl FnOnce(&World)) {
+    hook(world, "PreToolUse", call, edits);
+    act(world);
+    hook(world, "PostToolUse", call, edits);
+}
+
+fn hook(world: &mut World, event: &str, call: &str, edits: Option<&str>) -> Output {
+    let root = world.root();
+    let path = edits.map(|path| root.join(path));
+    let (tool, input) = match &path {
+        Some(path) => ("Write", serde_json::json!({ "file_path": path, "content": "" })),
+        None => ("Bash", serde_json::json!({ "command": "make things" })),
+    };
+    let payload = serde_json::json!({
+        "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": tool,
+        "tool_input": input, "tool_use_id": call, "prompt_id": "p", "tool_response": {},
+    });
+    world.wait(1);
+    let output = world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+    assert_eq!(output.stdout, "{}", "{}", output.stderr);
+    output
+}
+
+const TEXT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
+
+/// The agent edited `a` and made `gen`; then a person edited `a` and made `mine`.
+fn mixed() -> World {
+    let mut world = World::new();
+    world.write("a", TEXT);
+    world.write("b", "b");
+    agent(&mut world, "1", Some("a"), |world| world.write("a", TEXT.replace("seven", "SEVEN")));
+    agent(&mut world, "2", None, |world| {
+        world.write("gen/x", "x");
+        world.write("b", "B");
+    });
+    world.write("a", world.read("a").replace("one", "ONE"));
+    world.write("mine", "m");
+    world
+}
+
+#[test]
+fn what_people_did_after_the_agent_is_kept_and_named() {
+    let mut world = mixed();
+    let done = world.run(&["undo", "--yes"]);
+    assert_eq!(done.exit as u8, 3, "{}", done.stderr);
+    assert!(done.stdout.contains("1 conflict kept: a"), "{}", done.stdout);
+    assert!(world.read("a").contains("ONE") && world.read("a").contains("SEVEN"));
+    assert_eq!(world.read("b"), "b", "the agent's change is taken back");
+    assert!(!world.root().join("gen").exists(), "what the agent made goes");
+    assert_eq!(world.read("mine"), "m");
+}
+
+#[test]
+fn a_merge_takes_back_the_agents_part_alone() {
+    let mut world = mixed();
+    let before = on_disk(&world.root());
+    let done = world.run(&["restore", "latest~1", "--yes", "--merge"]);
+    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(world.read("a"), TEXT.replace("one", "ONE"));
+    let undone = world.run(&["undo", "--yes"]);
+    assert_eq!(undone.exit as u8, 0, "{}", undone.stderr);
+    assert_eq!(on_disk(&world.root()), before);
+}
+
+#[test]
+fn force_and_exact_go_all_the_way() {
+    let mut world = mixed();
+    let done = world.run(&["restore", "latest~1", "--yes", "--force", "--exact"]);
+    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(world.read("a"), TEXT);
+    assert!(!world.root().join("mine").exists());
+}
+
+#[test]
+fn a_command_that_nobody_saw_end_leaves_no_author() {
+    let mut world = World::new();
+    world.write("a", "a");
+    hook(&mut world, "PreToolUse", "1", None);
+    world.write("a", "A");
+    let plan = world.run(&["restore", "latest", "--dry-run"]).stdout;
+    assert!(plan.contains("not known who changed it"), "{plan}");
+}
+
+#[test]
+fn an_ignored_file_that_a_command_overwrote_is_restored() {
+    let mut world = World::with_git();
+    world.write(".gitignore", "*.db\n");
+    world.write("x.db", "data");
+    let root = world.root();
+    for event in ["PreToolUse", "PostToolUse"] {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": "Bash",
+            "tool_input": { "command": "echo x > x.db" }, "tool_use_id": "1", "prompt_id": "p",
+        });
+        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+        world.write("x.db", "x");
+    }
+    // After a command the tree is looked at, and this is not in it.
+    let done = world.run(&["restore", "1", "--yes"]);
+    assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""), "{}", done.stdout);
+    assert_eq!(world.read("x.db"), "data");
+}
+
+#[test]
+fn what_is_ignored_now_and_was_not_then_comes_back_too() {
+    let mut world = World::with_git();
+    world.write("out/x", "x");
+    world.write("out/y", "y");
+    world.run(&["create"]);
+    world.write(".gitignore", "out/\n");
+    world.write("out/x", "changed");
+    let done = world.run(&["restore", "1", "--yes"]);
+    assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""));
+    assert!(done.stdout.starts_with("restored 1 path"), "{}", done.stdout);
+    assert_eq!(world.read("out/x"), "x");
+    assert_eq!(world.read("out/y"), "y");
+    let undone = world.run(&["undo", "--yes"]);
+    assert_eq!((undone.exit as u8, undone.stderr.as_str()), (0, ""));
+    assert_eq!(world.read("out/x"), "changed", "what is ignored is held all the same");
+}
+
+#[test]
+fn paths_patterns_and_the_current_directory() {
+    let mut world = World::new();
+    for path in ["a.rs", "src/b.rs", "src/c.txt"] {
+        world.write(path, "then");
+    }
+    world.run(&["create"]);
+    for path in ["a.rs", "src/b.rs", "src/c.txt"] {
+        world.write(path, "now");
+    }
+    let src = world.root().join("src");
+    let plan = world.run_in(&src, &["restore", "1", "--dry-run"], "");
+    assert!(plan.stdout.contains("the whole of it") && plan.stdout.contains("a.rs"));
+    world.run_in(&src, &["restore", "1", "--yes", "--", "*.rs"], "");
+    let read = |world: &World| ["a.rs", "src/b.rs", "src/c.txt"].map(|path| world.read(path));
+    assert_eq!(read(&world), ["now", "then", "now"]);
+    world.run_in(&src, &["restore", "1", "--yes", "--", "."], "");
+    assert_eq!(read(&world), ["now", "then", "then"]);
+    world.run(&["restore", "1", "--yes"]);
+    assert_eq!(read(&world), ["then", "then", "then"]);
+}
+
+#[test]
+fn a_checkpoint_is_written_elsewhere_and_nothing_else_touched() {
+    let mut world = World::new();
+    world.write("d/a", "then");
+    chmod(&world.root().join("d/a"), 0o640);
+    world.run(&["create"]);
+    let then = on_disk(&world.root());
+    world.write("d/a", "now");
+    let now = on_disk(&world.root());
+    let out = world.root().with_file_name("out");
+    let into = out.to_string_lossy().into_owned();
+    assert_eq!(world.run(&["restore", "1", "--into", &into]).exit as u8, 0);
+    assert_eq!((on_disk(&out), on_disk(&world.root())), (then, now));
+    let again = world.run(&["restore", "1", "--into", &into]);
+    assert_eq!(again.exit as u8, 1);
+    assert!(again.stderr.contains("is not empty"), "{}", again.stderr);
+}
+
+/// One thing that happens to a project.
+#[derive(Clone, Debug)]
+enum Deed {
+    Write { agent: bool, at: usize, text: u8 },
+    Delete { agent: bool, at: usize },
+    Mode { at: usize, bits: u32 },
+    Create,
+    Restore { back: usize, exact: bool, force: bool },
+    Undo,
+    Redo,
+}
+
+const PLACES: [&str; 7] = ["a", "b", "d", "d/a", "d/b", "d/e/f", "g/h"];
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let at = 0..PLACES.len();
+    prop_oneof![
+        4 => (any::<bool>(), at.clone(), any::<u8>())
+            .prop_map(|(agent, at, text)| Deed::Write { agent, at, text }),
+        2 => (any::<bool>(), at.clone()).prop_map(|(agent, at)| Deed::Delete { agent, at }),
+        1 => (at, prop_oneof![Just(0o600), Just(0o755), Just(0o444)])
+            .prop_map(|(at, bits)| Deed::Mode { at, bits }),
+        2 => Just(Deed::Create),
+        3 => (0..4_usize, any::<bool>(), any::<bool>())
+            .prop_map(|(back, exact, force)| Deed::Restore { back, exact, force }),
+        2 => Just(Deed::Undo),
+        1 => Just(Deed::Redo),
+    ]
+}
+
+/// What was there at a checkpoint or at a restore, by its bytes.
+fn contents(files: &Files) -> BTreeSet<Vec<u8>> {
+    files.values().filter(|seen| !seen.bytes.is_empty()).map(|seen| seen.bytes.clone()).collect()
+}
+
+fn change(world: &World, at: usize, text: Option<u8>) {
+    let path = world.root().join(PLACES[at]);
+    #[expect(clippy::disallowed_methods, reason = "a directory of the test's own")]
+    let remove = |path: &std::path::Path| {
+        let _gone = std::fs::remove_file(path).or_else(|_| std::fs::remove_dir_all(path));
+    };
+    match text {
+        Some(text) => {
+            for above in path.ancestors().skip(1).take_while(|above| *above != world.root()) {
+                if above.is_file() {
+                    remove(above);
+                }
+            }
+            remove(&path);
+            world.write(PLACES[at], format!("text {text}\n"));
+        }
+        None => remove(&path),
+    }
+}
+
+fn carry_out(world: &mut World, number: usize, deed: &Deed) -> Option<Output> {
+    let call = number.to_string();
+    match deed {
+        Deed::Write { agent: true, at, text } => {
+            agent(world, &call, None, |world| change(world, *at, Some(*text)));
+        }
+        Deed::Delete { agent: true, at } => {
+            agent(world, &call, None, |world| change(world, *at, None));
+        }
+        Deed::Write { agent: false, at, text } => change(world, *at, Some(*text)),
+        Deed::Delete { agent: false, at } => change(world, *at, None),
+        Deed::Mode { at, bits } => {
+            let path = world.root().join(PLACES[*at]);
+            if path.is_file() {
+                chmod(&path, *bits);
+            }
+        }
+        Deed::Create => drop(world.run(&["create"])),
+        Deed::Restore { back, exact, force } => {
+            let id = format!("latest~{back}");
+            let mut args = vec!["restore", &id, "--yes"];
+            args.extend(exact.then_some("--exact"));
+            args.extend(force.then_some("--force"));
+            return Some(world.run(&args));
+        }
+        Deed::Undo => return Some(world.run(&["undo", "--yes"])),
+        Deed::Redo => return Some(world.run(&["redo", "--yes"])),
+    }
+    None
+}
+
+/// Every checkpoint's bytes, by writing each of them elsewhere.
+fn held(world: &mut World) -> BTreeSet<Vec<u8>> {
+    let listed = world.run(&["list", "--all", "--json"]).stdout;
+    let text: BTreeSet<&str> = listed
+        .split('"')
+        .filter(|word| word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .collect();
+    let mut held = BTreeSet::new();
+    for id in text {
+        let out = world.root().with_file_name(format!("out-{id}"));
+        if !out.exists() {
+            world.run(&["restore", id, "--into", &out.to_string_lossy()]);
+        }
+        if out.exists() {
+            held.extend(contents(&on_disk(&out)));
+        }
+    }
+    held
+}
+
+/// Cases by default; `TURNBACK_TEST_CASES` asks for more.
+fn cases() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "a wish of whoever runs the test")]
+    let wish = std::env::var("TURNBACK_TEST_CASES");
+    wish.ok().and_then(|wish| wish.parse().ok()).unwrap_or(12)
+}
+
+#[test]
+fn nothing_is_ever_lost_and_undo_is_the_identity() {
+    let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
+    proptest!(config, |(git in any::<bool>(), deeds in vec(deed(), 4..14))| {
+        let mut world = if git { World::with_git() } else { World::new() };
+        world.set("TURNBACK_MAX_CHECKPOINTS", "1000");
+        let mut existed = BTreeSet::new();
+        for (number, deed) in deeds.iter().enumerate() {
+            let before = files(&world);
+            if is_held(deed) {
+                existed.extend(contents(&before));
+            }
+            world.wait(1);
+            let output = carry_out(&mut world, number, deed);
+            let Some(output) = output else { continue };
+            let after = files(&world);
+            let changed = before != after;
+            let code = output.exit as u8;
+            prop_assert!(matches!(code, 0 | 1 | 3), "{deed:?}: {code} {}", output.stderr);
+            prop_assert!(!output.stderr.contains("not restored"), "{deed:?}: {}", output.stderr);
+            if changed {
+                existed.extend(contents(&before).difference(&contents(&after)).cloned());
+                world.wait(1);
+                let undone = world.run(&["undo", "--yes"]);
+                if !matches!(deed, Deed::Undo | Deed::Redo) {
+                    prop_assert_eq!(undone.exit as u8, 0, "{:?}: {}", deed, undone.stderr);
+                    prop_assert_eq!(files(&world), before, "undo of {:?}", deed);
+                    world.wait(1);
+                    let redone = world.run(&["redo", "--yes"]);
+                    prop_assert_eq!(redone.exit as u8, 0, "{:?}: {}", deed, redone.stderr);
+                    prop_assert_eq!(files(&world), after, "redo of {:?}", deed);
+                }
+            }
+        }
+        let held = held(&mut world);
+        let lost: Vec<_> = existed.difference(&held).collect();
+        prop_assert!(lost.is_empty(), "{lost:?} of {deeds:?}");
+    });
+}
+
+/// Whether all that is there is in a checkpoint before it is done.
+fn is_held(deed: &Deed) -> bool {
+    match deed {
+        Deed::Create | Deed::Write { agent: true, .. } | Deed::Delete { agent: true, .. } => true,
+        Deed::Write { .. } | Deed::Delete { .. } | Deed::Mode { .. } => false,
+        // What it overwrites or removes is; the rest stays where it is.
+        Deed::Restore { .. } | Deed::Undo | Deed::Redo => false,
+    }
+}
+
+/// The project's files; git's own are not ours to compare.
+fn files(world: &World) -> Files {
+    let mut files = on_disk(&world.root());
+    files.retain(|path, _| !path.starts_with(b".git"));
+    files
+}
