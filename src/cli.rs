@@ -36,6 +36,12 @@ struct Cli {
 enum Command {
     /// Answer one hook call of an agent (for agents, not for people)
     Hook(HookArgs),
+    /// Put turnback's hooks into the settings of your agents
+    Install(commands::install::Args),
+    /// Take them out again
+    Uninstall(commands::install::Args),
+    /// Look whether the hooks are called, and can save
+    Doctor(commands::doctor::Args),
     /// Show the whole story on a throw-away project
     Demo(commands::demo::Args),
     /// Take a checkpoint now
@@ -131,6 +137,9 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
     }
     match command {
         Command::Hook(args) => Ok(guarded_hook(process, &args.agent)),
+        Command::Install(args) => commands::install::install(process, &args),
+        Command::Uninstall(args) => commands::install::uninstall(process, &args),
+        Command::Doctor(args) => commands::doctor::run(process, &args),
         Command::Demo(args) => commands::demo::run(process, &args),
         Command::Create(args) => commands::create::run(process, args),
         Command::List(args) => commands::list::run(process, &args),

@@ -16,6 +16,7 @@ pub mod error;
 pub mod fs;
 pub mod guard;
 pub mod hook;
+pub mod install;
 pub mod journal;
 pub mod ledger;
 pub mod left;

@@ -9,6 +9,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::{self, Read, Write},
+    os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
@@ -86,6 +87,34 @@ impl Process<'_> {
     /// An environment variable, unless it is unset or empty.
     pub fn var(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The absolute path of the program that runs. Its name on `PATH` is preferred: it stays when
+    /// what it links to is replaced by a newer version.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system does not say.
+    pub fn program(&self) -> io::Result<PathBuf> {
+        let program = env::current_exe()?;
+        let is_it = |path: &PathBuf| {
+            path.is_absolute() && path.canonicalize().is_ok_and(|real| real == program)
+        };
+        let name = program.file_name().unwrap_or_default();
+        let dirs = self.var("PATH").map(env::split_paths);
+        let named =
+            dirs.into_iter().flatten().flat_map(|dir| [dir.join("turnback"), dir.join(name)]);
+        Ok(named.into_iter().find(is_it).unwrap_or(program.clone()))
+    }
+
+    /// The first program called `name` on `PATH`.
+    pub fn which(&self, name: &str) -> Option<PathBuf> {
+        let dirs = env::split_paths(self.var("PATH")?);
+        let is_program = |path: &PathBuf| {
+            let found = path.metadata();
+            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(is_program)
     }
 
     /// How long we have been running.

@@ -228,6 +228,31 @@ fn main_worktree(
     }
 }
 
+/// The remotes of a repository that a plain `git push` sends every ref to, by its own
+/// configuration alone. Nothing that it names is opened.
+pub fn remotes_with_everything(common_dir: &Path) -> Vec<String> {
+    let bytes = read(&common_dir.join("config"), CONFIG_MAX_BYTES).ok().flatten();
+    let config = bytes.and_then(|bytes| parse(&bytes).ok());
+    let sections = config.as_ref().and_then(|config| config.sections_by_name("remote"));
+    let mut names = Vec::new();
+    for section in sections.into_iter().flatten() {
+        let name = section.header().subsection_name().map(ToString::to_string).unwrap_or_default();
+        let is_mirror = section.value_implicit("mirror").is_some_and(|value| {
+            // A bare `mirror` is a yes, too.
+            value.is_none_or(|text| gix::config::Boolean::try_from(text).is_ok_and(|it| it.0))
+        });
+        let takes_ours = |spec: &[u8]| {
+            let source = spec.strip_prefix(b"+").unwrap_or(spec);
+            source.starts_with(b"refs/*") || source.starts_with(b"refs/turnback")
+        };
+        let is_sent = section.values("push").iter().any(|spec| takes_ours(spec));
+        if (is_mirror || is_sent) && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 fn parse(bytes: &[u8]) -> Result<gix::config::File, String> {
     let options = gix::config::file::init::Options { lossy: true, ..Default::default() };
     gix::config::File::from_bytes_no_includes(bytes, gix::config::file::Metadata::api(), options)

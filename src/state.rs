@@ -55,6 +55,16 @@ impl State {
         self.dir.join("journal")
     }
 
+    /// What `install` wrote into settings of agents, and where.
+    pub fn installed(&self) -> PathBuf {
+        self.dir.join("installed.json")
+    }
+
+    /// Files of agents as they were before `install` changed them.
+    pub fn backups(&self) -> PathBuf {
+        self.dir.join("backups")
+    }
+
     /// The list of packs we have written into the repository with this common directory.
     pub fn packs_of(&self, common_dir: &Path) -> PathBuf {
         self.dir.join("packs").join(hash_name(&[common_dir.as_os_str().as_bytes()]))

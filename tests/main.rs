@@ -5,6 +5,7 @@
 mod cli;
 mod crash;
 mod guard;
+mod install;
 mod readme;
 mod restore;
 mod scan;

@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["ledger", "store"],
     &["snapshot"],
     &["left"],
-    &["apply", "hook"],
+    &["apply", "hook", "install"],
     &["commands"],
     &["cli"],
     &["lib"],

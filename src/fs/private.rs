@@ -38,12 +38,19 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
 /// Replaces the file `path` with `bytes`, readable by its owner alone. A reader sees the old file
 /// or the new one. After a power cut it may be either, or empty: for what can be made again.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_beside(path, bytes, false)
+    write_beside(path, bytes, false, 0o600)
+}
+
+/// Replaces the file `path` of somebody else's with `bytes` and `permissions`, or makes it; on the
+/// disk when it returns.
+pub fn replace_with(path: &Path, bytes: &[u8], permissions: u32) -> Result<()> {
+    write_beside(path, bytes, true, permissions)?;
+    path.parent().map_or(Ok(()), sync_dir)
 }
 
 /// As [`replace`], and on the disk when it returns.
 pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_beside(path, bytes, true)?;
+    write_beside(path, bytes, true, 0o600)?;
     path.parent().map_or(Ok(()), sync_dir)
 }
 
@@ -51,7 +58,7 @@ pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
 /// sees half of it.
 pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = beside(path);
-    let made = write_new(&beside, bytes, true).and_then(|()| rename_new(&beside, path));
+    let made = write_new(&beside, bytes, true, 0o600).and_then(|()| rename_new(&beside, path));
     if made.is_err() {
         // Ours alone: what is at `path` was never touched.
         let _gone = fs::remove_file(&beside);
@@ -75,9 +82,10 @@ pub fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))
 }
 
-fn write_beside(path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
+fn write_beside(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> Result<()> {
     let beside = beside(path);
-    let written = write_new(&beside, bytes, sync).and_then(|()| fs::rename(&beside, path));
+    let written =
+        write_new(&beside, bytes, sync, permissions).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // Ours alone, and only half of something.
         let _gone = fs::remove_file(&beside);
@@ -94,11 +102,11 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write_new(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
+fn write_new(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> io::Result<()> {
     // A killed process of the same number may have left one.
     let _gone = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(0o600))?;
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(permissions))?;
     file.write_all(bytes)?;
     if sync {
         file.sync_data()?;

@@ -1,0 +1,235 @@
+//! `turnback install` and `turnback uninstall`: our hooks, into the settings of agents and out.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{error_text, print, print_json};
+use crate::{
+    agent, config,
+    error::{Error, Result},
+    install::{Change, Plan, Program, ROWS, Row, Site},
+    process::{Exit, Process},
+    reach::{Surroundings, root_around},
+    state::State,
+    ui::{self, Look, Side, Style},
+};
+
+/// Put turnback's hooks into the settings of your agents.
+///
+/// Shows the exact change of each file and asks before anything is written. Every byte that is not
+/// turnback's stays as it is, and what was there is kept.
+#[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
+pub(crate) struct Args {
+    /// Which agents, as in `claude-code`; without any, all that are found here
+    #[arg(value_name = "AGENT")]
+    pub(crate) agents: Vec<String>,
+    /// Into this project's settings instead of your own
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Print an object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is done, in words.
+struct Deed {
+    verb: &'static str,
+    done: &'static str,
+    nothing: &'static str,
+}
+
+const INSTALL: Deed =
+    Deed { verb: "write", done: "wrote", nothing: "nothing to do: every hook is where it belongs" };
+const UNINSTALL: Deed = Deed {
+    verb: "change",
+    done: "changed",
+    nothing: "nothing to do: there is nothing of turnback's",
+};
+
+pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let state = config::state(process, None)?;
+    let found = process.program().map_err(Error::io("find", Path::new("turnback")))?;
+    let program = Program::new(&found)?;
+    let rows = rows(args, |row| row.is_there(process))?;
+    if rows.is_empty() {
+        return Err(Error::other(
+            "no agent was found here",
+            "name one, as in `turnback install claude-code`",
+        ));
+    }
+    let sites = sites(process, args, &rows, |row| row.sites_to_write(process))?;
+    let plan = Plan::install(sites, &program, &state);
+    let exit = carry_out(process, args, &plan, &state, &INSTALL)?;
+    if !args.json {
+        advise(process, args, &rows);
+    }
+    Ok(exit)
+}
+
+pub(crate) fn uninstall(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let state = config::state(process, None)?;
+    let rows = rows(args, |_| true)?;
+    let plan = Plan::uninstall(sites(process, args, &rows, |row| row.sites(process))?, &state);
+    carry_out(process, args, &plan, &state, &UNINSTALL)
+}
+
+/// The agents that were named, or those that are there.
+fn rows(args: &Args, is_there: impl Fn(&Row) -> bool) -> Result<Vec<&'static Row>> {
+    if args.agents.is_empty() {
+        return Ok(ROWS.iter().filter(|row| is_there(row)).collect());
+    }
+    let named = |name: &String| {
+        ROWS.iter().find(|row| row.agent == name).ok_or_else(|| {
+            let known: Vec<_> = ROWS.iter().map(|row| row.agent).collect();
+            let name = ui::escape(name.as_bytes());
+            Error::other(format!("no agent `{name}`"), format!("known are {}", known.join(", ")))
+        })
+    };
+    args.agents.iter().map(named).collect()
+}
+
+fn sites(
+    process: &Process<'_>,
+    args: &Args,
+    rows: &[&Row],
+    places: impl Fn(&Row) -> Vec<Site>,
+) -> Result<Vec<Site>> {
+    if !args.project {
+        return Ok(rows.iter().flat_map(|row| places(row)).collect());
+    }
+    let root = project(process).ok_or_else(|| {
+        Error::other("this directory is no project", "change to one, or leave out `--project`")
+    })?;
+    Ok(rows.iter().flat_map(|row| row.project_sites(&root)).collect())
+}
+
+/// The root around us.
+pub(crate) fn project(process: &Process<'_>) -> Option<PathBuf> {
+    let state = config::state(process, None).ok()?;
+    let home = process.var("HOME").map(PathBuf::from);
+    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let (root, _) = root_around(process.cwd.as_deref()?, &surroundings)?;
+    Some(root.path().to_owned())
+}
+
+/// Shows, asks, does.
+fn carry_out(
+    process: &mut Process<'_>,
+    args: &Args,
+    plan: &Plan,
+    state: &State,
+    deed: &Deed,
+) -> Result<Exit> {
+    let home = process.var("HOME").map(PathBuf::from);
+    if !args.json {
+        show(process, plan, home.as_deref())?;
+    }
+    let is_done = is_wanted(process, args, plan, deed);
+    if is_done {
+        plan.apply(state)?;
+    }
+    if args.json {
+        print_json(process, &as_json(plan, is_done))?;
+    } else {
+        close(process, plan, deed, is_done, home.as_deref());
+    }
+    let is_refused = !plan.refused.is_empty();
+    let is_left = !is_done && !args.dry_run && !plan.changes.is_empty();
+    if is_left && !process.terminal.stdin {
+        let hint = "run this again with `--yes`, or in a terminal";
+        return Err(Error::other("nothing was changed without a yes", hint));
+    }
+    Ok(if is_refused || is_left { Exit::Failed } else { Exit::Ok })
+}
+
+fn is_wanted(process: &mut Process<'_>, args: &Args, plan: &Plan, deed: &Deed) -> bool {
+    if plan.changes.is_empty() || args.dry_run {
+        return false;
+    }
+    let files = ui::count(plan.changes.len() as u64, "file");
+    args.yes || ui::ask(process, &format!("{} {files}?", deed.verb))
+}
+
+fn show(process: &mut Process<'_>, plan: &Plan, home: Option<&Path>) -> Result<()> {
+    let look = Look { style: Style::stdout(process), deadline: None };
+    let mut text = String::new();
+    for change in &plan.changes {
+        let path = ui::path(&change.site.path, home).into_owned();
+        let (old, new) = (side(change, change.old.as_deref()), side(change, change.new.as_deref()));
+        let shown = ui::Change { path: path.as_bytes(), old, new };
+        text.push_str(&shown.show(look));
+        text.push('\n');
+    }
+    print(process, &text)
+}
+
+fn side<'a>(change: &Change, text: Option<&'a str>) -> Side<'a> {
+    match text {
+        Some(text) => Side::File { bytes: text.as_bytes(), permissions: change.permissions },
+        None => Side::Missing,
+    }
+}
+
+fn close(process: &mut Process<'_>, plan: &Plan, deed: &Deed, is_done: bool, home: Option<&Path>) {
+    let style = Style::stderr(process);
+    let mut text = String::new();
+    if plan.changes.is_empty() && plan.refused.is_empty() {
+        text.push_str(&format!("{}\n", deed.nothing));
+    }
+    for change in plan.changes.iter().filter(|_| is_done) {
+        let verb = if change.new.is_none() { "removed" } else { deed.done };
+        text.push_str(&format!("{verb} {}\n", ui::path(&change.site.path, home)));
+    }
+    for (_, err) in &plan.refused {
+        text.push_str(&error_text(err, style));
+    }
+    let _nobody = process.stderr.write_all(text.as_bytes());
+}
+
+/// What is left for the user to do.
+fn advise(process: &mut Process<'_>, args: &Args, rows: &[&Row]) {
+    for row in rows {
+        let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title());
+        let by_hand = row.by_hand.filter(|_| !args.project);
+        for advice in by_hand.into_iter().chain(row.then) {
+            let _nobody = writeln!(process.stderr, "note: {title}: {advice}");
+        }
+    }
+    if args.project {
+        let told =
+            "the path of turnback on this computer is in these files; look before you commit them";
+        let _nobody = writeln!(process.stderr, "note: {told}");
+    }
+}
+
+fn as_json(plan: &Plan, is_done: bool) -> Value {
+    let change = |change: &Change| {
+        json!({
+            "agent": change.site.agent,
+            "path": change.site.path.to_string_lossy(),
+            "old": change.old,
+            "new": change.new,
+        })
+    };
+    let refused = |(site, err): &(Site, Error)| {
+        json!({
+            "agent": site.agent,
+            "path": site.path.to_string_lossy(),
+            "error": err.to_string(),
+        })
+    };
+    json!({
+        "done": is_done,
+        "changes": plan.changes.iter().map(change).collect::<Vec<_>>(),
+        "unchanged": plan.unchanged.iter().map(|site| site.path.to_string_lossy()).collect::<Vec<_>>(),
+        "refused": plan.refused.iter().map(refused).collect::<Vec<_>>(),
+    })
+}

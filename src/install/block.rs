@@ -1,0 +1,244 @@
+//! Our lines at the end of a settings file that is no JSON, between two comments by which they are
+//! found again. Pure: text to text.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{
+    jsonc::Fault,
+    merge::{Entries, Entry},
+    program::{Program, program_in},
+};
+
+const BEGIN: &str = "# turnback begins; `turnback uninstall` takes this out";
+const END: &str = "# turnback ends";
+
+/// What kind of file it is, and so what our lines are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Block {
+    /// Codex's `config.toml`, for users who have their hooks there. The entries are the same as
+    /// in its JSON.
+    Toml(Entries<'static>),
+    /// Hermes's `config.yaml`, from the file of `hooks/`.
+    Yaml {
+        /// As in `--agent NAME`.
+        agent: &'static str,
+        /// The file of `hooks/`.
+        template: &'static str,
+    },
+}
+
+impl Block {
+    /// The text with our lines in it.
+    pub(super) fn put(&self, text: &str, program: &Program) -> Result<String, Fault> {
+        let rest = Self::take(text)?;
+        self.check(&rest)?;
+        let newline = if rest.contains("\r\n") { "\r\n" } else { "\n" };
+        let lines = self.lines(program).replace('\n', newline);
+        let gap = if rest.is_empty() || rest.ends_with('\n') { "" } else { newline };
+        let whole = format!("{rest}{gap}{BEGIN}{newline}{lines}{END}{newline}");
+        if let Self::Toml(_) = self {
+            toml_of(&whole)?;
+        }
+        // Where it already stands, it stays.
+        Ok(if inner(text).is_some_and(|old| old == lines) { text.to_owned() } else { whole })
+    }
+
+    /// The text without our lines.
+    pub(super) fn take(text: &str) -> Result<String, Fault> {
+        let Some(start) = text.find(BEGIN) else { return Ok(text.to_owned()) };
+        let end = text[start..].find(END).map(|end| start + end + END.len());
+        let end = end.ok_or_else(|| Fault::at(text, start, "our lines have no end"))?;
+        let rest = &text[end..];
+        let rest = rest.strip_prefix("\r\n").or(rest.strip_prefix('\n')).unwrap_or(rest);
+        Ok(format!("{}{rest}", &text[..start]))
+    }
+
+    /// Refuses what our lines cannot be added to.
+    fn check(&self, text: &str) -> Result<(), Fault> {
+        match self {
+            Self::Toml(_) => toml_of(text).map(drop),
+            Self::Yaml { .. } => check_yaml(text),
+        }
+    }
+
+    fn lines(&self, program: &Program) -> String {
+        match self {
+            Self::Toml(entries) => toml_lines(&entries.wanted(program)["hooks"]),
+            Self::Yaml { agent, template } => {
+                let told = format!("\"turnback hook --agent {agent}\"");
+                let command = Value::from(program.hook(agent, "command")).to_string();
+                let lines = template.split_inclusive('\n').filter(|line| !line.starts_with('#'));
+                lines.collect::<String>().replace(&told, &command)
+            }
+        }
+    }
+
+    /// Every entry of ours, if the file tells them apart.
+    pub(super) fn look(&self, text: &str) -> Result<Option<Vec<Entry>>, Fault> {
+        let Self::Toml(entries) = self else { return Ok(None) };
+        let hooks = toml_of(text)?.remove("hooks");
+        let json = serde_json::json!({ "hooks": hooks }).to_string();
+        if hooks_are_there(text) { entries.look(&json).map(Some) } else { Ok(Some(Vec::new())) }
+    }
+
+    /// The events we ask for, if the file tells them apart.
+    pub(super) fn events(&self) -> Vec<String> {
+        match self {
+            Self::Toml(entries) => entries.events(),
+            Self::Yaml { .. } => Vec::new(),
+        }
+    }
+
+    /// The program that our lines run, wherever they are.
+    pub(super) fn program(&self, text: &str) -> Option<PathBuf> {
+        let Self::Yaml { agent, .. } = self else { return None };
+        let commands = text.lines().filter_map(|line| line.trim().strip_prefix("- command: "));
+        let told = |command: &str| match serde_json::from_str::<String>(command.trim()) {
+            Ok(told) => told,
+            Err(_) => command.trim().to_owned(),
+        };
+        commands.map(told).find_map(|command| program_in(&command, agent))
+    }
+}
+
+/// Whether hooks of somebody's are in a `config.toml`, and not only what Codex remembers of them.
+pub(super) fn hooks_are_there(text: &str) -> bool {
+    let hooks = toml_of(text).ok().and_then(|mut table| table.remove("hooks"));
+    let hooks = hooks.as_ref().and_then(toml::Value::as_table);
+    hooks.is_some_and(|hooks| hooks.values().any(toml::Value::is_array))
+}
+
+/// What is between our comments.
+fn inner(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once(BEGIN)?;
+    let (lines, _) = rest.split_once(END)?;
+    lines.strip_prefix("\r\n").or(lines.strip_prefix('\n'))
+}
+
+fn toml_of(text: &str) -> Result<toml::Table, Fault> {
+    text.parse().map_err(|err: toml::de::Error| {
+        let at = err.span().map_or(0, |span| span.start);
+        Fault::at(text, at, err.message())
+    })
+}
+
+fn toml_lines(events: &Value) -> String {
+    let mut text = String::new();
+    for (event, groups) in events.as_object().into_iter().flatten() {
+        for group in groups.as_array().into_iter().flatten() {
+            text.push_str(&format!("[[hooks.{event}]]\n"));
+            if let Some(matcher) = group.get("matcher") {
+                text.push_str(&format!("matcher = {matcher}\n"));
+            }
+            for hook in group["hooks"].as_array().into_iter().flatten() {
+                text.push_str(&format!("[[hooks.{event}.hooks]]\n"));
+                for (key, value) in hook.as_object().into_iter().flatten() {
+                    // Plain strings and numbers are written the same in both.
+                    text.push_str(&format!("{key} = {value}\n"));
+                }
+            }
+        }
+    }
+    text
+}
+
+/// Without a parser for YAML: one document, a mapping in block style, without `hooks` of its own.
+fn check_yaml(text: &str) -> Result<(), Fault> {
+    let mut at = 0;
+    let mut is_first = true;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end();
+        let is_told = !bare.is_empty() && !bare.trim_start().starts_with('#');
+        let is_start = is_first && bare == "---";
+        if is_told && !is_start && !line.starts_with([' ', '\t', '-', ']', '}']) {
+            let key = bare.split(':').next().unwrap_or_default().trim_matches(['"', '\'', ' ']);
+            if key == "hooks" {
+                let why = "`hooks` is there already; merge hooks/hermes.yaml into it by hand";
+                return Err(Fault::at(text, at, why));
+            }
+            if !bare.contains(':') || bare.starts_with(['{', '[', '%', '&', '!', '|', '>', '?']) {
+                return Err(Fault::at(text, at, "not a plain mapping"));
+            }
+        } else if is_told && !is_start && (is_first || bare.starts_with("---")) {
+            return Err(Fault::at(text, at, "not one plain mapping"));
+        }
+        if bare == "..." || bare.contains('\0') {
+            return Err(Fault::at(text, at, "not one plain mapping"));
+        }
+        is_first &= !is_told;
+        at += line.len();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const YAML: Block =
+        Block::Yaml { agent: "hermes", template: include_str!("../../hooks/hermes.yaml") };
+
+    const TOML: Block = Block::Toml(Entries {
+        agent: "codex",
+        template: include_str!("../../hooks/codex.json"),
+        holder: Some("hooks"),
+    });
+
+    fn program(path: &str) -> Program {
+        Program::new(Path::new(path)).unwrap()
+    }
+
+    #[test]
+    fn our_lines_go_to_the_end_and_come_out_again() {
+        for text in ["", "---\nmodel: x # y\nlist:\n- a\nmore:\n  hooks: 1\n", "a: 1\r\n"] {
+            let new = YAML.put(text, &program("/opt/it's/turnback")).unwrap();
+            assert!(new.starts_with(text));
+            assert_eq!(YAML.program(&new).unwrap(), Path::new("/opt/it's/turnback"));
+            assert_eq!(YAML.put(&new, &program("/opt/it's/turnback")).unwrap(), new);
+            assert_eq!(Block::take(&new).unwrap(), text);
+            let moved = YAML.put(&new, &program("/new/turnback")).unwrap();
+            assert_eq!(YAML.program(&moved).unwrap(), Path::new("/new/turnback"));
+            assert_eq!(Block::take(&moved).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn hooks_in_toml_stay_beside_ours() {
+        let text = "model = \"o\"\n[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\n\
+                    command = \"lint\" # mine\n\n[other]\na = 1\n";
+        let new = TOML.put(text, &program("/opt/my own/turnback")).unwrap();
+        let found = TOML.look(&new).unwrap().unwrap();
+        assert_eq!(found.len(), TOML.events().len());
+        let before = found.iter().find(|entry| entry.event == "PreToolUse").unwrap();
+        assert_eq!(before.place, (1, 0));
+        assert_eq!(TOML.put(&new, &program("/opt/my own/turnback")).unwrap(), new);
+        assert_eq!(Block::take(&new).unwrap(), text);
+        assert!(hooks_are_there(text));
+        assert!(!hooks_are_there("[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"));
+        assert!(TOML.look("a = 1").unwrap().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_added_to_is_refused_with_its_line() {
+        for (text, line) in [
+            ("a: 1\nhooks:\n  x: 1\n", 2),
+            ("a: 1\n\"hooks\" : {}\n", 2),
+            ("{a: 1}\n", 1),
+            ("- a\n", 1),
+            ("# x\n  a: 1\n", 2),
+            ("a: 1\n---\nb: 1\n", 2),
+            ("a: 1\n...\n", 2),
+            ("word\n", 1),
+        ] {
+            assert_eq!(YAML.put(text, &program("/t/turnback")).unwrap_err().line, line, "{text}");
+        }
+        for (text, line) in [("a = 1\nb\n", 2), ("[hooks]\nPreToolUse = []\n", 3)] {
+            let fault = TOML.put(text, &program("/t/turnback")).unwrap_err();
+            assert!(fault.line >= line, "{text}: {fault}");
+        }
+    }
+}

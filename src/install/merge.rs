@@ -1,0 +1,310 @@
+//! Our entries in a settings file that is somebody else's: put in, brought up to date, taken out.
+//! Pure: text to text.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{
+    edit::{Layout, append, remove, retell},
+    jsonc::{Document, Fault, Item, Kind, Node, parse},
+    program::{Program, program_in},
+};
+
+/// Where a command stands in an entry.
+const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
+
+/// What we have in a settings file of one agent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entries<'a> {
+    /// As in `--agent NAME`.
+    pub(super) agent: &'a str,
+    /// The file of `hooks/`.
+    pub(super) template: &'a str,
+    /// The key that holds the events; `None` if they are at the top.
+    pub(super) holder: Option<&'a str>,
+}
+
+/// One entry of ours as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The event it is for.
+    pub event: String,
+    /// The command as it is written.
+    pub command: String,
+    /// The program it runs.
+    pub program: PathBuf,
+    /// How long the agent waits, in the agent's own unit.
+    pub timeout: Option<u64>,
+    /// The matcher of its group.
+    pub matcher: Option<String>,
+    /// Which group of the event it is in, and its place there.
+    pub place: (usize, usize),
+}
+
+impl Entries<'_> {
+    /// The template with the program in it.
+    pub(super) fn wanted(&self, program: &Program) -> Value {
+        let mut value: Value =
+            serde_json::from_str(self.template).expect("a test reads every template");
+        fill(&mut value, "", self.agent, program);
+        value
+    }
+
+    fn holder_of<'a>(&self, root: &'a Node) -> Option<&'a Node> {
+        self.holder.map_or(Some(root), |key| root.get(key))
+    }
+
+    /// The text with our entries in it, all with this program.
+    pub(super) fn put(&self, text: &str, program: &Program) -> Result<String, Fault> {
+        let wanted = self.wanted(program);
+        if is_blank(text) {
+            let mut text = serde_json::to_string_pretty(&wanted).expect("JSON serializes");
+            text.push('\n');
+            return Ok(text);
+        }
+        let mut text = text.to_owned();
+        loop {
+            let document = parse(&text)?;
+            self.check(&text, &document)?;
+            match self.next(&text, &document, &wanted, program) {
+                Some(changed) => text = changed,
+                None => return Ok(text),
+            }
+        }
+    }
+
+    /// Refuses what has another shape than the agent expects.
+    fn check(&self, text: &str, document: &Document) -> Result<(), Fault> {
+        let root = &document.root;
+        object(text, root, "the file")?;
+        if let Some(key) = self.holder {
+            single(text, root, key)?;
+        }
+        let Some(holder) = self.holder_of(root) else { return Ok(()) };
+        object(text, holder, &format!("`{}`", self.holder.unwrap_or_default()))?;
+        let wanted: Value = serde_json::from_str(self.template).expect("a test reads it");
+        for event in events(&wanted, self.holder).keys() {
+            single(text, holder, event)?;
+            if let Some(found) = holder.get(event)
+                && !matches!(found.kind, Kind::Array(_))
+            {
+                return Err(Fault::at(text, found.span.start, format!("`{event}` is no array")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The text with one more thing right; `None` if all is.
+    fn next(
+        &self,
+        text: &str,
+        document: &Document,
+        wanted: &Value,
+        program: &Program,
+    ) -> Option<String> {
+        let root = &document.root;
+        let layout = Layout::of(text, document);
+        let other = |key: &&String| Some(key.as_str()) != self.holder && self.holder.is_some();
+        let tops = wanted.as_object()?;
+        if let Some(key) = tops.keys().filter(other).find(|key| root.get(key).is_none()) {
+            return Some(append(&layout, root, Some(key), &tops[key]));
+        }
+        let Some(holder) = self.holder_of(root) else {
+            let key = self.holder?;
+            return Some(append(&layout, root, Some(key), &tops[key]));
+        };
+        if let Some(changed) = self.renew(text, holder, program) {
+            return Some(changed);
+        }
+        let found = self.found(holder);
+        let events = events(wanted, self.holder);
+        let (event, groups) =
+            events.iter().find(|(event, _)| !found.iter().any(|entry| entry.event == **event))?;
+        match holder.get(event) {
+            None => Some(append(&layout, holder, Some(event), groups)),
+            Some(array) => Some(append(&layout, array, None, groups.get(0)?)),
+        }
+    }
+
+    /// The text with one entry of ours that runs another program brought up to date.
+    fn renew(&self, text: &str, holder: &Node, program: &Program) -> Option<String> {
+        leaves(holder, self.agent).into_iter().find_map(|chain| {
+            let leaf = node_at(holder, &chain);
+            let mut keys = COMMAND_KEYS.iter().filter_map(|key| Some((*key, leaf.get(key)?)));
+            keys.find_map(|(key, node)| {
+                let command = node.text()?;
+                let told = program.hook(self.agent, key);
+                (program_in(command, self.agent).is_some() && command != told)
+                    .then(|| retell(text, node, &told))
+            })
+        })
+    }
+
+    /// The text without our entries, and without what held nothing else.
+    pub(super) fn take(&self, text: &str) -> Result<String, Fault> {
+        let mut text = text.to_owned();
+        loop {
+            if is_blank(&text) {
+                return Ok(text);
+            }
+            let document = parse(&text)?;
+            let Some(holder) = self.holder_of(&document.root) else { return Ok(text) };
+            let Some(chain) = leaves(holder, self.agent).pop() else { return Ok(text) };
+            let at = self.holder.and_then(|key| document.root.members(key).next());
+            let whole: Vec<usize> = at.into_iter().chain(chain).collect();
+            text = without(&text, &document, whole);
+        }
+    }
+
+    /// Every entry of ours.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is no JSON.
+    pub(super) fn look(&self, text: &str) -> Result<Vec<Entry>, Fault> {
+        if is_blank(text) {
+            return Ok(Vec::new());
+        }
+        let document = parse(text)?;
+        Ok(self.holder_of(&document.root).map(|holder| self.found(holder)).unwrap_or_default())
+    }
+
+    fn found(&self, holder: &Node) -> Vec<Entry> {
+        let entry = |chain: Vec<usize>| {
+            let leaf = node_at(holder, &chain);
+            let mut commands = COMMAND_KEYS.iter().filter_map(|key| leaf.get(key)?.text());
+            let (command, program) =
+                commands.find_map(|text| Some((text, program_in(text, self.agent)?)))?;
+            let group = node_at(holder, chain.get(..2)?);
+            let timeout =
+                ["timeout", "timeoutSec", "timeout_ms"].iter().find_map(|key| leaf.get(key));
+            Some(Entry {
+                event: holder.items()[*chain.first()?].key.clone(),
+                command: command.to_owned(),
+                program,
+                timeout: timeout.and_then(|node| node.to_value().as_u64()),
+                matcher: group.get("matcher").and_then(Node::text).map(str::to_owned),
+                place: (chain[1], chain.get(3).copied().unwrap_or(0)),
+            })
+        };
+        leaves(holder, self.agent).into_iter().filter_map(entry).collect()
+    }
+
+    /// Whether nothing is left but what we would write around our entries.
+    pub(super) fn is_bare(&self, text: &str) -> bool {
+        let Ok(document) = parse(text) else { return false };
+        let wanted: Value = serde_json::from_str(self.template).expect("a test reads it");
+        let is_ours = |item: &Item| wanted.get(&item.key) == Some(&item.value.to_value());
+        matches!(document.root.kind, Kind::Object(_)) && document.root.items().iter().all(is_ours)
+    }
+
+    /// The events we ask for.
+    pub(super) fn events(&self) -> Vec<String> {
+        let wanted: Value = serde_json::from_str(self.template).expect("a test reads it");
+        events(&wanted, self.holder).keys().cloned().collect()
+    }
+}
+
+/// Whether a file is there, but nobody has written anything into it.
+fn is_blank(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
+}
+
+fn object(text: &str, node: &Node, name: &str) -> Result<(), Fault> {
+    match node.kind {
+        Kind::Object(_) => Ok(()),
+        Kind::Array(_) | Kind::Text(_) | Kind::Other(_) => {
+            Err(Fault::at(text, node.span.start, format!("{name} is no object")))
+        }
+    }
+}
+
+fn single(text: &str, node: &Node, key: &str) -> Result<(), Fault> {
+    match node.members(key).nth(1) {
+        Some(second) => {
+            let start = node.items()[second].start;
+            Err(Fault::at(text, start, format!("`{key}` is there twice")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn events<'a>(wanted: &'a Value, holder: Option<&str>) -> &'a serde_json::Map<String, Value> {
+    let events = holder.map_or(Some(wanted), |key| wanted.get(key)).and_then(Value::as_object);
+    events.expect("a test reads every template")
+}
+
+fn fill(value: &mut Value, key: &str, agent: &str, program: &Program) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                fill(value, key, agent, program);
+            }
+        }
+        Value::Array(items) => {
+            for value in items {
+                fill(value, key, agent, program);
+            }
+        }
+        Value::String(text) if program_in(text, agent).is_some() => {
+            *text = program.hook(agent, key);
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => (),
+    }
+}
+
+/// Where entries of ours are below `holder`: event, group, and within the group its `hooks` and
+/// the place there, if the agent's shape has them.
+fn leaves(holder: &Node, agent: &str) -> Vec<Vec<usize>> {
+    let mut found = Vec::new();
+    let is_ours = |node: &Node| {
+        let mut commands = COMMAND_KEYS.iter().filter_map(|key| node.get(key)?.text());
+        commands.any(|text| program_in(text, agent).is_some())
+    };
+    let arrays = holder.items().iter().enumerate();
+    for (event, array) in arrays.filter(|(_, item)| matches!(item.value.kind, Kind::Array(_))) {
+        for (group, item) in array.value.items().iter().enumerate() {
+            if is_ours(&item.value) {
+                found.push(vec![event, group]);
+            }
+            for hooks in item.value.members("hooks") {
+                let inner = item.value.items()[hooks].value.items().iter().enumerate();
+                let inner = inner.filter(|(_, item)| is_ours(&item.value));
+                found.extend(inner.map(|(leaf, _)| vec![event, group, hooks, leaf]));
+            }
+        }
+    }
+    found
+}
+
+fn node_at<'a>(root: &'a Node, chain: &[usize]) -> &'a Node {
+    chain.iter().fold(root, |node, at| &node.items()[*at].value)
+}
+
+/// The text without what the chain leads to. What then holds nothing goes with it, up to the top.
+fn without(text: &str, document: &Document, mut chain: Vec<usize>) -> String {
+    let root = &document.root;
+    while chain.len() > 1 {
+        let above = node_at(root, &chain[..chain.len() - 1]);
+        let is_group = chain.len() > 2
+            && matches!(above.kind, Kind::Object(_))
+            && matches!(node_at(root, &chain[..chain.len() - 2]).kind, Kind::Array(_));
+        // Comments of the user's in an otherwise empty place are worth keeping the place for.
+        let is_emptied = above.items().len() == 1 && !has_comment(text, above);
+        if !is_group && !is_emptied {
+            break;
+        }
+        chain.pop();
+    }
+    let at = chain.pop().expect("a chain has a leaf");
+    remove(text, document, node_at(root, &chain), at)
+}
+
+/// Whether anything but blanks and a comma stands around the only item of a container.
+fn has_comment(text: &str, container: &Node) -> bool {
+    let Some(Item { start, value, .. }) = container.items().first() else { return false };
+    let around =
+        [&text[container.span.start + 1..*start], &text[value.span.end..container.span.end - 1]];
+    around.iter().any(|part| part.contains('/'))
+}

@@ -1,0 +1,359 @@
+//! Where each agent keeps its hooks, and the smallest change that puts ours in or takes them out.
+//!
+//! Read, plan, show, write: a [`Plan`] is computed from the texts of the files and what an earlier
+//! install wrote down, and nothing else; [`Plan::apply`] does it, file by file, each replaced
+//! whole. Every byte that is not ours stays.
+
+mod block;
+mod edit;
+mod jsonc;
+mod merge;
+mod program;
+mod record;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod whole;
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+pub use merge::Entry;
+pub use program::Program;
+pub use rows::{ROWS, Row, Site};
+pub use trust::untrusted;
+
+use crate::{
+    error::{Error, Result},
+    fs::{read_small, replace_with},
+    state::State,
+    ui,
+};
+use block::Block;
+use jsonc::Fault;
+use record::{Before, Record};
+use rows::Edit;
+
+/// No settings of an agent come near it.
+const SIZE_MAX_BYTES: u64 = 2 << 20;
+
+/// What is to be done to the files of some agents.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// What changes.
+    pub changes: Vec<Change>,
+    /// What is right as it is.
+    pub unchanged: Vec<Site>,
+    /// What cannot be done, and why.
+    pub refused: Vec<(Site, Error)>,
+}
+
+/// What becomes of one file.
+#[derive(Debug)]
+pub struct Change {
+    /// Where.
+    pub site: Site,
+    /// What is there; `None` if nothing is.
+    pub old: Option<String>,
+    /// What will be there.
+    pub new: Option<String>,
+    /// Its permission bits.
+    pub permissions: u32,
+    purpose: Purpose,
+    /// The file itself, if the path is a link to it.
+    target: PathBuf,
+}
+
+/// Whether we come or go.
+#[derive(Debug)]
+enum Purpose {
+    /// We come, and this was there before us.
+    Come(Option<String>),
+    /// We go.
+    Go,
+}
+
+/// What is at a place now.
+#[derive(Clone, Debug)]
+struct Found {
+    text: Option<String>,
+    permissions: u32,
+    target: PathBuf,
+}
+
+impl Plan {
+    /// What would put our hooks into these places.
+    pub fn install(sites: Vec<Site>, program: &Program, state: &State) -> Self {
+        let record = Record::open(state);
+        Self::of(sites, |site, found| put(site, found, program, &record, state))
+    }
+
+    /// What would take them out.
+    pub fn uninstall(sites: Vec<Site>, state: &State) -> Self {
+        let record = Record::open(state);
+        Self::of(sites, |site, found| take(site, found, &record, state))
+    }
+
+    fn of(sites: Vec<Site>, plan: impl Fn(&Site, Found) -> Result<Option<Change>>) -> Self {
+        let mut whole = Self::default();
+        for site in sites {
+            match find(&site).and_then(|found| plan(&site, found)) {
+                Ok(Some(change)) => whole.changes.push(change),
+                Ok(None) => whole.unchanged.push(site),
+                Err(err) => whole.refused.push((site, err)),
+            }
+        }
+        whole
+    }
+
+    /// Does it. What was there is kept in the state directory first.
+    ///
+    /// # Errors
+    ///
+    /// Fails at the first file that has changed since it was read, or cannot be written. Those
+    /// before it are done.
+    pub fn apply(&self, state: &State) -> Result<()> {
+        let mut record = Record::open(state);
+        let mut done = Ok(());
+        for change in &self.changes {
+            done = change.apply(state, &mut record);
+            if done.is_err() {
+                break;
+            }
+        }
+        done.and(record.close(state))
+    }
+}
+
+impl Change {
+    fn apply(&self, state: &State, record: &mut Record) -> Result<()> {
+        let now = find(&self.site)?;
+        if now.text != self.old || now.target != self.target {
+            let path = ui::escape_path(&self.site.path).into_owned();
+            return Err(Error::other(format!("`{path}` has changed meanwhile"), "run this again"));
+        }
+        match (&self.purpose, &self.new) {
+            (Purpose::Come(before), Some(new)) => {
+                let before = before.as_deref().map(str::as_bytes);
+                record.note(state, &self.target, new.as_bytes(), before)?;
+                if let Some(dir) = self.target.parent() {
+                    record.make_dirs(dir)?;
+                }
+                replace_with(&self.target, new.as_bytes(), self.permissions)
+            }
+            (Purpose::Go, Some(new)) => {
+                let known =
+                    record.before(state, &self.target, now.text.unwrap_or_default().as_bytes());
+                replace_with(&self.target, new.as_bytes(), self.permissions)?;
+                record.forget(
+                    state,
+                    &self.target,
+                    known == Before::Bytes(new.clone().into_bytes()),
+                );
+                Ok(())
+            }
+            (_, None) => {
+                fs::remove_file(&self.target).map_err(Error::io("remove", &self.target))?;
+                record.forget(state, &self.target, true);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads what is at a place: a regular file of a sensible size, or nothing.
+fn find(site: &Site) -> Result<Found> {
+    let path = &site.path;
+    let is_script = matches!(site.edit, Edit::Script(_));
+    let permissions = match (site.within.is_some(), is_script) {
+        (true, true) => 0o755,
+        (true, false) => 0o644,
+        (false, true) => 0o700,
+        (false, false) => 0o600,
+    };
+    if path.symlink_metadata().is_err() {
+        stays_within(site, path)?;
+        return Ok(Found { text: None, permissions, target: path.clone() });
+    }
+    let target = fs::canonicalize(path).map_err(Error::io("follow", path))?;
+    stays_within(site, &target)?;
+    let bytes = read_small(&target, SIZE_MAX_BYTES)?.unwrap_or_default();
+    let found = fs::metadata(&target).map_err(Error::io("look at", &target))?;
+    let text = String::from_utf8(bytes).map_err(|err| {
+        let before = &err.as_bytes()[..err.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        refusal(path, &format!("line {line}: it is not UTF-8"))
+    })?;
+    let permissions = found.permissions().mode() & 0o7777;
+    Ok(Found { text: Some(text), permissions, target })
+}
+
+/// A project must not lead us to a file outside it.
+fn stays_within(site: &Site, target: &Path) -> Result<()> {
+    let Some(root) = &site.within else { return Ok(()) };
+    let real = target.ancestors().find_map(|above| fs::canonicalize(above).ok());
+    let root = fs::canonicalize(root).map_err(Error::io("find", root))?;
+    if real.is_some_and(|real| real.starts_with(root)) {
+        return Ok(());
+    }
+    Err(refusal(&site.path, "it leads out of the project"))
+}
+
+fn refusal(path: &Path, why: &str) -> Error {
+    let path = ui::escape_path(path);
+    let why = ui::escape(why.as_bytes());
+    Error::other(format!("`{path}` is left as it is: {why}"), "put it right, then run this again")
+}
+
+fn fault(path: &Path) -> impl FnOnce(Fault) -> Error {
+    let path = path.to_owned();
+    move |fault| refusal(&path, &fault.to_string())
+}
+
+fn put(
+    site: &Site,
+    found: Found,
+    program: &Program,
+    record: &Record,
+    state: &State,
+) -> Result<Option<Change>> {
+    let old = found.text.as_deref();
+    let known = record.before(state, &found.target, old.unwrap_or_default().as_bytes());
+    let new = match site.edit {
+        Edit::Merge(entries) => {
+            entries.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
+        }
+        Edit::Lines(block) => {
+            block.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
+        }
+        Edit::Whole(template) | Edit::Script(template) => {
+            let is_ours = |text: &str| template.program_in(text).is_some();
+            if old.is_some_and(|old| !is_ours(old)) && known == Before::Unknown {
+                return Err(refusal(&site.path, "it is somebody else's"));
+            }
+            template.filled(program).ok_or_else(|| {
+                refusal(&site.path, "the path of turnback has characters that cannot stand there")
+            })?
+        }
+    };
+    if old == Some(&*new) {
+        return Ok(None);
+    }
+    let before = match (known, site.edit) {
+        (Before::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
+        (Before::Missing, _) | (Before::Unknown, Edit::Whole(_) | Edit::Script(_)) => None,
+        (Before::Unknown, Edit::Lines(_)) => {
+            old.map(Block::take).transpose().map_err(fault(&site.path))?
+        }
+        (Before::Unknown, Edit::Merge(entries)) => {
+            old.map(|old| entries.take(old)).transpose().map_err(fault(&site.path))?
+        }
+    };
+    let Found { permissions, target, .. } = found;
+    let (site, old) = (site.clone(), found.text);
+    Ok(Some(Change {
+        site,
+        old,
+        new: Some(new),
+        permissions,
+        purpose: Purpose::Come(before),
+        target,
+    }))
+}
+
+fn take(site: &Site, found: Found, record: &Record, state: &State) -> Result<Option<Change>> {
+    let Some(old) = found.text else { return Ok(None) };
+    let new = match (record.before(state, &found.target, old.as_bytes()), site.edit) {
+        (Before::Missing, _) => None,
+        (Before::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
+        (Before::Unknown, Edit::Merge(entries)) => {
+            // What is no JSON has nothing of ours that the agent would run.
+            let is_named = old.contains("turnback");
+            let text = match entries.take(&old) {
+                Ok(text) => text,
+                Err(_) if !is_named => return Ok(None),
+                Err(err) => return Err(fault(&site.path)(err)),
+            };
+            let is_bare = record.made(&found.target) && entries.is_bare(&text);
+            Some(text).filter(|_| !is_bare)
+        }
+        (Before::Unknown, Edit::Lines(_)) => {
+            let text = Block::take(&old).map_err(fault(&site.path))?;
+            let is_bare = record.made(&found.target) && text.trim().is_empty();
+            Some(text).filter(|_| !is_bare)
+        }
+        (Before::Unknown, Edit::Whole(template) | Edit::Script(template)) => {
+            match template.program_in(&old) {
+                Some(_) => None,
+                None => return Ok(None),
+            }
+        }
+    };
+    if new.as_deref() == Some(&*old) {
+        return Ok(None);
+    }
+    let Found { permissions, target, .. } = found;
+    let (site, old) = (site.clone(), Some(old));
+    Ok(Some(Change { site, old, new, permissions, purpose: Purpose::Go, target }))
+}
+
+/// What stands in one place now, for a look at it.
+#[derive(Debug)]
+pub enum Standing {
+    /// There is nothing of ours.
+    Nothing,
+    /// Entries in a settings file, and the events we ask for that have none.
+    Entries(Vec<Entry>, Vec<String>),
+    /// A file of ours that runs this program.
+    Whole(PathBuf),
+}
+
+/// Looks at one place.
+///
+/// # Errors
+///
+/// Fails if it cannot be read, or is no JSON where that is expected.
+pub fn look(site: &Site) -> Result<Standing> {
+    let Some(text) = find(site)?.text else { return Ok(Standing::Nothing) };
+    match site.edit {
+        Edit::Merge(entries) => {
+            let found = entries.look(&text).map_err(fault(&site.path))?;
+            Ok(standing(found, entries.events()))
+        }
+        Edit::Lines(block) => match block.look(&text).map_err(fault(&site.path))? {
+            Some(found) => Ok(standing(found, block.events())),
+            None => Ok(block.program(&text).map_or(Standing::Nothing, Standing::Whole)),
+        },
+        Edit::Whole(template) | Edit::Script(template) => {
+            let program = template.program_in(&text);
+            Ok(program.map_or(Standing::Nothing, |path| Standing::Whole(path.into())))
+        }
+    }
+}
+
+fn standing(found: Vec<Entry>, mut events: Vec<String>) -> Standing {
+    if found.is_empty() {
+        return Standing::Nothing;
+    }
+    events.retain(|event| !found.iter().any(|entry| entry.event == *event));
+    Standing::Entries(found, events)
+}
+
+impl Site {
+    /// Whether the agent runs the file itself.
+    pub fn needs_permission(&self) -> bool {
+        matches!(self.edit, Edit::Script(_))
+    }
+
+    /// Whether this is where the hooks are, not a command for people.
+    pub fn is_hook(&self) -> bool {
+        match self.edit {
+            Edit::Merge(_) | Edit::Lines(_) | Edit::Script(_) => true,
+            Edit::Whole(template) => template.quoting == whole::Quoting::Script,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What `install` wrote, so that `uninstall` can put back exact bytes: `installed.json` and the
+//! backups beside it, in the state directory.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::{Error, Result},
+    fs::{create_private_dirs, read_small, replace_synced},
+    state::{State, hash_name},
+};
+
+const SIZE_MAX_BYTES: u64 = 4 << 20;
+
+/// Everything that `install` wrote and `uninstall` did not take back.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Record {
+    files: Vec<Written>,
+    /// Directories that were made for these files.
+    dirs: Vec<PathBuf>,
+}
+
+/// One file that was written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Written {
+    path: PathBuf,
+    /// The SHA-256 of what was written.
+    wrote: String,
+    /// The name of the backup; `None` if there was no file.
+    backup: Option<String>,
+}
+
+/// What a file was before we came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    /// There is no word of it, or the file has changed since.
+    Unknown,
+    /// It was not there.
+    Missing,
+    /// It had these bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Record {
+    /// Reads it. One that cannot be read is as good as none: files are then taken apart by what is
+    /// in them.
+    pub(super) fn open(state: &State) -> Self {
+        let bytes = read_small(&state.installed(), SIZE_MAX_BYTES).ok().flatten();
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// What `path` was before us, if it still is what we wrote.
+    pub(super) fn before(&self, state: &State, path: &Path, now: &[u8]) -> Before {
+        let is_it = |file: &&Written| file.path == path && file.wrote == digest(now);
+        match self.files.iter().find(is_it).map(|file| &file.backup) {
+            None => Before::Unknown,
+            Some(None) => Before::Missing,
+            Some(Some(name)) => {
+                let bytes = read_small(&state.backups().join(name), SIZE_MAX_BYTES);
+                bytes.ok().flatten().map_or(Before::Unknown, Before::Bytes)
+            }
+        }
+    }
+
+    /// Whether we made this file.
+    pub(super) fn made(&self, path: &Path) -> bool {
+        self.files.iter().any(|file| file.path == path && file.backup.is_none())
+    }
+
+    /// Writes down what is about to be written to `path`, and what was there.
+    pub(super) fn note(
+        &mut self,
+        state: &State,
+        path: &Path,
+        new: &[u8],
+        before: Option<&[u8]>,
+    ) -> Result<()> {
+        let backup = match before {
+            None => None,
+            Some(bytes) => {
+                let name = backup_name(path);
+                self.make_dirs(&state.backups())?;
+                replace_synced(&state.backups().join(&name), bytes)?;
+                Some(name)
+            }
+        };
+        self.files.retain(|file| file.path != path);
+        self.files.push(Written { path: path.to_owned(), wrote: digest(new), backup });
+        self.save(state)
+    }
+
+    /// Makes a directory, and remembers which were not there.
+    pub(super) fn make_dirs(&mut self, dir: &Path) -> Result<()> {
+        let missing = dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err());
+        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        create_private_dirs(dir)?;
+        self.dirs.extend(missing);
+        Ok(())
+    }
+
+    /// Forgets `path`, and drops its backup if the file is as it was.
+    pub(super) fn forget(&mut self, state: &State, path: &Path, is_exact: bool) {
+        let is_it = |file: &Written| file.path == path;
+        let found = self.files.iter().find(|file| is_it(file));
+        if let Some(name) = found.and_then(|file| file.backup.as_ref()).filter(|_| is_exact) {
+            let _left = fs::remove_file(state.backups().join(name));
+        }
+        self.files.retain(|file| !is_it(file));
+    }
+
+    /// Writes it, or removes it and every directory that was made and is empty again.
+    pub(super) fn close(mut self, state: &State) -> Result<()> {
+        if !self.files.is_empty() {
+            self.clear_dirs();
+            return self.save(state);
+        }
+        match fs::remove_file(state.installed()) {
+            Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &state.installed())(err));
+            }
+            Ok(()) | Err(_) => self.clear_dirs(),
+        }
+        Ok(())
+    }
+
+    fn clear_dirs(&mut self) {
+        self.dirs.sort_by_key(|dir| std::cmp::Reverse(dir.as_os_str().len()));
+        // One that is not empty stays, and so does what is above it.
+        self.dirs.retain(|dir| fs::remove_dir(dir).is_err() && dir.is_dir());
+    }
+
+    fn save(&mut self, state: &State) -> Result<()> {
+        self.make_dirs(state.dir())?;
+        let bytes = serde_json::to_vec_pretty(self).expect("a record always serializes");
+        replace_synced(&state.installed(), &bytes)
+    }
+}
+
+/// Unlike any other, and still readable.
+fn backup_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}-{name}", hash_name(&[path.as_os_str().as_encoded_bytes()]))
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes every write");
+        text
+    })
+}

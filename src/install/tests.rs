@@ -1,0 +1,277 @@
+//! Plans on texts: what is put in, what is left, and that it comes out again.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::{
+    edit::{Layout, append, remove},
+    jsonc::{Kind, parse},
+    merge::Entries,
+    rows::Edit,
+    *,
+};
+
+const PLAIN: &str = r#"{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
+    {"type": "command", "command": "turnback hook --agent x", "timeout": 30}]}]}}"#;
+
+const SMALL: Entries<'_> = Entries { agent: "x", template: PLAIN, holder: Some("hooks") };
+
+fn program(path: &str) -> Program {
+    Program::new(Path::new(path)).unwrap()
+}
+
+fn put(text: &str) -> String {
+    SMALL.put(text, &program("/opt/turnback")).unwrap()
+}
+
+#[test]
+fn every_agent_has_a_row_and_every_template_is_read() {
+    let names: Vec<_> = crate::agent::DIALECTS.iter().map(|dialect| dialect.name()).collect();
+    assert_eq!(ROWS.iter().map(|row| row.agent).collect::<Vec<_>>(), names);
+    let program = program("/opt/my own/turnback");
+    for row in ROWS {
+        let sites = row.project_sites(Path::new("/p"));
+        assert!(
+            !sites.is_empty()
+                || ["grok-build", "hermes", "kiro", "vscode-agent"].contains(&row.agent)
+        );
+        for site in sites {
+            match site.edit {
+                Edit::Merge(entries) => {
+                    let text = entries.put("", &program).unwrap();
+                    let found = entries.look(&text).unwrap();
+                    assert!(found.iter().all(|entry| entry.program == program.path()));
+                    let events: Vec<_> = found.into_iter().map(|entry| entry.event).collect();
+                    assert_eq!(events, entries.events(), "{}", row.agent);
+                    assert!(entries.is_bare(&entries.take(&text).unwrap()), "{}", row.agent);
+                    assert_eq!(entries.put(&text, &program).unwrap(), text);
+                }
+                Edit::Lines(block) => {
+                    let text = block.put("", &program).unwrap();
+                    assert_eq!(Block::take(&text).unwrap(), "", "{}", row.agent);
+                }
+                Edit::Whole(template) | Edit::Script(template) => {
+                    let program = Program::new(Path::new("/opt/turnback")).unwrap();
+                    let text = template.filled(&program).unwrap();
+                    assert_eq!(template.program_in(&text).unwrap(), "/opt/turnback");
+                    assert_eq!(template.program_in(&format!("{text}x")), None);
+                    let word = match template.quoting {
+                        whole::Quoting::Shell | whole::Quoting::Bare => "/opt/turnback ",
+                        whole::Quoting::Script => "\"/opt/turnback\"",
+                    };
+                    assert!(text.contains(word), "{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_script_and_a_plugin_quote_a_path_their_own_way() {
+    let odd = program("/opt/it's \"mine\"/turnback");
+    for row in ROWS {
+        for site in row.project_sites(Path::new("/p")) {
+            if let Edit::Whole(template) | Edit::Script(template) = site.edit {
+                match template.filled(&odd) {
+                    Some(text) => {
+                        assert_eq!(
+                            template.program_in(&text).unwrap(),
+                            odd.path().to_str().unwrap()
+                        );
+                    }
+                    None => assert_eq!(template.quoting, whole::Quoting::Bare),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_smallest_change_keeps_comments_order_and_indentation() {
+    insta::assert_snapshot!(put("{\n\t// mine\n\t\"b\": 1, // one\n\t\"a\": {}\n\t// end\n}"), @r#"
+    {
+    	// mine
+    	"b": 1, // one
+    	"a": {},
+    	// end
+    	"hooks": {
+    		"PreToolUse": [
+    			{
+    				"matcher": "*",
+    				"hooks": [
+    					{
+    						"type": "command",
+    						"command": "/opt/turnback hook --agent x",
+    						"timeout": 30
+    					}
+    				]
+    			}
+    		]
+    	}
+    }
+    "#);
+    let other = r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]} ], "Stop": []}}"#;
+    insta::assert_snapshot!(put(other), @r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]}, {"matcher":"*","hooks":[{"type":"command","command":"/opt/turnback hook --agent x","timeout":30}]} ], "Stop": []}}"#);
+}
+
+#[test]
+fn line_ends_stay_what_they_are() {
+    let text = put("{\r\n    \"a\": 1,\r\n}\r\n");
+    assert!(text.replace("\r\n", "").find(['\n', '\r']).is_none(), "{text:?}");
+    assert!(text.ends_with("    },\r\n}\r\n"), "{text:?}");
+}
+
+#[test]
+fn an_older_path_is_replaced_where_it_stands() {
+    let old = SMALL.put("{\n  \"z\": 1\n}\n", &program("/old/turnback")).unwrap();
+    let old = old.replace("30", "45").replace("\"*\"", "\"Bash|Write\" /* mine */");
+    let new = put(&old);
+    assert_eq!(new, old.replace("/old/turnback", "/opt/turnback"));
+    assert_eq!(put(&new), new);
+    assert_eq!(SMALL.take(&new).unwrap(), "{\n  \"z\": 1\n}\n");
+}
+
+#[test]
+fn what_has_another_shape_is_refused_with_its_line() {
+    let program = program("/opt/turnback");
+    for (text, told) in [
+        ("[]", "line 1: the file is no object"),
+        ("{\n\"hooks\": []}", "line 2: `hooks` is no object"),
+        ("{\"hooks\": {\n\"PreToolUse\": 1}}", "line 2: `PreToolUse` is no array"),
+        ("{\"hooks\": {},\n\"hooks\": {}}", "line 2: `hooks` is there twice"),
+        ("{\n\n", "line 3: expected a key in double quotes"),
+    ] {
+        assert_eq!(SMALL.put(text, &program).unwrap_err().to_string(), told);
+    }
+}
+
+#[test]
+fn what_others_put_beside_ours_stays() {
+    let text = put("{\n  \"a\": 1 // x\n}");
+    let text =
+        text.replace("{\n            \"type\"", "{\"command\": \"mine\"}, {\n            \"type\"");
+    let left = SMALL.take(&text).unwrap();
+    let value = parse(&left).unwrap().root.to_value();
+    let hooks =
+        serde_json::json!({ "PreToolUse": [{ "matcher": "*", "hooks": [{ "command": "mine" }] }] });
+    assert_eq!(value, serde_json::json!({ "a": 1, "hooks": hooks }));
+}
+
+/// Blanks and comments, as people and programs leave them between two tokens.
+fn trivia() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => Just(String::new()),
+        2 => Just(" ".to_owned()),
+        3 => Just("\n  ".to_owned()),
+        1 => Just("\r\n\t".to_owned()),
+        1 => Just(" // ] } , \" é\n".to_owned()),
+        1 => Just("/* { , // \n */".to_owned()),
+        1 => Just("// x  \r\n    ".to_owned()),
+    ]
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("hooks".to_owned()),
+        Just("PreToolUse".to_owned()),
+        Just("Stop".to_owned()),
+        Just("command".to_owned()),
+        "[a-z]{1,4}",
+        Just("\\\"{\\u00e9".to_owned()),
+    ]
+}
+
+/// Settings of any shape, with comments, trailing commas and odd blanks.
+fn settings() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("1".to_owned()),
+        Just("true".to_owned()),
+        Just("\"/* no */ \\\\\"".to_owned()),
+        Just("\"other hook --agent x\"".to_owned()),
+        Just("{}".to_owned()),
+        Just("[]".to_owned()),
+    ];
+    let value = leaf.prop_recursive(4, 24, 4, |inner| {
+        let item = (trivia(), key(), trivia(), inner, trivia());
+        (any::<bool>(), prop::collection::vec(item, 1..4), any::<bool>(), trivia()).prop_map(
+            |(is_object, items, is_trailed, end)| {
+                let each = items.iter().map(|(before, key, between, value, after)| {
+                    if is_object {
+                        format!("{before}\"{key}\":{between}{value}{after}")
+                    } else {
+                        format!("{before}{value}{after}")
+                    }
+                });
+                let (open, close) = if is_object { ('{', '}') } else { ('[', ']') };
+                let comma = if is_trailed { "," } else { "" };
+                format!("{open}{}{comma}{end}{close}", each.collect::<Vec<_>>().join(","))
+            },
+        )
+    });
+    let member = (trivia(), key(), trivia(), value, trivia());
+    let end = prop_oneof![Just(""), Just("\n"), Just("\r\n"), Just("// end"), Just("\n\n")];
+    (trivia(), prop::collection::vec(member, 0..4), any::<bool>(), trivia(), end).prop_map(
+        |(start, members, is_trailed, inner, end)| {
+            let each = members.iter().map(|(before, key, between, value, after)| {
+                format!("{before}\"{key}\":{between}{value}{after}")
+            });
+            let comma = if is_trailed && !members.is_empty() { "," } else { "" };
+            let members = each.collect::<Vec<_>>().join(",");
+            format!("{start}{{{members}{comma}{inner}}}{end}")
+        },
+    )
+}
+
+/// Whether we put something into a container that was empty: its blanks are not kept, and one
+/// that is there for nothing goes.
+fn fills_an_empty_one(text: &str) -> bool {
+    let root = parse(text).unwrap().root;
+    let hooks = root.get("hooks");
+    let event = hooks.and_then(|hooks| hooks.get("PreToolUse"));
+    [Some(&root), hooks, event].iter().flatten().any(|node| node.items().is_empty())
+}
+
+/// How many values there are.
+fn size(node: &jsonc::Node) -> usize {
+    node.items().iter().map(|item| size(&item.value)).sum::<usize>() + 1
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn what_is_put_in_comes_out_again_byte_for_byte(text in settings()) {
+        let Ok(new) = SMALL.put(&text, &program("/opt/turnback")) else { return Ok(()) };
+        prop_assert_eq!(SMALL.look(&new).unwrap().len(), 1);
+        prop_assert_eq!(&put(&new), &new);
+        let left = SMALL.take(&new).unwrap();
+        if fills_an_empty_one(&text) {
+            parse(&left).unwrap();
+        } else {
+            prop_assert_eq!(left, text);
+        }
+    }
+
+    #[test]
+    fn any_item_can_be_put_in_and_taken_out(text in settings(), at in any::<prop::sample::Index>()) {
+        let document = parse(&text).unwrap();
+        let mut open = vec![&document.root];
+        let mut containers = Vec::new();
+        while let Some(node) = open.pop() {
+            containers.extend(matches!(node.kind, Kind::Object(_) | Kind::Array(_)).then_some(node));
+            open.extend(node.items().iter().map(|item| &item.value));
+        }
+        let container = at.get(&containers);
+        let key = matches!(container.kind, Kind::Object(_)).then_some("new");
+        let layout = Layout::of(&text, &document);
+        let new = append(&layout, container, key, &serde_json::json!({ "x": [1] }));
+        parse(&new).unwrap();
+        for index in 0..container.items().len() {
+            let left = remove(&text, &document, container, index);
+            let left = parse(&left).map_err(|err| TestCaseError::fail(format!("{err} in {left}")))?;
+            let gone = size(&container.items()[index].value);
+            prop_assert_eq!(size(&left.root) + gone, size(&document.root));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Into the settings of agents and out again, through the whole program.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
+
+use turnback::process::{Exit, Terminal};
+
+use crate::support::{temp::write, world::World};
+
+fn home(world: &World) -> PathBuf {
+    world.root().join("../../home").canonicalize().unwrap()
+}
+
+/// Every file and directory of the home, with its bytes and mode.
+fn all(dir: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(path) = open.pop() {
+        let stat = path.symlink_metadata().unwrap();
+        let bytes = if stat.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        if stat.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        found.insert(path, (stat.permissions().mode(), bytes));
+    }
+    found
+}
+
+const SETTINGS: &str = "{\r\n\t// mine\r\n\t\"model\": \"opus\",\r\n\t\"hooks\": {\r\n\t},\r\n}";
+
+fn world() -> World {
+    let world = World::new();
+    let home = home(&world);
+    write(&home.join(".claude/settings.json"), SETTINGS);
+    write(&home.join(".gemini/settings.json"), "{}");
+    for dir in [".codex", ".qwen", ".copilot", ".cline", ".cursor", ".config/opencode"] {
+        fs::create_dir_all(home.join(dir)).unwrap();
+    }
+    write(&home.join(".hermes/config.yaml"), "model: x\nlast: 1");
+    world
+}
+
+#[test]
+fn the_home_is_byte_for_byte_as_it_was() {
+    let mut world = world();
+    let home = home(&world);
+    let before = all(&home);
+    let output = world.run(&["install", "--yes"]);
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert!(output.stderr.contains("wrote ~/.claude/settings.json"), "{}", output.stderr);
+    assert!(output.stderr.contains("approved it"), "{}", output.stderr);
+    let script = home.join(".cline/hooks/PreToolUse");
+    assert_eq!(script.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    let again = world.run(&["install", "--yes"]);
+    assert!(again.stderr.starts_with("nothing to do"), "{}", again.stderr);
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home), before);
+    assert!(world.run(&["uninstall"]).stderr.starts_with("nothing to do"));
+}
+
+#[test]
+fn agents_are_taken_out_one_by_one() {
+    let mut world = world();
+    let before = all(&home(&world));
+    assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
+    for agent in ["claude-code", "cline", "gemini-cli", "opencode", "cursor"] {
+        assert_eq!(world.run(&["uninstall", agent, "--yes"]).exit, Exit::Ok);
+    }
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home(&world)), before);
+}
+
+#[test]
+fn nothing_is_written_without_a_yes() {
+    let mut world = world();
+    let before = all(&home(&world));
+    let output = world.run(&["install", "claude-code"]);
+    assert_eq!(output.exit, Exit::Failed);
+    assert!(output.stdout.contains("--- a/~/.claude/settings.json"), "{}", output.stdout);
+    assert!(output.stderr.contains("hint: run this again with `--yes`"), "{}", output.stderr);
+    assert_eq!(world.run(&["install", "--dry-run"]).exit, Exit::Ok);
+    world.terminal = Terminal { stdin: true, ..Terminal::default() };
+    let (root, args) = (world.root(), ["install", "cursor"]);
+    assert_eq!(world.run_in(&root, &args, "n\n").exit, Exit::Failed);
+    assert_eq!(all(&home(&world)), before);
+    assert_eq!(world.run_in(&root, &args, "y\n").exit, Exit::Ok);
+    assert_ne!(all(&home(&world)), before);
+}
+
+#[test]
+fn what_the_user_changed_since_stays() {
+    let mut world = world();
+    let path = home(&world).join(".claude/settings.json");
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    let text = fs::read_to_string(&path).unwrap();
+    write(&path, text.replace("opus", "sonnet").replace("// mine", "// yours"));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    let left = fs::read_to_string(&path).unwrap();
+    assert_eq!(left, "{\r\n\t// yours\r\n\t\"model\": \"sonnet\",\r\n}");
+}
+
+#[test]
+fn a_moved_program_is_written_where_the_old_one_stands() {
+    let mut world = world();
+    let path = home(&world).join(".claude/settings.json");
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    let new = fs::read_to_string(&path).unwrap();
+    let program = std::env::current_exe().unwrap();
+    write(&path, new.replace(program.to_str().unwrap(), "/old place/turnback"));
+    let old = fs::read_to_string(&path).unwrap();
+    write(&path, old.replace("/old place/turnback hook", "'/old place/turnback' hook"));
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    assert_eq!(fs::read_to_string(&path).unwrap(), new);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_never_touched() {
+    let mut world = world();
+    let home = home(&world);
+    write(&home.join(".claude/settings.json"), "{\n  \"a\": 1\n  \"b\": 2\n}\n");
+    write(&home.join(".gemini/settings.json"), b"{\"a\":\n\"\xff\"}");
+    write(&home.join(".qwen/settings.json"), b"{\"a\0\": 1}");
+    write(&home.join(".cline/hooks/PreToolUse"), "#!/bin/sh\nmine\n");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        home.join(".cursor/hooks.json"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    symlink("/dev/zero", home.join(".codex/hooks.json")).unwrap();
+    let huge = fs::File::create(home.join(".copilot/settings.json")).unwrap();
+    huge.set_len(1 << 30).unwrap();
+    let agents = ["claude-code", "gemini-cli", "qwen-code", "cursor", "codex"];
+    let before = agents.map(|agent| (agent, world.run(&["install", agent, "--yes"])));
+    for (agent, output) in before {
+        assert_eq!(output.exit, Exit::Failed, "{agent}");
+    }
+    let told = world.run(&["install", "--dry-run"]).stderr;
+    let said = |text: &str| assert!(told.contains(text), "{text}: {told}");
+    said(".claude/settings.json` is left as it is: line 3: expected `,` or `}`");
+    said(".gemini/settings.json` is left as it is: line 2: it is not UTF-8");
+    said(".qwen/settings.json` is left as it is: line 1: not a valid string");
+    said(".cline/hooks/PreToolUse` is left as it is: it is somebody else's");
+    said("not a regular file");
+}
+
+#[test]
+fn a_link_is_followed_and_stays_a_link() {
+    let mut world = world();
+    let home = home(&world);
+    let real = home.join("dotfiles/claude.json");
+    write(&real, "{\n    \"a\": 1\n}\n");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    fs::remove_file(home.join(".claude/settings.json")).unwrap();
+    symlink(&real, home.join(".claude/settings.json")).unwrap();
+    let before = all(&home);
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    assert!(home.join(".claude/settings.json").is_symlink());
+    assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(fs::read_to_string(&real).unwrap().contains("hook --agent claude-code"));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home), before);
+}
+
+#[test]
+fn a_project_has_settings_of_its_own_and_leads_nowhere_else() {
+    let mut world = World::with_git();
+    let before = all(&world.root());
+    let output = world.run(&["install", "claude-code", "goose", "--project", "--yes"]);
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert!(world.read(".claude/settings.json").contains("hook --agent claude-code"));
+    assert!(world.read(".agents/plugins/turnback/hooks/hooks.json").contains("--agent goose"));
+    assert_eq!(world.run(&["uninstall", "--project", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&world.root()), before);
+    symlink(home(&world), world.root().join(".cursor")).unwrap();
+    let output = world.run(&["install", "cursor", "--project", "--yes"]);
+    assert!(output.stderr.contains("it leads out of the project"), "{}", output.stderr);
+}
+
+#[test]
+fn json_says_what_and_whether() {
+    let mut world = world();
+    let output = world.run(&["install", "cursor", "--dry-run", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(value["done"], false);
+    assert_eq!(value["changes"][0]["agent"], "cursor");
+    assert_eq!(value["changes"][0]["old"], serde_json::Value::Null);
+}
+
+/// What doctor says of one thing, with its hint.
+fn diagnosis(world: &mut World, name: &str) -> String {
+    let output = world.run(&["doctor", "--json"]);
+    let lines: Vec<serde_json::Value> = serde_json::from_str(&output.stdout).unwrap();
+    let sick = lines.iter().any(|line| line["health"] == "trouble");
+    assert_eq!(output.exit, if sick { Exit::Failed } else { Exit::Ok });
+    let line = lines.iter().find(|line| line["name"] == name);
+    line.map_or_else(String::new, |line| {
+        let part = |key: &str| line[key].as_str().unwrap_or("-").to_owned();
+        format!("{}: {} ({})", part("health"), part("text"), part("hint"))
+    })
+}
+
+#[test]
+fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
+    let mut world = world();
+    let home = home(&world);
+    let claude = |world: &mut World| diagnosis(world, "claude code");
+    assert_eq!(
+        claude(&mut world),
+        "trouble: it has no hook of turnback's (turnback install claude-code)"
+    );
+    assert_eq!(diagnosis(&mut world, "windsurf"), "absent: not installed (-)");
+    assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
+    assert_eq!(claude(&mut world), "ok: hook in ~/.claude/settings.json (-)");
+    for agent in ["cline", "opencode", "hermes", "gemini cli", "copilot cli", "cursor", "qwen code"]
+    {
+        let told = diagnosis(&mut world, agent);
+        assert!(told.starts_with("ok: hook in ~/"), "{agent}: {told}");
+    }
+    assert!(diagnosis(&mut world, "codex").contains("not trusted"), "Codex must approve it");
+    let path = home.join(".claude/settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    write(&path, text.replace("\"timeout\": 30", "\"timeout\": 2"));
+    assert!(claude(&mut world).contains("SessionStart in ~/.claude/settings.json is too short"));
+    write(&path, text.replace("PreToolUse", "OtherToolUse"));
+    assert!(claude(&mut world).contains("has no hook for PreToolUse"));
+    let program = std::env::current_exe().unwrap();
+    write(&path, text.replace(program.to_str().unwrap(), "/nowhere/turnback"));
+    assert!(claude(&mut world).contains("runs `/nowhere/turnback`, which cannot be run"));
+    let other = home.join("bin/turnback");
+    write(&other, "#!/bin/sh\n");
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    write(&path, text.replace(program.to_str().unwrap(), other.to_str().unwrap()));
+    assert_eq!(
+        claude(&mut world),
+        "note: hook in ~/.claude/settings.json runs another turnback, ~/bin/turnback \
+         (turnback install claude-code)"
+    );
+    write(&path, "{");
+    assert!(claude(&mut world).contains("line 1: "), "{}", claude(&mut world));
+    fs::set_permissions(home.join(".cline/hooks/PreToolUse"), fs::Permissions::from_mode(0o600))
+        .unwrap();
+    assert!(diagnosis(&mut world, "cline").contains("PreToolUse may not be executed"));
+}
+
+#[test]
+fn doctor_looks_at_the_store_and_at_remotes() {
+    let mut world = World::with_git();
+    let state = world.state();
+    assert!(diagnosis(&mut world, "remotes").starts_with("ok"));
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(diagnosis(&mut world, "store").contains("others can look into"));
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+    let config = world.root().join(".git/config");
+    let text = fs::read_to_string(&config).unwrap();
+    let more = "[remote \"back\\u001b\"]\n\turl = x\n\tmirror\n[remote \"b\"]\n\tpush = +refs/*:refs/*\n\
+                [remote \"c\"]\n\tmirror = false\n\tpush = refs/heads/*:refs/heads/*\n";
+    write(&config, format!("{text}{more}"));
+    let told = diagnosis(&mut world, "remotes");
+    assert!(told.starts_with("note: a push to `backu001b`, `b` would send"), "{told}");
+    write(&world.settings(), "store = \"files\"\n");
+    assert!(diagnosis(&mut world, "remotes").starts_with("ok"));
+    assert_eq!(diagnosis(&mut world, "settings"), "");
+    world.set("TURNBACK", "off");
+    assert!(diagnosis(&mut world, "settings").contains("switched off"));
+    let shown = world.run(&["doctor"]);
+    assert!(shown.stdout.contains("claude code    –        not installed\n"), "{}", shown.stdout);
+}
+
+#[test]
+fn codex_hooks_go_where_its_user_has_some() {
+    let mut world = world();
+    let home = home(&world);
+    let config = home.join(".codex/config.toml");
+    let text = "# mine\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = \"beep\"";
+    write(&config, text);
+    assert_eq!(world.run(&["install", "codex", "--yes"]).exit, Exit::Ok);
+    assert!(!home.join(".codex/hooks.json").exists());
+    assert!(fs::read_to_string(&config).unwrap().starts_with(text));
+    assert!(diagnosis(&mut world, "codex").contains("not trusted"));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(fs::read_to_string(&config).unwrap(), text);
+    assert!(diagnosis(&mut world, "codex").contains("has no hook"));
+}
+
+#[test]
+fn what_held_nothing_holds_nothing_again() {
+    let mut world = World::new();
+    let path = home(&world).join(".claude/settings.json");
+    for text in [
+        "",
+        "\n",
+        "{}",
+        "{ }\n",
+        "{\n}",
+        "{ // x\n}",
+        "{\"hooks\":{}}",
+        "{\"hooks\": {\n }, }",
+        "{\"hooks\":{\"PreToolUse\":[ ], \"Stop\": []}}",
+        "\u{feff}{\n \"hooks\" : { \"PreToolUse\" : [ /* x */ ] } }",
+    ] {
+        write(&path, text);
+        assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok, "{text:?}");
+        assert_eq!(diagnosis(&mut world, "claude code"), "ok: hook in ~/.claude/settings.json (-)");
+        assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok, "{text:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
