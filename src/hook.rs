@@ -157,8 +157,8 @@ fn on_call(
         return Decision::NEUTRAL;
     }
     let cwd = working_directory(process, &call.context);
-    let loaded = config::load(process, Some(&cwd));
-    let scope = shell_scope(process, &loaded.settings);
+    let mut loaded = config::load(process, Some(&cwd));
+    let scope = shell_scope(process, &mut loaded);
     let effect = shell::effect(&call.intent, &scope);
     if effect == Effect::None {
         return Decision::NEUTRAL;
@@ -208,8 +208,8 @@ fn on_done(process: &mut Process<'_>, dialect: &'static dyn Dialect, call: &Tool
 
 /// Whether a call was one that could change files.
 fn may_have_changed(process: &Process<'_>, call: &ToolCall, cwd: &Path) -> bool {
-    let loaded = config::load(process, Some(cwd));
-    let scope = shell_scope(process, &loaded.settings);
+    let mut loaded = config::load(process, Some(cwd));
+    let scope = shell_scope(process, &mut loaded);
     shell::effect(&call.intent, &scope) != Effect::None
 }
 
@@ -667,10 +667,14 @@ fn working_directory(process: &Process<'_>, context: &Context) -> PathBuf {
     there.or_else(|| process.cwd.clone()).unwrap_or_else(|| PathBuf::from("/"))
 }
 
-fn shell_scope(process: &Process<'_>, settings: &Settings) -> shell::Scope {
+/// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.
+fn shell_scope(process: &Process<'_>, loaded: &mut Loaded) -> shell::Scope {
     let home = process.var("HOME").and_then(|home| home.to_str()).map(str::to_owned);
-    let rules = shell::Patterns::parse(&settings.shell.always, &settings.shell.never);
-    // What cannot be understood was noted when the settings were read.
+    let wanted = &loaded.settings.shell;
+    let rules = shell::Patterns::parse(&wanted.always, &wanted.never).or_else(|why| {
+        loaded.notes.push(format!("settings: `shell`: {why}; `shell.never` is left out"));
+        shell::Patterns::parse(&wanted.always, &[])
+    });
     shell::Scope { home, rules: rules.unwrap_or_default() }
 }
 

@@ -27,10 +27,22 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
+/// Whether the patterns over command lines can be used, which only the judge of them can tell.
+fn check_patterns(loaded: &config::Loaded) -> Result<()> {
+    let shell = &loaded.settings.shell;
+    let refused = crate::shell::Patterns::parse(&shell.always, &shell.never).err();
+    refused.map_or(Ok(()), |why| {
+        let place = loaded.origin("shell.never").to_string();
+        let hint = Some("name one program that cannot run others, as in `npm test*`".to_owned());
+        Err(crate::error::Error::Setting { place, why: format!("`shell`: {why}"), hint })
+    })
+}
+
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let root = root_here(process);
     let rows = config::explain(process, root.as_deref())?;
     let loaded = config::load(process, root.as_deref());
+    check_patterns(&loaded)?;
     for note in &loaded.notes {
         let _nobody = writeln!(process.stderr, "note: {note}");
     }

@@ -1,5 +1,7 @@
 //! The user's own words on commands: `shell.always` and `shell.never`. Hides how patterns match.
 
+use regex::{RegexSet, RegexSetBuilder};
+
 use super::verdict::{Verdict, destroys};
 use crate::model::Level;
 
@@ -11,30 +13,31 @@ const RUNNERS: &[&str] = &[
 ];
 
 /// Patterns such as `rm *`, matched against every simple command by its program's plain name.
+/// Nothing is compiled where there are none.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
-    always: Vec<String>,
-    never: Vec<String>,
+    always: Option<RegexSet>,
+    never: Option<RegexSet>,
 }
 
 impl Patterns {
     /// Reads the two lists of the settings; says which pattern is refused and why.
+    ///
+    /// # Errors
+    ///
+    /// Fails on a pattern that is empty or too large, and on one in `never` that names what can
+    /// run anything.
     pub fn parse(always: &[String], never: &[String]) -> Result<Self, String> {
-        for pattern in always.iter().chain(never) {
-            if pattern.trim().is_empty() {
-                return Err("a pattern is empty".to_owned());
-            }
-        }
         for pattern in never {
             let program = pattern.split_whitespace().next().unwrap_or_default();
             let plain = program.rsplit('/').next().unwrap_or_default();
-            let is_open = RUNNERS.iter().any(|runner| matches(plain, runner));
+            let set = compile(&[plain.to_owned()])?;
+            let is_open = RUNNERS.iter().any(|runner| fits(set.as_ref(), runner));
             if is_open || plain.contains(['*', '?']) {
                 return Err(format!("`never` must not name `{program}`, which can run anything"));
             }
         }
-        let tidy = |list: &[String]| list.iter().map(|pattern| pattern.trim().to_owned()).collect();
-        Ok(Self { always: tidy(always), never: tidy(never) })
+        Ok(Self { always: compile(always)?, never: compile(never)? })
     }
 
     /// Raises or lowers the verdict on one simple command. What it runs inside is judged apart.
@@ -44,54 +47,46 @@ impl Patterns {
         words: impl Iterator<Item = &'a str>,
         verdict: Verdict,
     ) -> Verdict {
-        if self.always.is_empty() && self.never.is_empty() {
+        if self.always.is_none() && self.never.is_none() {
             return verdict;
         }
         let line = words.fold(program.to_owned(), |line, word| line + " " + word);
-        if self.always.iter().any(|pattern| fits(pattern, &line)) {
+        if fits(self.always.as_ref(), &line) {
             let raised = destroys("`shell.always` names it", verdict.targets.clone());
             return if verdict.level < Level::Destroys { raised } else { verdict };
         }
-        if self.never.iter().any(|pattern| fits(pattern, &line)) {
+        if fits(self.never.as_ref(), &line) {
             return super::verdict::reads("`shell.never` names it");
         }
         verdict
     }
 }
 
-/// `rm *` fits `rm` alone as well.
-fn fits(pattern: &str, line: &str) -> bool {
-    matches(pattern, line)
-        || pattern.strip_suffix(" *").is_some_and(|program| matches(program, line))
+fn fits(patterns: Option<&RegexSet>, line: &str) -> bool {
+    patterns.is_some_and(|patterns| patterns.is_match(line))
 }
 
-/// Whether a text is what a pattern with `*` and `?` describes. Linear but for one way back.
-fn matches(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    let (mut at, mut place) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while place < text.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, place));
-                at += 1;
-            }
-            Some(&char) if char == '?' || Some(&char) == text.get(place) => {
-                at += 1;
-                place += 1;
-            }
-            Some(_) | None => match star {
-                Some((from, seen)) => {
-                    at = from + 1;
-                    place = seen + 1;
-                    star = Some((from, seen + 1));
-                }
-                None => return false,
-            },
-        }
+/// One expression for each pattern, which has to fit the whole line; `None` for no pattern.
+fn compile(patterns: &[String]) -> Result<Option<RegexSet>, String> {
+    if patterns.is_empty() {
+        return Ok(None);
     }
-    pattern.get(at..).unwrap_or_default().iter().all(|&char| char == '*')
+    if patterns.iter().any(|pattern| pattern.trim().is_empty()) {
+        return Err("a pattern is empty".to_owned());
+    }
+    let expressions = patterns.iter().map(|pattern| expression(pattern.trim()));
+    let set = RegexSetBuilder::new(expressions).dot_matches_new_line(true).build();
+    set.map(Some).map_err(|_| "a pattern is too large".to_owned())
+}
+
+/// `*` is any text and `?` any character; `rm *` fits `rm` alone as well.
+fn expression(pattern: &str) -> String {
+    let (pattern, end) = match pattern.strip_suffix(" *") {
+        Some(program) => (program, "( .*)?"),
+        None => (pattern, ""),
+    };
+    let text = regex::escape(pattern).replace(r"\*", ".*").replace(r"\?", ".");
+    format!("^{text}{end}$")
 }
 
 #[cfg(test)]
@@ -104,9 +99,11 @@ mod tests {
 
     #[test]
     fn patterns_match_whole_commands() {
+        let fits = |pattern, line| fits(compile(&list(&[pattern])).unwrap().as_ref(), line);
         assert!(fits("rm *", "rm -rf src") && fits("rm *", "rm") && !fits("rm *", "rmdir a"));
         assert!(fits("git push*", "git push -f") && !fits("git push", "git push -f"));
-        assert!(matches("a*b*c", "a1b2b3c") && !matches("a*b?c", "abc"));
+        assert!(fits("a*b*c", "a1b2b3c") && !fits("a*b?c", "abc"));
+        assert!(fits("x.y (*)", "x.y (1\n2)") && !fits("x.y", "xzy"), "only `*` and `?` mean more");
     }
 
     #[test]
