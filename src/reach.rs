@@ -78,16 +78,8 @@ fn is_mount_point(path: &Path) -> bool {
 fn is_of_the_kernel(path: &Path) -> bool {
     /// proc, sysfs, debugfs, tracefs, cgroup, cgroup2, devpts, securityfs, pstore, bpf.
     const MAGICS: [u64; 10] = [
-        0x9fa0,
-        0x6265_6572,
-        0x6462_6720,
-        0x7472_6163,
-        0x0027_e0eb,
-        0x6367_7270,
-        0x1cd1,
-        0x7363_6673,
-        0x6165_676c,
-        0xcafe_4a11,
+        0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x0027_e0eb, 0x6367_7270, 0x1cd1,
+        0x7363_6673, 0x6165_676c, 0xcafe_4a11,
     ];
     rustix::fs::statfs(path).is_ok_and(|found| MAGICS.contains(&found.f_type.cast_unsigned()))
         || path.starts_with("/dev")
@@ -154,19 +146,8 @@ fn places(effect: &Effect, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<
 /// The disks that a program for whole disks is given.
 fn disks(simple: &Simple) -> Vec<PathBuf> {
     const PROGRAMS: &[&str] = &[
-        "wipefs",
-        "fdisk",
-        "sfdisk",
-        "cfdisk",
-        "gdisk",
-        "sgdisk",
-        "parted",
-        "mkswap",
-        "blkdiscard",
-        "badblocks",
-        "cryptsetup",
-        "pvcreate",
-        "mke2fs",
+        "wipefs", "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "mkswap", "blkdiscard",
+        "badblocks", "cryptsetup", "pvcreate", "mke2fs",
     ];
     let mut words = simple.text.split_whitespace();
     let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();

@@ -185,14 +185,8 @@ fn format(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<bool, St
 /// a few it honours anyway; refusing is safe in both.
 fn extensions(config: &gix::config::File, version: u32) -> Result<(), String> {
     const KNOWN: [&str; 8] = [
-        "noop",
-        "noop-v1",
-        "partialclone",
-        "preciousobjects",
-        "worktreeconfig",
-        "objectformat",
-        "relativeworktrees",
-        "refstorage",
+        "noop", "noop-v1", "partialclone", "preciousobjects", "worktreeconfig", "objectformat",
+        "relativeworktrees", "refstorage",
     ];
     let Some(sections) = config.sections_by_name("extensions") else { return Ok(()) };
     for section in sections {

@@ -43,32 +43,14 @@ impl Dialect for ClaudeCode {
 /// `Skill`, `SlashCommand` and the worktree tools are not in it: they run commands.
 const READS: &[&str] = &[
     // They look at files.
-    "Read",
-    "Glob",
-    "Grep",
-    "LS",
-    "NotebookRead",
-    // They look elsewhere.
-    "WebFetch",
-    "WebSearch",
-    "ListMcpResourcesTool",
-    "ReadMcpResourceTool",
+    "Read", "Glob", "Grep", "LS", "NotebookRead", // They look elsewhere.
+    "WebFetch", "WebSearch", "ListMcpResourcesTool", "ReadMcpResourceTool",
     // They start or watch work whose own calls fire hooks (seen for sub-agents).
-    "Agent",
-    "Task",
-    "TaskOutput",
-    "BashOutput",
-    "ToolSearch",
+    "Agent", "Task", "TaskOutput", "BashOutput", "ToolSearch",
     // They keep the agent's own list of things to do.
-    "TodoWrite",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskUpdate",
+    "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
     // They talk to the user.
-    "AskUserQuestion",
-    "EnterPlanMode",
-    "ExitPlanMode",
+    "AskUserQuestion", "EnterPlanMode", "ExitPlanMode",
 ];
 
 /// Maps a tool to what it wants. Copilot CLI may run these hooks with its own argument names

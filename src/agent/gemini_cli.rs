@@ -58,16 +58,8 @@ impl Dialect for GeminiCli {
 /// Tools that leave files alone. `save_memory` writes a file of the agent's; whether what
 /// `invoke_agent` starts fires hooks is unverified.
 const READS: &[&str] = &[
-    "read_file",
-    "read_many_files",
-    "list_directory",
-    "glob",
-    "grep_search",
-    "search_file_content",
-    "google_web_search",
-    "web_fetch",
-    "write_todos",
-    "ask_user",
+    "read_file", "read_many_files", "list_directory", "glob", "grep_search", "search_file_content",
+    "google_web_search", "web_fetch", "write_todos", "ask_user",
 ];
 
 /// Maps a tool to what it wants.

@@ -17,53 +17,17 @@ use crate::model::{Intent, Language};
 
 /// The last word of an argument's name that says its value is a path.
 const PATH_WORDS: &[&str] = &[
-    "path",
-    "paths",
-    "pathname",
-    "file",
-    "files",
-    "filename",
-    "filepath",
-    "filepaths",
-    "uri",
-    "uris",
-    "source",
-    "sources",
-    "destination",
-    "src",
-    "dst",
-    "dest",
-    "target",
-    "targets",
-    "dir",
-    "directory",
-    "directories",
-    "folder",
-    "folders",
+    "path", "paths", "pathname", "file", "files", "filename", "filepath", "filepaths", "uri",
+    "uris", "source", "sources", "destination", "src", "dst", "dest", "target", "targets", "dir",
+    "directory", "directories", "folder", "folders",
 ];
 
 /// Other arguments that some dialect asks for: command lines, program texts, patches, working
 /// directories, and the lists that paths may be hidden in.
 const ASKED: &[&str] = &[
-    "command",
-    "commands",
-    "cmd",
-    "command_line",
-    "CommandLine",
-    "script",
-    "code",
-    "patch",
-    "patchText",
-    "input",
-    "workdir",
-    "cwd",
-    "Cwd",
-    "edits",
-    "operations",
-    "replacements",
-    "changes",
-    "items",
-    "mode",
+    "command", "commands", "cmd", "command_line", "CommandLine", "script", "code", "patch",
+    "patchText", "input", "workdir", "cwd", "Cwd", "edits", "operations", "replacements",
+    "changes", "items", "mode",
 ];
 
 /// Where a tool says a command line should run.

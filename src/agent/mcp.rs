@@ -10,46 +10,15 @@ use crate::model::Intent;
 
 /// Words in a tool's name that say it changes what it names.
 const CHANGES: &[&str] = &[
-    "append",
-    "copy",
-    "create",
-    "delete",
-    "edit",
-    "insert",
-    "mkdir",
-    "modify",
-    "move",
-    "overwrite",
-    "put",
-    "remove",
-    "rename",
-    "replace",
-    "save",
-    "touch",
-    "trash",
-    "truncate",
-    "unlink",
-    "update",
+    "append", "copy", "create", "delete", "edit", "insert", "mkdir", "modify", "move", "overwrite",
+    "put", "remove", "rename", "replace", "save", "touch", "trash", "truncate", "unlink", "update",
     "write",
 ];
 
 /// Words that say it may change more than it names.
 const WIDER: &[&str] = &[
-    "all",
-    "bulk",
-    "command",
-    "exec",
-    "execute",
-    "process",
-    "project",
-    "recursive",
-    "refactor",
-    "run",
-    "script",
-    "shell",
-    "symbol",
-    "terminal",
-    "workspace",
+    "all", "bulk", "command", "exec", "execute", "process", "project", "recursive", "refactor",
+    "run", "script", "shell", "symbol", "terminal", "workspace",
 ];
 
 /// What an MCP tool wants. The name is without the server's.

@@ -61,15 +61,7 @@ impl Dialect for OpenCode {
 /// Tools that leave files alone. `task` starts a child session; whether its calls reach the
 /// plugin was not run.
 const READS: &[&str] = &[
-    "read",
-    "glob",
-    "grep",
-    "list",
-    "webfetch",
-    "websearch",
-    "codesearch",
-    "todowrite",
-    "todoread",
+    "read", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "todowrite", "todoread",
     "question",
 ];
 

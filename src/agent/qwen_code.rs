@@ -39,15 +39,8 @@ impl Dialect for QwenCode {
 
 /// Tools that leave files alone. `agent` is not in it: that its calls fire hooks is read, not run.
 const READS: &[&str] = &[
-    "read_file",
-    "read_many_files",
-    "list_directory",
-    "glob",
-    "grep_search",
-    "search_file_content",
-    "web_fetch",
-    "web_search",
-    "todo_write",
+    "read_file", "read_many_files", "list_directory", "glob", "grep_search", "search_file_content",
+    "web_fetch", "web_search", "todo_write",
 ];
 
 /// Maps a tool to what it wants.

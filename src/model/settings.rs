@@ -211,22 +211,8 @@ impl Default for Triggers {
 /// What people keep secrets in. A name too many costs nothing: the file is held all the same, in
 /// the private store.
 const PRIVATE: [&str; 16] = [
-    ".env*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "id_*",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".git-credentials",
-    "*.tfvars",
-    "*.tfstate*",
+    ".env*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_*", ".netrc",
+    ".npmrc", ".pypirc", ".pgpass", ".git-credentials", "*.tfvars", "*.tfstate*",
 ];
 
 #[cfg(test)]

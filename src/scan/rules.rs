@@ -21,26 +21,9 @@ const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 /// Names of directories that a program makes again when they are gone. They apply only to
 /// untracked paths, and only in roots without an ignore file of their own.
 const MADE_AGAIN: &[&str] = &[
-    "node_modules/",
-    "bower_components/",
-    "target/",
-    ".venv/",
-    "venv/",
-    "__pycache__/",
-    ".tox/",
-    ".nox/",
-    ".mypy_cache/",
-    ".pytest_cache/",
-    ".ruff_cache/",
-    ".cache/",
-    ".gradle/",
-    ".next/",
-    ".nuxt/",
-    ".turbo/",
-    ".parcel-cache/",
-    ".terraform/",
-    "*.pyc",
-    ".DS_Store",
+    "node_modules/", "bower_components/", "target/", ".venv/", "venv/", "__pycache__/", ".tox/",
+    ".nox/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", ".cache/", ".gradle/", ".next/",
+    ".nuxt/", ".turbo/", ".parcel-cache/", ".terraform/", "*.pyc", ".DS_Store",
 ];
 
 /// The rules that hold in one directory.

@@ -33,21 +33,8 @@ const DEPTH_MAX: usize = 900;
 const LOOKED_AT_MIN: usize = 256;
 /// Names of ignored directories that a build fills: over the limits, they are made again.
 const OUTPUT: &[&str] = &[
-    "build",
-    "dist",
-    "out",
-    "output",
-    "obj",
-    "_build",
-    ".build",
-    "coverage",
-    "htmlcov",
-    ".output",
-    ".svelte-kit",
-    ".angular",
-    ".dart_tool",
-    "DerivedData",
-    ".eggs",
+    "build", "dist", "out", "output", "obj", "_build", ".build", "coverage", "htmlcov", ".output",
+    ".svelte-kit", ".angular", ".dart_tool", "DerivedData", ".eggs",
 ];
 /// Names of directories outside any project that a tool fills again.
 const TOOL_CACHES: &[&str] =

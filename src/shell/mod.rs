@@ -131,31 +131,10 @@ fn foreign(line: &str) -> Finding {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
     let looks = [
-        "get-childitem",
-        "get-content",
-        "get-location",
-        "get-item",
-        "get-date",
-        "get-process",
-        "get-help",
-        "get-command",
-        "select-string",
-        "test-path",
-        "resolve-path",
-        "dir",
-        "ls",
-        "type",
-        "cat",
-        "pwd",
-        "echo",
-        "where",
-        "whoami",
-        "hostname",
-        "ver",
-        "findstr",
-        "tree",
-        "write-output",
-        "write-host",
+        "get-childitem", "get-content", "get-location", "get-item", "get-date", "get-process",
+        "get-help", "get-command", "select-string", "test-path", "resolve-path", "dir", "ls",
+        "type", "cat", "pwd", "echo", "where", "whoami", "hostname", "ver", "findstr", "tree",
+        "write-output", "write-host",
     ];
     let is_word = |char: char| char.is_alphanumeric() || " -_./\\:,*?'\"".contains(char);
     if line.chars().all(is_word) && looks.contains(&first.as_str()) {

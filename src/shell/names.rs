@@ -86,31 +86,9 @@ const GIT_PLAIN_BEGIN: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 
 /// Values that are harmless wherever a program or a switch is expected.
 const PLAIN: &[&str] = &[
-    "",
-    "cat",
-    "less",
-    "less -R",
-    "less -FRX",
-    "less -FRSX",
-    "less -F",
-    "more",
-    "head",
-    "true",
-    "false",
-    ":",
-    "0",
-    "1",
-    "2",
-    "-R",
-    "-FRX",
-    "-F",
-    "-FX",
-    "-RFX",
-    "-r",
-    "/bin/cat",
-    "bat",
-    "never",
-    "always",
+    "", "cat", "less", "less -R", "less -FRX", "less -FRSX", "less -F", "more", "head", "true",
+    "false", ":", "0", "1", "2", "-R", "-FRX", "-F", "-FX", "-RFX", "-r", "/bin/cat", "bat",
+    "never", "always",
 ];
 
 /// Why setting this variable is not harmless, if so.

@@ -130,17 +130,8 @@ pub(in crate::shell) fn tar(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         return destroys("tar unpacks over files", vec![target]);
     }
     if parsed.has(&[
-        "-c",
-        "--create",
-        "-r",
-        "--append",
-        "-u",
-        "--update",
-        "-A",
-        "--catenate",
-        "--concatenate",
-        "--delete",
-        "--remove-files",
+        "-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate",
+        "--delete", "--remove-files",
     ]) {
         let mut targets: Vec<_> = file
             .iter()

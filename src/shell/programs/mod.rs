@@ -39,15 +39,8 @@ pub(super) use wrappers::{env, sudo, wrap, xargs};
 
 /// Where installed programs live; a program elsewhere belongs to somebody we do not know.
 const TRUSTED: &[&str] = &[
-    "/bin/",
-    "/usr/bin/",
-    "/usr/local/bin/",
-    "/sbin/",
-    "/usr/sbin/",
-    "/usr/local/sbin/",
-    "/opt/homebrew/bin/",
-    "/snap/bin/",
-    "/usr/local/go/bin/",
+    "/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/",
+    "/opt/homebrew/bin/", "/snap/bin/", "/usr/local/go/bin/",
 ];
 
 /// Directories below a project that package managers fill with known programs.

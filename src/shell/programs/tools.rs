@@ -41,53 +41,14 @@ pub(in crate::shell) fn cargo_fmt(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdi
 
 /// Sub-commands of `npm` that look.
 const NPM: &[&str] = &[
-    "ls",
-    "list",
-    "ll",
-    "la",
-    "view",
-    "info",
-    "show",
-    "v",
-    "outdated",
-    "root",
-    "prefix",
-    "bin",
-    "ping",
-    "whoami",
-    "search",
-    "find",
-    "explain",
-    "why",
-    "fund",
-    "help",
-    "help-search",
-    "docs",
-    "bugs",
-    "repo",
-    "query",
-    "sbom",
-    "diff",
-    "doctor",
-    "stars",
-    "audit",
+    "ls", "list", "ll", "la", "view", "info", "show", "v", "outdated", "root", "prefix", "bin",
+    "ping", "whoami", "search", "find", "explain", "why", "fund", "help", "help-search", "docs",
+    "bugs", "repo", "query", "sbom", "diff", "doctor", "stars", "audit",
 ];
 const NPM_TWO: &[&str] = &[
-    "config get",
-    "config list",
-    "config ls",
-    "c get",
-    "pkg get",
-    "cache ls",
-    "cache verify",
-    "dist-tag ls",
-    "owner ls",
-    "access list",
-    "profile get",
-    "team ls",
-    "token list",
-    "get registry",
-    "hook ls",
+    "config get", "config list", "config ls", "c get", "pkg get", "cache ls", "cache verify",
+    "dist-tag ls", "owner ls", "access list", "profile get", "team ls", "token list",
+    "get registry", "hook ls",
 ];
 
 /// Judges `npm`.
@@ -107,19 +68,8 @@ pub(in crate::shell) fn npm(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     }
     let first = words.first().copied().unwrap_or_default();
     let dry = [
-        "install",
-        "i",
-        "ci",
-        "add",
-        "uninstall",
-        "remove",
-        "rm",
-        "update",
-        "prune",
-        "publish",
-        "pack",
-        "dedupe",
-        "audit",
+        "install", "i", "ci", "add", "uninstall", "remove", "rm", "update", "prune", "publish",
+        "pack", "dedupe", "audit",
     ];
     let audits = first == "audit" && words.get(1) == Some(&"fix");
     let lists_scripts =
@@ -150,18 +100,12 @@ pub(in crate::shell) fn tsc(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "@ * --noEmit --noemit -noEmit --showConfig --listFilesOnly -p: --project: --init -b --build --incremental -i --tsBuildInfoFile: --generateTrace: --generateCpuProfile: %--version %-v %--help %-h %-V";
     let (parsed, _) = closed(walk, list, call.args());
     let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
-    let checks =
-        parsed.has(&["--noEmit", "--noemit", "-noEmit", "--showConfig", "--listFilesOnly"])
-            && !parsed.has(&[
-                "--init",
-                "-b",
-                "--build",
-                "--incremental",
-                "-i",
-                "--tsBuildInfoFile",
-                "--generateTrace",
-                "--generateCpuProfile",
-            ]);
+    let checks = parsed
+        .has(&["--noEmit", "--noemit", "-noEmit", "--showConfig", "--listFilesOnly"])
+        && !parsed.has(&[
+            "--init", "-b", "--build", "--incremental", "-i", "--tsBuildInfoFile",
+            "--generateTrace", "--generateCpuProfile",
+        ]);
     if talks || checks {
         reads("only checks")
     } else {
