@@ -402,7 +402,7 @@ impl<'a> Walk<'a> {
         if found.skipped.is_some_and(|reason| !is_asked_about(reason)) && !is_rules {
             return;
         }
-        match open.stat_child(name) {
+        match stat_listed(open, name) {
             Ok(stamp) => {
                 found.stamp = stamp;
                 found.marks.racy = is_racy(&stamp, self.now_ns);
@@ -632,6 +632,15 @@ fn nested_ground(
     let skip = place.path.0.len() + 1;
     let tracked = Tracked::read(&git_dir.join("index"), place.ground.hash, skip);
     Some(Ground { rules, tracked: tracked.into(), adopts: false, hash: place.ground.hash })
+}
+
+/// The stamp of a name that was just listed. Only a second `NotFound` is believed: one alone would
+/// let a file pass for deleted that a network file system lost sight of for a moment.
+fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
+    match open.stat_child(name) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => open.stat_child(name),
+        looked => looked,
+    }
 }
 
 /// The git directory of a nested repository or submodule, if it lies below the root.
