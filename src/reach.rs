@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    fs,
+    fs, io,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Component, Path, PathBuf},
 };
@@ -34,18 +34,27 @@ pub struct Surroundings<'a> {
 /// very directory. `None` if there is no such directory.
 pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
     let start = fs::canonicalize(start).ok()?;
-    let start = if start.is_dir() { start } else { start.parent()?.to_owned() };
+    // What cannot be looked at is not taken for a file: the root would be one directory too high.
+    let is_file = fs::metadata(&start).is_ok_and(|found| !found.is_dir());
+    let start = if is_file { start.parent()?.to_owned() } else { start };
     let worktree = start
         .ancestors()
         // A repository over the whole home is for its dot files; a directory in it is no part.
         .take_while(|dir| *dir == start || !is_home(dir, surroundings))
-        .find(|dir| dir.join(".git").symlink_metadata().is_ok());
+        .find(|dir| may_be_there(&dir.join(".git")));
     let (path, kind) = match worktree {
         Some(dir) => (dir.to_owned(), root::kind_of(dir)),
         None => (start, RootKind::Plain { why: None }),
     };
     let scope = if is_walked(&path, &kind, surroundings) { Scope::Whole } else { Scope::Named };
     Some((Root::new(path, kind), scope))
+}
+
+/// Whether there is such a name, or no telling: only a plain "no" sends the search further up.
+fn may_be_there(path: &Path) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    path.symlink_metadata()
+        .map_or_else(|err| !matches!(err.kind(), NotFound | NotADirectory), |_| true)
 }
 
 fn is_home(dir: &Path, surroundings: &Surroundings<'_>) -> bool {
