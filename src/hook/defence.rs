@@ -1,0 +1,84 @@
+//! Calls that reach for turnback itself, and agents started with it switched off.
+
+use std::path::PathBuf;
+
+use super::{
+    Hook,
+    trouble::write_journal,
+    turn::{quiet, with_ledger},
+};
+use crate::{
+    config,
+    guard::{self, Ours},
+    journal::LineKind,
+    model::{Answer, Decision, Effect, Verdict},
+    reach::{self, Surroundings},
+    ui,
+};
+
+impl Hook<'_, '_> {
+    /// Why the call reaches for turnback itself, if it does. Notes on the way what is at stake.
+    pub(super) fn threat(&mut self) -> Option<String> {
+        let state = config::state(self.process, Some(&self.cwd)).ok()?;
+        let home = self.process.var("HOME").map(PathBuf::from);
+        let settings = config::settings_file(self.process, Some(&self.cwd));
+        let surroundings = Surroundings { home: home.as_deref(), state: &state };
+        let context = &self.call.context;
+        // An edit says all there is to say about its paths.
+        let (root, places) = match &self.effect {
+            Effect::None | Effect::Touches(_) => (self.cwd.clone(), Vec::new()),
+            Effect::Destroys(_) | Effect::Unknown(_) => {
+                let (root, _) = reach::root_around(&self.cwd, &surroundings)?;
+                let places = reach::stakes(&self.cwd, context, &self.effect, &root);
+                (root.path().to_owned(), places)
+            }
+        };
+        self.stakes.clone_from(&places);
+        let ours = Ours {
+            cwd: &self.cwd,
+            state: state.dir(),
+            settings: settings.as_deref(),
+            home: home.as_deref(),
+            root: &root,
+        };
+        guard::threat(&ours, &self.call.intent, &self.effect, &places)
+    }
+
+    /// The answer to a call that reaches for turnback itself: a person decides. Where nobody can
+    /// be asked, that is a refusal.
+    pub(super) fn defend(&mut self, why: &str, decision: Decision) -> Decision {
+        let why = ui::escape_line(why.as_bytes());
+        let line = format!("turnback: this call reaches for turnback itself: {why}");
+        write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &line);
+        let verdict = match self.settings().self_defence {
+            Answer::Note => decision.verdict,
+            Answer::Ask if decision.verdict == Verdict::Deny => Verdict::Deny,
+            Answer::Ask => Verdict::Ask,
+            Answer::Deny => Verdict::Deny,
+        };
+        let note = match decision.note {
+            Some(note) => format!("{line}\n{note}"),
+            None => line,
+        };
+        Decision { verdict, note: Some(note) }
+    }
+
+    /// Somebody started the agent with us switched off: the user gets to hear that, once.
+    pub(super) fn say_if_switched_off(&mut self) -> Decision {
+        let by_environment = self.loaded.set_by_environment().any(|(key, _)| key == "enabled");
+        if self.settings().enabled || !by_environment {
+            return Decision::NEUTRAL;
+        }
+        let line = "turnback: switched off in the environment (TURNBACK); nothing is protected";
+        let mut is_news = false;
+        let noted = with_ledger(self.process, self.dialect, &self.call.context, |ledger| {
+            is_news = ledger.is_news(line);
+        });
+        let quiet = quiet(self.process, &self.call.context, noted);
+        if is_news {
+            write_journal(self.process, Some(&self.cwd), LineKind::Trouble, line);
+            return Decision::note(line.to_owned());
+        }
+        quiet
+    }
+}

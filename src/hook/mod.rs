@@ -1,0 +1,280 @@
+//! One hook call from bytes to bytes; the only module that knows the order of the steps.
+//!
+//! A hook never fails. Whatever goes wrong becomes a note for the user and a line in the journal,
+//! and the agent goes on, unless the user's settings want it stricter.
+
+mod cause;
+mod defence;
+mod done;
+mod input;
+mod notes;
+mod place;
+mod trouble;
+mod turn;
+
+use std::{
+    ffi::OsString,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use self::{
+    input::read_payload,
+    notes::Notes,
+    place::{shell_scope, working_directory},
+    trouble::{trouble, write_journal},
+    turn::{quiet, with_ledger},
+};
+use crate::{
+    agent::{self, Answer, Dialect, EventKind, Markers},
+    config::{self, Loaded},
+    error::{Error, Result},
+    journal::LineKind,
+    ledger::Ledger,
+    left,
+    model::{Decision, Effect, Event, Intent, Reach, Settings, ToolCall},
+    policy::{self, Action, Standing},
+    process::{Exit, Process},
+    reach::{self, Surroundings},
+    shell,
+    snapshot::{self, Order},
+    state::State,
+    store::Saved,
+    transcript, ui,
+};
+
+/// Answers one hook call of the agent called `name`.
+pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
+    let markers = Markers::read(|name| process.var(name).map(OsString::from));
+    let Some(dialect) = agent::by_name(name).map(|dialect| agent::corrected(dialect, &markers))
+    else {
+        // An agent may take any other exit code for a refusal.
+        let note = format!(
+            "turnback: no agent is called `{}`; nothing was done",
+            ui::escape(name.as_bytes())
+        );
+        let _nobody = writeln!(process.stderr, "{note}");
+        return Exit::Ok;
+    };
+    let (kind, decision) = match read_payload(process.stdin) {
+        Ok(payload) => decide(process, dialect, &markers, &payload),
+        Err(why) => (
+            EventKind::Other,
+            trouble(process, None, &format!("cannot read the hook payload: {why}")),
+        ),
+    };
+    write_answer(process, &dialect.answer(kind, &decision))
+}
+
+/// The answer to an agent when a bug stopped us: no opinion, and a word to the user.
+pub fn after_a_bug(process: &mut Process<'_>, name: &str) -> Exit {
+    let note =
+        "turnback: a bug in turnback; this call is NOT protected. `turnback status` tells more";
+    let decision = Decision::note(note.to_owned());
+    match agent::by_name(name) {
+        Some(dialect) => write_answer(process, &dialect.answer(EventKind::Other, &decision)),
+        None => Exit::Ok,
+    }
+}
+
+fn write_answer(process: &mut Process<'_>, answer: &Answer) -> Exit {
+    // An agent that no longer listens is no reason to fail.
+    let _nobody = process.stdout.write_all(&answer.stdout).and_then(|()| process.stdout.flush());
+    let _nobody = process.stderr.write_all(&answer.stderr);
+    if answer.exit == 0 { Exit::Ok } else { Exit::Denied }
+}
+
+fn decide(
+    process: &mut Process<'_>,
+    dialect: &'static dyn Dialect,
+    markers: &Markers,
+    payload: &[u8],
+) -> (EventKind, Decision) {
+    match dialect.parse(payload, markers) {
+        Ok(event) => {
+            let kind = EventKind::from(&event);
+            (kind, on_event(process, dialect, markers, event))
+        }
+        Err(bad) => (EventKind::Other, trouble(process, None, &bad.to_string())),
+    }
+}
+
+fn on_event(
+    process: &mut Process<'_>,
+    dialect: &'static dyn Dialect,
+    markers: &Markers,
+    event: Event,
+) -> Decision {
+    match event {
+        Event::ToolCall(call) => on_call(process, dialect, markers, &call),
+        Event::ToolDone(call) => done::on_done(process, dialect, &call),
+        Event::TurnBegins { context, prompt } => {
+            let begun = with_ledger(process, dialect, &context, |ledger| {
+                ledger.begin_turn(context.turn.as_ref(), prompt.as_deref());
+            });
+            quiet(process, &context, begun)
+        }
+        Event::SessionBegins(_) | Event::TurnEnds(_) | Event::SessionEnds(_) | Event::Other => {
+            Decision::NEUTRAL
+        }
+    }
+}
+
+/// Before a tool call: sees to it that what the call can destroy is held.
+fn on_call(
+    process: &mut Process<'_>,
+    dialect: &'static dyn Dialect,
+    markers: &Markers,
+    call: &ToolCall,
+) -> Decision {
+    if call.intent == Intent::Read {
+        return Decision::NEUTRAL;
+    }
+    let cwd = working_directory(process, &call.context);
+    let mut loaded = config::load(process, Some(&cwd));
+    let scope = shell_scope(process, &mut loaded);
+    let effect = shell::effect(&call.intent, &scope);
+    if effect == Effect::None {
+        return Decision::NEUTRAL;
+    }
+    let mut hook = Hook { process, dialect, loaded, call, effect, cwd, stakes: Vec::new() };
+    if !hook.loaded.settings.enabled {
+        return hook.say_if_switched_off();
+    }
+    let threat = hook.threat();
+    let decision = if policy::is_wanted(&call.intent, &hook.effect, &hook.loaded.settings) {
+        match hook.protect() {
+            Ok(notes) => hook.decision(&notes, markers),
+            Err(err) => hook.on_trouble(&err, markers),
+        }
+    } else {
+        Decision::NEUTRAL
+    };
+    match threat {
+        Some(why) => hook.defend(&why, decision),
+        None => decision,
+    }
+}
+
+/// One tool call that can change files.
+struct Hook<'h, 'p> {
+    process: &'h mut Process<'p>,
+    dialect: &'static dyn Dialect,
+    loaded: Loaded,
+    call: &'h ToolCall,
+    effect: Effect,
+    cwd: PathBuf,
+    /// What the call names and can destroy, once its root is known.
+    stakes: Vec<PathBuf>,
+}
+
+impl Hook<'_, '_> {
+    fn settings(&self) -> &Settings {
+        &self.loaded.settings
+    }
+
+    fn protect(&mut self) -> Result<Notes> {
+        let state = config::state(self.process, Some(&self.cwd))?;
+        let deadline = self.process.started + self.settings().deadline;
+        let context = &self.call.context;
+        let ledger = Ledger::open(&state, self.dialect.name(), &context.session.0, deadline);
+        let (mut ledger, busy) = match ledger {
+            Ok(ledger) => (Some(ledger), None),
+            // Somebody holds it until our deadline: a copy of our own is better than none.
+            Err(err @ Error::Busy { .. }) => (None, Some(err)),
+            Err(err) => return Err(err),
+        };
+        let home =
+            ledger.as_mut().map_or_else(|| self.cwd.clone(), |ledger| ledger.home(&self.cwd));
+        let start = if self.cwd.starts_with(&home) { home } else { self.cwd.clone() };
+        let reach = self.reach(&start, &state)?;
+        self.stakes = reach::stakes(&start, context, &self.effect, &reach.root);
+        let standing = self.standing(ledger.as_mut(), &reach, &state);
+        let mut notes = Notes::default();
+        notes.lines.append(&mut self.loaded.notes);
+        if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
+            let saved =
+                self.save(ledger.as_ref(), &reach, &state, busy.is_none().then_some(deadline))?;
+            self.note_saved(&saved, &reach, &mut notes);
+            notes.lines.extend(notes::oddities(&saved, &state.root(&reach.root)));
+            if let Some(ledger) = &mut ledger {
+                ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
+            }
+        }
+        self.note_begins(ledger.as_ref(), &reach, &state);
+        if let Some(mut ledger) = ledger {
+            notes.lines.retain(|line| ledger.is_news(line));
+            ledger.close()?;
+        }
+        Ok(notes)
+    }
+
+    /// Notes for restores that the call begins. What is not noted has no known author.
+    fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
+        let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
+        if let Some(of) = covering {
+            let _noted = left::begins(self.process, state, self.call, reach, of, &self.cwd);
+        }
+    }
+
+    fn reach(&self, start: &Path, state: &State) -> Result<Reach> {
+        let home = self.process.var("HOME").map(PathBuf::from);
+        let surroundings = Surroundings { home: home.as_deref(), state };
+        let found = reach::reach(start, &self.call.context, &self.effect, &surroundings)
+            .or_else(|| reach::reach(&self.cwd, &self.call.context, &self.effect, &surroundings));
+        found.ok_or_else(|| Error::Other {
+            message: format!("cannot find the directory `{}`", ui::escape_path(&self.cwd)),
+            hint: None,
+        })
+    }
+
+    /// What the turn already has of what this call can change.
+    fn standing(&self, ledger: Option<&mut Ledger>, reach: &Reach, state: &State) -> Standing {
+        let Some(ledger) = ledger else { return Standing::Bare };
+        let last_prompt = match self.call.context.turn {
+            Some(_) => None,
+            None if ledger.counts_turns() => None,
+            None => self.call.context.transcript.as_deref().and_then(transcript::last_prompt),
+        };
+        ledger.turn_of(&self.call.context, last_prompt.as_deref());
+        if ledger.covering(reach.root.path()).is_none() {
+            return Standing::Bare;
+        }
+        let Effect::Touches(_) = &self.effect else { return Standing::Begun };
+        let held = snapshot::Held::of(&reach.root, state);
+        let is_covered = |path: &PathBuf| match crate::fs::stat_path(path) {
+            Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),
+            // Nothing is there that could be lost.
+            Err(err) => err.kind() == ErrorKind::NotFound,
+        };
+        if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
+    }
+
+    fn save(
+        &self,
+        ledger: Option<&Ledger>,
+        reach: &Reach,
+        state: &State,
+        deadline: Option<Instant>,
+    ) -> Result<Saved> {
+        // Without the ledger our time is up already; what a snapshot takes, it takes.
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + self.settings().deadline);
+        let order = Order {
+            reach,
+            settings: self.settings(),
+            cause: self.cause(ledger),
+            taken_at: self.process.now,
+            always: false,
+            spare: false,
+            deadline: Some(deadline),
+        };
+        let saved = snapshot::take(self.process, state, order)?;
+        if saved.is_new {
+            let id = saved.checkpoint.id;
+            let text = format!("checkpoint {id} before {}", self.call.tool);
+            write_journal(self.process, Some(reach.root.path()), LineKind::Deed, &text);
+        }
+        Ok(saved)
+    }
+}

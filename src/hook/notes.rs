@@ -1,0 +1,163 @@
+//! What the user gets to hear of a call, and what the agent is answered.
+
+use super::{Hook, trouble::write_journal};
+use crate::{
+    agent::{Dialect, Markers},
+    journal::LineKind,
+    model::{
+        Answer, Checkpoint, Decision, Effect, Notify, Reach, Root, RootKind, SkipReason,
+        TargetAction, Verdict,
+    },
+    restore_log,
+    snapshot::{self, Unheld},
+    state::RootState,
+    store::{Saved, record},
+    ui,
+};
+
+/// What the user gets to hear: what was not held, or that something is odd.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// What is said once per session.
+    pub(super) lines: Vec<String>,
+    /// What the call would lose for good.
+    pub(super) unheld: Vec<Unheld>,
+}
+
+impl Hook<'_, '_> {
+    pub(super) fn note_saved(&self, saved: &Saved, reach: &Reach, notes: &mut Notes) {
+        let checkpoint = &saved.checkpoint;
+        if checkpoint.partial {
+            notes.lines.push(format!(
+                "checkpoint {} is partial: the deadline came first; `turnback show {}` tells what it \
+                 lacks",
+                checkpoint.id.short(),
+                checkpoint.id.short()
+            ));
+        }
+        let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
+        notes.unheld = snapshot::unheld(checkpoint, &self.stakes, &root);
+        notes.lines.extend(self.told(&notes.unheld));
+        notes.lines.extend(unreadable(checkpoint));
+        if self.settings().notify == Notify::Always && saved.is_new {
+            notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
+        }
+    }
+
+    pub(super) fn decision(&mut self, notes: &Notes, markers: &Markers) -> Decision {
+        let wanted = self.settings().cannot_hold;
+        let verdict = if notes.unheld.is_empty() {
+            Verdict::Abstain
+        } else {
+            verdict(wanted, self.dialect, markers)
+        };
+        // What a question is about is said every time.
+        let told = if verdict == Verdict::Abstain { Vec::new() } else { self.told(&notes.unheld) };
+        let missing = told.into_iter().filter(|line| !notes.lines.contains(line));
+        let lines: Vec<String> = missing.chain(notes.lines.iter().cloned()).collect();
+        if !notes.lines.is_empty() {
+            let text = notes.lines.join("; ");
+            write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &text);
+        }
+        if self.settings().notify == Notify::Never && verdict == Verdict::Abstain {
+            return Decision::NEUTRAL;
+        }
+        let note = (!lines.is_empty()).then(|| format!("turnback: {}", lines.join("\n")));
+        Decision { verdict, note }
+    }
+
+    /// What a call would delete, overwrite or change for good, a line each.
+    pub(super) fn told(&self, unheld: &[Unheld]) -> Vec<String> {
+        /// More would not be read.
+        const LINES_MAX: usize = 5;
+        let verb = loss(&self.effect);
+        let line = |it: &Unheld| {
+            let path = it.path.strip_prefix(&self.cwd).unwrap_or(&it.path);
+            let path = if path.as_os_str().is_empty() { &it.path } else { path };
+            let path = ui::escape_path(path);
+            let size = match it.size {
+                0 => it.why.to_owned(),
+                size => format!("{}, {}", ui::size(size), it.why),
+            };
+            format!("not held: {path} ({size}) — {verb}")
+        };
+        let mut lines: Vec<String> = unheld.iter().take(LINES_MAX).map(line).collect();
+        if unheld.len() > LINES_MAX {
+            lines.push(format!("not held: {} more", ui::number((unheld.len() - LINES_MAX) as u64)));
+        }
+        lines
+    }
+}
+
+pub(super) fn stricter(one: Answer, other: Answer) -> Answer {
+    match (one, other) {
+        (Answer::Deny, _) | (_, Answer::Deny) => Answer::Deny,
+        (Answer::Ask, _) | (_, Answer::Ask) => Answer::Ask,
+        (Answer::Note, Answer::Note) => Answer::Note,
+    }
+}
+
+/// What becomes of a victim, in the words of the command that does it.
+fn loss(effect: &Effect) -> String {
+    let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else {
+        return "this call would replace it for good".to_owned();
+    };
+    let found = finding.commands.iter().find_map(|simple| {
+        let action = simple
+            .targets
+            .iter()
+            .map(|target| target.action)
+            .find(|action| !matches!(action, TargetAction::Create | TargetAction::Git))?;
+        Some((simple.text.split_whitespace().next().unwrap_or_default(), action))
+    });
+    let Some((program, action)) = found else { return "this call can lose it for good".to_owned() };
+    let program = match program {
+        ">" | ">>" | "" => "the redirection".to_owned(),
+        name => ui::escape(name.as_bytes()).into_owned(),
+    };
+    let verb = match action {
+        TargetAction::Delete => "delete",
+        TargetAction::Overwrite | TargetAction::Move => "replace",
+        TargetAction::Modify | TargetAction::Create | TargetAction::Git => "change",
+    };
+    format!("{program} would {verb} it for good")
+}
+
+/// What the system would not let us read: nobody may take that for a deletion.
+fn unreadable(checkpoint: &Checkpoint) -> Option<String> {
+    let skipped = checkpoint.skipped.iter();
+    let mut lost = skipped.filter(|skipped| skipped.reason == SkipReason::Unreadable);
+    let first = ui::escape(&lost.next()?.path);
+    let others = match lost.count() {
+        0 => String::new(),
+        more => format!(" and {}", ui::count(more as u64, "other path")),
+    };
+    Some(format!("cannot be read, and so is not held: {first}{others}"))
+}
+
+/// What is not as it was in this root: a restore that was interrupted, or a repository that took
+/// checkpoints before and cannot be used now.
+pub(super) fn oddities(saved: &Saved, place: &RootState) -> Vec<String> {
+    let mut lines = Vec::new();
+    if restore_log::is_left(place) {
+        lines.push(restore_log::LEFT.to_owned());
+    }
+    if saved.is_new && record::has_moved(place, saved.checkpoint.id) {
+        lines.push(
+            "the repository cannot be used now: this checkpoint is in turnback's own store"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// What the settings want, as far as somebody is there to answer.
+pub(super) fn verdict(wanted: Answer, dialect: &dyn Dialect, markers: &Markers) -> Verdict {
+    match wanted {
+        Answer::Note => Verdict::Abstain,
+        // Nobody there to ask: an unasked-for refusal is not what "ask" means.
+        Answer::Ask if markers.unattended() || !dialect.asks() => Verdict::Abstain,
+        Answer::Ask => Verdict::Ask,
+        Answer::Deny => Verdict::Deny,
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a call is made, and what judging it needs to know of that place.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{config::Loaded, model::Context, process::Process, shell};
+
+/// The directory a call is made in: what the agent says if that is somewhere, else our own.
+pub(super) fn working_directory(process: &Process<'_>, context: &Context) -> PathBuf {
+    let said = context.cwd.iter().chain(&context.bases);
+    let there = said.filter(|dir| dir.is_absolute()).find_map(|dir| directory(dir));
+    there.or_else(|| process.cwd.clone()).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// The directory at `dir`, or what may be one: only a plain "no" sends us on to another base,
+/// whose files the call is not about.
+fn directory(dir: &Path) -> Option<PathBuf> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let is_plain = |err: io::Error| matches!(err.kind(), NotFound | NotADirectory);
+    let real = match fs::canonicalize(dir) {
+        Ok(real) => real,
+        Err(err) => return (!is_plain(err)).then(|| dir.to_owned()),
+    };
+    let is_one = fs::metadata(&real).map_or_else(|err| !is_plain(err), |found| found.is_dir());
+    is_one.then_some(real)
+}
+
+/// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.
+pub(super) fn shell_scope(process: &Process<'_>, loaded: &mut Loaded) -> shell::Scope {
+    let home = process.var("HOME").and_then(|home| home.to_str()).map(str::to_owned);
+    let wanted = &loaded.settings.shell;
+    let rules = shell::Patterns::parse(&wanted.always, &wanted.never).or_else(|why| {
+        loaded.notes.push(format!("settings: `shell`: {why}; `shell.never` is left out"));
+        shell::Patterns::parse(&wanted.always, &[])
+    });
+    shell::Scope { home, rules: rules.unwrap_or_default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_a_plain_no_sends_a_call_to_another_base() {
+        let dir = std::env::temp_dir().join(format!("turnback-cwd-{}", std::process::id()));
+        let (file, ring) = (dir.join("file"), dir.join("ring"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::File::create(&file).unwrap();
+        // Nobody can resolve a link to itself, not even root.
+        symlink(&ring, &ring).unwrap();
+        assert_eq!(directory(&dir), fs::canonicalize(&dir).ok());
+        assert_eq!(directory(&dir.join("absent")), None);
+        assert_eq!(directory(&file), None);
+        assert_eq!(directory(&file.join("below")), None);
+        assert_eq!(directory(&ring), Some(ring.clone()));
+        let _gone = [fs::remove_file(&ring), fs::remove_file(&file), fs::remove_dir(&dir)];
+    }
+}

@@ -1,0 +1,66 @@
+//! What goes wrong in a hook call: a note for the user, a line in the journal, and no more.
+
+use std::path::Path;
+
+use super::{
+    Hook,
+    notes::{stricter, verdict},
+};
+use crate::{
+    agent::Markers,
+    config,
+    error::Error,
+    journal::{self, Line, LineKind},
+    model::{Decision, Root, RootKind},
+    process::Process,
+    snapshot, ui,
+};
+
+impl Hook<'_, '_> {
+    pub(super) fn on_trouble(&mut self, err: &Error, markers: &Markers) -> Decision {
+        let text = format!(
+            "warning: could not save a checkpoint ({}); this call is NOT protected",
+            said(err)
+        );
+        let mut decision = trouble(self.process, Some(&self.cwd), &text);
+        let root = Root::new(self.cwd.clone(), RootKind::Plain { why: None });
+        let lost = snapshot::at_stake(&self.stakes, &root);
+        let wanted = match (lost.is_empty(), self.settings().on_trouble) {
+            (true, wanted) => wanted,
+            (false, wanted) => stricter(wanted, self.settings().cannot_hold),
+        };
+        if let Some(note) = &mut decision.note {
+            for line in self.told(&lost) {
+                note.push('\n');
+                note.push_str(&line);
+            }
+        }
+        Decision { verdict: verdict(wanted, self.dialect, markers), ..decision }
+    }
+}
+
+/// Tells the user and the journal.
+pub(super) fn trouble(process: &Process<'_>, root: Option<&Path>, text: &str) -> Decision {
+    let text = ui::escape_line(text.as_bytes());
+    write_journal(process, root, LineKind::Trouble, &text);
+    Decision::note(format!("turnback: {text}"))
+}
+
+pub(super) fn write_journal(
+    process: &Process<'_>,
+    root: Option<&Path>,
+    kind: LineKind,
+    text: &str,
+) {
+    let Ok(state) = config::state(process, root) else { return };
+    let root = root.map(|root| root.to_string_lossy().into_owned());
+    journal::write(&state, &Line { at: process.now, kind, root, text: text.to_owned() });
+}
+
+pub(super) fn said(err: &Error) -> String {
+    use std::error::Error as _;
+    match err.source() {
+        Some(source) => format!("{err}: {source}"),
+        None => err.to_string(),
+    }
+}

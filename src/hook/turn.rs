@@ -1,0 +1,40 @@
+//! What is kept of a session between its calls: opened, changed and closed again.
+
+use super::{
+    input::INPUT_DEADLINE,
+    place::working_directory,
+    trouble::{said, write_journal},
+};
+use crate::{
+    agent::Dialect,
+    config,
+    error::Result,
+    journal::LineKind,
+    ledger::Ledger,
+    model::{Context, Decision},
+    process::Process,
+};
+
+pub(super) fn with_ledger(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &Context,
+    act: impl FnOnce(&mut Ledger),
+) -> Result<()> {
+    let cwd = working_directory(process, context);
+    let state = config::state(process, Some(&cwd))?;
+    let deadline = process.started + INPUT_DEADLINE;
+    let mut ledger = Ledger::open(&state, dialect.name(), &context.session.0, deadline)?;
+    ledger.home(&cwd);
+    act(&mut ledger);
+    ledger.close()
+}
+
+/// An event that is only bookkeeping: trouble with it goes to the journal, not to the user.
+pub(super) fn quiet(process: &Process<'_>, context: &Context, done: Result<()>) -> Decision {
+    if let Err(err) = done {
+        let cwd = working_directory(process, context);
+        write_journal(process, Some(&cwd), LineKind::Trouble, &said(&err));
+    }
+    Decision::NEUTRAL
+}
