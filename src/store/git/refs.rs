@@ -106,7 +106,7 @@ impl Refs {
         }
         edits.push(update(&self.name(id), tree, PreviousValue::MustNotExist)?);
         commit(repo, edits)?;
-        self.sync(repo, &[&id.to_string(), ANCHOR])
+        self.sync(repo)
     }
 
     /// Points the anchor elsewhere.
@@ -120,7 +120,7 @@ impl Refs {
             return Ok(());
         }
         commit(repo, vec![update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?])?;
-        self.sync(repo, &[ANCHOR])
+        self.sync(repo)
     }
 
     /// Deletes the refs of checkpoints, those that exist; and the anchor if `all` are going.
@@ -161,17 +161,9 @@ impl Refs {
         Ok(())
     }
 
-    /// Puts refs on the disk; gix does not.
-    fn sync(&self, repo: &Repo, names: &[&str]) -> Result<()> {
+    /// Puts the names of refs on the disk; gix does not.
+    fn sync(&self, repo: &Repo) -> Result<()> {
         let dir = repo.common_dir.join(&self.prefix);
-        for name in names {
-            match fs::File::open(dir.join(name)) {
-                Ok(file) => file.sync_all().map_err(Error::io("sync", &dir))?,
-                // It is packed, and as it was.
-                Err(err) if err.kind() == std::io::ErrorKind::NotFound => (),
-                Err(err) => return Err(Error::io("sync", &dir)(err)),
-            }
-        }
         crate::fs::sync_dir(&dir)?;
         dir.parent().map_or(Ok(()), crate::fs::sync_dir)
     }
@@ -277,12 +269,30 @@ fn commit(repo: &Repo, edits: Vec<RefEdit>) -> Result<()> {
         ..Default::default()
     };
     let store = gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options);
-    store
-        .transaction()
-        .prepare(edits, wait, wait)
-        .and_then(|prepared| prepared.commit(None))
-        .map(|_| ())
-        .map_err(|err| repo.error(&err))
+    let written = files_of(repo, &edits);
+    let prepared =
+        store.transaction().prepare(edits, wait, wait).map_err(|err| repo.error(&err))?;
+    written.iter().try_for_each(|path| sync_lock(path))?;
+    prepared.commit(None).map(|_| ()).map_err(|err| repo.error(&err))
+}
+
+/// Where the refs that are to be written will be.
+fn files_of(repo: &Repo, edits: &[RefEdit]) -> Vec<PathBuf> {
+    let written = edits.iter().filter(|edit| matches!(edit.change, Change::Update { .. }));
+    written.map(|edit| repo.common_dir.join(edit.name.as_bstr().to_str_lossy().as_ref())).collect()
+}
+
+/// Puts a ref on the disk while it still has its lock's name. Without this, a power cut right after
+/// the rename leaves an empty ref, and the user's own `git gc` refuses to run.
+fn sync_lock(path: &Path) -> Result<()> {
+    let mut lock = path.as_os_str().to_owned();
+    lock.push(".lock");
+    match fs::File::open(&lock) {
+        Ok(file) => file.sync_all().map_err(Error::io("sync", path)),
+        // It is as it was, and was not written again.
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(err) => Err(Error::io("sync", path)(err)),
+    }
 }
 
 /// The path of a worktree's file of git's own.
