@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config as settings,
     error::Result,
-    model::Checkpoint,
+    model::{Checkpoint, CheckpointId},
     process::{Exit, Process},
     snapshot,
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
@@ -60,7 +60,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return everywhere(process, args);
     }
     let desk = Desk::open(process, args.root.as_deref())?;
-    let listed = Listed::of(&desk, args)?;
+    let mut listed = Listed::of(&desk, args)?;
+    listed.digits = shown_digits(process, listed.digits);
     let counts = listed.counts(process, &desk);
     if args.json {
         let root = desk.root.path().to_string_lossy().into_owned();
@@ -88,6 +89,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let _nobody =
         writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
     Ok(Exit::Ok)
+}
+
+/// How many digits of ids to show. A script may keep them until others begin with the same.
+fn shown_digits(process: &Process<'_>, enough: usize) -> usize {
+    if process.terminal.stdout { enough } else { CheckpointId::DIGITS }
 }
 
 /// What is shown, and where each comes in the order of all.
@@ -292,7 +298,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     for known in places::known(&settings::state(process, None)?)? {
         match known.checkpoints(process) {
             Ok(mut checkpoints) => {
-                let digits = rows::digits(&checkpoints);
+                let digits = shown_digits(process, rows::digits(&checkpoints));
                 checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
                 checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
                 parts.push(Part { known, checkpoints, digits });

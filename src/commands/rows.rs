@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     agent::{DIALECTS, Dialect},
     ledger::{self, Use},
-    model::{Agent, By, Checkpoint, Reason, SessionId, TurnId},
+    model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId, TurnId},
     state::State,
     ui,
 };
@@ -64,7 +64,7 @@ pub(crate) fn digits(checkpoints: &[Checkpoint]) -> usize {
     ids.sort();
     let same =
         |pair: &[String]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
-    ids.windows(2).map(|pair| same(pair) + 1).max().unwrap_or(0).clamp(4, 16)
+    ids.windows(2).map(|pair| same(pair) + 1).max().unwrap_or(0).clamp(4, CheckpointId::DIGITS)
 }
 
 /// A checkpoint as a list tells it: by the newest turn that uses it, or else by what made it.
@@ -113,7 +113,7 @@ impl<'a> Told<'a> {
 
     /// What it was taken before, in words. Not escaped.
     pub(crate) fn words(&self) -> String {
-        let of = self.checkpoint.cause.of.map(crate::model::CheckpointId::short);
+        let of = self.checkpoint.cause.of.map(CheckpointId::short);
         let words = match (self.by, self.checkpoint.cause.reason) {
             (Some(_), _) | (None, Reason::Call) => {
                 let parts = [Some("before"), self.tool, self.summary];
@@ -173,7 +173,7 @@ fn dialect(agent: Agent) -> Option<&'static dyn Dialect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Cause, CheckpointId};
+    use crate::model::Cause;
 
     #[test]
     fn an_id_is_shown_as_long_as_it_takes() {

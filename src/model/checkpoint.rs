@@ -12,6 +12,9 @@ use super::{Agent, ContentId, SessionId, Skipped, TurnId};
 pub struct CheckpointId(u64);
 
 impl CheckpointId {
+    /// How many digits one has.
+    pub const DIGITS: usize = 16;
+
     /// Makes an id from hash bits, whatever they are.
     pub fn from_bits(bits: u64) -> Self {
         let letter = 0xa + (bits >> 60) % 6;
@@ -21,7 +24,10 @@ impl CheckpointId {
     /// Reads the full name; `None` if it is not one.
     pub fn parse(name: &str) -> Option<Self> {
         let lowercase = name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if name.len() != 16 || !lowercase || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        if name.len() != Self::DIGITS
+            || !lowercase
+            || !name.starts_with(|c: char| c.is_ascii_lowercase())
+        {
             return None;
         }
         u64::from_str_radix(name, 16).ok().map(Self)
@@ -71,7 +77,7 @@ impl FromStr for Selector {
             return Ok(number);
         }
         let given = given.to_ascii_lowercase();
-        let is_prefix = (4..=16).contains(&given.len())
+        let is_prefix = (4..=CheckpointId::DIGITS).contains(&given.len())
             && given.starts_with(|c| matches!(c, 'a'..='f'))
             && given.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if !is_prefix {
