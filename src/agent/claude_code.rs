@@ -31,7 +31,7 @@ impl Dialect for ClaudeCode {
     }
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::claude(kind, decision)
+        reply::claude_and_told(kind, decision)
     }
 
     fn asks(&self) -> bool {

@@ -75,6 +75,16 @@ pub(super) fn claude(kind: EventKind, decision: &Decision) -> Answer {
     }
 }
 
+/// Claude Code's form, where a question or a denial is told to the user besides: a denial's reason
+/// goes to the model alone, and so does a question's where nobody is there to answer it.
+pub(super) fn claude_and_told(kind: EventKind, decision: &Decision) -> Answer {
+    match say(kind, decision) {
+        Say::Nothing(note) => system_message(note),
+        Say::Ask(reason) => permission_told("ask", reason),
+        Say::Deny(reason) => permission_told("deny", reason),
+    }
+}
+
 /// Claude Code's form without "ask", for those that do not know it.
 pub(super) fn claude_without_ask(kind: EventKind, decision: &Decision) -> Answer {
     match say(kind, decision) {
@@ -83,15 +93,24 @@ pub(super) fn claude_without_ask(kind: EventKind, decision: &Decision) -> Answer
     }
 }
 
-/// The part of Claude Code's form that decides.
 fn permission(decision: &str, reason: &str) -> Answer {
+    Answer::json(&json!({ "hookSpecificOutput": deciding(decision, reason) }))
+}
+
+fn permission_told(decision: &str, reason: &str) -> Answer {
     Answer::json(&json!({
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": decision,
-            "permissionDecisionReason": reason,
-        }
+        "hookSpecificOutput": deciding(decision, reason),
+        "systemMessage": reason,
     }))
+}
+
+/// The part of Claude Code's form that decides.
+fn deciding(decision: &str, reason: &str) -> serde_json::Value {
+    json!({
+        "hookEventName": "PreToolUse",
+        "permissionDecision": decision,
+        "permissionDecisionReason": reason,
+    })
 }
 
 /// A denial by exit code, or what the agent takes for no opinion. A note has nowhere to go.
