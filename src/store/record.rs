@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs, io,
     os::unix::{ffi::OsStringExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
@@ -165,7 +165,7 @@ pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
     let path = path_of(state, id);
     match fs::remove_file(&path) {
         Ok(()) => Ok(true),
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(err) => Err(Error::io("remove", &path)(err)),
     }
 }
@@ -218,9 +218,17 @@ fn new_id(dir: &Path, sequence: u64, taken_at: DateTime<Utc>, salt: u64) -> Chec
 }
 
 fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
-    let path = path_of(state, id);
-    let Some(bytes) = read_small(&path, SIZE_MAX_BYTES)? else { return Ok(None) };
     let what = format!("checkpoints/{id}.json");
+    let bytes = match read_small(&path_of(state, id), SIZE_MAX_BYTES) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        // One pipe among the records must not hide the others.
+        Err(Error::Io { source, .. }) if is_no_record(source.kind()) => {
+            let record = Err(Error::damaged(what, source.to_string()));
+            return Ok(Some(Kept { id, record, order: Default::default() }));
+        }
+        Err(err) => return Err(err),
+    };
     let record = from_json::<RecordFile>(&what, &bytes).and_then(|file| {
         let record = file.into_record().map_err(|why| Error::damaged(&what, why))?;
         let is_it = record.checkpoint.id == id;
@@ -231,6 +239,14 @@ fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
         Err(_) => guess_order(&bytes),
     };
     Ok(Some(Kept { id, record, order }))
+}
+
+/// Whether an error says that what is there is no record, whenever it is read.
+fn is_no_record(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied
+    )
 }
 
 /// Every version of the format has these two, so that a list is in order.
