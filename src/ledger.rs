@@ -44,6 +44,8 @@ pub struct Ledger {
     path: PathBuf,
     wire: Wire,
     changed: bool,
+    /// Whether it may be written: one of a newer format never is, and then every call is saved.
+    is_ours: bool,
     _lock: Lock,
 }
 
@@ -133,13 +135,18 @@ impl Ledger {
         let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
         let lock = Lock::acquire(&dir.join(format!("{name}.lock")), deadline)?;
         let path = dir.join(format!("{name}.json"));
-        let wire = read(&path).unwrap_or_else(|| Wire {
+        let empty = || Wire {
             version: VERSION,
             agent: agent.to_owned(),
             session: session.to_owned(),
             ..Wire::default()
-        });
-        Ok(Self { path, wire, changed: false, _lock: lock })
+        };
+        let (wire, is_ours) = match look(&path) {
+            Found::Ours(wire) => (*wire, true),
+            Found::Nothing | Found::Damaged => (empty(), true),
+            Found::Newer => (empty(), false),
+        };
+        Ok(Self { path, wire, changed: false, is_ours, _lock: lock })
     }
 
     /// Notes that the user asked for something: unless it is the turn that runs already, a new one
@@ -301,7 +308,7 @@ impl Ledger {
     ///
     /// Fails if the ledger cannot be written; it is then as it was.
     pub fn close(self) -> Result<()> {
-        if !self.changed {
+        if !self.changed || !self.is_ours {
             return Ok(());
         }
         let bytes = serde_json::to_vec(&self.wire).expect("strings and numbers always serialize");
@@ -318,6 +325,14 @@ pub fn uses(state: &State) -> Vec<Use> {
         ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
+}
+
+/// The ledgers that nobody can read. A newer turnback's is none of them.
+pub fn damaged(state: &State) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
+    ledgers.filter(|path| matches!(look(path), Found::Damaged)).collect()
 }
 
 impl Wire {
@@ -346,10 +361,40 @@ impl Wire {
     }
 }
 
-/// A ledger that cannot be read, or that a newer turnback wrote, counts as absent.
+/// What is at the place of a ledger.
+enum Found {
+    Nothing,
+    Ours(Box<Wire>),
+    /// A newer turnback's.
+    Newer,
+    Damaged,
+}
+
+/// A ledger that cannot be read, or that a newer turnback wrote, says nothing.
 fn read(path: &Path) -> Option<Wire> {
-    let bytes = read_small(path, SIZE_MAX_BYTES).ok()??;
-    serde_json::from_slice(&bytes).ok().filter(|wire: &Wire| wire.version == VERSION)
+    match look(path) {
+        Found::Ours(wire) => Some(*wire),
+        Found::Nothing | Found::Newer | Found::Damaged => None,
+    }
+}
+
+fn look(path: &Path) -> Found {
+    #[derive(Deserialize)]
+    struct VersionOnly {
+        version: u32,
+    }
+    let bytes = match read_small(path, SIZE_MAX_BYTES) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Found::Nothing,
+        Err(_) => return Found::Damaged,
+    };
+    match serde_json::from_slice::<Wire>(&bytes) {
+        Ok(wire) if wire.version == VERSION => Found::Ours(Box::new(wire)),
+        Ok(_) | Err(_) => match serde_json::from_slice::<VersionOnly>(&bytes) {
+            Ok(VersionOnly { version }) if version > VERSION => Found::Newer,
+            Ok(_) | Err(_) => Found::Damaged,
+        },
+    }
 }
 
 fn digest(path: &Path, stamp: &Stamp) -> Option<String> {
