@@ -160,6 +160,17 @@ impl Table {
         Self::take(fs::read_small(path, SIZE_MAX_BYTES).ok()??, false)
     }
 
+    /// Whether there is a cache of this format at `path` that cannot be believed. One of another
+    /// format is none: it is made anew.
+    pub fn is_damaged(path: &Path) -> bool {
+        match fs::read_small(path, SIZE_MAX_BYTES) {
+            Ok(Some(bytes)) if bytes.starts_with(b"tbcache") && !bytes.starts_with(MAGIC) => false,
+            Ok(Some(bytes)) => Self::parse(bytes).is_none(),
+            Ok(None) => false,
+            Err(_) => true,
+        }
+    }
+
     /// Takes the bytes of a cache file; `None` if they are not one, whole and undamaged.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         Self::take(bytes, true)

@@ -4,6 +4,7 @@
 
 mod cli;
 mod crash;
+mod damage;
 mod guard;
 mod install;
 mod readme;

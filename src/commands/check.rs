@@ -1,10 +1,10 @@
-//! `turnback check`: looks for damage in what is stored.
+//! `turnback check`: looks for damage in what is stored, and repairs what holds no data.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Desk, places, print, print_json};
+use super::{Desk, own_files, places, print, print_json};
 use crate::{
     config as settings,
     error::Result,
@@ -18,11 +18,18 @@ use crate::{
 ///
 /// Without --read-data it looks whether everything is there; with it, every byte is read and
 /// compared with its name. Exits 1 if anything is damaged.
+///
+/// --repair makes again what can be made again (caches, refs of checkpoints that are still there)
+/// and drops entries that lead nowhere. It never touches a checkpoint's data.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Read every byte
     #[arg(long)]
     pub(crate) read_data: bool,
+    /// Make caches and refs again, and drop entries that lead nowhere
+    #[arg(long)]
+    pub(crate) repair: bool,
     /// Check every project
     #[arg(long)]
     pub(crate) everywhere: bool,
@@ -32,16 +39,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let state = settings::state(process, None)?;
     let mut found = Vec::new();
     if args.everywhere {
-        for known in places::known(&settings::state(process, None)?)? {
+        for known in places::known(&state)? {
             if !known.gone {
-                found.push(Checked::of(&known.desk(process)?, args.read_data)?);
+                found.push(Checked::of(process, &known.desk(process)?, args)?);
             }
         }
     } else {
-        found.push(Checked::of(&Desk::open(process, None)?, args.read_data)?);
+        found.push(Checked::of(process, &Desk::open(process, None)?, args)?);
     }
+    found.push(Checked::of_sessions(process, &state, args)?);
     let is_whole = found.iter().all(|checked| checked.damage.is_empty());
     if args.json {
         let values: Vec<Value> = found.iter().flat_map(Checked::json).collect();
@@ -54,53 +63,92 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     Ok(if is_whole { Exit::Ok } else { Exit::Failed })
 }
 
-/// What came of looking at one root.
+/// What came of looking at one root, or at what belongs to none.
 struct Checked {
-    root: PathBuf,
+    /// `None` for what all roots share.
+    root: Option<PathBuf>,
     checkpoints: usize,
     damage: Vec<Damage>,
 }
 
 impl Checked {
-    fn of(desk: &Desk, read_data: bool) -> Result<Self> {
+    fn of(process: &mut Process<'_>, desk: &Desk, args: &Args) -> Result<Self> {
+        let own = desk.state.root(&desk.root);
+        if args.repair {
+            let now = process.now;
+            tell(process, desk.store.repair()?);
+            tell(process, own_files::repair(&own, &desk.root, now)?);
+        }
         let checkpoints = desk.store.list()?.len();
-        let damage = desk.store.check(read_data)?;
-        Ok(Self { root: desk.root.path().to_owned(), checkpoints, damage })
+        let mut damage = desk.store.check(args.read_data)?;
+        damage.extend(own_files::check(&own));
+        Ok(Self { root: Some(desk.root.path().to_owned()), checkpoints, damage })
+    }
+
+    fn of_sessions(
+        process: &mut Process<'_>,
+        state: &crate::state::State,
+        args: &Args,
+    ) -> Result<Self> {
+        if args.repair {
+            tell(process, own_files::repair_sessions(state)?);
+        }
+        let mut damage = own_files::check_sessions(state);
+        if args.everywhere {
+            damage.extend(own_files::check_places(state)?);
+        }
+        Ok(Self { root: None, checkpoints: 0, damage })
     }
 
     fn words(&self, home: Option<&std::path::Path>) -> String {
-        let root = ui::path(&self.root, home);
         let all = ui::count(self.checkpoints as u64, "checkpoint");
+        let name = match &self.root {
+            Some(root) => ui::path(root, home).into_owned(),
+            None if self.damage.is_empty() => return String::new(),
+            None => "what all projects share".to_owned(),
+        };
         if self.damage.is_empty() {
-            return format!("{root}: {all}, all whole\n");
+            return format!("{name}: {all}, all whole\n");
         }
-        let mut text = format!("{root}: {}\n", ui::count(self.damage.len() as u64, "damage"));
+        let mut text = format!("{name}: {}\n", ui::count(self.damage.len() as u64, "damage"));
         for damage in &self.damage {
             let id = damage.checkpoint.map_or_else(|| "    ".to_owned(), CheckpointId::short);
             let (what, why) =
                 (ui::escape(damage.what.as_bytes()), ui::escape(damage.why.as_bytes()));
             text.push_str(&format!("  {id}  {what}: {why}\n"));
         }
+        if self.root.is_some() {
+            text.push_str(&self.whole(&all));
+        }
+        text
+    }
+
+    fn whole(&self, all: &str) -> String {
         let spoiled: BTreeSet<_> =
             self.damage.iter().filter_map(|damage| damage.checkpoint).collect();
-        let whole = self.checkpoints.saturating_sub(spoiled.len());
-        text.push_str(&match whole {
+        match self.checkpoints.saturating_sub(spoiled.len()) {
             0 => "no checkpoint is whole; of each, what is not named here still restores\n"
                 .to_owned(),
             whole => format!("{whole} of {all} are whole and restore in full\n"),
-        });
-        text
+        }
     }
 
     fn json(&self) -> Vec<Value> {
         let one = |damage: &Damage| {
             json!({
-                "root": self.root.to_string_lossy(),
+                "root": self.root.as_ref().map(|root| root.to_string_lossy()),
                 "checkpoint": damage.checkpoint.map(|id| id.to_string()),
                 "what": damage.what,
                 "why": damage.why,
             })
         };
         self.damage.iter().map(one).collect()
+    }
+}
+
+/// What was repaired is talk: the result is what is left.
+fn tell(process: &mut Process<'_>, done: Vec<String>) {
+    for line in done {
+        let _nobody = writeln!(process.stderr, "{}", ui::escape(line.as_bytes()));
     }
 }

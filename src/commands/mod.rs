@@ -19,6 +19,7 @@ pub(crate) mod status;
 pub(crate) mod undo;
 
 mod compare;
+mod own_files;
 mod places;
 mod rows;
 mod stats;

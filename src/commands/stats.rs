@@ -43,6 +43,14 @@ impl Stats {
         Self { path, wire, changed: false }
     }
 
+    /// Whether there is a file that says nothing.
+    pub(crate) fn is_damaged(state: &RootState) -> bool {
+        match read_small(&state.stats(), SIZE_MAX_BYTES) {
+            Ok(bytes) => bytes.is_some_and(|it| serde_json::from_slice::<Wire>(&it).is_err()),
+            Err(_) => true,
+        }
+    }
+
     /// What is between two checkpoints, if it is known.
     pub(crate) fn get(&self, from: CheckpointId, to: CheckpointId) -> Option<Counts> {
         let [files, added, removed] = *self.wire.pairs.get(&key(from, to))?;

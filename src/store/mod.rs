@@ -132,6 +132,16 @@ pub trait Store {
     /// should be.
     fn check(&self, read_data: bool) -> Result<Vec<Damage>>;
 
+    /// Puts right what can be without any bytes: refs that are gone are made again, and those that
+    /// lead nowhere dropped. Says what was done.
+    ///
+    /// # Errors
+    ///
+    /// Fails if something cannot be looked at or written.
+    fn repair(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// The tree of git's index that a checkpoint holds, if it holds one.
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>>;
 

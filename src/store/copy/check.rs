@@ -10,6 +10,7 @@ use crate::{
         Damage,
         objects::object,
         record::{Kept, Record},
+        vault,
     },
 };
 
@@ -18,7 +19,9 @@ const DEPTH_MAX: usize = 2048;
 
 /// Everything wrong with `records` and what they need.
 pub(super) fn check(store: &CopyStore, records: Vec<Kept>, read_data: bool) -> Vec<Damage> {
-    let mut check = Check { store, read_data, id: None, good: HashSet::new(), damage: Vec::new() };
+    let vaults = vault::Checker::new(&store.state, read_data);
+    let (good, damage) = (HashSet::new(), Vec::new());
+    let mut check = Check { store, read_data, id: None, good, vaults, damage };
     for Kept { id, record, .. } in records {
         check.id = Some(id);
         match record {
@@ -36,6 +39,7 @@ struct Check<'a> {
     id: Option<CheckpointId>,
     /// Objects that are as they should be, with all that they name.
     good: HashSet<ContentId>,
+    vaults: vault::Checker<'a>,
     damage: Vec<Damage>,
 }
 
@@ -48,6 +52,11 @@ impl Check<'_> {
         let outside = self.store.outside(record).map(|held| held.into_values().collect());
         self.listed(besides);
         self.listed(outside);
+        if let Some(vault) = &record.vault {
+            for (what, why) in self.vaults.check(vault) {
+                self.report(Error::damaged(what, why));
+            }
+        }
     }
 
     fn listed(&mut self, entries: Result<Vec<Entry>>) {

@@ -11,7 +11,7 @@ use super::{GitStore, Known, meta, modes, repo::Repo, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
-    store::{Damage, listing},
+    store::{Damage, listing, vault},
 };
 
 /// Everything that is wrong with `known`.
@@ -21,17 +21,39 @@ pub(super) fn check(
     known: &[Known],
     read_data: bool,
 ) -> Vec<Damage> {
-    let mut checker = Checker { store, repo, read_data, seen: HashMap::new(), found: Vec::new() };
+    let vaults = vault::Checker::new(&store.state, read_data);
+    let (seen, found) = (HashMap::new(), Vec::new());
+    let mut checker = Checker { store, repo, read_data, vaults, seen, found };
     for known in known {
         checker.checkpoint(known);
     }
+    checker.anchor();
     checker.found
+}
+
+/// Makes refs again that are gone while their trees are there, and drops those that lead nowhere:
+/// one of those is enough to make the user's own gc fail. Says what was done. For whoever holds the
+/// root's lock.
+pub(super) fn repair(store: &GitStore, repo: &Repo) -> Result<Vec<String>> {
+    let mut done = Vec::new();
+    for name in store.refs.dangling(repo)? {
+        super::refs::drop_dangling(repo, &name)?;
+        done.push(format!("dropped {name}, which led nowhere"));
+    }
+    let before = store.refs.list(repo)?;
+    store.mend_refs()?;
+    let made = store.refs.list(repo)?.difference(&before).count();
+    if made > 0 {
+        done.push(format!("made {} again", crate::ui::count(made as u64, "ref")));
+    }
+    Ok(done)
 }
 
 struct Checker<'a> {
     store: &'a GitStore,
     repo: &'a Repo,
     read_data: bool,
+    vaults: vault::Checker<'a>,
     /// What was looked at, and what is wrong with it: shared parts are looked at once.
     seen: HashMap<ObjectId, Option<String>>,
     found: Vec<Damage>,
@@ -43,9 +65,12 @@ impl Checker<'_> {
         self.record(id, known);
         // A save that was killed right before its ref leaves a record, and everything it names.
         let top = known.tree.map_or_else(|| self.store.tree_id(self.repo, id), Ok);
-        let Ok(top) = top else {
-            self.note(id, self.store.refs.name(id), "the ref is gone".to_owned());
-            return;
+        let top = match top {
+            Ok(top) => top,
+            Err(err) => {
+                self.note(id, self.store.refs.name(id), bare(err));
+                return;
+            }
         };
         let before = self.found.len();
         match super::read_parts(self.repo, top) {
@@ -54,7 +79,10 @@ impl Checker<'_> {
                 for files in [parts.files, parts.index].into_iter().flatten() {
                     self.walk(id, files, parts.index == Some(files));
                 }
-                for blob in [parts.modes, parts.extra].into_iter().flatten() {
+                if let Some(why) = self.tree_damage(top) {
+                    self.note(id, self.store.refs.name(id), why);
+                }
+                for blob in [Some(meta), parts.modes, parts.extra].into_iter().flatten() {
                     self.blob(id, &blob.to_string(), blob);
                 }
                 let parsed = parts.modes.map(|modes| {
@@ -68,6 +96,15 @@ impl Checker<'_> {
                 self.note(id, self.store.refs.name(id), err.to_string());
             }
             Err(_) => (),
+        }
+    }
+
+    /// The anchor belongs to no checkpoint.
+    fn anchor(&mut self) {
+        let Ok(names) = self.store.refs.dangling(self.repo) else { return };
+        for name in names.into_iter().filter(|name| name.ends_with("/anchor")) {
+            let why = "it leads nowhere; the user's own gc may fail on it".to_owned();
+            self.found.push(Damage { checkpoint: None, what: name, why });
         }
     }
 
@@ -87,6 +124,11 @@ impl Checker<'_> {
         };
         for list in [record.besides, record.outside].into_iter().flatten() {
             if let Err((what, why)) = self.listing(&list) {
+                self.note(id, what, why);
+            }
+        }
+        if let Some(vault) = &record.vault {
+            for (what, why) in self.vaults.check(vault) {
                 self.note(id, what, why);
             }
         }
@@ -130,7 +172,11 @@ impl Checker<'_> {
                     continue;
                 }
             };
-            self.seen.insert(dir, None);
+            let why = if is_new { self.tree_damage(dir) } else { None };
+            self.seen.insert(dir, why.clone());
+            if let Some(why) = why {
+                self.note(id, format!("{path}/"), why);
+            }
             for (name, kind, child) in entries {
                 let path = format!("{path}/{}", String::from_utf8_lossy(&name).escape_debug());
                 match kind {
@@ -147,6 +193,20 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a tree's bytes are what its name says; only looked at with everything else.
+    fn tree_damage(&self, tree: ObjectId) -> Option<String> {
+        if !self.read_data || tree.is_empty_tree() {
+            return None;
+        }
+        let body = match self.repo.read(&tree, ObjectKind::Tree) {
+            Ok(body) => body,
+            Err(err) => return Some(err.to_string()),
+        };
+        let named = gix::objs::compute_hash(self.repo.hash, ObjectKind::Tree, &body);
+        let is_right = named.is_ok_and(|named| named == tree);
+        (!is_right).then(|| format!("object {tree} is not what its name says"))
     }
 
     fn is_bad(&self, id: &ObjectId) -> bool {
@@ -191,5 +251,13 @@ impl Checker<'_> {
 
     fn note(&mut self, id: CheckpointId, what: String, why: String) {
         self.found.push(Damage { checkpoint: Some(id), what, why });
+    }
+}
+
+/// The reason alone, where the name is told beside it.
+fn bare(err: Error) -> String {
+    match err {
+        Error::Damaged { why, .. } => why,
+        other => other.to_string(),
     }
 }

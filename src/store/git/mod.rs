@@ -457,6 +457,13 @@ impl Store for GitStore {
         Ok(check::check(self, &repo, &self.known(&repo)?, read_data))
     }
 
+    fn repair(&self) -> Result<Vec<String>> {
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let repo = self.repo.refreshed()?;
+        self.refs.remove_stale_locks(&repo)?;
+        check::repair(self, &repo)
+    }
+
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
         let repo = self.repo.refreshed()?;
         let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;

@@ -138,6 +138,18 @@ impl Refs {
         if edits.is_empty() { Ok(()) } else { commit(repo, edits) }
     }
 
+    /// The refs that name nothing, or something the repository does not have.
+    pub(super) fn dangling(&self, repo: &Repo) -> Result<Vec<String>> {
+        let ids = self.list(repo)?;
+        let names = ids.iter().map(|id| self.name(*id)).chain([format!("{}{ANCHOR}", self.prefix)]);
+        let leads_nowhere = |name: &String| match read(repo, name) {
+            Ok(Some(tree)) => !repo.has(&tree),
+            Ok(None) => false,
+            Err(_) => true,
+        };
+        Ok(names.filter(leads_nowhere).collect())
+    }
+
     /// Removes locks whose owners were killed, so that they do not stop every save to come. For
     /// whoever holds the root's lock: nobody else but git, for a moment, locks these refs.
     pub(super) fn remove_stale_locks(&self, repo: &Repo) -> Result<()> {
@@ -166,6 +178,20 @@ impl Refs {
         let dir = repo.common_dir.join(&self.prefix);
         crate::fs::sync_dir(&dir)?;
         dir.parent().map_or(Ok(()), crate::fs::sync_dir)
+    }
+}
+
+/// Drops a dangling ref. No object goes with it: there is none.
+pub(super) fn drop_dangling(repo: &Repo, name: &str) -> Result<()> {
+    match read(repo, name) {
+        Ok(Some(old)) => commit(repo, vec![delete(name, old)?]),
+        Ok(None) => Ok(()),
+        // What is no hash cannot be compared, nor can it be anybody's.
+        Err(_) => {
+            let path = repo.common_dir.join(name);
+            check_place(repo, name)?;
+            fs::remove_file(&path).map_err(Error::io("remove", &path))
+        }
     }
 }
 

@@ -73,6 +73,16 @@ impl Repo {
         ObjectId::from_bytes_or_panic(id.hash(self.hash.len_in_bytes()))
     }
 
+    /// As [`Repo::read`], and damage as well if the bytes are not what the name says: for whoever
+    /// writes them into the user's files.
+    pub(super) fn read_checked(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
+        let bytes = self.read(id, kind)?;
+        if is_given(id) || name(self.hash, kind, &bytes)? == id {
+            return Ok(bytes);
+        }
+        Err(Error::damaged(id.to_string(), "it is not what its name says"))
+    }
+
     /// Reads a whole object of a kind; damage if it is absent or another kind.
     pub(super) fn read(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
         if id.is_empty_tree() && kind == Kind::Tree || id.is_empty_blob() && kind == Kind::Blob {

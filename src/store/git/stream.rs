@@ -27,7 +27,7 @@ pub(super) fn open(repo: &Repo, id: &ContentId) -> Result<Box<dyn Read>> {
     if let Some(reader) = open_loose(repo, &id)? {
         return Ok(reader);
     }
-    Ok(Box::new(Cursor::new(repo.read(&id, Kind::Blob)?)))
+    Ok(Box::new(Cursor::new(repo.read_checked(&id, Kind::Blob)?)))
 }
 
 /// A reader of a large loose blob; `None` for any other, which is read whole.

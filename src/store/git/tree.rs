@@ -139,7 +139,8 @@ fn entry(kind: EntryKind, id: &ObjectId) -> Entry {
 pub(super) fn read(repo: &Repo, id: &ContentId) -> Result<Directory> {
     let id = repo.object_id(id);
     let mut directory = Directory::new();
-    for (name, kind, child) in entries(repo, &id)? {
+    let body = repo.read_checked(&id, ObjectKind::Tree)?;
+    for (name, kind, child) in parse(repo, &id, &body)? {
         let refuse = |why| Error::damaged(format!("tree {id}"), why);
         if kind == EntryKind::Commit {
             return Err(refuse("it holds a commit"));

@@ -5,6 +5,7 @@
 //! and changes: it goes, file by file, into the private objects, and a listing names it. A
 //! checkpoint's record names the listing; until then nothing here counts.
 
+mod check;
 mod rebuild;
 mod sweep;
 
@@ -23,6 +24,7 @@ use std::{
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
+pub(super) use check::Checker;
 pub use rebuild::{fitting, is_mendable, mend, missing, reader, rebuild};
 pub use sweep::own_bytes;
 pub(super) use sweep::sweep;

@@ -122,7 +122,7 @@ fn is_below(path: &RelPath, top: &RelPath) -> bool {
     path.as_path().starts_with(top.as_path())
 }
 
-fn read_listing(state: &State, vault: &Vault) -> Result<Listing> {
+pub(super) fn read_listing(state: &State, vault: &Vault) -> Result<Listing> {
     let objects = Objects::new(state.objects());
     listing::parse(&vault.state, &objects.read(&vault.state)?)
 }

@@ -1,0 +1,283 @@
+//! Everything that can be wrong with a store is found, named, and refused; what can be repaired
+//! without a byte of data is.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use turnback::process::Exit;
+
+use crate::support::{
+    temp::{chmod, on_disk, special, write},
+    world::{Output, World},
+};
+
+/// Runs git in the project.
+fn git(world: &World, line: &str) -> String {
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(world.root())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", world.state())
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "a")))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "a@b")))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A project with two checkpoints: of `a` and of what it became.
+fn project(mut world: World) -> World {
+    world.write("dir/a", "first\n");
+    world.write(".env", "secret\n");
+    world.write(".gitignore", ".env\n");
+    assert_eq!(world.run(&["create", "-m", "one"]).exit, Exit::Ok);
+    world.write("dir/a", "second\n");
+    world.agent_writes("t1", "dir/a", "third\n");
+    world
+}
+
+fn repository() -> World {
+    let world = World::new();
+    git(&world, "git init -q -b main && git commit -q --allow-empty -m none");
+    project(world)
+}
+
+/// Every file of the state directory whose path has `part` in it.
+fn own_files(world: &World, part: &str) -> Vec<PathBuf> {
+    let all = on_disk(&world.state()).into_keys().map(|path| String::from_utf8(path).unwrap());
+    let fitting = all.filter(|path| path.contains(part));
+    fitting.map(|path| world.state().join(path)).filter(|path| path.is_file()).collect()
+}
+
+fn overwrite(path: &Path, bytes: impl AsRef<[u8]>) {
+    chmod(path, 0o600);
+    write(path, bytes);
+}
+
+/// The private object with these bytes.
+fn private(world: &World, bytes: &[u8]) -> PathBuf {
+    let found = own_files(world, "objects/").into_iter();
+    found.into_iter().find(|path| fs::read(path).unwrap() == bytes).unwrap()
+}
+
+#[track_caller]
+fn check(world: &mut World, args: &[&str]) -> Output {
+    world.run(&[&["check"], args].concat())
+}
+
+/// Whether the damage is told by `check`, with or without reading everything.
+#[track_caller]
+fn is_found(world: &mut World, told: &str) {
+    let output = check(world, &["--read-data"]);
+    assert_eq!(output.exit, Exit::Failed, "{}", output.stdout);
+    assert!(output.stdout.contains(told), "no `{told}` in {}", output.stdout);
+}
+
+#[track_caller]
+fn is_whole(world: &mut World) {
+    let output = check(world, &["--read-data"]);
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stdout);
+}
+
+/// A loose object of the repository, uncompressed, in place of the one called `id`.
+fn forge(world: &World, id: &str, with: &str) {
+    let path = |id: &str| world.root().join(format!(".git/objects/{}/{}", &id[..2], &id[2..]));
+    let bytes = fs::read(path(with)).unwrap();
+    git(
+        world,
+        "cd .git && mkdir p && mv objects/pack/* p/ 2>/dev/null || exit 0; \
+         for pack in p/*.pack; do git unpack-objects -q < $pack; done",
+    );
+    overwrite(&path(id), bytes);
+}
+
+/// The object of a path in the newest checkpoint.
+fn stored(world: &mut World, path: &str) -> String {
+    let id = world.run(&["list"]).stdout;
+    let id = id.split_whitespace().nth(1).unwrap().to_owned();
+    git(world, &format!("git rev-parse refs/turnback/main/{id}:{path}"))
+}
+
+#[test]
+fn a_forged_blob_of_a_repository_is_found_and_never_restored() {
+    let mut world = repository();
+    let blob = stored(&mut world, "files/dir/a");
+    let other = git(&world, "echo forged | git hash-object -w --stdin");
+    forge(&world, &blob, &other);
+    is_found(&mut world, "is not what its name says");
+    let before = on_disk(&world.root().join("dir"));
+    let output = world.run(&["restore", "1", "--yes", "--force"]);
+    assert_ne!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert_eq!(on_disk(&world.root().join("dir")), before);
+}
+
+#[test]
+fn a_forged_tree_of_a_repository_is_found_and_leads_nowhere() {
+    let mut world = repository();
+    let tree = stored(&mut world, "files/dir");
+    let other = git(
+        &world,
+        "printf '100644 blob %s\\tplanted\\n' $(echo x | git hash-object -w --stdin) | git mktree",
+    );
+    forge(&world, &tree, &other);
+    is_found(&mut world, "is not what its name says");
+    let output = world.run(&["restore", "1", "--yes", "--force"]);
+    assert_ne!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert!(!world.root().join("dir/planted").exists());
+    assert_eq!(world.read("dir/a"), "third\n");
+}
+
+#[test]
+fn refs_that_are_gone_are_made_again() {
+    let mut world = repository();
+    git(
+        &world,
+        "git for-each-ref --format='delete %(refname)' refs/turnback | git update-ref --stdin",
+    );
+    let said = check(&mut world, &["--repair"]);
+    assert!(said.stderr.contains("made 2 refs again"), "{}", said.stderr);
+    is_whole(&mut world);
+    assert_eq!(git(&world, "git for-each-ref refs/turnback | wc -l"), "2");
+}
+
+#[test]
+fn a_ref_that_leads_nowhere_is_dropped_and_the_users_gc_runs() {
+    let mut world = repository();
+    let id = "a1b2c3d4e5f60718";
+    let dir = world.root().join(".git/refs/turnback/main");
+    let nowhere = "1234567890123456789012345678901234567890\n";
+    write(&dir.join(id), nowhere);
+    write(&dir.join("anchor"), nowhere);
+    write(&dir.join("b1b2c3d4e5f60718"), "");
+    is_found(&mut world, "anchor");
+    check(&mut world, &["--repair"]);
+    assert!(["anchor", id, "b1b2c3d4e5f60718"].iter().all(|name| !dir.join(name).exists()));
+    is_whole(&mut world);
+    git(&world, "git gc -q --prune=now && git fsck --strict");
+    world.write("dir/a", "fourth\n");
+    assert!(world.before_bash("t2", "rm -rf dir").contains("{}"), "the next call is as always");
+    assert_eq!(world.run(&["restore", "1", "--yes"]).exit, Exit::Ok);
+}
+
+#[test]
+fn what_is_made_again_is_removed_when_it_is_damaged() {
+    for world in [World::new(), repository()] {
+        let mut world = if world.root().join(".git").exists() { world } else { project(world) };
+        world.run(&["list"]);
+        let kept = world.run(&["list"]).stdout;
+        for (part, name) in [("/cache", "cache"), ("stats.json", "stats.json")] {
+            for path in own_files(&world, part) {
+                let mut bytes = fs::read(&path).unwrap();
+                let middle = bytes.len() / 2;
+                bytes.truncate(middle);
+                overwrite(&path, bytes);
+            }
+            is_found(&mut world, name);
+        }
+        for path in own_files(&world, "sessions/").iter().filter(|path| path.ends_with("json")) {
+            overwrite(path, "{");
+        }
+        let ledger = own_files(&world, "sessions/")
+            .into_iter()
+            .find(|it| it.extension().is_some_and(|extension| extension == "json"));
+        overwrite(&ledger.unwrap(), "{");
+        is_found(&mut world, "sessions/");
+        check(&mut world, &["--repair"]);
+        is_whole(&mut world);
+        let again = world.run(&["list"]).stdout;
+        assert_eq!(kept.lines().count(), again.lines().count(), "{again}");
+    }
+}
+
+#[test]
+fn where_a_root_is_can_be_written_down_again() {
+    let mut world = project(World::new());
+    let place = own_files(&world, "root.json").remove(0);
+    overwrite(&place, "[]");
+    is_found(&mut world, "root.json");
+    let everywhere = check(&mut world, &["--everywhere"]);
+    assert!(everywhere.stdout.contains("root.json"), "{}", everywhere.stdout);
+    check(&mut world, &["--repair"]);
+    is_whole(&mut world);
+    assert!(world.run(&["list", "--everywhere"]).stdout.contains("shop"));
+}
+
+#[test]
+fn damage_without_a_cure_is_named_and_the_rest_restores() {
+    for mut world in [project(World::new()), repository()] {
+        let object = private(&world, b"secret\n");
+        overwrite(&object, "forged\n");
+        is_found(&mut world, "objects/");
+        let named = check(&mut world, &["--repair", "--read-data"]);
+        assert_eq!(named.exit, Exit::Failed, "there is no cure for lost bytes");
+        assert_eq!(fs::read(&object).unwrap(), b"forged\n", "it is the user's to look at");
+        world.write("dir/a", "broken\n");
+        let output = world.run(&["restore", "1", "--yes", "--force", "--", "dir/a"]);
+        assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+        assert_eq!(world.read("dir/a"), "second\n");
+    }
+}
+
+#[test]
+fn a_pipe_among_the_records_hides_no_other() {
+    for mut world in [project(World::new()), repository()] {
+        let record = own_files(&world, "checkpoints/").remove(0);
+        let planted = record.with_file_name("c000000000000001.json");
+        special(&planted, rustix::fs::FileType::Fifo, 0o600);
+        assert_eq!(world.run(&["list"]).exit, Exit::Ok);
+        world.write("dir/a", "later\n");
+        assert_eq!(world.before_bash("t9", "rm -rf dir"), "{}");
+        assert_eq!(world.run(&["create", "-m", "on"]).exit, Exit::Ok);
+    }
+}
+
+#[test]
+fn a_damaged_vault_is_found() {
+    let mut world = repository();
+    assert!(!own_files(&world, "vault/git").is_empty());
+    is_whole(&mut world);
+    let loose = own_files(&world, "vault/git/.git/objects/").into_iter();
+    let loose = loose.into_iter().find(|it| !it.to_str().unwrap().contains("/pack/")).unwrap();
+    // What it links must not change, so it is replaced.
+    fs::remove_file(&loose).unwrap();
+    write(&loose, "nothing of the kind");
+    is_found(&mut world, "in the vault");
+}
+
+#[test]
+fn a_vault_without_its_pack_is_found() {
+    let mut world = World::new();
+    world.write("x", "x\n");
+    git(&world, "git init -q -b main && git add -A && git commit -qm one && git gc -q");
+    assert_eq!(world.run(&["create"]).exit, Exit::Ok);
+    is_whole(&mut world);
+    let pack = own_files(&world, "vault/git/.git/objects/pack/").into_iter();
+    let pack = pack.into_iter().find(|path| path.to_str().unwrap().ends_with(".pack")).unwrap();
+    let mut bytes = fs::read(&pack).unwrap();
+    fs::remove_file(&pack).unwrap();
+    is_found(&mut world, ".pack");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    write(&pack, bytes);
+    is_found(&mut world, "it is not what it was");
+}
+
+#[test]
+fn a_newer_ledger_is_never_written_to() {
+    let mut world = project(World::new());
+    let ledger = own_files(&world, "sessions/").into_iter();
+    let ledger = ledger.into_iter().find(|path| path.to_str().unwrap().ends_with(".json")).unwrap();
+    let newer = r#"{"version":2,"another":["format"]}"#;
+    overwrite(&ledger, newer);
+    is_whole(&mut world);
+    world.write("dir/a", "fourth\n");
+    world.agent_writes("t1", "dir/a", "fifth\n");
+    assert_eq!(fs::read_to_string(&ledger).unwrap(), newer);
+    let all = world.run(&["list", "--all"]).stdout;
+    assert_eq!(all.lines().count(), 3, "it was saved all the same: {all}");
+}
