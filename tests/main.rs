@@ -7,6 +7,7 @@ mod crash;
 mod damage;
 mod guard;
 mod install;
+mod notice;
 mod readme;
 mod restore;
 mod scan;

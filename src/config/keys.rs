@@ -232,6 +232,18 @@ pub const KEYS: &[Key] = &[
         "Whether a session's checkpoints stay when it ends (`keep`) or all but the newest go \
          (`prune`)."
     ),
+    key!(
+        Directory,
+        "notice.files",
+        notice.files,
+        "Say so when a command has changed or deleted more files than this; 0 for never."
+    ),
+    key!(
+        Directory,
+        "notice.untracked",
+        notice.untracked,
+        "Say so when a command has deleted a file that git does not track."
+    ),
 ];
 
 /// What `given` may be a slip of, among `names`.

@@ -91,7 +91,7 @@ impl Drop for Place {
 }
 
 /// Another value than the default for each key, as in a file and as in the environment.
-const OTHERS: [(&str, &str, &str); 28] = [
+const OTHERS: [(&str, &str, &str); 30] = [
     ("enabled", "false", "off"),
     ("triggers.before_write", "false", "false"),
     ("triggers.before_edit", "false", "no"),
@@ -120,6 +120,8 @@ const OTHERS: [(&str, &str, &str); 28] = [
     ("store", "\"files\"", "files"),
     ("self_defence", "\"deny\"", "deny"),
     ("on_session_end", "\"prune\"", "prune"),
+    ("notice.files", "7", "7"),
+    ("notice.untracked", "false", "false"),
 ];
 
 #[test]

@@ -1,17 +1,20 @@
-//! After a tool call: what the agent itself has left.
+//! After a tool call: what the agent itself has left, and a word to the user if that is much.
 
 use std::path::{Path, PathBuf};
 
 use super::{
     place::{shell_scope, working_directory},
+    trouble::write_journal,
     turn::{quiet, with_ledger},
 };
 use crate::{
     agent::Dialect,
     config,
     error::Result,
-    left,
-    model::{CheckpointId, Decision, Effect, Intent, ToolCall},
+    journal::LineKind,
+    ledger::Ledger,
+    left::{self, Blast},
+    model::{CheckpointId, Context, Decision, Effect, Intent, Notice, Notify, Scope, ToolCall},
     process::Process,
     reach::{self, Surroundings},
     shell,
@@ -30,43 +33,100 @@ pub(super) fn on_done(
         Intent::Read => return Decision::NEUTRAL,
     };
     let cwd = working_directory(process, &call.context);
-    if paths.is_empty() && !may_have_changed(process, call, &cwd) {
-        return Decision::NEUTRAL;
-    }
+    // What names all that it changes is no surprise.
+    let touches = match paths.is_empty().then(|| effect(process, call, &cwd)) {
+        Some(Effect::None) => return Decision::NEUTRAL,
+        Some(Effect::Touches(_)) | None => true,
+        Some(Effect::Destroys(_) | Effect::Unknown(_)) => false,
+    };
     let now_ns = crate::fs::now_ns();
     let mut covered = Vec::new();
     let noted = with_ledger(process, dialect, &call.context, |ledger| {
         let bases = [&cwd as &Path];
         let places = paths.iter().flat_map(|path| reach::plausible(path, &bases));
         places.for_each(|path| ledger.wrote(&path, now_ns));
+        ledger.ends(&left::name(call));
         covered = ledger.covered();
     });
-    let noted = noted.and_then(|()| note_ended(process, call, &covered, &cwd));
-    quiet(process, &call.context, noted)
+    let mut blasts = Vec::new();
+    let noted = noted.and_then(|()| {
+        for (root, of) in &covered {
+            let blast =
+                since(process, &call.context, root, *of, |since| left::ended(since, call, &cwd))?;
+            blasts.extend(blast.map(|blast| (*of, blast)));
+        }
+        Ok(())
+    });
+    let told = if touches { None } else { notice(process, dialect, &call.context, &blasts) };
+    let quiet = quiet(process, &call.context, noted);
+    told.unwrap_or(quiet)
 }
 
-/// Whether a call was one that could change files.
-fn may_have_changed(process: &Process<'_>, call: &ToolCall, cwd: &Path) -> bool {
+/// What a call could do to files.
+fn effect(process: &Process<'_>, call: &ToolCall, cwd: &Path) -> Effect {
     let mut loaded = config::load(process, Some(cwd));
     let scope = shell_scope(process, &mut loaded);
-    shell::effect(&call.intent, &scope) != Effect::None
+    shell::effect(&call.intent, &scope)
 }
 
-/// Notes what a call left in every root that its turn has a checkpoint of.
-fn note_ended(
+/// Looks at what was done in the root at `path` since a checkpoint. A directory whose files are
+/// not held as a whole is not looked at as a whole either.
+pub(super) fn since(
     process: &Process<'_>,
-    call: &ToolCall,
-    covered: &[(PathBuf, CheckpointId)],
-    cwd: &Path,
-) -> Result<()> {
-    for (root, of) in covered {
-        let settings = config::load(process, Some(root)).settings;
-        let state = config::state(process, Some(root))?;
-        let home = process.var("HOME").map(PathBuf::from);
-        let surroundings = Surroundings { home: home.as_deref(), state: &state };
-        if let Some((root, _)) = reach::root_around(root, &surroundings) {
-            left::ended(process, &state, &settings, call, &root, *of, cwd)?;
-        }
+    context: &Context,
+    path: &Path,
+    of: CheckpointId,
+    look: impl FnOnce(left::Since<'_, '_>) -> Result<Option<Blast>>,
+) -> Result<Option<Blast>> {
+    let settings = config::load(process, Some(path)).settings;
+    let state = config::state(process, Some(path))?;
+    let home = process.var("HOME").map(PathBuf::from);
+    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let by = left::author(context.agent, &context.session);
+    let Some((root, Scope::Whole)) = reach::root_around(path, &surroundings) else {
+        return Ok(None);
+    };
+    look(left::Since { process, state: &state, settings: &settings, root: &root, of, by: &by })
+}
+
+/// Tells the user, never the model, of commands that did more than a person expects: once, and
+/// only what was not told before.
+pub(super) fn notice(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &Context,
+    blasts: &[(CheckpointId, Blast)],
+) -> Option<Decision> {
+    let cwd = working_directory(process, context);
+    let settings = config::load(process, Some(&cwd)).settings;
+    let is_much = |blast: &Blast| blast.is_much(settings.notice);
+    if settings.notify == Notify::Never || !blasts.iter().any(|(_, blast)| is_much(blast)) {
+        return None;
     }
-    Ok(())
+    let mut lines = Vec::new();
+    let noted = with_ledger(process, dialect, context, |ledger| {
+        lines = news(ledger, settings.notice, blasts);
+    });
+    if noted.is_err() || lines.is_empty() {
+        return None;
+    }
+    let text = lines.join("\n");
+    write_journal(process, Some(&cwd), LineKind::Deed, &text);
+    Some(Decision::note(format!("turnback: {text}")))
+}
+
+/// What of it the user has not been told, a line each.
+pub(super) fn news(
+    ledger: &mut Ledger,
+    notice: Notice,
+    blasts: &[(CheckpointId, Blast)],
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (of, blast) in blasts.iter().filter(|(_, blast)| blast.is_much(notice)) {
+        let Blast { changed, deleted, untracked } = *blast;
+        let [changed, deleted, untracked] = ledger.told(*of, [changed, deleted, untracked]);
+        let more = blast.beyond(Blast { changed, deleted, untracked });
+        lines.extend(more.is_much(notice).then(|| more.words()));
+    }
+    lines
 }

@@ -7,6 +7,7 @@ mod cause;
 mod defence;
 mod done;
 mod input;
+mod net;
 mod notes;
 mod place;
 mod trouble;
@@ -24,7 +25,6 @@ use self::{
     notes::Notes,
     place::{shell_scope, working_directory},
     trouble::{trouble, write_journal},
-    turn::{quiet, with_ledger},
 };
 use crate::{
     agent::{self, Answer, Dialect, EventKind, Markers},
@@ -110,14 +110,12 @@ fn on_event(
         Event::ToolCall(call) => on_call(process, dialect, markers, &call),
         Event::ToolDone(call) => done::on_done(process, dialect, &call),
         Event::TurnBegins { context, prompt } => {
-            let begun = with_ledger(process, dialect, &context, |ledger| {
-                ledger.begin_turn(context.turn.as_ref(), prompt.as_deref());
-            });
-            quiet(process, &context, begun)
+            net::turn_begins(process, dialect, &context, prompt.as_deref())
         }
-        Event::SessionBegins(_) | Event::TurnEnds(_) | Event::SessionEnds(_) | Event::Other => {
-            Decision::NEUTRAL
+        Event::TurnEnds(context) | Event::SessionEnds(context) => {
+            net::turn_ends(process, dialect, &context)
         }
+        Event::SessionBegins(_) | Event::Other => Decision::NEUTRAL,
     }
 }
 
@@ -204,6 +202,8 @@ impl Hook<'_, '_> {
         }
         self.note_begins(ledger.as_ref(), &reach, &state);
         if let Some(mut ledger) = ledger {
+            notes.deeds = self.seen_next(&mut ledger);
+            self.keep_open(&mut ledger, &reach);
             notes.lines.retain(|line| ledger.is_news(line));
             ledger.close()?;
         }

@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct Notes {
     /// What is said once per session.
     pub(super) lines: Vec<String>,
+    /// What the commands before it did.
+    pub(super) deeds: Vec<String>,
     /// What the call would lose for good.
     pub(super) unheld: Vec<Unheld>,
 }
@@ -54,7 +56,8 @@ impl Hook<'_, '_> {
         // What a question is about is said every time.
         let told = if verdict == Verdict::Abstain { Vec::new() } else { self.told(&notes.unheld) };
         let missing = told.into_iter().filter(|line| !notes.lines.contains(line));
-        let lines: Vec<String> = missing.chain(notes.lines.iter().cloned()).collect();
+        let lines: Vec<String> =
+            missing.chain(notes.lines.iter().chain(&notes.deeds).cloned()).collect();
         if !notes.lines.is_empty() {
             let text = notes.lines.join("; ");
             write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &text);

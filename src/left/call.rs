@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::{Line, What, after_edit, after_shell, append, author, path_text};
+use super::{Blast, Line, Since, What, after_edit, after_shell, append, author, path_text, until};
 use crate::{
     error::Result,
-    model::{CheckpointId, Intent, Reach, RelPath, Root, Scope, Settings, ToolCall},
+    model::{CheckpointId, Intent, Reach, RelPath, Root, Scope, ToolCall},
     process::Process,
     state::{State, hash_name},
 };
@@ -32,25 +32,45 @@ pub fn begins(
     append(&state.root(&reach.root), &[Line { at: at(process), by, what }])
 }
 
-/// Notes what a call left in `root`, of which its turn has the checkpoint `of`.
+/// Notes what a call left in a root, and counts what a command did.
 ///
 /// # Errors
 ///
 /// Fails if the root cannot be read, or the log not written.
-pub fn ended(
-    process: &Process<'_>,
-    state: &State,
-    settings: &Settings,
-    call: &ToolCall,
-    root: &Root,
-    of: CheckpointId,
-    cwd: &Path,
-) -> Result<()> {
-    let by = author(call.context.agent, &call.context.session);
-    match paths(call, root, cwd) {
-        Some(paths) => after_edit(at(process), state, root, &by, &name(call), &paths),
-        None => after_shell(process, state, settings, root, &by, &name(call), of),
+pub fn ended(since: Since<'_, '_>, call: &ToolCall, cwd: &Path) -> Result<Option<Blast>> {
+    let name = name(call);
+    match paths(call, since.root, cwd) {
+        Some(paths) => after_edit(since, &name, &paths).map(|()| None),
+        None => after_shell(since, Some(&[name])),
     }
+}
+
+/// Notes, when a turn ends, what was left by commands of it that nobody saw end, and counts it.
+///
+/// # Errors
+///
+/// Fails if the root cannot be read, or the log not written.
+pub fn turn_ended(since: Since<'_, '_>, calls: &[String]) -> Result<Option<Blast>> {
+    after_shell(since, Some(calls))
+}
+
+/// Counts what commands did that nobody saw end, without saying that they did it: people may have
+/// worked since.
+///
+/// # Errors
+///
+/// Fails if the root cannot be read.
+pub fn seen_late(since: Since<'_, '_>) -> Result<Option<Blast>> {
+    after_shell(since, None)
+}
+
+/// Counts what commands did that nobody saw end, up to the checkpoint before the next call.
+///
+/// # Errors
+///
+/// Fails if either checkpoint cannot be read.
+pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blast>> {
+    until(since, next)
 }
 
 /// The paths of a root that an edit names, there or not; `None` for a call that may change any.
@@ -66,7 +86,7 @@ fn below(path: &Path, root: &Root) -> Option<RelPath> {
 }
 
 /// What this very call is called: the agent's own name for it or, without one, what it is about.
-fn name(call: &ToolCall) -> String {
+pub fn name(call: &ToolCall) -> String {
     match &call.id {
         Some(id) => hash_name(&[id.as_bytes()]),
         None => hash_name(&[call.tool.as_bytes(), format!("{:?}", call.intent).as_bytes()]),

@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{BYTES_MAX, Line, State, What, append, digest, keep, path_text};
+use super::{BYTES_MAX, Blast, Line, State, What, append, blast, digest, keep, path_text};
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
-    model::{CheckpointId, Entry, Kind, Place, Reach, RelPath, Root, Scope, Settings},
-    plan,
+    model::{CheckpointId, Entry, Kind, Place, Reach, RelPath, Root, Scope, Settings, Tree},
+    plan::{self, Change},
     process::Process,
     scan::Named,
     snapshot::{self, Look},
@@ -33,75 +33,109 @@ const BUDGET: Duration = Duration::from_millis(400);
 /// # Errors
 ///
 /// Fails if the log cannot be written.
-pub(super) fn after_edit(
-    at: i64,
-    state: &state::State,
-    root: &Root,
-    by: &str,
-    call: &str,
-    paths: &[RelPath],
-) -> Result<()> {
-    let place = state.root(root);
-    let line = |what| Line { at, by: by.to_owned(), what };
+pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[RelPath]) -> Result<()> {
+    let place = since.state.root(since.root);
+    let at = super::call::at(since.process);
+    let line = |what| Line { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
     for path in paths {
-        let state = state_of(&root.join(path), |bytes| Some(keep(&place, bytes)));
+        let state = state_of(&since.root.join(path), |bytes| Some(keep(&place, bytes)));
         lines.push(line(What::Left { path: path_text(path), state }));
     }
     lines.push(line(What::Done { call: call.to_owned() }));
     append(&place, &lines)
 }
 
-/// Notes what changed in a root across a command: since `of`, the checkpoint of its turn. Notes
-/// nothing at all if that would take too long, and then its author stays unknown.
+/// A root in which something was done since a checkpoint, and by whom.
+#[derive(Clone, Copy)]
+pub struct Since<'a, 'p> {
+    /// The process that looks.
+    pub process: &'a Process<'p>,
+    /// Where our own files are.
+    pub state: &'a state::State,
+    /// The settings for the root.
+    pub settings: &'a Settings,
+    /// The root.
+    pub root: &'a Root,
+    /// The checkpoint that covers what was done.
+    pub of: CheckpointId,
+    /// The session, by its name in the log.
+    pub by: &'a str,
+}
+
+/// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. Notes
+/// and counts nothing at all if that would take too long, and then its author stays unknown.
 ///
 /// # Errors
 ///
 /// Fails if the root or its store cannot be read, or the log not written.
-pub(super) fn after_shell(
-    process: &Process<'_>,
-    state: &state::State,
-    settings: &Settings,
-    root: &Root,
-    by: &str,
-    call: &str,
-    of: CheckpointId,
-) -> Result<()> {
-    let at = super::call::at(process);
+pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Result<Option<Blast>> {
     let deadline = Instant::now() + BUDGET;
-    let store = store::open(root, state, settings.store)?;
-    let reach = Reach { root: root.clone(), scope: Scope::Whole, victims: Vec::new() };
-    let wishes = snapshot::wishes(settings);
+    let store = store::open(since.root, since.state, since.settings.store)?;
+    let Some(changes) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
+    let blast = blast::count(store.as_ref(), since.of, &changes)?;
+    let is_known = changes.len() <= PATHS_MAX && Instant::now() <= deadline;
+    if let (Some(calls), true) = (calls, is_known) {
+        let place = since.state.root(since.root);
+        let at = super::call::at(since.process);
+        let line = |what| Line { at, by: since.by.to_owned(), what };
+        let mut budget = KEPT_MAX_BYTES;
+        let left = changes.iter().map(|change| What::Left {
+            path: path_text(&change.path),
+            state: change.after.map(|entry| {
+                let path = since.root.join(&change.path);
+                named_by_store(&entry, kept_text(&place, &path, &entry, &mut budget))
+            }),
+        });
+        let done = calls.iter().map(|call| What::Done { call: call.clone() });
+        let lines: Vec<Line> = left.chain(done).map(line).collect();
+        append(&place, &lines)?;
+    }
+    Ok(Some(blast))
+}
+
+/// Counts what was done between the checkpoint and a later one.
+///
+/// # Errors
+///
+/// Fails if either cannot be read.
+pub(super) fn until(since: Since<'_, '_>, later: CheckpointId) -> Result<Option<Blast>> {
+    if later == since.of {
+        return Ok(None);
+    }
+    let store = store::open(since.root, since.state, since.settings.store)?;
+    let (then, now) = (store.tree(since.of)?, store.tree(later)?);
+    let changes = differences(since.root, store.as_ref(), &then, &now)?;
+    blast::count(store.as_ref(), since.of, &changes).map(Some)
+}
+
+fn differences(root: &Root, store: &dyn Store, then: &Tree, now: &Tree) -> Result<Vec<Change>> {
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut changes = plan::changes(then, now, &mut read)?;
+    changes.retain(|change| blast::really_gone(root, change));
+    Ok(changes)
+}
+
+/// What differs from the checkpoint; `None` if there is no time to see it all.
+fn changes(
+    since: Since<'_, '_>,
+    store: &dyn Store,
+    deadline: Instant,
+) -> Result<Option<Vec<Change>>> {
+    let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims: Vec::new() };
+    let wishes = snapshot::wishes(since.settings);
     let named = Named::Alone;
     let look =
         Look { reach: &reach, wishes: &wishes, named, spare: false, deadline: Some(deadline) };
-    let scan = look.at(process, state, store.as_ref())?;
+    let scan = look.at(since.process, since.state, store)?;
     if scan.partial {
-        return Ok(());
+        return Ok(None);
     }
-    let place = state.root(root);
-    let line = |what| Line { at, by: by.to_owned(), what };
-    let mut lines = Vec::new();
-    if !scan.is_unchanged() {
-        let (then, now) = (store.tree(of)?, store.identify(scan)?);
-        let mut read = |tree: &crate::model::Tree, id: &_| {
-            store::directory_of(store.as_ref() as &dyn Store, tree, id)
-        };
-        let changes = plan::changes(&then, &now, &mut read)?;
-        if changes.len() > PATHS_MAX || Instant::now() > deadline {
-            return Ok(());
-        }
-        let mut budget = KEPT_MAX_BYTES;
-        for change in changes {
-            let state = change.after.map(|entry| {
-                let sha = kept_text(&place, &root.join(&change.path), &entry, &mut budget);
-                named_by_store(&entry, sha)
-            });
-            lines.push(line(What::Left { path: path_text(&change.path), state }));
-        }
+    if scan.is_unchanged() {
+        return Ok(Some(Vec::new()));
     }
-    lines.push(line(What::Done { call: call.to_owned() }));
-    append(&place, &lines)
+    let (then, now) = (store.tree(since.of)?, store.identify(scan)?);
+    differences(since.root, store, &then, &now).map(Some)
 }
 
 fn named_by_store(entry: &Entry, sha: Option<String>) -> State {

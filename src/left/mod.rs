@@ -6,6 +6,7 @@
 //! which a merge starts from.
 
 mod authors;
+mod blast;
 mod call;
 mod look;
 
@@ -27,8 +28,10 @@ use crate::{
 };
 
 pub use authors::{Here, Knowledge};
-pub use call::{begins, ended};
-use look::{after_edit, after_shell};
+pub use blast::Blast;
+pub use call::{begins, ended, name, seen_late, seen_next, turn_ended};
+pub use look::Since;
+use look::{after_edit, after_shell, until};
 
 /// Some 30,000 lines; one older log of that size is kept beside it.
 const LOG_MAX_BYTES: u64 = 4 << 20;

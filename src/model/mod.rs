@@ -21,6 +21,6 @@ pub use files::{
 pub use found::{DirPath, Found, Fresh, Marks, in_tree_order};
 pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, Scope};
 pub use settings::{
-    Answer, BeforeShell, Dedupe, FreeSpace, Notify, SessionEnd, Settings, Shell, StoreChoice,
-    Triggers,
+    Answer, BeforeShell, Dedupe, FreeSpace, Notice, Notify, SessionEnd, Settings, Shell,
+    StoreChoice, Triggers,
 };

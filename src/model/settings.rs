@@ -52,6 +52,17 @@ pub struct Settings {
     pub self_defence: Answer,
     /// What becomes of a session's checkpoints when it ends.
     pub on_session_end: SessionEnd,
+    /// When to tell the user how much a command has just done.
+    pub notice: Notice,
+}
+
+/// When a command has done more than a person expects of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// It changed or deleted more files than this; 0 for never.
+    pub files: u32,
+    /// It deleted a file that git does not track.
+    pub untracked: bool,
 }
 
 /// What makes us take a checkpoint.
@@ -192,6 +203,7 @@ impl Default for Settings {
             store: StoreChoice::Auto,
             self_defence: Answer::Ask,
             on_session_end: SessionEnd::Keep,
+            notice: Notice { files: 50, untracked: true },
         }
     }
 }

@@ -5,6 +5,8 @@
 //! second waits and then finds the first one's checkpoint. A ledger that is lost or damaged costs
 //! a snapshot more and nothing else.
 
+mod open;
+
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
@@ -25,6 +27,9 @@ use crate::{
     scan::is_racy,
     state::{State, hash_name},
 };
+
+pub use open::Open;
+use open::WireOpen;
 
 /// The newest format; see `docs/FORMAT.md`.
 const VERSION: u32 = 1;
@@ -84,6 +89,15 @@ struct Wire {
     said: Vec<String>,
     #[serde(default)]
     transcript: Option<Bytes>,
+    /// Commands whose end nobody saw yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    open: Vec<WireOpen>,
+    /// Whether this agent ever said that a call of this session was done.
+    #[serde(default)]
+    tells_ends: bool,
+    /// What the user was told a turn's commands did, by the checkpoint it was counted from.
+    #[serde(default)]
+    told: Option<(String, [u64; 3])>,
 }
 
 /// A path: as text where it is text, else in hex.

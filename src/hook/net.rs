@@ -1,0 +1,101 @@
+//! The net under what fires no hook: what is looked at when a turn begins or ends, and before the
+//! next call of an agent that never says when a call is done.
+
+use super::{
+    Hook,
+    done::{news, notice, since},
+    turn::{quiet, with_ledger},
+};
+use crate::{
+    agent::Dialect,
+    ledger::{Ledger, Open},
+    left::{self, Blast},
+    model::{CheckpointId, Context, Decision, Effect, Reach},
+    process::Process,
+};
+
+/// The user asked for something. Commands of the turn before that nobody saw end, for it was
+/// interrupted, are counted; but they are given no author, for a person has had the floor since.
+pub(super) fn turn_begins(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &Context,
+    prompt: Option<&str>,
+) -> Decision {
+    let mut open = Vec::new();
+    let begun = with_ledger(process, dialect, context, |ledger| {
+        ledger.begin_turn(context.turn.as_ref(), prompt);
+        open = ledger.take_open();
+    });
+    let quiet = quiet(process, context, begun);
+    let blasts = look(process, context, &open, |since, _| left::seen_late(since));
+    notice(process, dialect, context, &blasts).unwrap_or(quiet)
+}
+
+/// The agent has finished: what its commands left that nobody saw end is its own.
+pub(super) fn turn_ends(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &Context,
+) -> Decision {
+    // A sub-agent's end is not the end of what runs beside it.
+    if context.subagent.is_some() {
+        return Decision::NEUTRAL;
+    }
+    let mut open = Vec::new();
+    let ended = with_ledger(process, dialect, context, |ledger| open = ledger.take_open());
+    let quiet = quiet(process, context, ended);
+    let blasts = look(process, context, &open, left::turn_ended);
+    notice(process, dialect, context, &blasts).unwrap_or(quiet)
+}
+
+/// Looks once at each root, from the oldest checkpoint that covers an open command of it.
+fn look(
+    process: &Process<'_>,
+    context: &Context,
+    open: &[Open],
+    mut with: impl FnMut(left::Since<'_, '_>, &[String]) -> crate::error::Result<Option<Blast>>,
+) -> Vec<(CheckpointId, Blast)> {
+    let mut blasts = Vec::new();
+    for (at, first) in open.iter().enumerate() {
+        if open[..at].iter().any(|earlier| earlier.root == first.root) {
+            continue;
+        }
+        let same = open.iter().filter(|other| other.root == first.root);
+        let calls: Vec<String> = same.map(|other| other.call.clone()).collect();
+        let seen = since(process, context, &first.root, first.of, |since| with(since, &calls));
+        // What cannot be looked at has no known author, and that is all.
+        blasts.extend(seen.ok().flatten().map(|blast| (first.of, blast)));
+    }
+    blasts
+}
+
+impl Hook<'_, '_> {
+    /// What the commands before this one did, for an agent that never says when a call is done: up
+    /// to the checkpoint this call has.
+    pub(super) fn seen_next(&self, ledger: &mut Ledger) -> Vec<String> {
+        if ledger.tells_ends() {
+            return Vec::new();
+        }
+        let mut blasts = Vec::new();
+        for open in ledger.take_open() {
+            if let Some(now) = ledger.covering(&open.root) {
+                let seen = since(self.process, &self.call.context, &open.root, open.of, |since| {
+                    left::seen_next(since, now)
+                });
+                blasts.extend(seen.ok().flatten().map(|blast| (open.of, blast)));
+            }
+        }
+        news(ledger, self.loaded.settings.notice, &blasts)
+    }
+
+    /// Keeps in mind that a command begins whose end may go unseen.
+    pub(super) fn keep_open(&self, ledger: &mut Ledger, reach: &Reach) {
+        let is_command = matches!(self.effect, Effect::Destroys(_) | Effect::Unknown(_));
+        let of = ledger.covering(reach.root.path());
+        if let (true, Some(of)) = (is_command, of) {
+            let root = reach.root.path().to_owned();
+            ledger.begins(&Open { call: left::name(self.call), root, of });
+        }
+    }
+}

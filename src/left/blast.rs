@@ -1,0 +1,144 @@
+//! How much a command did, in numbers, and whether that is more than a person expects.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    os::unix::ffi::OsStrExt,
+};
+
+use crate::{
+    error::Result,
+    model::{CheckpointId, ContentId, Directory, Kind, Notice, Root, Tree},
+    plan::{self, Change},
+    store::{self, Store},
+    ui,
+};
+
+/// What a command did to files that were there before it. What it made counts for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blast {
+    /// Files whose bytes, kind or permissions are others.
+    pub changed: u64,
+    /// Files that are gone.
+    pub deleted: u64,
+    /// Those of them that git did not track, so that nothing but a checkpoint has them.
+    pub untracked: u64,
+}
+
+impl Blast {
+    /// What of it is more than `known`, which the user has been told.
+    #[must_use]
+    pub fn beyond(self, known: Self) -> Self {
+        Self {
+            changed: self.changed.saturating_sub(known.changed),
+            deleted: self.deleted.saturating_sub(known.deleted),
+            untracked: self.untracked.saturating_sub(known.untracked),
+        }
+    }
+
+    /// Whether a person wants to hear of it at once.
+    pub fn is_much(self, notice: Notice) -> bool {
+        let is_many = notice.files > 0 && self.changed + self.deleted > u64::from(notice.files);
+        is_many || (notice.untracked && self.untracked > 0)
+    }
+
+    /// One line for the user.
+    pub fn words(self) -> String {
+        let mut deeds = Vec::new();
+        if self.changed > 0 {
+            deeds.push(format!("changed {}", ui::count(self.changed, "file")));
+        }
+        if self.deleted > 0 {
+            deeds.push(format!("deleted {}", ui::count(self.deleted, "file")));
+        }
+        let untracked = match (self.untracked, self.deleted) {
+            (0, _) => String::new(),
+            (1, 1) => ", which git does not track".to_owned(),
+            (some, all) if some == all => ", none of them tracked by git".to_owned(),
+            (some, _) => format!(", {} of them untracked", ui::number(some)),
+        };
+        format!("that command {}{untracked}: turnback undo", deeds.join(" and "))
+    }
+}
+
+/// Counts what `changes`, since the checkpoint `of`, did to files. A file that has only another
+/// name now is not gone.
+///
+/// # Errors
+///
+/// Fails if what was staged then cannot be read.
+pub(super) fn count(store: &dyn Store, of: CheckpointId, changes: &[Change]) -> Result<Blast> {
+    let appeared: BTreeSet<ContentId> = changes
+        .iter()
+        .filter_map(|change| change.after?.content.map(|content| content.id))
+        .collect();
+    let (mut blast, mut gone) = (Blast::default(), Vec::new());
+    for change in changes {
+        let Some(before) = change.before.filter(|before| before.kind != Kind::Directory) else {
+            continue;
+        };
+        match change.after {
+            Some(after) if after.kind != Kind::Directory => blast.changed += 1,
+            Some(_) | None => {
+                let is_moved = before.content.is_some_and(|content| appeared.contains(&content.id));
+                if !is_moved {
+                    blast.deleted += 1;
+                    gone.push(&change.path);
+                }
+            }
+        }
+    }
+    let staged = if gone.is_empty() { None } else { store.staged(of)? };
+    if let Some(top) = staged {
+        let staged = Tree { top: Some(top), ..Tree::default() };
+        let mut known: HashMap<ContentId, Directory> = HashMap::new();
+        let mut read = |tree: &Tree, id: &ContentId| {
+            if let Some(dir) = known.get(id) {
+                return Ok(dir.clone());
+            }
+            let dir = store::directory_of(store, tree, id)?;
+            known.insert(*id, dir.clone());
+            Ok(dir)
+        };
+        for path in gone {
+            blast.untracked += u64::from(plan::entry_at(&staged, path, &mut read)?.is_none());
+        }
+    }
+    Ok(blast)
+}
+
+/// Leaves out what only seems to be gone: it is ignored now, or was held for its own sake, and the
+/// walk does not look there.
+pub(super) fn really_gone(root: &Root, change: &Change) -> bool {
+    let path = root.path().join(std::ffi::OsStr::from_bytes(change.path.as_bytes()));
+    change.after.is_some() || path.symlink_metadata().is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_was_done() {
+        let said = |changed, deleted, untracked| Blast { changed, deleted, untracked }.words();
+        let line = "that command deleted 214 files, 3 of them untracked: turnback undo";
+        assert_eq!(said(0, 214, 3), line);
+        assert_eq!(said(60, 0, 0), "that command changed 60 files: turnback undo");
+        assert_eq!(
+            said(1, 1, 1),
+            "that command changed 1 file and deleted 1 file, which git does not track: turnback \
+             undo"
+        );
+        assert!(said(0, 2, 2).contains("2 files, none of them tracked by git:"));
+    }
+
+    #[test]
+    fn much_is_what_the_settings_say() {
+        let blast = |changed, deleted, untracked| Blast { changed, deleted, untracked };
+        let notice = |files, untracked| Notice { files, untracked };
+        let usual = notice(50, true);
+        assert!(!blast(25, 25, 0).is_much(usual) && blast(25, 26, 0).is_much(usual));
+        assert!(blast(0, 1, 1).is_much(usual) && !blast(0, 1, 1).is_much(notice(50, false)));
+        assert!(!blast(9_000, 9_000, 0).is_much(notice(0, true)));
+        assert!(!blast(9, 60, 1).beyond(blast(9, 60, 1)).is_much(usual), "it has been said");
+    }
+}
