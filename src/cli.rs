@@ -70,6 +70,9 @@ enum Command {
     Prune(commands::prune::PruneArgs),
     /// Drop every checkpoint of this project
     Clear(commands::prune::ClearArgs),
+    /// Keep the limits, in the background
+    #[command(hide = true)]
+    Housekeep(commands::housekeep::Args),
     /// What the slash commands of agents run
     #[command(hide = true)]
     Slash(commands::slash::Args),
@@ -108,6 +111,11 @@ pub fn is_hook(process: &Process<'_>) -> bool {
     process.args.first().is_some_and(|first| first == "hook")
 }
 
+/// Whether this was started by another of us, to go on behind everybody's back.
+pub fn is_background(process: &Process<'_>) -> bool {
+    process.args.first().is_some_and(|first| first == "housekeep")
+}
+
 /// A hook must not end with a panic's code, whatever happens in it.
 fn guarded_hook(process: &mut Process<'_>, agent: &str) -> Exit {
     let answered = catch_unwind(AssertUnwindSafe(|| hook::run(process, agent)));
@@ -130,7 +138,11 @@ fn guarded_command(process: &mut Process<'_>) -> Exit {
 fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
     let sees_to_it = matches!(
         command,
-        Command::Hook(_) | Command::Restore(_) | Command::Undo(_) | Command::Redo(_)
+        Command::Hook(_)
+            | Command::Restore(_)
+            | Command::Undo(_)
+            | Command::Redo(_)
+            | Command::Housekeep(_)
     );
     if !sees_to_it {
         commands::restore::say_if_interrupted(process);
@@ -154,6 +166,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Explain(args) => commands::explain::run(process, &args),
         Command::Prune(args) => commands::prune::prune(process, &args),
         Command::Clear(args) => commands::prune::clear(process, &args),
+        Command::Housekeep(args) => commands::housekeep::run(process, &args),
         Command::Slash(args) => commands::slash::run(process, &args),
     }
 }

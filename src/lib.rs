@@ -16,6 +16,7 @@ pub mod error;
 pub mod fs;
 pub mod guard;
 pub mod hook;
+pub mod house;
 pub mod install;
 pub mod journal;
 pub mod ledger;
@@ -42,6 +43,9 @@ pub fn run_os() -> ExitCode {
     let run = |process: &mut process::Process<'_>| {
         // An agent would show a panic's text, or hand it to the model.
         let is_hook = cli::is_hook(process);
+        if cli::is_background(process) {
+            process::be_nice();
+        }
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if !is_hook && !shell::is_judging() {

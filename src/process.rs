@@ -9,9 +9,9 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::{self, Read, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt, process::CommandExt},
     path::PathBuf,
-    process::ExitCode,
+    process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
@@ -37,6 +37,41 @@ pub struct Process<'a> {
     pub stderr: &'a mut dyn Write,
     /// What kind of place stdin, stdout and stderr are.
     pub terminal: Terminal,
+    /// Who starts processes of ours that go on when this one is done.
+    pub aside: &'a dyn Aside,
+}
+
+/// Starts processes of ours that go on when this one is done.
+pub trait Aside {
+    /// Starts this very program with `args` and nothing but `env`: nice, in `/`, without streams,
+    /// and not waited for.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system starts none.
+    fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()>;
+}
+
+/// Starts nothing: for a world that ends with its process.
+impl Aside for () {
+    fn start(&self, _: &[OsString], _: &BTreeMap<OsString, OsString>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Starts them with the real system.
+struct OsAside;
+
+impl Aside for OsAside {
+    fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()> {
+        let mut command = Command::new(env::current_exe()?);
+        command.args(args).env_clear().envs(env).current_dir("/");
+        // An agent that waits until its pipes are closed must not wait for it, and what an agent
+        // does to the group of its hook is not meant for it.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        // We end first; whoever inherits it waits for it.
+        command.spawn().map(drop)
+    }
 }
 
 /// Which streams are a terminal, and how wide it is.
@@ -117,6 +152,21 @@ impl Process<'_> {
         dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(is_program)
     }
 
+    /// Starts `turnback ARGS`, which goes on when we are done. It gets what our settings and
+    /// places depend on, and nothing else of our environment.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system starts none.
+    pub fn start_aside(&self, args: &[OsString]) -> io::Result<()> {
+        let is_needed = |name: &OsStr| {
+            matches!(name.as_bytes(), b"HOME" | b"XDG_STATE_HOME" | b"XDG_CONFIG_HOME")
+                || name.as_bytes().starts_with(b"TURNBACK")
+        };
+        let needed = self.env.iter().filter(|(name, _)| is_needed(name));
+        self.aside.start(args, &needed.map(|(k, v)| (k.clone(), v.clone())).collect())
+    }
+
     /// How long we have been running.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -141,8 +191,18 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
         stdout: &mut stdout,
         stderr: &mut stderr,
         terminal,
+        aside: &OsAside,
     })
 }
+
+/// Lets everybody else go first, for the rest of this process's life.
+pub fn be_nice() {
+    // As nice as it was will do.
+    let _as_before = rustix::process::nice(NICENESS);
+}
+
+/// Half of what there is: behind everything a person waits for, before what is only for idle time.
+const NICENESS: i32 = 10;
 
 /// A limit on the size of files must be an error we can report, not our death.
 fn outlive_size_limit() {

@@ -74,23 +74,49 @@ pub fn git_dirs(worktree: &Path) -> Result<Option<GitDirs>, String> {
 ///
 /// Why not, as a fragment.
 pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<GitDirs, String> {
+    ours(git_dir)?;
+    let head = read(&git_dir.join("HEAD"), POINTER_MAX_BYTES)?.ok_or("it has no HEAD")?;
+    if head.is_empty() {
+        return Err("its HEAD is empty".to_owned());
+    }
+    let config = usable(common_dir)?;
+    // What the shared configuration says of the main worktree does not bind linked ones.
+    if git_dir == common_dir {
+        main_worktree(&config, worktree, git_dir)?;
+        let own = read(&git_dir.join("config.worktree"), CONFIG_MAX_BYTES)?.unwrap_or_default();
+        main_worktree(&parse(&own)?, worktree, git_dir)?;
+    }
+    let sha256 = is_sha256(&config)?;
+    let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
+    Ok(GitDirs { git_dir, common_dir, sha256 })
+}
+
+/// Looks whether the repository with this common directory can be used for a worktree of it that is
+/// gone; tells whether its objects are named by SHA-256.
+///
+/// # Errors
+///
+/// Why not, as a fragment.
+pub fn inspect_common(common_dir: &Path) -> Result<bool, String> {
+    usable(common_dir).and_then(|config| is_sha256(&config))
+}
+
+/// Looks at what all worktrees of a repository share; gives its configuration.
+fn usable(common_dir: &Path) -> Result<gix::config::File, String> {
     let objects = common_dir.join("objects");
     let refs = common_dir.join("refs");
-    for dir in [git_dir, common_dir, &objects, &refs] {
+    for dir in [common_dir, &objects, &refs] {
         ours(dir)?;
     }
     if refs.is_symlink() {
         return Err("its refs are those of another repository".to_owned());
     }
-    let head = read(&git_dir.join("HEAD"), POINTER_MAX_BYTES)?.ok_or("it has no HEAD")?;
-    if head.is_empty() {
-        return Err("its HEAD is empty".to_owned());
-    }
     regular_or_absent(&common_dir.join("packed-refs"))?;
     alternates(&objects, 0)?;
-    let sha256 = format(worktree, git_dir, common_dir)?;
-    let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
-    Ok(GitDirs { git_dir, common_dir, sha256 })
+    let bytes = read(&common_dir.join("config"), CONFIG_MAX_BYTES)?.unwrap_or_default();
+    let config = parse(&bytes)?;
+    extensions(&config, version(&config)?)?;
+    Ok(config)
 }
 
 /// Reads a file that names a directory, absolute or relative to `base`; `None` if there is none,
@@ -153,28 +179,20 @@ fn alternates(objects: &Path, depth: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the repository's format; tells whether objects are named by SHA-256.
-fn format(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<bool, String> {
-    let bytes = read(&common_dir.join("config"), CONFIG_MAX_BYTES)?.unwrap_or_default();
-    let config = parse(&bytes)?;
+/// The version of the repository's format.
+fn version(config: &gix::config::File) -> Result<u32, String> {
     let version = config.string("core.repositoryformatversion").unwrap_or_else(|| "0".into());
-    let version = match &version[..] {
-        b"0" => 0,
-        b"1" => 1,
-        other => {
-            return Err(format!("its format {} is unknown", String::from_utf8_lossy(other)));
-        }
-    };
-    extensions(&config, version)?;
-    // What the shared configuration says of the main worktree does not bind linked ones.
-    if git_dir == common_dir {
-        main_worktree(&config, worktree, git_dir)?;
-        let own = read(&git_dir.join("config.worktree"), CONFIG_MAX_BYTES)?.unwrap_or_default();
-        main_worktree(&parse(&own)?, worktree, git_dir)?;
+    match &version[..] {
+        b"0" => Ok(0),
+        b"1" => Ok(1),
+        other => Err(format!("its format {} is unknown", String::from_utf8_lossy(other))),
     }
+}
+
+fn is_sha256(config: &gix::config::File) -> Result<bool, String> {
     match config.string("extensions.objectformat").as_deref().map(|format| &format[..]) {
         None | Some(b"sha1") => Ok(false),
-        Some(b"sha256") if version == 1 => Ok(true),
+        Some(b"sha256") if version(config)? == 1 => Ok(true),
         Some(other) => {
             Err(format!("its object format {} is unknown", String::from_utf8_lossy(other)))
         }

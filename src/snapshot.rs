@@ -53,7 +53,13 @@ pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Sa
     let Order { reach, cause, taken_at, always, spare, deadline, .. } = order;
     let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, spare, deadline };
     let scan = look.at(process, state, store.as_ref())?;
-    store.save(Draft { cause, taken_at, scan, always, deadline })
+    let saved = store.save(Draft { cause, taken_at, scan, always, deadline })?;
+    if saved.is_new && store.is_untidy() {
+        let args = ["housekeep".into(), "--tidy".into(), reach.root.path().into()];
+        // It is tried again with the next piece.
+        let _later = process.start_aside(&args);
+    }
+    Ok(saved)
 }
 
 /// How to look at a root.

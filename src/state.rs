@@ -55,6 +55,21 @@ impl State {
         self.dir.join("journal")
     }
 
+    /// What the last round of housekeeping saw and did. Its time is when the next one is due.
+    pub fn house(&self) -> PathBuf {
+        self.dir.join("house.json")
+    }
+
+    /// Whoever keeps house holds this.
+    pub fn house_lock(&self) -> PathBuf {
+        self.dir.join("house.lock")
+    }
+
+    /// Lists of packs, one for each repository we have written some into.
+    pub fn packs(&self) -> PathBuf {
+        self.dir.join("packs")
+    }
+
     /// What `install` wrote into settings of agents, and where.
     pub fn installed(&self) -> PathBuf {
         self.dir.join("installed.json")
@@ -67,7 +82,7 @@ impl State {
 
     /// The list of packs we have written into the repository with this common directory.
     pub fn packs_of(&self, common_dir: &Path) -> PathBuf {
-        self.dir.join("packs").join(hash_name(&[common_dir.as_os_str().as_bytes()]))
+        self.packs().join(hash_name(&[common_dir.as_os_str().as_bytes()]))
     }
 
     /// The part of `root`.
@@ -146,6 +161,11 @@ impl RootState {
     /// What agents left in it: a log, and the bytes of small files by their SHA-256.
     pub fn left(&self) -> PathBuf {
         self.dir.join("left")
+    }
+
+    /// Whoever takes a checkpoint of it in the background holds this.
+    pub fn warming(&self) -> PathBuf {
+        self.dir.join("warming")
     }
 
     /// Whoever restores holds this.

@@ -6,6 +6,7 @@ mod cli;
 mod crash;
 mod damage;
 mod guard;
+mod house;
 mod install;
 mod notice;
 mod readme;

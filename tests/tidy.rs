@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["ledger", "store"],
     &["snapshot"],
     &["left"],
-    &["apply", "hook", "install"],
+    &["apply", "hook", "house", "install"],
     &["commands"],
     &["cli"],
     &["lib"],

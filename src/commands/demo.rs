@@ -252,6 +252,7 @@ impl Story<'_, '_, '_> {
             stdout: &mut stdout,
             stderr: &mut stderr,
             terminal,
+            aside: &(),
         })?;
         let said = String::from_utf8_lossy(&stdout).trim_end().to_owned();
         Ok((said, exit))

@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod housekeep;
 pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod prune;

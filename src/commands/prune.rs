@@ -8,15 +8,12 @@ use super::{Desk, print, print_json};
 use crate::{
     config,
     error::Result,
-    fs::read_small,
+    house,
     model::{Checkpoint, CheckpointId},
-    plan::{self, Limits, PrunePlan},
+    plan::{self, Limits, PrunePlan, Stock},
     process::{Exit, Process},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
-
-/// The log of a restore of a million paths is smaller.
-const LOG_MAX_BYTES: u64 = 512 << 20;
 
 /// Drop old checkpoints of this project.
 ///
@@ -50,7 +47,9 @@ pub(crate) fn prune(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit>
     let desk = Desk::open(process, None)?;
     let limits = limits(process, &desk, args)?;
     let checkpoints = desk.store.list()?;
-    let plan = plan::prune(&checkpoints, limits, &pinned(&desk), process.now);
+    let ages = plan::ages(&checkpoints, process.now);
+    let pinned = pinned(&desk, &checkpoints);
+    let plan = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.prune(limits);
     let freed = if args.dry_run { 0 } else { carry_out(&desk, &plan)? };
     if args.json {
         let value = as_json(&checkpoints, &plan, freed, args.dry_run);
@@ -71,7 +70,9 @@ pub(crate) fn prune(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit>
 pub(crate) fn clear(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit> {
     let desk = Desk::open(process, None)?;
     let checkpoints = desk.store.list()?;
-    let plan = plan::clear(&checkpoints, &pinned(&desk));
+    let ages = plan::ages(&checkpoints, process.now);
+    let pinned = pinned(&desk, &checkpoints);
+    let plan = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
     if plan.goes.is_empty() {
         let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
@@ -109,12 +110,10 @@ fn limits(process: &Process<'_>, desk: &Desk, args: &PruneArgs) -> Result<Limits
     })
 }
 
-/// The checkpoints that a restore needs which was begun and has not ended.
-fn pinned(desk: &Desk) -> BTreeSet<CheckpointId> {
-    let log = desk.state.root(&desk.root).restore_log();
-    let bytes = read_small(&log, LOG_MAX_BYTES).ok().flatten().unwrap_or_default();
-    let log: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    ["of", "held"].iter().filter_map(|key| CheckpointId::parse(log[key].as_str()?)).collect()
+/// The checkpoints that a restore needs which was begun and has not ended: all, if nobody can tell.
+fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> BTreeSet<CheckpointId> {
+    let pinned = house::pinned(&desk.state.root(&desk.root));
+    pinned.unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect())
 }
 
 fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {

@@ -225,6 +225,7 @@ fn inside(process: &Process<'_>, command: impl FnOnce(&mut Process<'_>) -> Resul
         stdout: &mut stdout,
         stderr: &mut stderr,
         terminal: Terminal::default(),
+        aside: process.aside,
     };
     let done = command(&mut inner);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

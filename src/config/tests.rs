@@ -63,6 +63,7 @@ impl Place {
             stdout: &mut Vec::new(),
             stderr: &mut Vec::new(),
             terminal: Terminal::default(),
+            aside: &(),
         })
     }
 

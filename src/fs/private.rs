@@ -77,6 +77,26 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes a directory of ours and everything in it, following nothing. One that is not there is
+/// no error.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(err) => return Err(err),
+        Ok(data) if !data.is_dir() => return fs::remove_file(path),
+        Ok(_) => (),
+    }
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_tree(&entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}
+
 /// Puts the names in a directory on the disk.
 pub fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))

@@ -6,6 +6,7 @@
 mod cause;
 mod defence;
 mod done;
+mod edges;
 mod input;
 mod net;
 mod notes;
@@ -30,6 +31,7 @@ use crate::{
     agent::{self, Answer, Dialect, EventKind, Markers},
     config::{self, Loaded},
     error::{Error, Result},
+    house,
     journal::LineKind,
     ledger::Ledger,
     left,
@@ -112,10 +114,20 @@ fn on_event(
         Event::TurnBegins { context, prompt } => {
             net::turn_begins(process, dialect, &context, prompt.as_deref())
         }
-        Event::TurnEnds(context) | Event::SessionEnds(context) => {
+        Event::TurnEnds(context) => {
+            edges::look_after_house(process, &context);
             net::turn_ends(process, dialect, &context)
         }
-        Event::SessionBegins(_) | Event::Other => Decision::NEUTRAL,
+        Event::SessionEnds(context) => {
+            let decision = net::turn_ends(process, dialect, &context);
+            edges::on_session_end(process, dialect, &context);
+            decision
+        }
+        Event::SessionBegins(context) => {
+            edges::look_after_house(process, &context);
+            Decision::NEUTRAL
+        }
+        Event::Other => Decision::NEUTRAL,
     }
 }
 
@@ -274,6 +286,7 @@ impl Hook<'_, '_> {
             let id = saved.checkpoint.id;
             let text = format!("checkpoint {id} before {}", self.call.tool);
             write_journal(self.process, Some(reach.root.path()), LineKind::Deed, &text);
+            house::ask(self.process, state, self.settings());
         }
         Ok(saved)
     }

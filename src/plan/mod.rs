@@ -1,14 +1,16 @@
 //! Decisions before deeds: what a restore would do, and to what. Pure.
 
 mod diff;
+mod fit;
 mod history;
 mod prune;
 mod restore;
 mod settle;
 
 pub use diff::{Change, Reader, changes, entry_at};
+pub use fit::{Thing, fit};
 pub use history::{redo_target, session_target, undo_target};
-pub use prune::{Limits, PrunePlan, Why, clear, prune};
+pub use prune::{Limits, PrunePlan, Stock, Why, ages};
 pub use restore::{
     Action, Author, Kept, Options, OutsideStep, Past, Pick, Picked, RestorePlan, Step, is_within,
     restore,

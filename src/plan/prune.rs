@@ -7,7 +7,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::model::{Checkpoint, CheckpointId, Reason};
+use crate::model::{Agent, Checkpoint, CheckpointId, Reason, SessionId};
 
 /// What was held before a restore stays this long, whatever the limits: it is the only way back.
 const BEFORE_RESTORE_STAYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -28,6 +28,10 @@ pub enum Why {
     TooMany,
     /// It was taken so long ago.
     TooOld,
+    /// All checkpoints together take too much room.
+    TooLarge,
+    /// Its session is over, and the settings keep only the newest then.
+    SessionOver,
     /// The user wants all of them gone.
     Asked,
 }
@@ -38,6 +42,8 @@ impl Why {
         match self {
             Self::TooMany => "over the number to keep",
             Self::TooOld => "too old",
+            Self::TooLarge => "over the room there is",
+            Self::SessionOver => "its session is over",
             Self::Asked => "asked for",
         }
     }
@@ -54,58 +60,105 @@ pub struct PrunePlan {
     pub stays: usize,
 }
 
-/// Plans a prune of all checkpoints of one root, given newest first. `pinned` are those that a
-/// restore needs which is under way.
-pub fn prune(
-    newest_first: &[Checkpoint],
-    limits: Limits,
-    pinned: &BTreeSet<CheckpointId>,
-    now: DateTime<Utc>,
-) -> PrunePlan {
-    let mut plan = PrunePlan::default();
-    let newest = newest_first.first().map(|checkpoint| checkpoint.id);
-    let ordinary = newest_first.iter().find(|checkpoint| !is_before_restore(checkpoint));
-    let newest_ordinary = ordinary.map(|checkpoint| checkpoint.id);
-    for (n, checkpoint) in newest_first.iter().enumerate() {
-        let age = (now - checkpoint.taken_at).to_std().unwrap_or_default();
-        let why = if limits.older_than.is_some_and(|limit| age > limit) {
-            Some(Why::TooOld)
-        } else {
-            limits.keep.is_some_and(|keep| n >= keep as usize).then_some(Why::TooMany)
+/// All checkpoints of one root, and what decides about them.
+#[derive(Clone, Copy, Debug)]
+pub struct Stock<'a> {
+    /// Newest first, by sequence.
+    pub newest_first: &'a [Checkpoint],
+    /// How old each of them is.
+    pub ages: &'a [Duration],
+    /// What a restore needs that is under way.
+    pub pinned: &'a BTreeSet<CheckpointId>,
+}
+
+/// How old checkpoints are, given newest first, by a clock that may have stood anywhere when they
+/// were taken: a time to come counts as now, and none is older than the one before it.
+pub fn ages(newest_first: &[Checkpoint], now: DateTime<Utc>) -> Vec<Duration> {
+    let mut latest = DateTime::<Utc>::MIN_UTC;
+    let oldest_first = newest_first.iter().rev().map(|checkpoint| {
+        latest = latest.max(checkpoint.taken_at);
+        (now - latest).to_std().unwrap_or_default()
+    });
+    let mut ages: Vec<Duration> = oldest_first.collect();
+    ages.reverse();
+    ages
+}
+
+impl Stock<'_> {
+    /// Plans a prune.
+    pub fn prune(self, limits: Limits) -> PrunePlan {
+        self.plan(|n, _| {
+            if limits.older_than.is_some_and(|limit| self.ages[n] > limit) {
+                Some(Why::TooOld)
+            } else {
+                limits.keep.is_some_and(|keep| n >= keep as usize).then_some(Why::TooMany)
+            }
+        })
+    }
+
+    /// Plans to drop everything but what a restore needs that is under way.
+    pub fn clear(self) -> PrunePlan {
+        let mut plan = PrunePlan::default();
+        for Checkpoint { id, .. } in self.newest_first {
+            if self.pinned.contains(id) {
+                plan.spared.insert(*id, UNDER_WAY);
+            } else {
+                plan.goes.insert(*id, Why::Asked);
+            }
+        }
+        plan.stays = plan.spared.len();
+        plan
+    }
+
+    /// Plans to drop all but the newest of those that a session left.
+    pub fn end_session(self, agent: Agent, session: &SessionId) -> PrunePlan {
+        let is_of_it = |checkpoint: &Checkpoint| {
+            let by = checkpoint.cause.by.as_ref();
+            by.is_some_and(|by| by.agent == agent && by.session == *session)
         };
-        let Some(why) = why else { continue };
-        let id = checkpoint.id;
-        let spared = if [newest, newest_ordinary].contains(&Some(id)) {
+        let newest = self.newest_first.iter().position(is_of_it);
+        self.plan(|n, checkpoint| {
+            (is_of_it(checkpoint) && Some(n) != newest).then_some(Why::SessionOver)
+        })
+    }
+
+    /// What may go when there is no room, the oldest first.
+    pub fn may_go(self) -> Vec<CheckpointId> {
+        let may = |(n, checkpoint): (usize, &Checkpoint)| {
+            self.spares(n, checkpoint).is_none().then_some(checkpoint.id)
+        };
+        self.newest_first.iter().enumerate().rev().filter_map(may).collect()
+    }
+
+    fn plan(self, goes: impl Fn(usize, &Checkpoint) -> Option<Why>) -> PrunePlan {
+        let mut plan = PrunePlan::default();
+        for (n, checkpoint) in self.newest_first.iter().enumerate() {
+            let Some(why) = goes(n, checkpoint) else { continue };
+            match self.spares(n, checkpoint) {
+                Some(reason) => drop(plan.spared.insert(checkpoint.id, reason)),
+                None => drop(plan.goes.insert(checkpoint.id, why)),
+            }
+        }
+        plan.stays = self.newest_first.len() - plan.goes.len();
+        plan
+    }
+
+    /// Why the checkpoint in place `n` stays, whatever the limits.
+    fn spares(self, n: usize, checkpoint: &Checkpoint) -> Option<&'static str> {
+        let ordinary = self.newest_first.iter().position(|it| !is_before_restore(it));
+        if n == 0 || Some(n) == ordinary {
             Some("the newest always stays")
-        } else if pinned.contains(&id) {
-            Some("a restore is under way")
-        } else if is_before_restore(checkpoint) && age < BEFORE_RESTORE_STAYS {
+        } else if self.pinned.contains(&checkpoint.id) {
+            Some(UNDER_WAY)
+        } else if is_before_restore(checkpoint) && self.ages[n] < BEFORE_RESTORE_STAYS {
             Some("held before a restore, for seven days")
         } else {
             None
-        };
-        match spared {
-            Some(reason) => drop(plan.spared.insert(id, reason)),
-            None => drop(plan.goes.insert(id, why)),
         }
     }
-    plan.stays = newest_first.len() - plan.goes.len();
-    plan
 }
 
-/// Plans to drop everything but what a restore needs that is under way.
-pub fn clear(newest_first: &[Checkpoint], pinned: &BTreeSet<CheckpointId>) -> PrunePlan {
-    let mut plan = PrunePlan::default();
-    for checkpoint in newest_first {
-        if pinned.contains(&checkpoint.id) {
-            plan.spared.insert(checkpoint.id, "a restore is under way");
-        } else {
-            plan.goes.insert(checkpoint.id, Why::Asked);
-        }
-    }
-    plan.stays = plan.spared.len();
-    plan
-}
+const UNDER_WAY: &str = "a restore is under way";
 
 fn is_before_restore(checkpoint: &Checkpoint) -> bool {
     checkpoint.cause.reason == Reason::BeforeRestore
@@ -114,7 +167,7 @@ fn is_before_restore(checkpoint: &Checkpoint) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Cause;
+    use crate::model::{By, Cause};
 
     const DAY: u64 = 24 * 60 * 60;
 
@@ -148,7 +201,8 @@ mod tests {
 
     fn goes(checkpoints: &[Checkpoint], limits: Limits, pinned: &[u64]) -> Vec<(u64, Why)> {
         let pinned = pinned.iter().copied().map(CheckpointId::from_bits).collect();
-        let plan = prune(checkpoints, limits, &pinned, now());
+        let ages = ages(checkpoints, now());
+        let plan = Stock { newest_first: checkpoints, ages: &ages, pinned: &pinned }.prune(limits);
         assert_eq!(plan.stays + plan.goes.len(), checkpoints.len());
         let sequence = |id| checkpoints.iter().find(|one| one.id == id).unwrap().sequence;
         plan.goes.into_iter().map(|(id, why)| (sequence(id), why)).collect()
@@ -167,6 +221,48 @@ mod tests {
         assert_eq!(goes(&all, limits(None, Some(14)), &[]), old);
         assert_eq!(goes(&all, limits(Some(3), Some(14)), &[]), old);
         assert_eq!(goes(&all, limits(None, Some(14)), &[2]), [(1, Why::TooOld)]);
+    }
+
+    #[test]
+    fn a_clock_that_stood_elsewhere_makes_nothing_older() {
+        let day = |days: u64| Duration::from_secs(days * DAY);
+        let told = |all: &[Checkpoint]| ages(all, now());
+        // Taken before the clock was set, after one that was not.
+        assert_eq!(told(&[asked(3, 1), asked(2, 20_000), asked(1, 2)]), [day(1), day(2), day(2)]);
+        let mut ahead = asked(2, 0);
+        ahead.taken_at += Duration::from_secs(400 * DAY);
+        // What came after one from the future is no older than that.
+        assert_eq!(told(&[asked(3, 1), ahead, asked(1, 5)]), [day(0), day(0), day(5)]);
+        // Now is in the past.
+        assert_eq!(ages(&[asked(1, 1)], now() - day(9000)), [day(0)]);
+    }
+
+    #[test]
+    fn a_session_that_is_over_leaves_its_newest() {
+        let by = |session: &str| By {
+            agent: Agent::Codex,
+            session: SessionId(session.to_owned()),
+            turn: None,
+            subagent: None,
+            prompt: None,
+            transcript: None,
+        };
+        let of = |sequence, session| {
+            checkpoint(sequence, 0, Cause { by: Some(by(session)), ..Cause::asked(None) })
+        };
+        let all = [of(6, "b"), of(5, "a"), of(4, "a"), asked(3, 0), of(2, "b"), of(1, "a")];
+        let ages = ages(&all, now());
+        let plan = |session: &str, pinned: &[u64]| {
+            let pinned = pinned.iter().copied().map(CheckpointId::from_bits).collect();
+            let stock = Stock { newest_first: &all, ages: &ages, pinned: &pinned };
+            let plan = stock.end_session(Agent::Codex, &SessionId(session.to_owned()));
+            let gone = all.iter().filter(|it| plan.goes.contains_key(&it.id));
+            gone.map(|it| it.sequence).collect::<Vec<_>>()
+        };
+        assert_eq!(plan("a", &[]), [4, 1]);
+        assert_eq!(plan("a", &[1]), [4]);
+        assert_eq!(plan("b", &[]), [2]);
+        assert_eq!(plan("c", &[]), [0; 0]);
     }
 
     #[test]

@@ -7,8 +7,10 @@ pub mod listing;
 pub mod objects;
 pub mod reading;
 pub mod record;
+pub mod standing;
 pub mod sweep;
 pub mod vault;
+pub mod weigh;
 
 use std::{io::Read, time::Instant};
 
@@ -26,6 +28,8 @@ use crate::{
 
 pub use copy::CopyStore;
 pub use git::GitStore;
+pub use standing::Standing;
+pub use weigh::own_bytes;
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]
@@ -125,8 +129,30 @@ pub trait Store {
     /// Opens the bytes of one file.
     fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
 
+    /// Forgets checkpoints and tells how many there were. One already gone is no error. What they
+    /// alone held is freed by the next [`sweep`](sweep::sweep).
+    ///
+    /// # Errors
+    ///
+    /// Fails if somebody saves all the while, or something cannot be removed.
+    fn forget(&self, ids: &[CheckpointId]) -> Result<usize>;
+
     /// Forgets checkpoints and returns how many bytes that freed. One already gone is no error.
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64>;
+
+    /// Whether there are more pieces than should be, and [`Store::tidy`] is worth its while.
+    fn is_untidy(&self) -> bool {
+        false
+    }
+
+    /// Puts pieces together where there are many. Takes too long for a hook.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be written. Nothing is lost then.
+    fn tidy(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Looks for damage: every checkpoint readable and, with `read_data`, every byte what it
     /// should be.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{create_new_synced, create_private_dirs, now_ns, read_small, replace_synced},
+    fs::{create_new_synced, create_private_dirs, now_ns, read_small, replace_synced, sync_dir},
     model::{
         Agent, By, Cause, Checkpoint, CheckpointId, ContentId, Head, Reason, Root, RootKind,
         SessionId, SkipReason, Skipped, TurnId,
@@ -168,6 +168,20 @@ pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(err) => Err(Error::io("remove", &path)(err)),
     }
+}
+
+/// Removes the records of several checkpoints, and tells how many there were. On the disk when it
+/// returns: a record that came back after a power cut must not miss what is freed afterwards.
+pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Result<usize> {
+    let mut gone = 0;
+    for id in ids {
+        crate::crash::point("forget-record");
+        gone += usize::from(remove(state, id)?);
+    }
+    if gone > 0 {
+        sync_dir(&state.checkpoints())?;
+    }
+    Ok(gone)
 }
 
 /// Whether a checkpoint of turnback's own store follows one of the repository: that one could not

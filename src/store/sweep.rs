@@ -1,6 +1,15 @@
 //! Frees private objects that no checkpoint of any root needs.
+//!
+//! What is needed is found out first, while others save; then what is not goes, in slices so short
+//! that a hook can wait for one. Whoever saved between two slices has left a record by the time the
+//! next one begins, and what that needs is added before anything else goes.
 
-use std::{collections::HashSet, fs, io, time::Instant};
+use std::{
+    collections::HashSet,
+    ffi::OsString,
+    fs, io,
+    time::{Duration, Instant},
+};
 
 use super::{
     copy, listing,
@@ -9,65 +18,117 @@ use super::{
     vault,
 };
 use crate::{
+    crash,
     error::{Error, Result},
-    model::{ContentId, Kind},
+    model::{CheckpointId, ContentId, Kind},
     state::State,
 };
+
+/// How long others may be kept from saving at a time: less than people notice.
+const SLICE: Duration = Duration::from_millis(40);
+/// How long they have in between: two looks at the lock by whoever waits for it.
+const REST: Duration = Duration::from_millis(40);
 
 /// Removes every object that no record needs and returns how many bytes that freed. Waits until
 /// `deadline` for those who save. An anchor that stands for something removed goes first.
 ///
 /// If there is a record that cannot be read, nobody knows what it needs, and nothing is removed.
+/// Killed anywhere, what was to go and is still there goes with the next sweep.
 ///
 /// # Errors
 ///
 /// Fails if somebody saves all the while, or something cannot be listed or removed.
 pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     let objects = Objects::new(state.objects());
-    let _alone = objects.alone(deadline)?;
-    let Some(needed) = needed(state, &objects)? else { return Ok(0) };
-    remove_anchors(state, &needed)?;
-    objects.remove_stale(true)?;
-    let mut freed = 0;
-    for id in objects.ids()? {
-        if !needed.contains(&id) {
-            freed += objects.remove(&id)?;
-        }
+    let mut marks = Marks::default();
+    if !marks.look(state, &objects)? {
+        return Ok(0);
     }
-    Ok(freed + vault::sweep(state)?)
+    let mut surplus = objects.ids()?;
+    surplus.retain(|id| !marks.needed.contains(id));
+    let (mut freed, mut vaults) = (0, None);
+    loop {
+        let alone = objects.alone(deadline)?;
+        if !marks.look(state, &objects)? {
+            return Ok(freed);
+        }
+        remove_anchors(state, &marks.needed)?;
+        if vaults.is_none() {
+            objects.remove_stale(true)?;
+            vaults = Some(vault::set_aside(state)?);
+        }
+        let until = Instant::now() + SLICE;
+        while let Some(id) = surplus.pop() {
+            if !marks.needed.contains(&id) {
+                crash::point("sweep-object");
+                freed += objects.remove(&id)?;
+            }
+            if Instant::now() > until {
+                break;
+            }
+        }
+        drop(alone);
+        if surplus.is_empty() {
+            break;
+        }
+        std::thread::sleep(REST);
+    }
+    Ok(freed + vaults.map_or(Ok(0), vault::SetAside::remove)?)
 }
 
-/// Every object that some record of some root needs; `None` if that cannot be told.
-fn needed(state: &State, objects: &Objects) -> Result<Option<HashSet<ContentId>>> {
-    let mut needed = HashSet::new();
-    for root in record::all_roots(state)? {
-        for kept in record::read_all(&root)? {
-            let Ok(record) = kept.record else { return Ok(None) };
-            mark(objects, &record, &mut needed);
-        }
-    }
-    Ok(Some(needed))
+/// Every object that some record of some root needs, as far as the records have been seen.
+#[derive(Default)]
+struct Marks {
+    seen: HashSet<(OsString, CheckpointId)>,
+    needed: HashSet<ContentId>,
 }
 
+impl Marks {
+    /// Adds what the records need that were not seen yet; tells whether that could be told.
+    fn look(&mut self, state: &State, objects: &Objects) -> Result<bool> {
+        for name in names_in(&state.roots())? {
+            let root = state.root_named(&name);
+            for id in record::ids(&root)? {
+                if !self.seen.insert((name.clone(), id)) {
+                    continue;
+                }
+                match record::read(&root, id) {
+                    Ok(record) => mark(objects, &record, &mut |id| self.needed.insert(id)),
+                    // Gone in the meantime, and what only it needed may go too.
+                    Err(Error::NoSuchCheckpoint { .. }) => (),
+                    Err(_) => return Ok(false),
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Names every object that a record needs. `is_new` says whether to look into it.
+///
 /// What cannot be read is damaged already; whatever it would need is of no use without it.
-fn mark(objects: &Objects, record: &Record, needed: &mut HashSet<ContentId>) {
+pub(super) fn mark(objects: &Objects, record: &Record, is_new: &mut impl FnMut(ContentId) -> bool) {
     let vault = record.vault.as_ref().map(|vault| vault.state);
     for id in [record.besides, record.outside, vault].into_iter().flatten() {
+        if !is_new(id) {
+            continue;
+        }
         let text = objects.read(&id).unwrap_or_default();
         let lines = listing::parse(&id, &text).unwrap_or_default();
-        needed.insert(id);
-        needed.extend(lines.values().filter_map(|line| line.entry.content).map(|held| held.id));
+        for held in lines.values().filter_map(|line| line.entry.content) {
+            is_new(held.id);
+        }
     }
     let top = record.checkpoint.top.filter(|_| record.keeper == Keeper::Copy);
     let mut unread: Vec<_> = top.into_iter().collect();
     while let Some(id) = unread.pop() {
-        if !needed.insert(id) {
+        if !is_new(id) {
             continue;
         }
         for entry in copy::read_directory(objects, &id).unwrap_or_default().values() {
             match (entry.kind, entry.content) {
                 (Kind::Directory, Some(content)) => unread.push(content.id),
-                (_, Some(content)) => drop(needed.insert(content.id)),
+                (_, Some(content)) => drop(is_new(content.id)),
                 (_, None) => (),
             }
         }

@@ -49,6 +49,7 @@ mod tests {
                 stdout: &mut Vec::new(),
                 stderr: &mut stderr,
                 terminal: Terminal { stdin, ..Terminal::default() },
+                aside: &(),
             },
             "restore 3 files?",
         );

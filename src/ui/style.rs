@@ -102,6 +102,7 @@ mod tests {
             stdout: &mut Vec::new(),
             stderr: &mut Vec::new(),
             terminal: Terminal { stdout, ..Terminal::default() },
+            aside: &(),
         })
     }
 

@@ -216,6 +216,14 @@ impl Store for MemoryStore {
         })
     }
 
+    fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
+        self.with(|memory| {
+            let before = memory.checkpoints.len();
+            memory.checkpoints.retain(|(checkpoint, _)| !ids.contains(&checkpoint.id));
+            Ok(before - memory.checkpoints.len())
+        })
+    }
+
     fn check(&self, _: bool) -> Result<Vec<Damage>> {
         Ok(Vec::new())
     }

@@ -2,15 +2,16 @@
 //! this process.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use turnback::process::{Exit, Process, Terminal};
+use turnback::process::{Aside, Exit, Process, Terminal};
 
 use super::temp::{TempDir, write};
 
@@ -21,8 +22,22 @@ pub(crate) struct World {
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// Whether a person sits there.
     pub(crate) terminal: Terminal,
+    /// What was started to go on in the background.
+    aside: Started,
     /// Ids in the order they were seen, so that every run shows the same.
     ids: Vec<String>,
+}
+
+/// Notes what is started, and starts nothing.
+#[derive(Debug, Default)]
+struct Started(RefCell<Vec<Vec<String>>>);
+
+impl Aside for Started {
+    fn start(&self, args: &[OsString], _: &BTreeMap<OsString, OsString>) -> io::Result<()> {
+        let args = args.iter().map(|arg| arg.to_str().unwrap().to_owned());
+        self.0.borrow_mut().push(args.collect());
+        Ok(())
+    }
 }
 
 /// What a command said.
@@ -40,8 +55,14 @@ impl World {
         fs::create_dir(dir.path().join("home")).unwrap();
         fs::create_dir_all(dir.path().join("code/shop")).unwrap();
         let now = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
-        let mut world =
-            Self { dir, now, env: BTreeMap::new(), terminal: Terminal::default(), ids: Vec::new() };
+        let mut world = Self {
+            dir,
+            now,
+            env: BTreeMap::new(),
+            terminal: Terminal::default(),
+            aside: Started::default(),
+            ids: Vec::new(),
+        };
         let home = world.dir.path().join("home");
         world.set("HOME", &home.to_string_lossy());
         world
@@ -85,6 +106,11 @@ impl World {
         fs::read_to_string(self.root().join(path)).unwrap()
     }
 
+    /// The time it is there.
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
     /// Lets time pass.
     pub(crate) fn wait(&mut self, seconds: i64) {
         self.now += TimeDelta::seconds(seconds);
@@ -108,9 +134,24 @@ impl World {
             stdout: &mut stdout,
             stderr: &mut stderr,
             terminal: self.terminal,
+            aside: &self.aside,
         });
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Output { exit, stdout: text(stdout), stderr: text(stderr) }
+    }
+
+    /// What was started in the background since the last look, by its arguments.
+    pub(crate) fn started(&self) -> Vec<Vec<String>> {
+        self.aside.0.take()
+    }
+
+    /// Runs what was started in the background, as far as it starts nothing more.
+    pub(crate) fn run_started(&self) {
+        for args in self.started() {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let output = self.run_in(Path::new("/"), &args, "");
+            assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
+        }
     }
 
     /// Runs one command and gives everything it said and how it ended, without what differs from

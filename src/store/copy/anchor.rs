@@ -37,7 +37,7 @@ pub(super) fn write(state: &RootState, top: ContentId, newest: &Checkpoint) -> R
 }
 
 /// Leaves only the directory.
-pub(super) fn drop_hint(state: &RootState) -> Result<()> {
+pub(in crate::store) fn drop_hint(state: &RootState) -> Result<()> {
     match read(state) {
         Some(top) => fs::replace(&state.anchor(), format!("{top}\n").as_bytes()),
         None => Ok(()),

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(super) use anchor::read as read_anchor;
+pub(super) use anchor::{drop_hint, read as read_anchor};
 pub(crate) use directory::entry_of;
 
 use super::{
@@ -36,7 +36,7 @@ use anchor::Newest;
 use crate::{
     cache::{self, Facts},
     error::{Error, Result},
-    fs::{self, Lock, create_private_dirs},
+    fs::{Lock, create_private_dirs},
     model::{
         Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, Found, Kind,
         Place, RelPath, Root, SkipReason, Skipped, Tree, Usual,
@@ -310,23 +310,22 @@ impl Store for CopyStore {
         self.objects.open(&content.id)
     }
 
-    fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
-        let deadline = Instant::now() + PATIENCE;
+    fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
         if !self.state.dir().is_dir() {
             return Ok(0);
         }
-        let _lock = Lock::acquire(&self.state.lock(), deadline)?;
-        let mut removed = false;
-        for kept in self.records()?.iter().filter(|kept| ids.contains(&kept.id)) {
-            removed |= record::remove(&self.state, kept.id)?;
-        }
-        if !removed {
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let mut kept = self.records()?;
+        kept.retain(|kept| ids.contains(&kept.id));
+        drop_hint(&self.state)?;
+        record::forget(&self.state, kept.iter().map(|kept| kept.id))
+    }
+
+    fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
+        if self.forget(ids)? == 0 {
             return Ok(0);
         }
-        anchor::drop_hint(&self.state)?;
-        // A record that came back after a power cut must not miss what is freed now.
-        fs::sync_dir(&self.state.checkpoints())?;
-        match sweep::sweep(self.state.state(), deadline) {
+        match sweep::sweep(self.state.state(), Instant::now() + PATIENCE) {
             // The checkpoints are gone; whoever removes the next one frees what they had.
             Err(Error::Busy { .. }) => Ok(0),
             swept => swept,

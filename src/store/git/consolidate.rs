@@ -25,10 +25,15 @@ use crate::{
     state::State,
 };
 
-/// So many packs of ours may lie beside the user's own; design's limit is 20.
-pub(super) const PACKS_MAX: usize = 16;
-/// A larger pack stays as it is: copying it again and again would cost more than it saves.
+/// So many packs of ours may lie beside the user's own before they are put together in the
+/// background; design's limit is 20.
+const PACKS_MAX: usize = 16;
+/// From so many on whoever adds one more does it, for nobody else seems to.
+pub(super) const PACKS_AT_MOST: usize = 20;
+/// A larger pack stays as it is on the way of a save: copying it would cost more than it saves.
 const PACK_MAX_BYTES: u64 = 16 << 20;
+/// The same in the background, where it costs memory and nobody's time.
+const TIDY_MAX_BYTES: u64 = 128 << 20;
 /// A line for each pack of a long life.
 const LIST_MAX_BYTES: u64 = 1 << 20;
 /// Another process at the same list is done long before.
@@ -60,13 +65,27 @@ impl Packs {
         writeln!(file, "{name}").map_err(Error::io("write", &self.list))
     }
 
+    /// Whether there are so many that [`Packs::tidy`] should be called.
+    pub(super) fn is_untidy(&self) -> bool {
+        self.listed().len() > PACKS_MAX && self.small(TIDY_MAX_BYTES).len() > PACKS_MAX
+    }
+
+    /// Puts packs of ours together, small or not, if there are many.
+    pub(super) fn tidy(&self) -> Result<()> {
+        self.merge_more_than(PACKS_MAX, TIDY_MAX_BYTES).map(drop)
+    }
+
     /// Puts small packs of ours into one if there are more than `max`. Returns how many went.
     pub(super) fn consolidate(&self, max: usize) -> Result<usize> {
-        if self.small().len() <= max {
+        self.merge_more_than(max, PACK_MAX_BYTES)
+    }
+
+    fn merge_more_than(&self, max: usize, size_max_bytes: u64) -> Result<usize> {
+        if self.listed().len() <= max || self.small(size_max_bytes).len() <= max {
             return Ok(0);
         }
         let _lock = self.lock()?;
-        let old = self.small();
+        let old = self.small(size_max_bytes);
         if old.len() <= max {
             return Ok(0);
         }
@@ -105,11 +124,11 @@ impl Packs {
     }
 
     /// Those that are still there, and no larger than what is worth copying.
-    fn small(&self) -> Vec<String> {
+    fn small(&self, size_max_bytes: u64) -> Vec<String> {
         let is_small = |name: &String| {
             let found = fs::symlink_metadata(self.path(name, "pack"));
             let kept = self.path(name, "keep").exists() || self.path(name, "promisor").exists();
-            found.is_ok_and(|found| found.is_file() && found.len() <= PACK_MAX_BYTES) && !kept
+            found.is_ok_and(|found| found.is_file() && found.len() <= size_max_bytes) && !kept
         };
         let mut names: Vec<String> = self.listed().into_iter().filter(is_small).collect();
         names.sort();

@@ -427,29 +427,36 @@ impl Store for GitStore {
         }
     }
 
-    fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
+    fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
         quick::forget(&self.state);
         if !self.state.dir().is_dir() && self.refs.list(&self.repo)?.is_empty() {
             return Ok(0);
         }
         crate::fs::create_private_dirs(self.state.dir())?;
-        let deadline = Instant::now() + PATIENCE;
-        let _lock = Lock::acquire(&self.state.lock(), deadline)?;
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
         let repo = self.repo.refreshed()?;
         self.refs.remove_stale_locks(&repo)?;
-        let known = self.known(&repo)?;
-        let all = known.iter().all(|known| ids.contains(&known.checkpoint.id));
+        let mut there = self.there(&repo, &record::read_all(&self.state)?)?;
+        let all = there.iter().all(|there| ids.contains(&there.id));
+        there.retain(|there| ids.contains(&there.id));
         self.refs.remove(&repo, ids, all)?;
-        let mut removed = false;
-        for known in known.iter().filter(|known| ids.contains(&known.checkpoint.id)) {
-            removed |= record::remove(&self.state, known.checkpoint.id)?;
+        record::forget(&self.state, there.iter().map(|there| there.id))?;
+        Ok(there.len())
+    }
+
+    fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
+        match self.forget(ids)? {
+            0 => Ok(0),
+            _ => sweep::sweep(self.state.state(), Instant::now() + PATIENCE),
         }
-        if !removed {
-            return Ok(0);
-        }
-        // A record that came back after a power cut must not miss what is freed now.
-        crate::fs::sync_dir(&self.state.checkpoints())?;
-        sweep::sweep(self.state.state(), deadline)
+    }
+
+    fn is_untidy(&self) -> bool {
+        consolidate::Packs::of(&self.repo, self.state.state()).is_untidy()
+    }
+
+    fn tidy(&self) -> Result<()> {
+        consolidate::Packs::of(&self.repo, self.state.state()).tidy()
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
@@ -498,6 +505,18 @@ impl Store for GitStore {
         }
         format!("git -C {} show {}:files/PATH", quoted(&dir), self.refs.name(id))
     }
+}
+
+/// Takes the refs of checkpoints out of the repository that a worktree was linked to which is gone.
+///
+/// # Errors
+///
+/// Fails if that repository cannot be used, or a ref not be removed.
+pub(super) fn drop_refs_of_gone(place: &record::RootPlace, ids: &[CheckpointId]) -> Result<()> {
+    let Some(repo) = Repo::linked(place)? else { return Ok(()) };
+    let refs = Refs::of(&repo, &place.path);
+    let all = refs.list(&repo)?.iter().all(|id| ids.contains(id));
+    refs.remove(&repo, ids, all)
 }
 
 /// What was staged at a checkpoint, or why it must not be staged again.

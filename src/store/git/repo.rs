@@ -3,7 +3,7 @@
 //! Nothing of its configuration is read here but the name of its hash (see `root`), so nothing in
 //! it can run a program, redirect us or replace an object; neither can the environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gix::{
     ObjectId,
@@ -14,7 +14,8 @@ use gix::{
 use crate::{
     error::{Error, Result},
     model::{Content, ContentId, Place, Root, RootKind},
-    root::{GitDirs, inspect},
+    root::{GitDirs, inspect, inspect_common},
+    store::record::RootPlace,
 };
 
 /// Access to objects. Cheap to clone for another thread.
@@ -41,6 +42,22 @@ impl Repo {
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
         let odb = open_odb(&common_dir, hash)?;
         Ok(Self { git_dir, common_dir, hash, odb })
+    }
+
+    /// Opens the repository that a worktree was linked to which is gone; `None` if it was not
+    /// linked to any, or that is gone as well.
+    pub(super) fn linked(place: &RootPlace) -> Result<Option<Self>> {
+        let Some(git_dir) = &place.git_dir else { return Ok(None) };
+        let worktrees = git_dir.parent().filter(|above| above.ends_with("worktrees"));
+        let Some(common_dir) = worktrees.and_then(Path::parent).filter(|dir| dir.is_dir()) else {
+            return Ok(None);
+        };
+        let refuse = |why| Error::Repository { path: common_dir.to_owned(), why };
+        let sha256 = inspect_common(common_dir).map_err(refuse)?;
+        let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
+        let odb = open_odb(common_dir, hash)?;
+        let (git_dir, common_dir) = (git_dir.clone(), common_dir.to_owned());
+        Ok(Some(Self { git_dir, common_dir, hash, odb }))
     }
 
     /// Forgets which packs there are and looks anew.
@@ -106,7 +123,7 @@ fn is_given(id: &oid) -> bool {
     id.is_empty_tree() || id.is_empty_blob()
 }
 
-fn open_odb(common_dir: &std::path::Path, hash: HashKind) -> Result<Odb> {
+fn open_odb(common_dir: &Path, hash: HashKind) -> Result<Odb> {
     let objects = common_dir.join("objects");
     let options = gix::odb::store::init::Options {
         current_dir: Some(common_dir.to_owned()),

@@ -169,7 +169,7 @@ impl<'a> Save<'a> {
         }
         self.leave_traces(&draft.scan, &record.checkpoint, &made);
         let ours = consolidate::Packs::of(&self.repo, self.store.state.state());
-        let _more = ours.consolidate(consolidate::PACKS_MAX);
+        let _more = ours.consolidate(consolidate::PACKS_AT_MOST);
         Ok(Some(Saved { checkpoint: record.checkpoint, is_new: true }))
     }
 

@@ -26,8 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use check::Checker;
 pub use rebuild::{fitting, is_mendable, mend, missing, reader, rebuild};
-pub use sweep::own_bytes;
-pub(super) use sweep::sweep;
+pub(super) use sweep::{SetAside, set_aside};
 
 use super::{
     escape::{escape, unescape},

@@ -16,7 +16,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::{DEPTH_MAX, Vault, copy_whole, is_object, link_or_copy};
 use crate::{
     error::{Error, Result},
-    fs::{Dir, read_small},
+    fs::{Dir, read_small, remove_tree},
     model::{Kind, RelPath, Root, RootKind},
     scan::TEMPORARY_PREFIX,
     state::{RootState, State},
@@ -277,24 +277,4 @@ fn link_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Removes a directory of ours and everything in it, following nothing. One that is not there is
-/// no error.
-pub(super) fn remove_tree(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(err) => return Err(err),
-        Ok(data) if !data.is_dir() => return fs::remove_file(path),
-        Ok(_) => (),
-    }
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_tree(&entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    fs::remove_dir(path)
 }

@@ -3,48 +3,56 @@
 use std::{
     fs, io,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use super::{Vault, rebuild::remove_tree};
+use super::Vault;
 use crate::{
     error::{Error, Result},
+    fs::remove_tree,
     state::State,
-    store::record,
+    store::{own_bytes, record},
 };
 
-/// What vaults alone keep on the disk, in bytes: objects whose only name is the vault's.
-pub fn own_bytes(state: &State) -> u64 {
-    let roots = record::all_roots(state).unwrap_or_default();
-    roots.iter().map(|root| own_bytes_below(&root.vault())).sum()
+/// Vaults that nobody needs any more, under names that nobody looks for.
+#[must_use = "they are on the disk until they are removed"]
+#[derive(Debug, Default)]
+pub(in crate::store) struct SetAside {
+    freed: u64,
+    dirs: Vec<PathBuf>,
 }
 
-fn own_bytes_below(dir: &Path) -> u64 {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let data = entry.metadata().ok()?;
-            if data.is_dir() {
-                return Some(own_bytes_below(&entry.path()));
-            }
-            let is_alone = data.is_file() && data.nlink() == 1;
-            Some(if is_alone { data.blocks() * 512 } else { 0 })
-        })
-        .sum()
+impl SetAside {
+    /// Removes them, and returns how many bytes all of it freed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if something cannot be removed; the next one to set vaults aside tries again.
+    pub(in crate::store) fn remove(self) -> Result<u64> {
+        let mut freed = self.freed;
+        for dir in self.dirs {
+            freed += own_bytes(&dir);
+            remove_tree(&dir).map_err(Error::io("remove", &dir))?;
+        }
+        Ok(freed)
+    }
 }
 
-/// Drops vaults that no checkpoint needs, and packs that no checkpoint had. For whoever keeps
-/// everybody else from saving; see
-/// `Objects::alone`. Returns how many bytes that freed.
+/// Sets vaults aside that no checkpoint needs, and drops packs that no checkpoint had. For whoever
+/// keeps everybody else from saving (see `Objects::alone`), who need not while they are removed.
 ///
 /// # Errors
 ///
 /// Fails if the roots cannot be listed or something cannot be removed. A root with a record that
 /// cannot be read keeps everything.
-pub(in crate::store) fn sweep(state: &State) -> Result<u64> {
-    let mut freed = 0;
+pub(in crate::store) fn set_aside(state: &State) -> Result<SetAside> {
+    let mut aside = SetAside::default();
     for root in record::all_roots(state)? {
-        let vault = root.vault();
+        let (vault, gone) = (root.vault(), root.vault().with_extension("gone"));
+        if gone.is_dir() {
+            // Its remover was killed.
+            aside.dirs.push(gone.clone());
+        }
         if !vault.is_dir() {
             continue;
         }
@@ -54,15 +62,15 @@ pub(in crate::store) fn sweep(state: &State) -> Result<u64> {
             continue;
         };
         let needed: Vec<Vault> = records.into_iter().filter_map(|record| record.vault).collect();
-        if needed.is_empty() {
-            freed += own_bytes_below(&vault);
-            remove_tree(&vault).map_err(Error::io("remove", &vault))?;
-        } else {
-            freed += drop_packs(&vault.join("git"), b"", &needed)
+        if !needed.is_empty() {
+            aside.freed += drop_packs(&vault.join("git"), b"", &needed)
                 .map_err(Error::io("tidy up", &vault))?;
+        } else if !gone.exists() {
+            fs::rename(&vault, &gone).map_err(Error::io("set aside", &vault))?;
+            aside.dirs.push(gone);
         }
     }
-    Ok(freed)
+    Ok(aside)
 }
 
 /// Removes packs that the repository has given up and no checkpoint had.

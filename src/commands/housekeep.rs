@@ -1,0 +1,47 @@
+//! `turnback housekeep`: keeps the limits. Started by hooks, in the background; nobody listens.
+
+use std::path::PathBuf;
+
+use crate::{
+    agent, config,
+    error::Result,
+    house::{self, Ended},
+    journal::{self, Line, LineKind},
+    model::SessionId,
+    process::{Exit, Process},
+};
+
+/// Keep the store within its limits. Started by hooks, in the background.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Drop what this session of this agent left, but for the newest
+    #[arg(long, num_args = 2, value_names = ["AGENT", "SESSION"], allow_hyphen_values = true)]
+    ended: Option<Vec<String>>,
+    /// Only put together what is in many pieces in this project's store
+    #[arg(long, value_name = "DIR", conflicts_with = "ended")]
+    tidy: Option<PathBuf>,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let state = config::state(process, args.tidy.as_deref())?;
+    let ended = args.ended.as_deref().and_then(ended);
+    let done = match &args.tidy {
+        Some(root) => house::tidy(&state, root),
+        None => house::keep(process, &state, ended.as_ref()).map(drop),
+    };
+    // Nobody listens; the journal is where trouble is looked for.
+    if let Err(err) = &done {
+        let text = format!("housekeeping: {err}");
+        journal::write(
+            &state,
+            &Line { at: process.now, kind: LineKind::Trouble, root: None, text },
+        );
+    }
+    done.map(|()| Exit::Ok)
+}
+
+fn ended(words: &[String]) -> Option<Ended> {
+    let [agent, session] = words else { return None };
+    let agent = agent::by_name(agent)?.agent();
+    Some(Ended { agent, session: SessionId(session.clone()) })
+}

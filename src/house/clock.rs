@@ -1,0 +1,243 @@
+//! How much time has passed, as far as it can be believed, and what was seen when. Pure, but for
+//! the file it is kept in.
+//!
+//! What is too old goes for good, and the system's clock may stand anywhere: years ahead until the
+//! network sets it, or behind. So a round of housekeeping goes by a clock of its own, which counts
+//! the time from round to round and takes no leap at its word: one is believed when the next round
+//! still finds the clock there, and then for two days at most. Who was away for a month finds
+//! everything as it was. A checkpoint is as old as this clock says since a round first saw it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Error, Result},
+    fs::{create_private_dirs, read_small, replace},
+    state::State,
+};
+
+/// The newest format; see `docs/FORMAT.md`.
+const VERSION: u32 = 1;
+/// Fifty numbers for each of a hundred thousand roots.
+const SIZE_MAX_BYTES: u64 = 256 << 20;
+/// The most that a single leap of the clock can count.
+const LEAP_MAX_SECONDS: u64 = 2 * 24 * 60 * 60;
+
+/// What the last round of housekeeping saw and did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    version: u32,
+    /// When it was, by the system's clock.
+    at: Option<DateTime<Utc>>,
+    /// The time that has passed in all, in seconds.
+    lived: u64,
+    /// Whether the clock had leapt ahead, and nobody knows yet whether it is right.
+    doubted: bool,
+    /// By the name of each root's directory.
+    roots: BTreeMap<String, Seen>,
+    /// What it did.
+    pub report: Option<Report>,
+}
+
+/// What was seen of one root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    /// The greatest sequence number there was, and the time: whenever it had grown.
+    ages: Vec<(u64, u64)>,
+    /// Since when it has been gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gone: Option<u64>,
+}
+
+/// What a round did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// How many checkpoints were dropped.
+    pub dropped: usize,
+    /// How many bytes that freed.
+    pub freed: u64,
+    /// Roots that are gone for good and of which nothing is left.
+    pub orphans: usize,
+    /// What could not be kept to, a fragment each.
+    pub unmet: Vec<String>,
+    /// What waits in repositories for the user's own gc: an estimate, by root.
+    #[serde(default)]
+    pub waiting: BTreeMap<String, u64>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        let (version, roots) = (VERSION, BTreeMap::new());
+        Self { version, at: None, lived: 0, doubted: false, roots, report: None }
+    }
+}
+
+impl Memory {
+    /// Reads it. One that is lost or damaged makes everything look new, and so stay longer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FormatTooNew`]: then a newer turnback keeps house.
+    pub fn read(state: &State) -> Result<Self> {
+        let path = state.house();
+        let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
+        let version = |bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+        let found = version(&bytes).and_then(|value| value["version"].as_u64()).unwrap_or(1);
+        if found > u64::from(VERSION) {
+            let found = u32::try_from(found).unwrap_or(u32::MAX);
+            let what = path.display().to_string();
+            return Err(Error::FormatTooNew { what, found, known: VERSION });
+        }
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written; it is then as it was.
+    pub fn write(&self, state: &State) -> Result<()> {
+        create_private_dirs(state.dir())?;
+        let bytes = serde_json::to_vec(self).expect("strings and numbers always serialize");
+        replace(&state.house(), &bytes)
+    }
+
+    /// When the last round was, by the system's clock.
+    pub fn at(&self) -> Option<DateTime<Utc>> {
+        self.at
+    }
+
+    /// Whether the clock has leapt, so that nothing can be said of anything's age.
+    pub fn is_in_doubt(&self) -> bool {
+        self.doubted
+    }
+
+    /// Another round begins.
+    pub fn tick(&mut self, now: DateTime<Utc>, interval: Duration) {
+        let leap = LEAP_MAX_SECONDS.max(2 * interval.as_secs());
+        let passed = self.at.map_or(0, |at| (now - at).num_seconds());
+        let passed = u64::try_from(passed).unwrap_or(0);
+        // It went back: whatever it showed before was wrong.
+        let believed = self.doubted && self.at.is_some_and(|at| at <= now);
+        self.lived += if believed { leap } else { 0 };
+        self.lived += if passed <= leap { passed } else { 0 };
+        self.doubted = passed > leap;
+        self.at = Some(now);
+    }
+
+    /// A root has checkpoints with these sequence numbers, the newest and the oldest.
+    pub fn see(&mut self, root: &str, newest: u64, oldest: u64) {
+        let lived = self.lived;
+        let ages = &mut self.roots.entry(root.to_owned()).or_default().ages;
+        if ages.last().is_some_and(|(known, _)| *known > newest) {
+            // Somebody has begun anew.
+            ages.clear();
+        }
+        if ages.last().is_none_or(|(known, _)| *known < newest) {
+            ages.push((newest, lived));
+        }
+        ages.retain(|(known, _)| *known >= oldest);
+    }
+
+    /// How old a checkpoint of a root is at least.
+    pub fn age(&self, root: &str, sequence: u64) -> Duration {
+        let ages = self.roots.get(root).map_or(&[][..], |seen| &seen.ages);
+        let first = ages.iter().find(|(known, _)| *known >= sequence);
+        let since = first.map_or(self.lived, |(_, at)| *at);
+        Duration::from_secs(self.lived.saturating_sub(since))
+    }
+
+    /// A root is gone, or is not. Gives for how long it has been.
+    pub fn gone(&mut self, root: &str, is_gone: bool) -> Duration {
+        let lived = self.lived;
+        let gone = &mut self.roots.entry(root.to_owned()).or_default().gone;
+        if !is_gone {
+            *gone = None;
+            return Duration::ZERO;
+        }
+        Duration::from_secs(lived.saturating_sub(*gone.get_or_insert(lived)))
+    }
+
+    /// For how long a root has been gone, as the last round saw it.
+    pub fn gone_for(&self, root: &str) -> Option<Duration> {
+        let since = self.roots.get(root)?.gone?;
+        Some(Duration::from_secs(self.lived.saturating_sub(since)))
+    }
+
+    /// Forgets roots that nothing is left of.
+    pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.roots.retain(|root, _| is_there(root));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 24 * 60 * 60;
+    const INTERVAL: Duration = Duration::from_secs(DAY);
+
+    /// The days that have passed after rounds at these days.
+    fn lived(days: &[i64]) -> u64 {
+        let mut memory = Memory::default();
+        for day in days {
+            let now = DateTime::from_timestamp(1_795_183_331 + day * 86_400, 0).unwrap();
+            memory.tick(now, INTERVAL);
+        }
+        memory.lived / DAY
+    }
+
+    #[test]
+    fn no_leap_of_the_clock_is_taken_at_its_word() {
+        for (days, expected) in [
+            (&[0][..], 0),
+            (&[0, 1, 2], 2),
+            (&[0, 2, 4], 4),
+            // Ahead by years and back again.
+            (&[0, 4000, 1, 2], 1),
+            (&[0, 1, 4000, 4000, 2, 3], 4),
+            // Ahead and staying there: two days and no more.
+            (&[0, 4000], 0),
+            (&[0, 4000, 4001, 4002], 4),
+            // Behind, and set right.
+            (&[0, -9000, 1, 2], 3),
+            (&[0, -1, -2, -3], 0),
+            // Every third day.
+            (&[0, 3, 6, 9], 4),
+        ] {
+            assert_eq!(lived(days), expected, "{days:?}");
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_is_as_old_as_rounds_have_seen_it() {
+        let mut memory = Memory::default();
+        let start = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
+        let day = |days: u64| Duration::from_secs(days * DAY);
+        for round in 0..5 {
+            memory.tick(start + day(round), INTERVAL);
+            memory.see("r", 10 + round, 1);
+        }
+        let ages = [1, 10, 11, 14, 15].map(|sequence| memory.age("r", sequence));
+        assert_eq!(ages, [day(4), day(4), day(3), day(0), day(0)]);
+        // What is gone is not remembered, and whoever begins anew is new.
+        memory.see("r", 14, 13);
+        assert_eq!(memory.roots["r"].ages.len(), 2);
+        memory.see("r", 2, 1);
+        assert_eq!(memory.age("r", 1), day(0));
+    }
+
+    #[test]
+    fn what_comes_back_is_not_gone() {
+        let mut memory = Memory::default();
+        let start = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
+        for (round, is_gone, expected) in
+            [(0, true, 0), (1, true, 1), (2, true, 2), (3, false, 0), (4, true, 0), (5, true, 1)]
+        {
+            memory.tick(start + Duration::from_secs(round * DAY), INTERVAL);
+            assert_eq!(memory.gone("r", is_gone).as_secs(), expected * DAY, "{round}");
+        }
+    }
+}

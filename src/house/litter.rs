@@ -1,0 +1,154 @@
+//! What nobody needs any more and no checkpoint names: the leavings of killed processes, ledgers of
+//! sessions long over, roots of which nothing is left.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{clock::Memory, round::Holding};
+use crate::{
+    error::{Error, Result},
+    fs::{Lock, remove_tree, stat_path},
+    model::Settings,
+    state::{RootState, State, hash_name},
+    store::{objects::names_in, record},
+};
+
+/// Nothing we write takes an hour; a temporary file as old has no owner.
+const TEMPORARY_STAYS: Duration = Duration::from_secs(60 * 60);
+/// Whoever makes a root's directory writes into it at once; an empty one as old is nobody's.
+const EMPTY_STAYS: Duration = Duration::from_secs(24 * 60 * 60);
+/// What is on its way out.
+const GONE: &str = "gone-";
+
+/// Removes temporary files whose owners are dead, and what an earlier round began to remove.
+pub(super) fn reclaim(state: &State, now: DateTime<Utc>) -> Result<()> {
+    for name in names_in(state.dir())? {
+        if name.as_encoded_bytes().starts_with(GONE.as_bytes()) {
+            let path = state.dir().join(&name);
+            remove_tree(&path).map_err(Error::io("remove", &path))?;
+        }
+    }
+    let mut dirs = vec![state.dir().to_owned(), state.sessions(), state.packs()];
+    for root in record::all_roots(state)? {
+        dirs.extend([root.checkpoints(), root.left(), root.dir().to_owned()]);
+    }
+    for dir in dirs {
+        for name in names_in(&dir)? {
+            let path = dir.join(&name);
+            if is_temporary(&name.to_string_lossy()) && is_older(&path, TEMPORARY_STAYS, now) {
+                remove(&path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As in `cache.tmp-4711-0`.
+fn is_temporary(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let numbers = name.rsplit_once(".tmp-").and_then(|(_, numbers)| numbers.split_once('-'));
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
+/// Takes a root's directory away: first its name, in one go, then what is in it.
+pub(super) fn bury(state: &State, root: &RootState) -> Result<()> {
+    let name = root.dir().file_name().unwrap_or_default().to_string_lossy();
+    let gone = state.dir().join(format!("{GONE}{name}"));
+    let _nobody_saves = Lock::acquire(&root.lock(), Instant::now())?;
+    crate::crash::point("house-bury");
+    fs::rename(root.dir(), &gone).map_err(Error::io("set aside", root.dir()))?;
+    remove_tree(&gone).map_err(Error::io("remove", &gone))
+}
+
+/// Drops what is older than every checkpoint it could belong to. Nothing while the clock is in
+/// doubt.
+pub(super) fn drop_old(
+    state: &State,
+    holdings: &[Holding],
+    settings: &Settings,
+    memory: &Memory,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    if memory.is_in_doubt() {
+        return Ok(());
+    }
+    let retention = holdings.iter().map(|holding| holding.settings.retention);
+    let retention = retention.max().unwrap_or_default().max(settings.retention);
+    drop_ledgers(state, retention, now)?;
+    drop_lists(state, holdings)?;
+    for holding in holdings {
+        let is_stale = holding.idle().is_some_and(|idle| idle > holding.settings.retention);
+        // Nobody has worked there for so long: what an agent left is nobody's question any more,
+        // and the next scan may take its time.
+        if is_stale {
+            remove(&holding.own.cache())?;
+            let left = holding.own.left();
+            remove_tree(&left).map_err(Error::io("remove", &left))?;
+        }
+    }
+    for root in record::all_roots(state)? {
+        let is_nobodys = !root.place().exists() && record::ids(&root)?.is_empty();
+        if is_nobodys && is_older(root.dir(), EMPTY_STAYS, now) {
+            bury(state, &root)?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the ledgers of sessions that nobody has heard of for so long.
+fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()> {
+    let dir = state.sessions();
+    let names = names_in(&dir)?;
+    let stems: BTreeSet<PathBuf> =
+        names.iter().map(|name| dir.join(Path::new(name).with_extension(""))).collect();
+    for stem in stems {
+        let (ledger, lock) = (stem.with_extension("json"), stem.with_extension("lock"));
+        let is_old =
+            is_older(&lock, stays, now) && (!ledger.exists() || is_older(&ledger, stays, now));
+        // Whoever holds it is at work.
+        if is_old && let Ok(_alone) = Lock::acquire(&lock, Instant::now()) {
+            remove(&ledger)?;
+            remove(&lock)?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the lists of packs in repositories that no root of ours has anything to do with.
+fn drop_lists(state: &State, holdings: &[Holding]) -> Result<()> {
+    let known: BTreeSet<PathBuf> = holdings
+        .iter()
+        .filter_map(|holding| holding.place.git_dir.as_deref())
+        .flat_map(|git_dir| git_dir.ancestors().take(3))
+        .map(|common_dir| state.packs_of(common_dir))
+        .collect();
+    // An unreadable place may be anyone's.
+    let is_sure = record::all_roots(state)?.len() == holdings.len();
+    for name in names_in(&state.packs())? {
+        let path = state.packs().join(&name);
+        let is_known = known.contains(&path.with_extension(""));
+        if is_sure && !is_known && name.len() >= hash_name(&[]).len() {
+            remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_older(path: &Path, than: Duration, now: DateTime<Utc>) -> bool {
+    let than = i64::try_from(than.as_nanos()).unwrap_or(i64::MAX);
+    let now = now.timestamp_nanos_opt().unwrap_or(i64::MIN);
+    stat_path(path).is_ok_and(|stamp| now.saturating_sub(stamp.mtime_ns) > than)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(err)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

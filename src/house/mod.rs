@@ -1,0 +1,93 @@
+//! Keeps the store within its limits, off the way of every call.
+//!
+//! A hook that has saved something looks at one file's time; at most once in `prune_interval` it
+//! starts `turnback housekeep`, which goes on by itself: a short life, nice, and in slices, so that
+//! whoever saves meanwhile never waits for long. Killed anywhere it leaves nothing but work for the
+//! next one.
+
+mod clock;
+mod litter;
+mod room;
+mod round;
+
+use std::{
+    ffi::OsString,
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    time::{Duration, SystemTime},
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+pub use clock::{Memory, Report};
+pub use room::{Disk, plan as plan_room, unmet};
+pub use round::{Ended, keep, pinned, tidy};
+
+use crate::{
+    fs::{create_private_dirs, stat_path},
+    journal::{self, Line, LineKind},
+    model::{SessionId, Settings},
+    process::Process,
+    state::State,
+};
+
+/// A round that was started and never heard of again is tried once more after this.
+const AGAIN: Duration = Duration::from_secs(10 * 60);
+/// Two processes that start in one second may see each other's stamps from the future.
+const AHEAD_NS: i64 = 60_000_000_000;
+
+/// Starts a round if it is time for one. Costs one look at a file if it is not.
+pub fn ask(process: &Process<'_>, state: &State, settings: &Settings) {
+    if settings.auto_prune && is_due(state, settings.prune_interval, process.now) {
+        start(process, state, settings.prune_interval, &["housekeep".into()]);
+    }
+}
+
+/// Starts a round after the end of a session whose checkpoints are to go.
+pub fn ask_after(
+    process: &Process<'_>,
+    state: &State,
+    settings: &Settings,
+    agent: &str,
+    session: &SessionId,
+) {
+    let args: [OsString; 4] =
+        ["housekeep".into(), "--ended".into(), agent.into(), session.0.clone().into()];
+    start(process, state, settings.prune_interval, &args);
+}
+
+/// Whether it is time for a round.
+pub fn is_due(state: &State, interval: Duration, now: DateTime<Utc>) -> bool {
+    let Ok(stamp) = stat_path(&state.house()) else { return true };
+    let age = now.timestamp_nanos_opt().unwrap_or(i64::MAX).saturating_sub(stamp.mtime_ns);
+    let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+    // A time far ahead is one that the clock showed by mistake.
+    !(-AHEAD_NS..interval).contains(&age)
+}
+
+fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsString]) {
+    // Whoever comes next must not start another one, nor wait a whole day if this one dies.
+    let since = TimeDelta::from_std(interval.saturating_sub(AGAIN)).unwrap_or(TimeDelta::MAX);
+    let again = process.now.checked_sub_signed(since).unwrap_or(process.now);
+    let started = stamp(state, again).and_then(|()| process.start_aside(args));
+    if let Err(err) = started {
+        let text = format!("could not start housekeeping: {err}");
+        journal::write(state, &Line { at: process.now, kind: LineKind::Trouble, root: None, text });
+    }
+}
+
+/// Gives the file that says when the last round was another time.
+fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
+    create_private_dirs(state.dir()).map_err(io::Error::other)?;
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let file: File = options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(state.house())?;
+    file.set_modified(SystemTime::from(at))
+}

@@ -1,0 +1,78 @@
+//! How much room there is, and who makes some if there is too little.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    model::{CheckpointId, Settings},
+    plan::{self, Stock},
+    state::{RootState, State},
+    store::{own_bytes, weigh::Scales},
+    ui,
+};
+
+/// What the disk that our own files are on has, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// In all.
+    pub size: u64,
+    /// For whoever asks now.
+    pub free: u64,
+}
+
+impl Disk {
+    /// Looks; `None` if the system does not say.
+    pub fn of(state: &State) -> Option<Self> {
+        let found = rustix::fs::statvfs(state.dir()).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Some(Self { size: bytes(found.f_blocks), free: bytes(found.f_bavail) })
+    }
+}
+
+/// How many bytes must go for the limits to hold.
+pub(super) fn excess(state: &State, settings: &Settings) -> u64 {
+    let over = own_bytes(state.dir()).saturating_sub(settings.max_total_size);
+    over.max(missing(state, settings))
+}
+
+/// How many bytes less are free than should be.
+fn missing(state: &State, settings: &Settings) -> u64 {
+    let disk = Disk::of(state);
+    disk.map_or(0, |disk| settings.free_space_floor.of(disk.size).saturating_sub(disk.free))
+}
+
+/// What goes of each root so that `excess` bytes are freed, as far as anything may.
+pub fn plan(
+    state: &State,
+    stocks: &[Stock<'_>],
+    owns: &[&RootState],
+    excess: u64,
+) -> Vec<BTreeSet<CheckpointId>> {
+    let lines: Vec<Vec<CheckpointId>> = stocks.iter().map(|stock| stock.may_go()).collect();
+    let mut scales = Scales::new(state);
+    for (n, (own, line)) in owns.iter().zip(&lines).enumerate() {
+        scales.add(n, own, line);
+    }
+    let mut goes = vec![BTreeSet::new(); lines.len()];
+    for (line, id) in plan::fit(&lines, &scales.things(), excess) {
+        goes[line].insert(id);
+    }
+    goes
+}
+
+/// Which limits are not kept to, a fragment each: what is left must stay.
+pub fn unmet(state: &State, settings: &Settings) -> Vec<String> {
+    let total = own_bytes(state.dir());
+    let mut unmet = Vec::new();
+    if total > settings.max_total_size {
+        let (total, max) = (ui::size(total), ui::size(settings.max_total_size));
+        unmet.push(format!("{total} are taken of {max}, and what is left must stay"));
+    }
+    if let Some(disk) = Disk::of(state)
+        && missing(state, settings) > 0
+    {
+        let (free, floor) =
+            (ui::size(disk.free), ui::size(settings.free_space_floor.of(disk.size)));
+        unmet.push(format!("only {free} of the disk are free, and {floor} should be"));
+    }
+    unmet
+}

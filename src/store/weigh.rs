@@ -1,0 +1,110 @@
+//! How much room everything of ours takes, and which checkpoints it is for.
+
+use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
+
+use super::{
+    objects::Objects,
+    record::{self, Record},
+    sweep::mark,
+};
+use crate::{
+    model::{CheckpointId, ContentId},
+    plan::Thing,
+    state::{RootState, State},
+};
+
+/// Directories nested deeper are not ours.
+const DEPTH_MAX: usize = 32;
+
+/// The room on the disk of everything below a directory of ours. A file that has other names is
+/// somebody else's as well, and takes no room of its own.
+pub fn own_bytes(dir: &Path) -> u64 {
+    below(dir, 0)
+}
+
+fn below(dir: &Path, depth: usize) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let each = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() && depth < DEPTH_MAX => {
+            found.blocks() * 512 + below(&entry.path(), depth + 1)
+        }
+        Ok(found) if found.nlink() > 1 => 0,
+        Ok(found) => found.blocks() * 512,
+        Err(_) => 0,
+    });
+    each.sum()
+}
+
+/// What checkpoints of one or more roots hold in turnback's own store, by who needs it.
+pub struct Scales {
+    objects: Objects,
+    /// For each line that needs an object: the place of the last that does; `None` for one that
+    /// stays.
+    needed: HashMap<ContentId, Vec<(usize, Option<usize>)>>,
+    others: Vec<Thing>,
+}
+
+impl Scales {
+    /// With nothing on them.
+    pub fn new(state: &State) -> Self {
+        let objects = Objects::new(state.objects());
+        Self { objects, needed: HashMap::new(), others: Vec::new() }
+    }
+
+    /// Puts on them what the checkpoints of one root need. Those in `goes` may go, in that order,
+    /// so that what several need is needed until the last of them has gone.
+    pub fn add(&mut self, line: usize, root: &RootState, goes: &[CheckpointId]) {
+        let Ok(ids) = record::ids(root) else { return };
+        let place_of = |id: &CheckpointId| goes.iter().position(|it| it == id);
+        let mut by_place: Vec<_> = ids.iter().map(|id| (place_of(id), *id)).collect();
+        // Those that stay, then the last to go.
+        by_place.sort_by_key(|(place, _)| std::cmp::Reverse(place.unwrap_or(usize::MAX)));
+        let mut has_vault = false;
+        for (place, id) in by_place {
+            let Ok(record) = record::read(root, id) else { continue };
+            self.add_record(line, place, &record);
+            let file = record::path_of(root, id);
+            self.add_other(line, place, room(&file));
+            if record.vault.is_some() && !std::mem::replace(&mut has_vault, true) {
+                self.add_other(line, place, own_bytes(&root.vault()));
+            }
+        }
+    }
+
+    fn add_record(&mut self, line: usize, place: Option<usize>, record: &Record) {
+        let needed = &mut self.needed;
+        mark(&self.objects, record, &mut |id| {
+            let by = needed.entry(id).or_default();
+            // Whoever was added first needs it longest.
+            let is_new = by.iter().all(|(known, _)| *known != line);
+            if is_new {
+                by.push((line, place));
+            }
+            is_new
+        });
+    }
+
+    fn add_other(&mut self, line: usize, place: Option<usize>, bytes: u64) {
+        self.others.extend(place.map(|place| Thing { bytes, until: vec![(line, place)] }));
+    }
+
+    /// The room of everything that is on them.
+    pub fn total(&self) -> u64 {
+        self.needed.keys().map(|id| room(&self.objects.path(id))).sum()
+    }
+
+    /// What would be free if everything went that may.
+    pub fn things(self) -> Vec<Thing> {
+        let objects = self.objects;
+        let thing = |(id, by): (ContentId, Vec<(usize, Option<usize>)>)| {
+            let until: Option<Vec<_>> =
+                by.into_iter().map(|(line, place)| Some((line, place?))).collect();
+            Some(Thing { until: until?, bytes: room(&objects.path(&id)) })
+        };
+        self.needed.into_iter().filter_map(thing).chain(self.others).collect()
+    }
+}
+
+fn room(path: &Path) -> u64 {
+    fs::symlink_metadata(path).map_or(0, |found| found.blocks() * 512)
+}

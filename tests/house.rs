@@ -1,0 +1,392 @@
+//! Housekeeping, in a world of its own: when it starts, what each limit takes, and what none may.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Value, json};
+use turnback::{
+    model::CheckpointId,
+    process::Exit,
+    restore_log::RestoreLog,
+    state::{RootState, State},
+    store::own_bytes,
+};
+
+use crate::support::{
+    temp::{count, write},
+    world::World,
+};
+
+const DAY: i64 = 24 * 60 * 60;
+
+/// A round, by itself.
+pub(crate) fn keep_house(world: &World) {
+    let output = world.run_in(Path::new("/"), &["housekeep"], "");
+    assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
+}
+
+/// A round every day for so many days.
+fn live(world: &mut World, days: i64) {
+    for _ in 0..days {
+        world.wait(DAY);
+        keep_house(world);
+    }
+}
+
+fn own(world: &World) -> RootState {
+    State::new(world.state()).root_at(&world.root())
+}
+
+/// The ids of all checkpoints of the project, newest first.
+pub(crate) fn ids(world: &mut World) -> Vec<String> {
+    let told = world.run(&["list", "--all", "--json"]).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let mut ids = Vec::new();
+    collect_ids(&told, &mut ids);
+    ids
+}
+
+fn collect_ids(value: &Value, ids: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_ids(item, ids)),
+        Value::Object(fields) => {
+            let id = fields.get("id").and_then(Value::as_str);
+            ids.extend(id.filter(|id| !ids.iter().any(|known| known == id)).map(str::to_owned));
+            fields.values().for_each(|value| collect_ids(value, ids));
+        }
+        _ => (),
+    }
+}
+
+/// Takes a checkpoint of a file with this many bytes, no two alike.
+fn save(world: &mut World, name: &str, bytes: usize) -> String {
+    let salt = ids(world).len();
+    world.write(name, vec![u8::try_from(salt).unwrap(); bytes]);
+    world.wait(1);
+    let output = world.run(&["create"]);
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    output.stdout.trim().to_owned()
+}
+
+fn report(world: &World) -> Value {
+    let text = fs::read(world.state().join("house.json")).unwrap();
+    serde_json::from_slice::<Value>(&text).unwrap()["report"].clone()
+}
+
+fn is_sound(world: &mut World) {
+    let output = world.run(&["check", "--read-data"]);
+    assert_eq!(output.exit, Exit::Ok, "{}{}", output.stdout, output.stderr);
+}
+
+#[test]
+fn a_call_that_saved_something_starts_a_round_once_a_day() {
+    let mut world = World::new();
+    world.write("a", "1");
+    world.before_bash("t1", "ls");
+    assert_eq!(world.started(), [[""; 0]; 0], "a call with nothing to do starts nothing");
+    world.before_bash("t1", "make");
+    assert_eq!(world.started(), [["housekeep"]]);
+    for turn in 2..5 {
+        world.write("a", turn.to_string());
+        world.before_bash(&format!("t{turn}"), "make");
+    }
+    assert_eq!(world.started(), [[""; 0]; 0], "it has been asked for");
+    // Whoever was asked died. It is tried again, but not at once.
+    world.wait(11 * 60);
+    world.write("a", "5");
+    world.before_bash("t5", "make");
+    assert_eq!(world.started(), [["housekeep"]]);
+    keep_house(&world);
+    for (hours, due) in [(12, false), (11, false), (2, true)] {
+        world.wait(hours * 60 * 60);
+        world.write("a", format!("{hours}"));
+        world.before_bash(&format!("u{hours}"), "make");
+        assert_eq!(!world.started().is_empty(), due, "{hours}");
+    }
+}
+
+#[test]
+fn a_clock_that_stood_ahead_does_not_keep_rounds_away() {
+    let mut world = World::new();
+    world.wait(3000 * DAY);
+    world.before_bash("t1", "make");
+    world.run_started();
+    world.wait(-3000 * DAY);
+    world.write("a", "1");
+    world.before_bash("t2", "make");
+    assert_eq!(world.started(), [["housekeep"]]);
+}
+
+#[test]
+fn nobody_keeps_house_where_that_is_switched_off() {
+    let mut world = World::new();
+    world.set("TURNBACK_AUTO_PRUNE", "off");
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    for turn in 0..3 {
+        world.write("a", turn.to_string());
+        world.before_bash(&format!("t{turn}"), "make");
+    }
+    assert!(world.started().is_empty());
+    keep_house(&world);
+    assert_eq!(ids(&mut world).len(), 3);
+}
+
+#[test]
+fn no_more_stay_than_should() {
+    for mut world in [World::new(), World::with_git()] {
+        world.set("TURNBACK_MAX_CHECKPOINTS", "3");
+        let all: Vec<String> = (0..9).map(|_| save(&mut world, "a", 100_000)).collect();
+        let before = own_bytes(&world.state());
+        keep_house(&world);
+        let mut stay = all[6..].to_vec();
+        stay.reverse();
+        assert_eq!(ids(&mut world), stay);
+        assert!(own_bytes(&world.state()) <= before);
+        assert_eq!(report(&world)["dropped"], 6);
+        is_sound(&mut world);
+    }
+}
+
+#[test]
+fn what_is_old_goes_after_as_many_days_as_rounds_have_seen() {
+    let mut world = World::new();
+    let old = save(&mut world, "a", 10);
+    let newer = save(&mut world, "a", 20);
+    live(&mut world, 10);
+    let newest = save(&mut world, "a", 30);
+    live(&mut world, 4);
+    assert_eq!(ids(&mut world), [newest.clone(), newer, old], "not yet fourteen days");
+    live(&mut world, 2);
+    assert_eq!(ids(&mut world), std::slice::from_ref(&newest));
+    live(&mut world, 40);
+    assert_eq!(ids(&mut world), [newest], "the newest always stays");
+}
+
+#[test]
+fn a_clock_that_leaps_ahead_and_back_drops_nothing() {
+    let mut world = World::new();
+    let all: Vec<String> = (0..4).rev().map(|_| save(&mut world, "a", 10)).collect();
+    live(&mut world, 3);
+    world.wait(3000 * DAY);
+    keep_house(&world);
+    world.wait(-3000 * DAY);
+    live(&mut world, 3);
+    assert_eq!(ids(&mut world).len(), all.len());
+    // Staying ahead, it is believed by and by.
+    world.wait(3000 * DAY);
+    keep_house(&world);
+    live(&mut world, 2);
+    assert_eq!(ids(&mut world).len(), all.len());
+    live(&mut world, 14);
+    assert_eq!(ids(&mut world).len(), 1);
+}
+
+#[test]
+fn the_largest_root_gives_its_oldest_when_there_is_no_room() {
+    let mut world = World::new();
+    let small = world.root().with_file_name("small");
+    for n in 0..3u8 {
+        write(&small.join("a"), vec![n; 20_000]);
+        assert_eq!(world.run_in(&small, &["create"], "").exit, Exit::Ok);
+    }
+    let all: Vec<String> = (0..5).map(|_| save(&mut world, "big", 1_000_000)).collect();
+    world.set("TURNBACK_MAX_TOTAL_SIZE", "3500 KB");
+    keep_house(&world);
+    assert_eq!(ids(&mut world), [all[4].clone(), all[3].clone(), all[2].clone()]);
+    let others = State::new(world.state()).root_at(&small);
+    assert_eq!(count(&others.checkpoints()), 3, "the small one pays for nobody");
+    assert_eq!(report(&world)["unmet"], json!([]));
+    assert!(own_bytes(&world.state()) <= 3_500_000);
+    is_sound(&mut world);
+}
+
+#[test]
+fn what_must_stay_wins_over_the_room_there_is() {
+    let mut world = World::new();
+    save(&mut world, "big", 500_000);
+    let newest = save(&mut world, "big", 1_000_000);
+    world.set("TURNBACK_MAX_TOTAL_SIZE", "100 KB");
+    keep_house(&world);
+    assert_eq!(ids(&mut world), [newest]);
+    let unmet = report(&world)["unmet"][0].as_str().unwrap().to_owned();
+    assert!(unmet.ends_with("and what is left must stay"), "{unmet}");
+    is_sound(&mut world);
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_gets_room_back() {
+    let mut world = World::new();
+    for _ in 0..4 {
+        save(&mut world, "a", 10_000);
+    }
+    // No disk has that much.
+    world.set("TURNBACK_FREE_SPACE_FLOOR", "9000000 GB");
+    keep_house(&world);
+    assert_eq!(ids(&mut world).len(), 1);
+    let unmet = report(&world)["unmet"][0].as_str().unwrap().to_owned();
+    assert!(unmet.starts_with("only "), "{unmet}");
+}
+
+#[test]
+fn what_was_held_before_a_restore_stays_seven_days() {
+    let mut world = World::new();
+    save(&mut world, "a", 10);
+    world.write("a", "what a restore overwrites");
+    let output = world.run(&["restore", "1", "--yes", "--force"]);
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    let held = ids(&mut world)[0].clone();
+    let newest = save(&mut world, "a", 30);
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+    keep_house(&world);
+    live(&mut world, 6);
+    assert_eq!(ids(&mut world), [newest.clone(), held]);
+    live(&mut world, 2);
+    assert_eq!(ids(&mut world), [newest]);
+}
+
+#[test]
+fn what_an_open_restore_needs_stays() {
+    let mut world = World::new();
+    let all: Vec<String> = (0..5).map(|_| save(&mut world, "a", 100_000)).collect();
+    let id = |n: usize| CheckpointId::parse(&all[n]).unwrap();
+    let log = RestoreLog {
+        of: id(0),
+        held: id(2),
+        verb: "restore".to_owned(),
+        index: false,
+        paths: Vec::new(),
+        merged: Vec::new(),
+        outside: Vec::new(),
+        closed: Vec::new(),
+    };
+    log.begin(&own(&world)).unwrap();
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+    keep_house(&world);
+    let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
+    assert_eq!(stay, BTreeSet::from([0, 2, 4].map(|n| all[n].clone())));
+    // One that cannot be read may need anything.
+    write(&own(&world).restore_log(), "not a log");
+    keep_house(&world);
+    assert_eq!(ids(&mut world).len(), 3);
+    fs::remove_file(own(&world).restore_log()).unwrap();
+    keep_house(&world);
+    assert_eq!(ids(&mut world), [all[4].clone()]);
+}
+
+#[test]
+fn a_root_that_was_removed_is_forgotten_after_the_time_to_keep() {
+    let mut world = World::with_git();
+    save(&mut world, "a", 10);
+    keep_house(&world);
+    fs::rename(world.root(), world.root().with_file_name("elsewhere")).unwrap();
+    live(&mut world, 14);
+    assert!(own(&world).dir().is_dir(), "it may yet be wanted back");
+    live(&mut world, 2);
+    assert!(!own(&world).dir().exists());
+    assert_eq!(count(&world.state().join("objects")), 0);
+}
+
+#[test]
+fn a_root_that_was_removed_stays_where_the_settings_say_so() {
+    let mut world = World::new();
+    world.set("TURNBACK_DELETE_ORPHANS", "no");
+    save(&mut world, "a", 10);
+    fs::rename(world.root(), world.root().with_file_name("elsewhere")).unwrap();
+    live(&mut world, 40);
+    assert_eq!(count(&own(&world).checkpoints()), 1);
+}
+
+#[test]
+fn a_disk_that_is_not_plugged_in_is_not_a_root_that_was_removed() {
+    let mut world = World::new();
+    save(&mut world, "a", 10);
+    let code = world.root().parent().unwrap().to_owned();
+    fs::rename(&code, code.with_file_name("unplugged")).unwrap();
+    live(&mut world, 20);
+    // Another directory where it used to be mounted.
+    fs::create_dir(&code).unwrap();
+    live(&mut world, 20);
+    assert_eq!(count(&own(&world).checkpoints()), 1);
+}
+
+#[test]
+fn a_session_that_is_over_leaves_its_newest_if_so_wanted() {
+    for wanted in ["keep", "prune"] {
+        let mut world = World::new();
+        world.set("TURNBACK_ON_SESSION_END", wanted);
+        let asked = save(&mut world, "a", 10);
+        for turn in 0..3 {
+            world.agent_writes(&format!("t{turn}"), "a", &format!("{turn}"));
+        }
+        drop(world.started());
+        keep_house(&world);
+        let payload = json!({
+            "session_id": "s1", "cwd": world.root(), "hook_event_name": "SessionEnd",
+            "reason": "exit",
+        });
+        let args = ["hook", "--agent", "claude-code"];
+        world.run_in(&world.root(), &args, &payload.to_string());
+        world.run_started();
+        let stay = ids(&mut world);
+        assert_eq!(stay.len(), if wanted == "keep" { 3 } else { 2 }, "{wanted}");
+        assert_eq!(stay.last(), Some(&asked), "{wanted}: nobody's session");
+    }
+}
+
+#[test]
+fn the_leavings_of_the_dead_are_reclaimed() {
+    let mut world = World::new();
+    save(&mut world, "a", 10);
+    world.before_bash("t1", "make");
+    let own = own(&world);
+    let state = world.state();
+    let now = world.now();
+    let age = |path: &Path, days: u64| {
+        let then = SystemTime::from(now) - Duration::from_secs(days * 86_400);
+        File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    };
+    let litter: Vec<PathBuf> = vec![
+        state.join("house.json.tmp-1-2"),
+        own.dir().join("cache.tmp-12-0"),
+        own.checkpoints().join("x.json.tmp-12-0"),
+        state.join("sessions/0123.lock"),
+        state.join("sessions/0123.json"),
+    ];
+    for path in &litter {
+        write(path, "{}");
+        age(path, 30);
+    }
+    write(&state.join("gone-0123/d/f"), "half removed");
+    let young = state.join("sessions/4567.json.tmp-12-1");
+    write(&young, "{}");
+    age(&young, 0);
+    keep_house(&world);
+    for path in &litter {
+        assert!(!path.exists(), "{}", path.display());
+    }
+    assert!(young.exists(), "somebody may be writing it");
+    assert!(!state.join("gone-0123").exists());
+    assert_eq!(count(&state.join("sessions")), 3, "the ledger of a session that lives");
+    is_sound(&mut world);
+}
+
+#[test]
+fn two_rounds_never_run_at_once() {
+    let mut world = World::new();
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    save(&mut world, "a", 1);
+    save(&mut world, "a", 2);
+    let lock = File::create(world.state().join("house.lock")).unwrap();
+    lock.lock().unwrap();
+    keep_house(&world);
+    assert_eq!(ids(&mut world).len(), 2);
+    lock.unlock().unwrap();
+    keep_house(&world);
+    assert_eq!(ids(&mut world).len(), 1);
+}
