@@ -1,4 +1,4 @@
-//! Named places where a test may kill us. Nothing at all in a release build.
+//! Named places where a test may kill us, or have us go wrong. Nothing at all in a release build.
 
 /// Dies here as if killed, if a crash test asked for `name`, or for the nth time we come here with
 /// `name:n`.
@@ -18,3 +18,15 @@ pub fn point(name: &str) {
 /// Compiles to nothing.
 #[cfg(not(debug_assertions))]
 pub fn point(_name: &str) {}
+
+/// Panics here as a bug would, if a test asked for it.
+#[cfg(debug_assertions)]
+pub fn bug(name: &str) {
+    #[expect(clippy::disallowed_methods, reason = "set by tests only")]
+    let wanted = std::env::var_os("TURNBACK_TEST_BUG_AT");
+    assert!(wanted.is_none_or(|wanted| wanted != name), "a bug, as a test wished: {name}");
+}
+
+/// Compiles to nothing.
+#[cfg(not(debug_assertions))]
+pub fn bug(_name: &str) {}

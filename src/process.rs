@@ -9,7 +9,10 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::{self, Read, Write},
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt, process::CommandExt},
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt, fs::PermissionsExt, process::CommandExt},
+    },
     path::PathBuf,
     process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
@@ -92,6 +95,20 @@ pub trait Stdin: Read {
     /// Waits until something can be read (end of input included) or `limit` has passed; tells
     /// whether it can be read.
     fn ready(&mut self, limit: Duration) -> bool;
+
+    /// The terminal it is, to be read byte by byte as keys; `None` if it is none.
+    fn keys(&self) -> Option<OwnedFd> {
+        None
+    }
+}
+
+/// A terminal to read keys from and to draw on.
+#[derive(Debug)]
+pub struct Tty {
+    /// Where keys come from.
+    pub input: OwnedFd,
+    /// What is drawn on.
+    pub output: OwnedFd,
 }
 
 impl Stdin for &[u8] {
@@ -115,6 +132,11 @@ impl Stdin for OsStdin {
         let mut fds = [rustix::event::PollFd::new(&self.0, rustix::event::PollFlags::IN)];
         let limit = rustix::event::Timespec::try_from(limit).ok();
         !matches!(rustix::event::poll(&mut fds, limit.as_ref()), Ok(0))
+    }
+
+    fn keys(&self) -> Option<OwnedFd> {
+        let is_terminal = rustix::termios::isatty(&self.0);
+        is_terminal.then(|| rustix::io::dup(&self.0).ok()).flatten()
     }
 }
 
@@ -165,6 +187,24 @@ impl Process<'_> {
         };
         let needed = self.env.iter().filter(|(name, _)| is_needed(name));
         self.aside.start(args, &needed.map(|(k, v)| (k.clone(), v.clone())).collect())
+    }
+
+    /// The terminal a person sits at, if one does: stdin and stdout, or, with `behind_stdout`, stdin
+    /// and the terminal of this session, whatever stdout is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system does not let us have it.
+    pub fn tty(&self, behind_stdout: bool) -> io::Result<Option<Tty>> {
+        let Some(input) = self.stdin.keys() else { return Ok(None) };
+        let output = if self.terminal.stdout {
+            rustix::io::dup(io::stdout())?
+        } else if behind_stdout {
+            std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty")?.into()
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Tty { input, output }))
     }
 
     /// How long we have been running.

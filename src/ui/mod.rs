@@ -1,9 +1,11 @@
 //! How things look: names, numbers, times, tables and differences, made for people.
 //!
-//! Pure but for [`ask`]: what a terminal can do and what time it is are told, never looked up.
+//! Pure but for what asks: [`ask`], [`answer`] and the [`picker`]. What a terminal can do and what
+//! time it is are told, never looked up.
 
 mod escape;
 mod hunks;
+pub mod picker;
 mod question;
 mod style;
 mod table;
@@ -14,7 +16,7 @@ use std::{borrow::Cow, path::Path};
 
 pub use escape::{escape, escape_line, escape_path};
 pub use hunks::{Change, Lines, Look, Side};
-pub use question::ask;
+pub use question::{answer, ask};
 pub use style::{Paint, Style};
 pub use table::{Cell, Column, Table};
 pub use width::{Align, Cut, cells, fit, pad};

@@ -19,6 +19,18 @@ pub fn ask(process: &mut Process<'_>, question: &str) -> bool {
     answer.eq_ignore_ascii_case(b"y") || answer.eq_ignore_ascii_case(b"yes")
 }
 
+/// Asks for a few words on the terminal. Nothing, if there is no terminal, at the end of input and
+/// for an empty line. `question` must be printable; what is answered is not.
+pub fn answer(process: &mut Process<'_>, question: &str) -> Option<String> {
+    if !process.terminal.stdin {
+        return None;
+    }
+    write!(process.stderr, "{question} ").and_then(|()| process.stderr.flush()).ok()?;
+    let answer = line(process.stdin);
+    let answer = String::from_utf8_lossy(answer.trim_ascii()).into_owned();
+    Some(answer).filter(|answer| !answer.is_empty())
+}
+
 /// One line, byte by byte: what follows it belongs to whoever reads next.
 fn line(input: &mut (impl Read + ?Sized)) -> Vec<u8> {
     let mut line = Vec::new();

@@ -33,6 +33,11 @@ impl Style {
     /// Colour.
     pub const COLOUR: Self = Self { is_on: true };
 
+    /// For a terminal that is neither stdout nor stderr.
+    pub fn tty(process: &Process<'_>) -> Self {
+        Self { is_on: is_wanted(process) }
+    }
+
     /// For what goes to stdout.
     pub fn stdout(process: &Process<'_>) -> Self {
         Self { is_on: process.terminal.stdout && is_wanted(process) }

@@ -1,0 +1,311 @@
+//! From the bytes a terminal sends to keys.
+//!
+//! Knows that an arrow key begins with the very byte that Esc is, and that on a slow line the rest
+//! of it comes later; so whoever reads waits [`Keys::PATIENCE`] before a lone Esc is one. What is
+//! pasted is text and never a command: a line feed in it presses nothing.
+
+use std::time::Duration;
+
+/// What a person pressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A character.
+    Char(char),
+    /// Text that was pasted.
+    Pasted(String),
+    /// Return.
+    Enter,
+    /// Escape.
+    Esc,
+    /// Takes back a character.
+    Backspace,
+    /// Takes back a word.
+    BackWord,
+    /// Takes back everything typed.
+    BackAll,
+    /// An arrow key.
+    Up,
+    /// An arrow key.
+    Down,
+    /// An arrow key.
+    Left,
+    /// An arrow key.
+    Right,
+    /// A page up.
+    PageUp,
+    /// A page down.
+    PageDown,
+    /// To the start.
+    Home,
+    /// To the end.
+    End,
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-Z.
+    Suspend,
+    /// Ctrl-L: draw everything again.
+    Redraw,
+}
+
+/// Bytes on their way to becoming keys.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    bytes: Vec<u8>,
+}
+
+const ESC: u8 = 0x1b;
+const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+const PASTE_ENDS: &[u8] = b"\x1b[201~";
+
+/// Longer sequences are no keys; longer pastes are no search.
+const SEQUENCE_MAX_BYTES: usize = 64;
+const PASTE_MAX_BYTES: usize = 64 << 10;
+
+/// What the bytes at the start are.
+enum Read {
+    /// This key, or none that we know, in so many bytes.
+    Whole(Option<Key>, usize),
+    /// The start of something.
+    Half,
+}
+
+impl Keys {
+    /// How long the rest of a key may take on a slow line.
+    pub(super) const PATIENCE: Duration = Duration::from_millis(80);
+
+    /// Adds what the terminal sent.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next key, if all of it is there.
+    pub(super) fn next(&mut self) -> Option<Key> {
+        while !self.bytes.is_empty() {
+            let Read::Whole(key, length) = read(&self.bytes) else { return None };
+            drop(self.bytes.drain(..length));
+            if key.is_some() {
+                return key;
+            }
+        }
+        None
+    }
+
+    /// Whether a key has begun whose rest should be here within [`Self::PATIENCE`].
+    pub(super) fn is_half(&self) -> bool {
+        !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS)
+    }
+
+    /// The rest did not come: each Esc was one, anything else is given up.
+    pub(super) fn settle(&mut self) -> Option<Key> {
+        if !self.is_half() {
+            return None;
+        }
+        match self.bytes[..] {
+            [ESC] => {
+                self.bytes.clear();
+                Some(Key::Esc)
+            }
+            [ESC, ESC, ..] => {
+                self.bytes.remove(0);
+                Some(Key::Esc)
+            }
+            _ => {
+                self.bytes.clear();
+                None
+            }
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Read {
+    match bytes {
+        [ESC, rest @ ..] => sequence(bytes, rest),
+        [b'\r' | b'\n', ..] => Read::Whole(Some(Key::Enter), 1),
+        [first, ..] if *first < 0x20 || *first == 0x7f => Read::Whole(control(*first), 1),
+        _ => character(bytes),
+    }
+}
+
+fn control(byte: u8) -> Option<Key> {
+    Some(match byte {
+        0x02 => Key::PageUp,
+        0x03 => Key::Interrupt,
+        0x06 => Key::PageDown,
+        0x08 | 0x7f => Key::Backspace,
+        0x0c => Key::Redraw,
+        0x0e => Key::Down,
+        0x10 => Key::Up,
+        0x15 => Key::BackAll,
+        0x17 => Key::BackWord,
+        0x1a => Key::Suspend,
+        _ => return None,
+    })
+}
+
+/// What begins with Esc; `rest` is what follows it.
+fn sequence(bytes: &[u8], rest: &[u8]) -> Read {
+    match rest {
+        [] | [ESC] => Read::Half,
+        // With Alt held down, many terminals send Esc before what the key is.
+        [ESC, b'[' | b'O', ..] => match sequence(rest, &rest[1..]) {
+            Read::Whole(key, length) => Read::Whole(key, length + 1),
+            Read::Half => Read::Half,
+        },
+        [ESC, ..] => Read::Whole(Some(Key::Esc), 1),
+        [b'[', ..] if bytes.starts_with(PASTE_BEGINS) => pasted(bytes),
+        [b'[', b'[', tail @ ..] => tail.first().map_or(Read::Half, |_| Read::Whole(None, 4)),
+        [b'[', tail @ ..] => csi(tail),
+        [b'O', last, ..] => Read::Whole(named(*last, b""), 3),
+        [b'O'] => Read::Half,
+        // A letter with Alt, which is nothing here.
+        _ => match character(rest) {
+            Read::Whole(_, length) => Read::Whole(None, length + 1),
+            Read::Half => Read::Half,
+        },
+    }
+}
+
+/// `ESC [`, numbers, and a byte that says which key it is.
+fn csi(tail: &[u8]) -> Read {
+    let Some(end) = tail.iter().position(|byte| matches!(byte, 0x40..=0x7e)) else {
+        return if tail.len() < SEQUENCE_MAX_BYTES {
+            Read::Half
+        } else {
+            Read::Whole(None, tail.len() + 2)
+        };
+    };
+    Read::Whole(named(tail[end], &tail[..end]), end + 3)
+}
+
+fn named(last: u8, numbers: &[u8]) -> Option<Key> {
+    let first = numbers.split(|byte| *byte == b';').next().unwrap_or_default();
+    Some(match (last, first) {
+        (b'A', _) => Key::Up,
+        (b'B', _) => Key::Down,
+        (b'C', _) => Key::Right,
+        (b'D', _) => Key::Left,
+        (b'H', _) | (b'~', b"1" | b"7") => Key::Home,
+        (b'F', _) | (b'~', b"4" | b"8") => Key::End,
+        (b'~', b"5") => Key::PageUp,
+        (b'~', b"6") => Key::PageDown,
+        (b'M', b"") => Key::Enter,
+        (b'u', b"27") => Key::Esc,
+        _ => return None,
+    })
+}
+
+fn pasted(bytes: &[u8]) -> Read {
+    let text = &bytes[PASTE_BEGINS.len()..];
+    let end = text.windows(PASTE_ENDS.len()).position(|window| window == PASTE_ENDS);
+    match end {
+        Some(end) => {
+            let text = String::from_utf8_lossy(&text[..end]).into_owned();
+            Read::Whole(Some(Key::Pasted(text)), PASTE_BEGINS.len() + end + PASTE_ENDS.len())
+        }
+        None if text.len() > PASTE_MAX_BYTES => Read::Whole(None, bytes.len()),
+        None => Read::Half,
+    }
+}
+
+/// One character of UTF-8; what is none is passed over.
+fn character(bytes: &[u8]) -> Read {
+    let length = match bytes[0] {
+        0x00..0x80 => 1,
+        0xc2..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0..0xf5 => 4,
+        _ => return Read::Whole(None, 1),
+    };
+    let Some(bytes) = bytes.get(..length) else { return Read::Half };
+    match str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
+        Some(c) => Read::Whole(Some(Key::Char(c)), length),
+        None => Read::Whole(None, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The keys in these bytes, when nothing more comes.
+    fn keys(bytes: &[u8]) -> Vec<Key> {
+        let mut keys = Keys::default();
+        keys.push(bytes);
+        let mut found = Vec::new();
+        loop {
+            found.extend(std::iter::from_fn(|| keys.next()));
+            if !keys.is_half() {
+                return found;
+            }
+            found.extend(keys.settle());
+        }
+    }
+
+    #[test]
+    fn every_terminal_has_its_own_arrow_keys() {
+        for (bytes, key) in [
+            (&b"\x1b[A"[..], Key::Up),
+            (b"\x1bOB", Key::Down),
+            (b"\x1b[1;3C", Key::Right),
+            (b"\x1b\x1b[D", Key::Left),
+            (b"\x1b[5~", Key::PageUp),
+            (b"\x1b[6;2~", Key::PageDown),
+            (b"\x1b[7~", Key::Home),
+            (b"\x1bOF", Key::End),
+            (b"\r", Key::Enter),
+            (b"\x1bOM", Key::Enter),
+            (b"\x1b", Key::Esc),
+            (b"\x7f", Key::Backspace),
+            (b"\x03", Key::Interrupt),
+            ("é".as_bytes(), Key::Char('é')),
+            ("本".as_bytes(), Key::Char('本')),
+        ] {
+            assert_eq!(keys(bytes), [key], "{}", bytes.escape_ascii());
+        }
+        for nothing in [&b"\x1bx"[..], b"\x1b[[A", b"\x1b[15~", b"\xff", b"\x00", b"\x1b[9999"] {
+            assert_eq!(keys(nothing), [], "{}", nothing.escape_ascii());
+        }
+        assert_eq!(keys(b"\x1b\x1b"), [Key::Esc, Key::Esc]);
+        assert_eq!(keys(b"\x1b\x1bj"), [Key::Esc]);
+    }
+
+    #[test]
+    fn an_arrow_key_in_two_pieces_is_no_escape() {
+        let mut keys = Keys::default();
+        keys.push(b"\x1b");
+        assert_eq!(keys.next(), None);
+        assert!(keys.is_half());
+        keys.push(b"[");
+        assert_eq!(keys.next(), None);
+        keys.push(b"Bj");
+        assert_eq!(keys.next(), Some(Key::Down));
+        assert_eq!(keys.next(), Some(Key::Char('j')));
+        assert_eq!(keys.settle(), None);
+    }
+
+    #[test]
+    fn what_is_pasted_presses_nothing() {
+        let mut keys = Keys::default();
+        keys.push(b"\x1b[200~a\r\x1b");
+        assert_eq!((keys.next(), keys.is_half()), (None, false), "the rest may take its time");
+        keys.push(b"[Ab\x1b[201~\r");
+        assert_eq!(keys.next(), Some(Key::Pasted("a\r\x1b[Ab".to_owned())));
+        assert_eq!(keys.next(), Some(Key::Enter));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_confuse_it_for_long(bytes: Vec<u8>) {
+            let mut reader = Keys::default();
+            reader.push(&bytes);
+            while reader.next().is_some() {}
+            for _ in 0..=bytes.len() {
+                let _key = reader.settle();
+                while reader.next().is_some() {}
+            }
+            prop_assert!(reader.bytes.is_empty() || reader.bytes.starts_with(PASTE_BEGINS));
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! What the picker knows and what a key does to it. Pure: a state and a key make the next state and
+//! what is wanted of the world.
+
+use std::collections::BTreeMap;
+
+use super::{keys::Key, sheet::Sheet};
+use crate::ui::{Lines, count, escape, number};
+
+/// One turn as it is listed. Texts are made printable when the model takes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// As in `turnback list`: 1 is the newest.
+    pub number: usize,
+    /// As many digits of its id as it takes.
+    pub id: String,
+    /// When it was, in words.
+    pub when: String,
+    /// Which agent's turn it is, or whose checkpoint.
+    pub who: String,
+    /// The user's words that began it.
+    pub prompt: Option<String>,
+    /// What the checkpoint was taken before, in words.
+    pub trigger: String,
+    /// What is worth a word about how whole it is.
+    pub badges: Vec<String>,
+}
+
+/// What can be done with the chosen turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Put the files back.
+    Files,
+    /// Put the files back and the conversation with them.
+    Conversation,
+    /// Look at the difference first.
+    Diff,
+    /// Do nothing.
+    Cancel,
+}
+
+/// What the world is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing; what is shown may have changed.
+    Nothing,
+    /// To find out what lies between this turn and now.
+    Look(usize),
+    /// To find out what going back to this turn would do, before anything else.
+    Plan(usize),
+    /// To do it: the user has seen the plan and said yes.
+    Do(usize, Choice),
+    /// To stop until the shell says otherwise.
+    Suspend,
+    /// To draw everything anew.
+    Redraw,
+    /// To leave, with nothing done.
+    Leave,
+}
+
+/// What was found out meanwhile. Turns are told by their place in the list, from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// What a turn did, in a few words.
+    Did(usize, String),
+    /// The difference between a turn and now is about to come.
+    Begins(usize),
+    /// The difference of one more file.
+    File(usize, String, Option<Lines>),
+    /// That was all of it, or all that is shown; then how many files more there are.
+    Ends(usize, usize),
+    /// What going back would do.
+    Planned(usize, Planned),
+    /// Something could not be found out.
+    Trouble(usize, String),
+}
+
+/// What going back to a turn would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Planned {
+    /// The plan, a line for each path.
+    pub text: String,
+    /// How many paths are kept because somebody else changed them.
+    pub conflicts: usize,
+}
+
+/// What is known of one turn.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) did: Option<String>,
+    pub(super) diff: Sheet,
+    pub(super) files: u64,
+    pub(super) lines: Lines,
+    pub(super) is_whole: bool,
+    pub(super) plan: Option<Sheet>,
+    pub(super) conflicts: usize,
+}
+
+/// Where the user is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Among the turns.
+    Turns,
+    /// In the difference of the chosen one, so many lines down.
+    Diff { top: usize },
+    /// Before the choices, so many lines down the plan.
+    Choices { at: usize, top: usize },
+}
+
+/// Everything the picker shows.
+#[derive(Debug)]
+pub struct Model {
+    pub(super) title: String,
+    pub(super) turns: Vec<Turn>,
+    pub(super) choices: Vec<Choice>,
+    pub(super) step: Step,
+    /// What is searched for; `None` while nobody searches.
+    pub(super) search: Option<String>,
+    /// The turns that fit the search.
+    pub(super) fitting: Vec<usize>,
+    /// Which of those is chosen.
+    pub(super) at: usize,
+    /// Which of those is the first on the screen.
+    pub(super) top: usize,
+    pub(super) known: BTreeMap<usize, Known>,
+    /// A word that stands until the next key.
+    pub(super) note: Option<&'static str>,
+    /// Cells of the terminal: columns and rows.
+    pub(super) size: (u16, u16),
+}
+
+/// Differences of more turns are found out again.
+const DIFFS_MAX: usize = 16;
+/// Nobody looks for more.
+const SEARCH_MAX_CHARS: usize = 200;
+
+impl Model {
+    /// The picker as it opens, with the newest turn chosen. `with_conversation` says whether a
+    /// conversation can be taken back too.
+    pub fn new(title: &str, turns: &[Turn], with_conversation: bool) -> Self {
+        let mut choices = vec![Choice::Files, Choice::Conversation, Choice::Diff, Choice::Cancel];
+        choices.retain(|choice| with_conversation || *choice != Choice::Conversation);
+        let turns: Vec<Turn> = turns.iter().map(printable).collect();
+        Self {
+            title: escape(title.as_bytes()).into_owned(),
+            fitting: (0..turns.len()).collect(),
+            turns,
+            choices,
+            step: Step::Turns,
+            search: None,
+            at: 0,
+            top: 0,
+            known: BTreeMap::new(),
+            note: None,
+            size: (80, 24),
+        }
+    }
+
+    /// The chosen turn, if any fits.
+    pub fn chosen(&self) -> Option<usize> {
+        self.fitting.get(self.at).copied()
+    }
+
+    /// Takes note of the size of the terminal.
+    pub fn resize(&mut self, size: (u16, u16)) {
+        self.size = size;
+        self.keep_in_sight();
+    }
+
+    /// What a key does.
+    pub fn press(&mut self, key: Key) -> Effect {
+        self.note = None;
+        let effect = match (&key, self.step) {
+            (Key::Interrupt, _) => Effect::Leave,
+            (Key::Suspend, _) => Effect::Suspend,
+            (Key::Redraw, _) => Effect::Redraw,
+            (_, Step::Turns) => self.among_turns(key),
+            (_, Step::Diff { top }) => self.in_diff(&key, top),
+            (_, Step::Choices { at, top }) => self.before_choices(&key, at, top),
+        };
+        self.keep_in_sight();
+        effect
+    }
+
+    fn among_turns(&mut self, key: Key) -> Effect {
+        let page = super::layout::turns_on(self.size);
+        match key {
+            Key::Up => self.move_to(self.at.saturating_sub(1)),
+            Key::Down => self.move_to(self.at + 1),
+            Key::PageUp => self.move_to(self.at.saturating_sub(page)),
+            Key::PageDown => self.move_to(self.at + page),
+            Key::Home => self.move_to(0),
+            Key::End => self.move_to(usize::MAX),
+            Key::Right if self.chosen().is_some() => {
+                self.step = Step::Diff { top: 0 };
+                Effect::Nothing
+            }
+            Key::Enter => self.open_choices(),
+            Key::Esc if self.search.is_some() => self.look_for(None),
+            Key::Esc => Effect::Leave,
+            Key::Char('j') if self.search.is_none() => self.move_to(self.at + 1),
+            Key::Char('k') if self.search.is_none() => self.move_to(self.at.saturating_sub(1)),
+            Key::Char('/') if self.search.is_none() => self.look_for(Some(String::new())),
+            Key::Char(c) => self.type_more(&c.to_string()),
+            Key::Pasted(text) => self.type_more(&text),
+            Key::Backspace | Key::BackWord | Key::BackAll => self.type_less(&key),
+            Key::Left | Key::Right | Key::Interrupt | Key::Suspend | Key::Redraw => Effect::Nothing,
+        }
+    }
+
+    fn move_to(&mut self, at: usize) -> Effect {
+        let at = at.min(self.fitting.len().saturating_sub(1));
+        if at == self.at {
+            return Effect::Nothing;
+        }
+        self.at = at;
+        self.wanted()
+    }
+
+    /// What lies between the chosen turn and now is found out each time: the files may have changed.
+    fn wanted(&self) -> Effect {
+        self.chosen().map_or(Effect::Nothing, Effect::Look)
+    }
+
+    fn open_choices(&mut self) -> Effect {
+        let Some(chosen) = self.chosen() else { return Effect::Nothing };
+        self.step = Step::Choices { at: 0, top: 0 };
+        // A yes must be to what is so now.
+        if let Some(known) = self.known.get_mut(&chosen) {
+            known.plan = None;
+        }
+        Effect::Plan(chosen)
+    }
+
+    fn type_more(&mut self, text: &str) -> Effect {
+        let mut search = self.search.clone().unwrap_or_default();
+        let text = text.replace(char::is_control, " ");
+        search.extend(escape(text.as_bytes()).chars());
+        self.look_for(Some(search.chars().take(SEARCH_MAX_CHARS).collect()))
+    }
+
+    fn type_less(&mut self, key: &Key) -> Effect {
+        let Some(mut search) = self.search.clone() else { return Effect::Nothing };
+        match key {
+            // With nothing left to take back, it ends the search.
+            Key::Backspace if search.pop().is_none() => return self.look_for(None),
+            Key::BackWord => {
+                let word = search.trim_end().rfind(' ').map_or(0, |at| at + 1);
+                search.truncate(word);
+            }
+            Key::BackAll => search.clear(),
+            _ => (),
+        }
+        self.look_for(Some(search))
+    }
+
+    /// Narrows the list, and keeps the chosen turn chosen where it fits.
+    fn look_for(&mut self, search: Option<String>) -> Effect {
+        let chosen = self.chosen();
+        let words = search.as_deref().unwrap_or_default().to_lowercase();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let fits = |turn: &Turn| {
+            let text = searched(turn).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        let all = self.turns.iter().enumerate();
+        self.fitting = all.filter(|(_, turn)| fits(turn)).map(|(n, _)| n).collect();
+        self.search = search;
+        self.at = self.fitting.iter().position(|n| Some(*n) == chosen).unwrap_or(0);
+        if self.chosen() == chosen { Effect::Nothing } else { self.wanted() }
+    }
+
+    fn in_diff(&mut self, key: &Key, top: usize) -> Effect {
+        let page = super::layout::diff_rows(self.size);
+        let length = self.chosen().and_then(|n| self.known.get(&n)).map_or(0, |k| k.diff.len());
+        let last = length.saturating_sub(page);
+        let top = match key {
+            Key::Up | Key::Char('k') => top.saturating_sub(1),
+            Key::Down | Key::Char('j') => top + 1,
+            Key::PageUp | Key::Char('b') => top.saturating_sub(page),
+            Key::PageDown | Key::Char(' ') => top + page,
+            Key::Home | Key::Char('g') => 0,
+            Key::End | Key::Char('G') => last,
+            Key::Enter => return self.open_choices(),
+            Key::Esc | Key::Left | Key::Char('q') => {
+                self.step = Step::Turns;
+                return Effect::Nothing;
+            }
+            _ => top,
+        };
+        self.step = Step::Diff { top: top.min(last) };
+        Effect::Nothing
+    }
+
+    fn before_choices(&mut self, key: &Key, at: usize, top: usize) -> Effect {
+        let last = self.choices.len() - 1;
+        let digit = |c: &char| c.to_digit(10).map(|n| n as usize);
+        let (at, top) = match key {
+            Key::Up | Key::Char('k') => (at.checked_sub(1).unwrap_or(last), top),
+            Key::Down | Key::Char('j') => (if at == last { 0 } else { at + 1 }, top),
+            Key::Home => (0, top),
+            Key::End => (last, top),
+            Key::PageUp => (at, top.saturating_sub(super::layout::PLAN_STEP)),
+            Key::PageDown => (at, top + super::layout::PLAN_STEP),
+            Key::Char(c) if digit(c).is_some_and(|n| (1..=last + 1).contains(&n)) => {
+                (digit(c).unwrap_or(1) - 1, top)
+            }
+            Key::Enter => return self.choose(self.choices[at]),
+            Key::Esc | Key::Left | Key::Char('q') => return self.choose(Choice::Cancel),
+            _ => (at, top),
+        };
+        let plan =
+            self.chosen().and_then(|n| self.known.get(&n)?.plan.as_ref()).map_or(0, Sheet::len);
+        self.step = Step::Choices { at, top: top.min(plan.saturating_sub(1)) };
+        Effect::Nothing
+    }
+
+    fn choose(&mut self, choice: Choice) -> Effect {
+        let Some(chosen) = self.chosen() else { return Effect::Nothing };
+        match choice {
+            Choice::Cancel => self.step = Step::Turns,
+            Choice::Diff => self.step = Step::Diff { top: 0 },
+            Choice::Files | Choice::Conversation => {
+                if self.known.get(&chosen).is_some_and(|known| known.plan.is_some()) {
+                    return Effect::Do(chosen, choice);
+                }
+                self.note = Some("still finding out what that would do");
+                return Effect::Nothing;
+            }
+        }
+        self.wanted()
+    }
+
+    /// Takes in what was found out.
+    pub fn learn(&mut self, news: News) {
+        match news {
+            News::Did(turn, words) => {
+                self.known_of(turn).did = Some(escape(words.as_bytes()).into_owned());
+            }
+            News::Begins(turn) => {
+                self.forget_others(turn);
+                let known = self.known_of(turn);
+                let (did, plan, conflicts) = (known.did.take(), known.plan.take(), known.conflicts);
+                *known = Known { did, plan, conflicts, ..Known::default() };
+            }
+            News::File(turn, text, lines) => {
+                let known = self.known_of(turn);
+                known.files += 1;
+                known.lines.added += lines.unwrap_or_default().added;
+                known.lines.removed += lines.unwrap_or_default().removed;
+                known.diff.add_diff(&text);
+            }
+            News::Ends(turn, more) => {
+                let known = self.known_of(turn);
+                known.is_whole = true;
+                known.files += more as u64;
+                if more > 0 {
+                    let more = count(more as u64, "file");
+                    known.diff.add_note(&format!("… and {more} more: turnback diff shows all"));
+                }
+            }
+            News::Planned(turn, planned) => {
+                let known = self.known_of(turn);
+                known.conflicts = planned.conflicts;
+                known.plan = Some(Sheet::of_text(&planned.text));
+            }
+            News::Trouble(turn, text) => {
+                let known = self.known_of(turn);
+                known.is_whole = true;
+                known.diff.add_note(&text);
+            }
+        }
+        self.keep_in_sight();
+    }
+
+    fn known_of(&mut self, turn: usize) -> &mut Known {
+        self.known.entry(turn).or_default()
+    }
+
+    /// Keeps the differences of a few turns; what they did is a few words and stays.
+    fn forget_others(&mut self, turn: usize) {
+        let with_diff = self.known.iter().filter(|(_, known)| known.diff.len() > 0);
+        let others: Vec<usize> = with_diff.map(|(n, _)| *n).filter(|n| *n != turn).collect();
+        for n in others.iter().take(others.len().saturating_sub(DIFFS_MAX)) {
+            if let Some(known) = self.known.get_mut(n) {
+                let did = known.did.take();
+                *known = Known { did, ..Known::default() };
+            }
+        }
+    }
+
+    /// The chosen turn is on the screen, and no difference is shown from beyond its end.
+    fn keep_in_sight(&mut self) {
+        let page = super::layout::turns_on(self.size);
+        let last = self.fitting.len().saturating_sub(page);
+        self.top = self.top.min(self.at).max((self.at + 1).saturating_sub(page)).min(last);
+        let Some(known) = self.chosen().and_then(|n| self.known.get(&n)) else { return };
+        if let Step::Diff { top } = self.step
+            && known.is_whole
+        {
+            let last = known.diff.len().saturating_sub(super::layout::diff_rows(self.size));
+            self.step = Step::Diff { top: top.min(last) };
+        }
+    }
+}
+
+impl Known {
+    /// How much lies between the turn and now, as far as it is known.
+    pub(super) fn since(&self) -> String {
+        match (self.files, self.is_whole) {
+            (0, true) => "nothing has changed since".to_owned(),
+            (0, false) => "looking …".to_owned(),
+            (files, is_whole) => {
+                let dots = if is_whole { "" } else { " …" };
+                format!("since then: {}  {}{dots}", count(files, "file"), self.lines)
+            }
+        }
+    }
+
+    /// The conflicts, if there are any, in words.
+    pub(super) fn conflict_words(&self) -> Option<String> {
+        match self.conflicts {
+            0 => None,
+            1 => Some("1 conflict".to_owned()),
+            n => Some(format!("{} conflicts", number(n as u64))),
+        }
+    }
+}
+
+fn printable(turn: &Turn) -> Turn {
+    let shown = |text: &str| escape(text.as_bytes()).into_owned();
+    Turn {
+        number: turn.number,
+        id: shown(&turn.id),
+        when: shown(&turn.when),
+        who: shown(&turn.who),
+        prompt: turn.prompt.as_deref().map(shown),
+        trigger: shown(&turn.trigger),
+        badges: turn.badges.iter().map(|badge| shown(badge)).collect(),
+    }
+}
+
+/// Where words of a search may be.
+fn searched(turn: &Turn) -> String {
+    let number = turn.number.to_string();
+    let prompt = turn.prompt.as_deref().unwrap_or_default();
+    let texts = [&number, &turn.id, &turn.when, &turn.who, prompt, &turn.trigger];
+    format!("{} {}", texts.join(" "), turn.badges.join(" "))
+}
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

@@ -1,0 +1,183 @@
+//! What keys do to the picker.
+
+use super::*;
+use crate::ui::picker::layout;
+
+fn turn(number: usize, prompt: Option<&str>, trigger: &str) -> Turn {
+    Turn {
+        number,
+        id: format!("a{number:03}"),
+        when: format!("{number} minutes ago"),
+        who: "Claude Code".to_owned(),
+        prompt: prompt.map(str::to_owned),
+        trigger: trigger.to_owned(),
+        badges: Vec::new(),
+    }
+}
+
+fn model() -> Model {
+    let turns = vec![
+        turn(1, Some("clean up the build"), "before Bash rm -rf build"),
+        turn(2, Some("simplify the cart"), "before Edit src/cart.ts"),
+        turn(3, None, "\"before the merge\""),
+    ];
+    Model::new("shop", &turns, true)
+}
+
+fn planned(text: &str) -> Planned {
+    Planned { text: text.to_owned(), conflicts: 0 }
+}
+
+fn type_in(model: &mut Model, text: &str) {
+    for c in text.chars() {
+        model.press(Key::Char(c));
+    }
+}
+
+#[test]
+fn arrows_move_and_stop_at_the_ends() {
+    let mut model = model();
+    assert_eq!(model.press(Key::Up), Effect::Nothing);
+    assert_eq!(model.press(Key::Down), Effect::Look(1));
+    assert_eq!(model.press(Key::Char('j')), Effect::Look(2));
+    assert_eq!(model.press(Key::Down), Effect::Nothing);
+    assert_eq!(model.press(Key::Home), Effect::Look(0));
+    assert_eq!(model.press(Key::PageDown), Effect::Look(2));
+    assert_eq!(model.press(Key::Char('k')), Effect::Look(1));
+    assert_eq!(model.press(Key::Esc), Effect::Leave);
+}
+
+#[test]
+fn the_chosen_turn_is_always_on_the_screen() {
+    let turns: Vec<Turn> = (1..=100).map(|n| turn(n, None, "x")).collect();
+    let mut model = Model::new("shop", &turns, false);
+    model.resize((80, 24));
+    let page = layout::turns_on((80, 24));
+    for key in [Key::End, Key::Up, Key::PageUp, Key::Home, Key::PageDown, Key::Down, Key::End] {
+        model.press(key);
+        assert!((model.top..model.top + page).contains(&model.at), "{} {}", model.top, model.at);
+    }
+    model.resize((80, 10));
+    assert!((model.top..model.top + layout::turns_on((80, 10))).contains(&model.at));
+}
+
+#[test]
+fn what_is_typed_narrows_the_list_and_escape_widens_it() {
+    let mut model = model();
+    type_in(&mut model, "CART e");
+    assert_eq!(model.search.as_deref(), Some("CART e"));
+    assert_eq!((&model.fitting[..], model.chosen()), (&[1][..], Some(1)));
+    // With a search, these are letters.
+    type_in(&mut model, "jk");
+    assert_eq!((model.chosen(), model.press(Key::Enter)), (None, Effect::Nothing));
+    assert_eq!(model.press(Key::BackWord), Effect::Look(1));
+    assert_eq!(model.press(Key::Esc), Effect::Nothing, "the chosen turn stays chosen");
+    assert_eq!((model.search.as_ref(), model.chosen()), (None, Some(1)));
+    model.press(Key::Char('/'));
+    type_in(&mut model, "jk");
+    assert!(model.fitting.is_empty());
+    for _ in 0..3 {
+        model.press(Key::Backspace);
+    }
+    assert_eq!(model.search, None);
+}
+
+#[test]
+fn a_pasted_text_is_searched_for_and_chooses_nothing() {
+    let mut model = model();
+    model.press(Key::Pasted("cart\r\n\u{1b}[A\u{202e}".to_owned()));
+    assert_eq!(model.search.as_deref(), Some("cart   [A\\u{202e}"));
+    assert_eq!(model.step, Step::Turns);
+}
+
+#[test]
+fn a_yes_counts_only_when_the_plan_has_been_shown() {
+    let mut model = model();
+    assert_eq!(model.press(Key::Enter), Effect::Plan(0));
+    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+    assert!(model.note.is_some());
+    model.learn(News::Planned(1, planned("of another turn")));
+    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+    model.learn(News::Planned(0, planned("restore a")));
+    assert_eq!(model.press(Key::Enter), Effect::Do(0, Choice::Files));
+    // A plan from before is not the one to say yes to.
+    assert_eq!(model.press(Key::Esc), Effect::Look(0));
+    assert_eq!(model.press(Key::Enter), Effect::Plan(0));
+    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+}
+
+#[test]
+fn the_choices_are_four_or_three() {
+    let mut model = model();
+    model.press(Key::Enter);
+    model.learn(News::Planned(0, planned("restore a")));
+    model.press(Key::Down);
+    assert_eq!(model.press(Key::Enter), Effect::Do(0, Choice::Conversation));
+    model.press(Key::Char('3'));
+    assert_eq!(model.press(Key::Enter), Effect::Look(0));
+    assert_eq!(model.step, Step::Diff { top: 0 });
+    assert_eq!(model.press(Key::Enter), Effect::Plan(0));
+    model.press(Key::Up);
+    assert_eq!(model.press(Key::Enter), Effect::Look(0));
+    assert_eq!(model.step, Step::Turns, "the last one is to cancel");
+    let without = Model::new("shop", &[turn(1, None, "x")], false);
+    assert_eq!(without.choices, [Choice::Files, Choice::Diff, Choice::Cancel]);
+}
+
+#[test]
+fn escape_goes_back_one_step_at_a_time() {
+    let mut model = model();
+    type_in(&mut model, "cart");
+    model.press(Key::Right);
+    assert_eq!(model.step, Step::Diff { top: 0 });
+    model.press(Key::Esc);
+    assert_eq!(model.step, Step::Turns);
+    assert!(model.search.is_some());
+    model.press(Key::Enter);
+    model.press(Key::Esc);
+    model.press(Key::Esc);
+    assert!(model.search.is_none());
+    assert_eq!(model.press(Key::Esc), Effect::Leave);
+}
+
+#[test]
+fn a_difference_is_scrolled_to_its_end_and_no_further() {
+    let mut model = model();
+    model.learn(News::Begins(0));
+    let text = format!("--- a\n+++ b\n@@ @@\n{}", "+x\n".repeat(97));
+    model.learn(News::File(0, text, None));
+    model.learn(News::Ends(0, 0));
+    model.press(Key::Right);
+    model.press(Key::End);
+    let last = 100 - layout::diff_rows((80, 24));
+    assert_eq!(model.step, Step::Diff { top: last });
+    model.press(Key::Down);
+    assert_eq!(model.step, Step::Diff { top: last });
+    // Found out anew, it is shorter.
+    model.learn(News::Begins(0));
+    model.learn(News::Ends(0, 0));
+    assert_eq!(model.step, Step::Diff { top: 0 });
+}
+
+#[test]
+fn what_is_known_of_many_turns_stays_bounded() {
+    let turns: Vec<Turn> = (1..=100).map(|n| turn(n, None, "x")).collect();
+    let mut model = Model::new("shop", &turns, false);
+    for n in 0..100 {
+        model.learn(News::Did(n, "1 file".to_owned()));
+        model.learn(News::Begins(n));
+        model.learn(News::File(n, "x: empty file added\n".to_owned(), None));
+    }
+    let with_diff = model.known.values().filter(|known| known.diff.len() > 0).count();
+    assert!(with_diff <= DIFFS_MAX + 1, "{with_diff}");
+    assert!(model.known.values().all(|known| known.did.is_some()));
+}
+
+#[test]
+fn ctrl_c_leaves_from_anywhere() {
+    for before in [Key::Up, Key::Right, Key::Enter, Key::Char('x')] {
+        let mut model = model();
+        model.press(before);
+        assert_eq!(model.press(Key::Interrupt), Effect::Leave);
+    }
+}

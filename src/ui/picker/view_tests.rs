@@ -1,0 +1,188 @@
+//! What is on the screen, cell by cell, at several sizes.
+
+use ratatui::{Terminal, backend::TestBackend};
+
+use super::*;
+use crate::ui::{
+    Lines,
+    picker::{
+        keys::Key,
+        model::{News, Planned},
+    },
+};
+
+fn turns() -> Vec<Turn> {
+    let turn = |number, when: &str, who: &str, prompt: Option<&str>, trigger: &str| Turn {
+        number,
+        id: ["c0e1", "b81c", "e07d"][number - 1].to_owned(),
+        when: when.to_owned(),
+        who: who.to_owned(),
+        prompt: prompt.map(str::to_owned),
+        trigger: trigger.to_owned(),
+        badges: Vec::new(),
+    };
+    let mut turns = vec![
+        turn(
+            1,
+            "2 minutes ago",
+            "Claude Code",
+            Some("clean up the build and throw away what nobody needs any more"),
+            "before Bash rm -rf build && npm i",
+        ),
+        turn(2, "14 minutes ago", "Codex", Some("simplify the cart"), "before Edit src/cart.ts"),
+        turn(3, "2026-11-20 14:02", "you", None, "\"before the merge\""),
+    ];
+    turns[0].badges = vec!["partial".to_owned(), "2 not held".to_owned()];
+    turns
+}
+
+const DIFF: &str = "--- a/src/cart.ts\n+++ b/src/cart.ts\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n\
+                    +\tfour\n";
+
+fn known() -> Model {
+    let mut model = Model::new("shop — ~/code/shop (git)", &turns(), true);
+    model.learn(News::Did(0, "4 files  +12 −230".to_owned()));
+    model.learn(News::Did(1, "9 files  +88 −41".to_owned()));
+    model.learn(News::Begins(0));
+    let lines = Lines { added: 2, removed: 1 };
+    model.learn(News::File(0, DIFF.to_owned(), Some(lines)));
+    model.learn(News::File(0, "logo.png: binary file (3 KB) removed\n".to_owned(), None));
+    model.learn(News::Ends(0, 0));
+    let text = "  restore   src/cart.ts   +1 −2\n  recreate  logo.png\n  keep      src/price.ts   \
+                edited by someone after the agent (use --merge or --force)\n\n2 paths would change, \
+                1 kept\n";
+    model.learn(News::Planned(0, Planned { text: text.to_owned(), conflicts: 1 }));
+    model
+}
+
+fn frame(model: &mut Model, columns: u16, rows: u16) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    model.resize((columns, rows));
+    terminal.draw(|frame| view(frame, model, Style::COLOUR)).unwrap();
+    terminal
+}
+
+/// What is on the screen, without what every row ends in.
+fn shown(model: &mut Model, columns: u16, rows: u16) -> String {
+    let terminal = frame(model, columns, rows);
+    let buffer = terminal.backend().buffer();
+    let row = |y| {
+        let mut line = String::new();
+        let mut x = 0;
+        while x < columns {
+            let symbol = buffer[(x, y)].symbol();
+            line.push_str(symbol);
+            x += u16::try_from(cells(symbol)).unwrap().max(1);
+        }
+        line.trim_end().to_owned()
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn turns_stand_beside_what_has_changed_since() {
+    insta::assert_snapshot!(shown(&mut known(), 80, 24));
+    insta::assert_snapshot!(shown(&mut known(), 120, 40));
+}
+
+#[test]
+fn a_narrow_terminal_has_one_below_the_other_or_the_turns_alone() {
+    insta::assert_snapshot!(shown(&mut known(), 50, 24));
+    insta::assert_snapshot!(shown(&mut known(), 40, 10));
+}
+
+#[test]
+fn a_tiny_terminal_says_so() {
+    insta::assert_snapshot!(shown(&mut known(), 28, 6), @r"
+    this terminal is 28×6
+    30×8 is needed
+    Esc leaves
+    ");
+    for columns in 0..40 {
+        for rows in 0..12 {
+            frame(&mut known(), columns, rows);
+        }
+    }
+}
+
+#[test]
+fn enter_shows_the_plan_and_the_choices() {
+    let mut model = known();
+    model.press(Key::Enter);
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    let text = "  restore   src/cart.ts   +1 −2\n\n1 path would change\n".to_owned();
+    model.learn(News::Planned(0, Planned { text, conflicts: 0 }));
+    model.press(Key::Down);
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    insta::assert_snapshot!(shown(&mut model, 40, 10));
+}
+
+#[test]
+fn a_difference_takes_the_whole_screen() {
+    let mut model = known();
+    model.press(Key::Right);
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    insta::assert_snapshot!(shown(&mut model, 40, 10));
+}
+
+#[test]
+fn a_search_says_how_many_fit() {
+    let mut model = known();
+    for c in "cart".chars() {
+        model.press(Key::Char(c));
+    }
+    insta::assert_snapshot!(shown(&mut model, 80, 10));
+    model.press(Key::Char('!'));
+    insta::assert_snapshot!(shown(&mut model, 80, 10));
+}
+
+#[test]
+fn without_checkpoints_it_says_where_they_come_from() {
+    let mut model = Model::new("shop — ~/code/shop (git)", &[], true);
+    assert_eq!(model.chosen(), None);
+    insta::assert_snapshot!(shown(&mut model, 80, 8));
+}
+
+#[test]
+fn names_cannot_draw_hide_or_reorder_and_are_as_wide_as_they_are() {
+    let mut turns = turns();
+    turns[0].prompt = Some("\u{1b}[2J\u{202e}gnp.exe\r\n\u{7}".to_owned());
+    turns[1].prompt = Some("日本語のテキストを直してください、それから全部消して".to_owned());
+    turns[2].trigger = "before Bash rm 'e\u{301}\u{200b}👩‍👩‍👧'".to_owned();
+    let mut model = Model::new("店 — ~/code/店\u{1b}]0;x\u{7} (git)", &turns, true);
+    insta::assert_snapshot!(shown(&mut model, 80, 12));
+    // No cell is drawn over the line in the middle.
+    let terminal = frame(&mut model, 80, 12);
+    let buffer = terminal.backend().buffer();
+    let lines: Vec<u16> =
+        (2..10).map(|y| (0..80).find(|x| buffer[(*x, y)].symbol() == "│").unwrap()).collect();
+    assert!(lines.windows(2).all(|pair| pair[0] == pair[1]), "{lines:?}");
+}
+
+#[test]
+fn without_colour_nothing_is_lost() {
+    let mut model = known();
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    model.resize((80, 24));
+    terminal.draw(|frame| view(frame, &model, Style::PLAIN)).unwrap();
+    let plain = terminal.backend().buffer().clone();
+    assert!(plain.content.iter().all(|cell| cell.style() == plain.content[0].style()));
+    let coloured = frame(&mut model, 80, 24);
+    let coloured = coloured.backend().buffer();
+    let symbols = |buffer: &Buffer| -> String {
+        buffer.content.iter().map(|cell| cell.symbol().to_owned()).collect()
+    };
+    assert_eq!(symbols(&plain), symbols(coloured));
+    assert_ne!(&plain, coloured);
+}
+
+#[test]
+fn a_move_draws_only_what_differs() {
+    let mut model = known();
+    let before = frame(&mut model, 80, 24);
+    let before = before.backend().buffer().clone();
+    model.press(Key::Char('/'));
+    let after = frame(&mut model, 80, 24);
+    let drawn = before.diff(after.backend().buffer()).len();
+    assert!(drawn < 80, "{drawn} cells");
+}
