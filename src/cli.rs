@@ -54,6 +54,8 @@ enum Command {
     Diff(commands::diff::Args),
     /// Put files back as they were at a checkpoint
     Restore(commands::restore::Args),
+    /// Choose a turn on the whole screen, and go back to it
+    Rewind(commands::rewind::Args),
     /// Take back the last turn, or the last restore
     Undo(commands::undo::Args),
     /// Take back the last undo
@@ -90,7 +92,8 @@ struct HookArgs {
 pub fn run(process: &mut Process<'_>) -> Exit {
     match hook_agent(process) {
         Some(agent) => guarded_hook(process, &agent),
-        None => guarded_command(process),
+        // What went wrong has been said, by the hook that `lib` sets.
+        None => catch_unwind(AssertUnwindSafe(|| command(process))).unwrap_or(Exit::Bug),
     }
 }
 
@@ -122,7 +125,7 @@ fn guarded_hook(process: &mut Process<'_>, agent: &str) -> Exit {
     answered.unwrap_or_else(|_| hook::after_a_bug(process, agent))
 }
 
-fn guarded_command(process: &mut Process<'_>) -> Exit {
+fn command(process: &mut Process<'_>) -> Exit {
     let name = std::iter::once("turnback".into());
     let parsed = Cli::try_parse_from(name.chain(process.args.iter().cloned()));
     let command = match parsed {
@@ -158,6 +161,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Show(args) => commands::show::run(process, &args),
         Command::Diff(args) => commands::diff::run(process, &args),
         Command::Restore(args) => commands::restore::run(process, &args),
+        Command::Rewind(args) => commands::rewind::run(process, &args),
         Command::Undo(args) => commands::undo::undo(process, &args),
         Command::Redo(args) => commands::undo::redo(process, &args),
         Command::Status(args) => commands::status::run(process, &args),

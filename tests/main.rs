@@ -9,6 +9,7 @@ mod guard;
 mod house;
 mod install;
 mod notice;
+mod picker;
 mod readme;
 mod restore;
 mod scan;

@@ -2,7 +2,11 @@
 
 use std::fs;
 
-use turnback::{cli, config::KEYS, process::Exit};
+use turnback::{
+    cli,
+    config::KEYS,
+    process::{Exit, Terminal},
+};
 
 use crate::support::world::World;
 
@@ -45,6 +49,9 @@ fn every_command_in_it_exists() {
     for line in commands.iter().filter_map(|line| line.strip_prefix("turnback ")) {
         let words = shell_words::split(line).unwrap();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        // One of them is for a terminal only, and this one can do no more than lines.
+        let is_terminal = words[0] == "rewind";
+        world.terminal = Terminal { stdin: is_terminal, stdout: is_terminal, ..world.terminal };
         let output = world.run(&words);
         assert_ne!(output.exit, Exit::Usage, "turnback {line}: {}", output.stderr);
         assert_ne!(output.exit, Exit::Bug, "turnback {line}: {}", output.stderr);

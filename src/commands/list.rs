@@ -97,26 +97,31 @@ fn shown_digits(process: &Process<'_>, enough: usize) -> usize {
 }
 
 /// What is shown, and where each comes in the order of all.
-struct Listed {
-    lines: Vec<Line>,
+pub(super) struct Listed {
+    pub(super) lines: Vec<Line>,
     turns: usize,
     /// How many digits of an id it takes.
-    digits: usize,
+    pub(super) digits: usize,
 }
 
 /// One row.
-struct Line {
+pub(super) struct Line {
     row: Row,
     /// Which step of it.
     step: usize,
     /// As in `3` or `3.2`; none for one that was held before a restore.
-    number: Option<(usize, usize)>,
+    pub(super) number: Option<(usize, usize)>,
     /// The next newer one in the list it comes from; none for the newest.
     next: Option<Checkpoint>,
 }
 
 impl Listed {
-    fn of(desk: &Desk, args: &Args) -> Result<Self> {
+    /// What the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be read.
+    pub(super) fn of(desk: &Desk, args: &Args) -> Result<Self> {
         let checkpoints = desk.store.list()?;
         let digits = rows::digits(&checkpoints);
         let held_first: Vec<Checkpoint> =
@@ -165,11 +170,13 @@ impl Line {
         Self { row, step: 0, number: None, next: None }
     }
 
-    fn checkpoint(&self) -> &Checkpoint {
+    /// The checkpoint of it.
+    pub(super) fn checkpoint(&self) -> &Checkpoint {
         &self.row.steps[self.step]
     }
 
-    fn told(&self) -> Told<'_> {
+    /// What a list tells of it.
+    pub(super) fn told(&self) -> Told<'_> {
         self.row.told(self.step)
     }
 
@@ -177,7 +184,8 @@ impl Line {
         self.told().by.is_some_and(|by| by.session.0.starts_with(session))
     }
 
-    fn counts(
+    /// How much changed between it and the next newer one, or now, if time allows to count.
+    pub(super) fn counts(
         &self,
         process: &Process<'_>,
         desk: &Desk,
@@ -235,12 +243,16 @@ fn checkpoint_json(told: &Told<'_>, root: &str, number: &Value) -> Value {
     })
 }
 
-fn heading(desk: &Desk, listed: &Listed) -> String {
+/// Which project this is, and how it is kept.
+pub(super) fn title(desk: &Desk) -> String {
     let path = desk.root.path();
     let name = path.file_name().map(Path::new).map(ui::escape_path).unwrap_or_default();
     let (kind, _) = snapshot::keeper(desk.store.root(), desk.settings.store);
-    let turns = ui::count(listed.turns as u64, "turn");
-    format!("{name} — {} ({kind}) — {turns}\n\n", ui::path(path, desk.home.as_deref()))
+    format!("{name} — {} ({kind})", ui::path(path, desk.home.as_deref()))
+}
+
+fn heading(desk: &Desk, listed: &Listed) -> String {
+    format!("{} — {}\n\n", title(desk), ui::count(listed.turns as u64, "turn"))
 }
 
 fn table(process: &Process<'_>, desk: &Desk, listed: &Listed, counts: &[Option<Counts>]) -> String {
@@ -277,7 +289,8 @@ fn described(told: &Told<'_>, home: Option<&Path>) -> String {
     if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
 }
 
-fn counted(counts: Counts) -> String {
+/// How much changed, in a few words.
+pub(super) fn counted(counts: Counts) -> String {
     match counts.files {
         0 => "nothing".to_owned(),
         files if counts.lines == ui::Lines::default() => ui::count(files, "file"),

@@ -68,8 +68,8 @@ impl Stats {
     }
 
     /// Writes it down, if there is a place for it. It can be counted again, so failing is no harm.
-    pub(crate) fn save(mut self) {
-        if self.changed {
+    pub(crate) fn save(&mut self) {
+        if std::mem::take(&mut self.changed) {
             self.wire.version = VERSION;
             if let Ok(bytes) = serde_json::to_vec(&self.wire) {
                 let _again_next_time = replace(&self.path, &bytes);

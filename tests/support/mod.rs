@@ -3,5 +3,6 @@
 
 pub(crate) mod memory;
 pub(crate) mod temp;
+pub(crate) mod tmux;
 pub(crate) mod walk;
 pub(crate) mod world;

@@ -105,20 +105,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         }
     }
     let picked = picked(process, &desk, &args.paths)?;
-    let order = Order {
-        verb: "restore",
-        options: Options {
-            exact: args.exact,
-            keep_new: args.keep_new,
-            force: args.force,
-            merge: args.merge,
-        },
-        markers: args.markers,
-        picked,
-        index: !args.no_index && args.paths.is_empty(),
-        outside: args.outside,
-        of_restore: None,
-    };
+    let order = Order::of(args, picked);
     if let Some(dir) = &args.into {
         return into::run(process, &desk, &checkpoint, &order, dir, args.dry_run);
     }
@@ -142,6 +129,50 @@ pub(crate) struct Order {
     pub(crate) outside: bool,
     /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
     pub(crate) of_restore: Option<CheckpointId>,
+}
+
+impl Order {
+    /// What the flags of `restore` ask for.
+    fn of(args: &Args, picked: Picked) -> Self {
+        Self {
+            verb: "restore",
+            options: Options {
+                exact: args.exact,
+                keep_new: args.keep_new,
+                force: args.force,
+                merge: args.merge,
+            },
+            markers: args.markers,
+            picked,
+            index: !args.no_index && args.paths.is_empty(),
+            outside: args.outside,
+            of_restore: None,
+        }
+    }
+}
+
+/// What a restore would do.
+pub(crate) struct Preview {
+    /// The plan as it is shown before a yes, without its heading.
+    pub(crate) text: String,
+    /// How many paths would be kept because somebody else has changed them.
+    pub(crate) conflicts: usize,
+}
+
+/// Finds out what a restore would do, and does nothing.
+///
+/// # Errors
+///
+/// Fails if the checkpoint or the root cannot be read.
+pub(crate) fn preview(
+    process: &Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+) -> Result<Preview> {
+    let order = Order::of(&Args::default(), Picked::All);
+    let planned = planned::make(process, desk, checkpoint, &order)?;
+    let conflicts = planned.plan.conflicts().count();
+    Ok(Preview { text: show::plan_text(desk, &planned), conflicts })
 }
 
 /// Whether it may be done.

@@ -54,12 +54,18 @@ pub(super) fn plan(
     heading: &str,
     json: bool,
 ) -> Result<()> {
-    let facts = Facts::of(desk, planned);
     if json {
+        let facts = Facts::of(desk, planned);
         return print_json(process, &plan_json(&planned.plan, &facts));
     }
+    print(process, &format!("{heading}\n\n{}", plan_text(desk, planned)))
+}
+
+/// A plan in words, without a heading.
+pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
+    let facts = Facts::of(desk, planned);
     let plan = &planned.plan;
-    let mut text = format!("{heading}\n\n");
+    let mut text = String::new();
     if plan.is_empty() && plan.kept().next().is_none() {
         text.push_str("everything is as it was; there is nothing to do\n");
     } else {
@@ -69,7 +75,7 @@ pub(super) fn plan(
     if let Some(commits) = &planned.commits {
         text.push_str(&format!("{commits}\n"));
     }
-    print(process, &text)
+    text
 }
 
 /// What takes reading to know, and is only shown.

@@ -1,0 +1,211 @@
+//! Finds out, on a thread of its own, what the picker shows of a turn: what lies between it and now,
+//! what going back would do, what each turn did. A key never waits for it.
+
+use std::{
+    collections::VecDeque,
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    commands::{
+        Desk,
+        compare::Comparison,
+        error_text,
+        list::{self, Listed},
+        restore,
+        stats::Stats,
+    },
+    crash,
+    error::Result,
+    model::Checkpoint,
+    process::{Process, Terminal},
+    ui::{
+        Look, Style,
+        picker::{News, Planned, Waker, Wish},
+    },
+};
+
+/// How long one file may take before its difference need not be the shortest.
+const FILE_TIME: Duration = Duration::from_millis(100);
+/// Nobody waits longer for what fits on no screen.
+const DIFF_TIME: Duration = Duration::from_secs(3);
+/// More files are counted, not shown.
+const FILES_MAX: usize = 300;
+/// What one turn did is counted within this time.
+const COUNT_TIME: Duration = Duration::from_millis(400);
+
+/// Begins to look. Ends when nobody wishes any more.
+pub(super) fn begin(
+    process: &Process<'_>,
+    listed: Listed,
+    waker: Waker,
+) -> (Sender<Wish>, Receiver<News>) {
+    let (sender, wished) = channel();
+    let (tell, news) = channel();
+    let own = Own { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
+    // Left to itself at the end: it only reads, and nobody waits for it.
+    let _detached = thread::Builder::new().name("look".to_owned()).spawn(move || {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let mut process = Process {
+            args: Vec::new(),
+            cwd: own.cwd,
+            env: own.env,
+            now: own.now,
+            started: Instant::now(),
+            stdin: &mut &b""[..],
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+            terminal: Terminal::default(),
+            aside: &(),
+        };
+        crash::bug("picker-look");
+        let teller = Teller { tell, waker };
+        let uncounted = (0..listed.lines.len()).collect();
+        match Desk::open(&process, None) {
+            Ok(desk) => {
+                let process = &mut process;
+                Looker { process, desk, listed, wished, teller, uncounted }.look();
+            }
+            Err(err) => teller.say(News::Trouble(0, error_text(&err, Style::PLAIN))),
+        }
+    });
+    (sender, news)
+}
+
+/// What the thread knows of the process.
+struct Own {
+    cwd: Option<std::path::PathBuf>,
+    env: std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString>,
+    now: chrono::DateTime<chrono::Utc>,
+}
+
+/// Tells the picker.
+struct Teller {
+    tell: Sender<News>,
+    waker: Waker,
+}
+
+impl Teller {
+    fn say(&self, news: News) {
+        if self.tell.send(news).is_ok() {
+            self.waker.wake();
+        }
+    }
+}
+
+struct Looker<'a, 'b> {
+    process: &'a mut Process<'b>,
+    desk: Desk,
+    listed: Listed,
+    wished: Receiver<Wish>,
+    teller: Teller,
+    /// Turns of which it is not known yet what they did.
+    uncounted: VecDeque<usize>,
+}
+
+/// What comes next.
+enum Next {
+    Wish(Wish),
+    /// Nothing is wished; there is time to count.
+    Idle,
+    End,
+}
+
+impl Looker<'_, '_> {
+    fn look(mut self) {
+        let mut stats = Stats::load(&self.desk.state.root(&self.desk.root));
+        let mut waiting = None;
+        loop {
+            match waiting.take().map_or_else(|| self.next(), Next::Wish) {
+                Next::Wish(wish) => waiting = self.grant(wish),
+                Next::Idle => {
+                    if let Some(turn) = self.uncounted.pop_front() {
+                        self.count(turn, &mut stats);
+                    }
+                    if self.uncounted.is_empty() {
+                        stats.save();
+                    }
+                }
+                Next::End => return,
+            }
+        }
+    }
+
+    /// The newest wish: what was wished before it is wanted no more.
+    fn next(&self) -> Next {
+        let first = if self.uncounted.is_empty() {
+            self.wished.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            self.wished.try_recv().map_err(|err| match err {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            })
+        };
+        match first {
+            Ok(first) => Next::Wish(self.wished.try_iter().last().unwrap_or(first)),
+            Err(RecvTimeoutError::Timeout) => Next::Idle,
+            Err(RecvTimeoutError::Disconnected) => Next::End,
+        }
+    }
+
+    /// Finds out what is wished; the next wish, if one came meanwhile.
+    fn grant(&self, wish: Wish) -> Option<Wish> {
+        let (turn, granted) = match wish {
+            Wish::Look(turn) => (turn, self.difference(turn)),
+            Wish::Plan(turn) => (turn, Ok(None)),
+        };
+        let granted = granted.and_then(|waiting| match waiting {
+            Some(wish) => Ok(Some(wish)),
+            None => self.plan(turn).map(|()| None),
+        });
+        granted.unwrap_or_else(|err| {
+            self.teller.say(News::Trouble(turn, error_text(&err, Style::PLAIN)));
+            None
+        })
+    }
+
+    fn checkpoint(&self, turn: usize) -> &Checkpoint {
+        self.listed.lines[turn].checkpoint()
+    }
+
+    /// File by file, until the next wish comes.
+    fn difference(&self, turn: usize) -> Result<Option<Wish>> {
+        let comparison = Comparison::until_now(&self.desk, self.process, self.checkpoint(turn))?;
+        self.teller.say(News::Begins(turn));
+        let deadline = Instant::now() + DIFF_TIME;
+        let mut shown = 0;
+        for differing in comparison.found.iter().take(FILES_MAX) {
+            if let Some(wish) = self.wished.try_iter().last() {
+                return Ok(Some(wish));
+            }
+            if Instant::now() > deadline {
+                break;
+            }
+            let file_deadline = Some(Instant::now() + FILE_TIME);
+            let look = Look { style: Style::PLAIN, deadline: file_deadline };
+            let text = comparison.show(differing, look)?;
+            let lines = comparison.lines(differing, file_deadline)?;
+            self.teller.say(News::File(turn, text, lines));
+            shown += 1;
+        }
+        self.teller.say(News::Ends(turn, comparison.found.len() - shown));
+        Ok(None)
+    }
+
+    fn plan(&self, turn: usize) -> Result<()> {
+        let preview = restore::preview(self.process, &self.desk, self.checkpoint(turn))?;
+        let planned = Planned { text: preview.text, conflicts: preview.conflicts };
+        self.teller.say(News::Planned(turn, planned));
+        Ok(())
+    }
+
+    fn count(&self, turn: usize, stats: &mut Stats) {
+        let deadline = Instant::now() + COUNT_TIME;
+        let line = &self.listed.lines[turn];
+        if let Some(counts) = line.counts(self.process, &self.desk, stats, deadline) {
+            self.teller.say(News::Did(turn, list::counted(counts)));
+        }
+    }
+}

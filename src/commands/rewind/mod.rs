@@ -1,0 +1,107 @@
+//! `turnback rewind`: choose a turn on the whole screen and go back to it.
+//!
+//! Counts turns as `list` does and goes back as `restore` does, by their own code: what is chosen
+//! here is checked, held and reported as if it had been typed.
+
+mod look;
+mod plain;
+
+use std::path::Path;
+
+use super::{
+    Desk, error_text,
+    list::{self, Line, Listed},
+    restore,
+    rows::agent_title,
+};
+use crate::{
+    error::{Error, Result},
+    process::{Exit, Process, Tty},
+    ui::{
+        Clock, Style,
+        picker::{Choice, End, Model, Picker, Turn},
+    },
+};
+
+/// Choose a turn on the whole screen, look at what has changed since, and go back to it.
+///
+/// Left are the turns, right is what lies between the chosen one and now. Type to search. Enter
+/// shows what going back would do and asks; as with `restore`, whatever is overwritten is held
+/// first. Where the terminal can do no more than lines, it asks in lines.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Print only what was done, for the widget of `turnback init`
+    #[arg(long, hide = true)]
+    at_prompt: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let can_ask = process.terminal.stdin && (process.terminal.stdout || args.at_prompt);
+    if !can_ask {
+        let refusal = Error::other(
+            "`turnback rewind` needs a terminal to draw on",
+            "`turnback list` and `turnback restore N` do the same in lines",
+        );
+        let text = error_text(&refusal, Style::stderr(process));
+        let _nobody = process.stderr.write_all(text.as_bytes());
+        return Ok(Exit::Usage);
+    }
+    let desk = Desk::open(process, None)?;
+    let is_dumb = process.var("TERM").is_none_or(|term| term == "dumb");
+    let tty = process.tty(args.at_prompt);
+    let tty = tty.map_err(Error::io("open", Path::new("/dev/tty")))?;
+    match tty.filter(|_| !is_dumb) {
+        Some(tty) => on_screen(process, desk, tty, args.at_prompt),
+        None => plain::run(process, &desk),
+    }
+}
+
+fn on_screen(process: &mut Process<'_>, desk: Desk, tty: Tty, at_prompt: bool) -> Result<Exit> {
+    let listed = Listed::of(&desk, &list::Args::default())?;
+    let clock = Clock::local(process.now);
+    let turn = |line| turn(&desk, line, listed.digits, &clock);
+    let turns: Vec<Turn> = listed.lines.iter().map(turn).collect();
+    let model = Model::new(&list::title(&desk), &turns, false);
+    let ids: Vec<_> = listed.lines.iter().map(|line| line.checkpoint().id).collect();
+    let failed = |source| Error::Io { action: "use", path: "/dev/tty".into(), source };
+    let style = Style::tty(process);
+    let (picker, waker) = Picker::open(tty, model, style, !at_prompt).map_err(failed)?;
+    let (wishes, news) = look::begin(process, listed, waker);
+    // Whoever looks has a desk of its own.
+    drop(desk);
+    // If nobody looks any more, nothing more is learnt; the loop sees to the rest.
+    let wish = |wish| {
+        let _nobody = wishes.send(wish);
+    };
+    match picker.run(&wish, &news).map_err(failed)? {
+        End::Left => Ok(Exit::Ok),
+        End::Lost => Ok(Exit::Bug),
+        End::Do(turn, choice) => {
+            drop(wishes);
+            go_back(process, &ids[turn].to_string(), choice)
+        }
+    }
+}
+
+/// What the user has seen and said yes to, done as `restore` does it.
+fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> {
+    let args =
+        restore::Args { checkpoint: Some(id.to_owned()), yes: true, ..restore::Args::default() };
+    match choice {
+        Choice::Conversation | Choice::Files => restore::run(process, &args),
+        Choice::Diff | Choice::Cancel => Ok(Exit::Ok),
+    }
+}
+
+fn turn(desk: &Desk, line: &Line, digits: usize, clock: &Clock) -> Turn {
+    let told = line.told();
+    Turn {
+        number: line.number.map_or(0, |(row, _)| row),
+        id: line.checkpoint().id.to_string()[..digits].to_owned(),
+        when: clock.when(told.at),
+        who: told.by.map_or("you", |by| agent_title(by.agent)).to_owned(),
+        prompt: told.by.and_then(|by| by.prompt.clone()),
+        trigger: told.words(),
+        badges: told.badges(desk.home.as_deref()),
+    }
+}

@@ -1,0 +1,162 @@
+//! The picker in a real terminal, with real keys.
+
+use turnback::process::{Exit, Terminal};
+
+use crate::support::{tmux::Tmux, world::World};
+
+/// Three turns: one edits a file, one deletes a directory, one makes a file with an evil name.
+fn three_turns() -> World {
+    let mut world = World::new();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    world.write("src/cart.ts", "one\ntwo\nthree\n");
+    world.write("assets/logo.svg", "<svg/>\n");
+    world.agent_writes("t1", "src/cart.ts", "one\n2\nthree\nfour\n");
+    world.wait(60);
+    world.before_bash("t2", "rm -rf assets");
+    remove(&world, "assets");
+    world.wait(60);
+    world.agent_writes("t3", "a\u{1b}[2J\nb", "x\n");
+    world
+}
+
+#[expect(clippy::disallowed_methods, reason = "what an agent does, in the test's own directory")]
+fn remove(world: &World, path: &str) {
+    std::fs::remove_dir_all(world.root().join(path)).unwrap();
+}
+
+/// Waits until the picker is no longer on the screen.
+fn gone(tmux: &Tmux) {
+    tmux.until("the shell", |screen| !screen.contains("Enter choose"));
+}
+
+/// What `stty` says of the terminal, once the prompt is back.
+fn stty(tmux: &Tmux, mark: &str) -> String {
+    tmux.line(&format!("clear; echo $? {mark} $(stty -g) {mark}-end"));
+    let is_said = |screen: &str| screen.matches(&format!("{mark}-end")).count() == 1;
+    let screen = tmux.until("what stty says", |screen| {
+        is_said(screen) && !screen.contains("stty -g") && screen.trim_end().ends_with('$')
+    });
+    let said = screen.replace('\n', "");
+    said.split(mark).nth(1).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_turn_is_chosen_and_gone_back_to() {
+    let world = three_turns();
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    tmux.line("turnback rewind");
+    let screen = tmux.sees("since then:");
+    assert!(screen.contains("3 turns"), "{screen}");
+    assert!(screen.contains("a\\u{1b}[2J\\nb"), "an evil name is harmless:\n{screen}");
+    tmux.press(&["Down", "Down"]);
+    tmux.sees("-two");
+    // What is typed searches.
+    tmux.press(&["c", "a", "r", "t"]);
+    tmux.sees("/ cart");
+    tmux.press(&["Escape"]);
+    tmux.until("no search", |screen| !screen.contains("/ cart"));
+    tmux.press(&["End", "Enter"]);
+    let screen = tmux.sees("paths would change");
+    assert!(screen.contains("› 1  files only"), "{screen}");
+    assert!(screen.contains("restore   src/cart.ts"), "{screen}");
+    tmux.press(&["Enter"]);
+    let screen = tmux.sees("undo with: turnback undo");
+    assert!(screen.contains("restored"), "{screen}");
+    assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
+    assert_eq!(world.read("assets/logo.svg"), "<svg/>\n");
+    tmux.line("turnback undo --yes");
+    tmux.until("the undo", |screen| screen.matches("undo with").count() == 2);
+    assert_eq!(world.read("src/cart.ts"), "one\n2\nthree\nfour\n");
+}
+
+#[test]
+fn the_terminal_is_given_back_however_it_ends() {
+    let mut world = three_turns();
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    let before = stty(&tmux, "T0");
+    let starts = |line: &str| {
+        tmux.line(line);
+        tmux.sees("since then:");
+    };
+    for (n, key) in ["Escape", "C-c"].iter().enumerate() {
+        starts("turnback rewind");
+        tmux.press(&[key]);
+        gone(&tmux);
+        assert_eq!(stty(&tmux, &format!("K{n}")), before, "{key}");
+    }
+    // A signal ends it as it ends other programs.
+    for signal in ["TERM", "INT", "HUP"] {
+        let line = format!("sh -c '(sleep 1; kill -{signal} $$) & exec turnback rewind'");
+        starts(&line);
+        gone(&tmux);
+        assert_eq!(stty(&tmux, &format!("S{signal}")), before, "{signal}");
+    }
+    // Stopped and continued, by a key and from outside.
+    starts("turnback rewind");
+    tmux.press(&["C-z"]);
+    gone(&tmux);
+    assert_eq!(stty(&tmux, "Z"), before, "stopped");
+    starts("fg");
+    tmux.press(&["Down", "Escape"]);
+    gone(&tmux);
+    assert_eq!(stty(&tmux, "F"), before, "continued");
+    // A bug leaves its words on the user's own screen.
+    for place in ["picker", "picker-look"] {
+        world.set("TURNBACK_TEST_BUG_AT", place);
+        tmux.line(&format!("TURNBACK_TEST_BUG_AT={place} turnback rewind; echo exit $?"));
+        let screen = tmux.sees("exit 70");
+        assert!(screen.contains("as a test wished"), "{screen}");
+        assert_eq!(stty(&tmux, &format!("B{place}")), before, "{place}");
+    }
+}
+
+#[test]
+fn a_terminal_may_change_its_size() {
+    let world = three_turns();
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    tmux.line("turnback rewind");
+    tmux.sees("since then:");
+    tmux.resize(120, 40);
+    tmux.until("a line for every row", |screen| screen.matches('│').count() == 36);
+    tmux.resize(40, 10);
+    tmux.until("the turns alone", |screen| !screen.contains("since then:"));
+    tmux.resize(20, 5);
+    tmux.sees("this terminal is");
+    tmux.resize(80, 24);
+    tmux.sees("since then:");
+    tmux.press(&["Escape"]);
+    gone(&tmux);
+}
+
+#[test]
+fn a_terminal_without_a_screen_is_asked_in_lines() {
+    let mut world = three_turns();
+    world.terminal = Terminal { stdin: true, stdout: true, stderr: true, columns: Some(80) };
+    world.set("TERM", "dumb");
+    let asked = |world: &World, text: &str| world.run_in(&world.root(), &["rewind"], text);
+    let output = asked(&world, "99\n3\nd\nf\ny\n");
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert!(output.stdout.contains("before Bash rm -rf assets"), "{}", output.stdout);
+    assert!(output.stdout.contains("-two\n+2\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("undo with: turnback undo"), "{}", output.stdout);
+    assert!(output.stderr.contains("no checkpoint `99`"), "{}", output.stderr);
+    assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
+    // A no is a no, and so is the end of input.
+    remove(&world, "assets");
+    assert_eq!(asked(&world, "3\nf\nn\n").exit, Exit::Failed);
+    assert_eq!(asked(&world, "").exit, Exit::Ok);
+    assert!(!world.root().join("assets").exists());
+}
+
+#[test]
+fn without_a_terminal_it_makes_no_sense() {
+    let mut world = three_turns();
+    insta::assert_snapshot!(world.see(&["rewind"]), @r"
+    --- Usage
+    error: `turnback rewind` needs a terminal to draw on
+    hint: `turnback list` and `turnback restore N` do the same in lines
+    ");
+    world.terminal = Terminal { stdout: true, ..Terminal::default() };
+    assert_eq!(world.run(&["rewind"]).exit, Exit::Usage);
+}
