@@ -15,4 +15,5 @@ mod restore;
 mod scan;
 mod store;
 mod support;
+mod talk;
 mod tidy;

@@ -33,6 +33,7 @@ mod qwen_code;
 mod reply;
 #[cfg(test)]
 mod tests;
+pub mod transcript;
 mod vscode_agent;
 mod windsurf;
 mod wire;

@@ -22,13 +22,17 @@ impl Hook<'_, '_> {
 
     fn by(&self, ledger: Option<&Ledger>) -> By {
         let context = &self.call.context;
+        // A sub-agent may name a file of its own, which the user never spoke in.
+        let is_sub = context.subagent.is_some();
+        let known = ledger.filter(|_| is_sub).and_then(Ledger::transcript);
         By {
             agent: context.agent,
             session: context.session.clone(),
             turn: ledger.and_then(Ledger::turn).or_else(|| context.turn.clone()),
             subagent: context.subagent.clone(),
             prompt: ledger.and_then(Ledger::prompt).map(str::to_owned),
-            transcript: context.transcript.clone(),
+            transcript: known.or_else(|| context.transcript.clone()),
+            position: ledger.and_then(Ledger::position),
         }
     }
 

@@ -25,6 +25,9 @@ pub(super) fn turn_begins(
     let mut open = Vec::new();
     let begun = with_ledger(process, dialect, context, |ledger| {
         ledger.begin_turn(context.turn.as_ref(), prompt);
+        if let Some(transcript) = &context.transcript {
+            ledger.converses(transcript);
+        }
         open = ledger.take_open();
     });
     let quiet = quiet(process, context, begun);

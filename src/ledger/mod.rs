@@ -112,6 +112,9 @@ enum Bytes {
 struct WireTurn {
     id: String,
     prompt: Option<String>,
+    /// How long the conversation was when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -124,6 +127,8 @@ struct WireUse {
     summary: Option<String>,
     prompt: Option<String>,
     subagent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -174,7 +179,7 @@ impl Ledger {
             return;
         }
         let prompt = prompt.map(|prompt| prompt.chars().take(PROMPT_CHARS_MAX).collect());
-        self.wire.turn = Some(WireTurn { id, prompt });
+        self.wire.turn = Some(WireTurn { id, prompt, position: None });
         self.changed = true;
     }
 
@@ -214,6 +219,32 @@ impl Ledger {
     /// What the user asked for in this turn.
     pub fn prompt(&self) -> Option<&str> {
         self.wire.turn.as_ref()?.prompt.as_deref()
+    }
+
+    /// How long the conversation was when this turn began, in bytes.
+    pub fn position(&self) -> Option<u64> {
+        self.wire.turn.as_ref()?.position
+    }
+
+    /// Where the agent keeps the conversation.
+    pub fn transcript(&self) -> Option<PathBuf> {
+        self.wire.transcript.as_ref().and_then(Bytes::to_path)
+    }
+
+    /// Notes where the agent keeps the conversation, at the beginning of a turn, and how long it
+    /// is then.
+    pub fn converses(&mut self, transcript: &Path) {
+        let length = match stat_path(transcript) {
+            Ok(stamp) => Some(stamp.size),
+            // The first words are not written yet.
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => Some(0),
+            Err(_) => None,
+        };
+        if let Some(turn) = self.wire.turn.as_mut().filter(|turn| turn.position.is_none()) {
+            turn.position = length;
+        }
+        self.wire.transcript = Some(Bytes::of(transcript));
+        self.changed = true;
     }
 
     /// The directory the session was first seen in.
@@ -263,6 +294,7 @@ impl Ledger {
             summary: used.summary.clone(),
             prompt: used.by.prompt.clone(),
             subagent: used.by.subagent.clone(),
+            position: used.by.position,
         });
         let surplus = self.wire.uses.len().saturating_sub(TURNS_MAX);
         self.wire.uses.drain(..surplus);
@@ -365,6 +397,7 @@ impl Wire {
                     subagent: used.subagent,
                     prompt: used.prompt,
                     transcript: transcript.clone(),
+                    position: used.position,
                 },
                 at: used.at,
                 tool: used.tool,

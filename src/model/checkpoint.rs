@@ -176,6 +176,8 @@ pub struct By {
     pub prompt: Option<String>,
     /// Where the agent keeps the conversation. Private.
     pub transcript: Option<std::path::PathBuf>,
+    /// How long the conversation was when the turn began, in bytes, where we were told.
+    pub position: Option<u64>,
 }
 
 /// Where HEAD stood.

@@ -133,6 +133,7 @@ mod tests {
             subagent: None,
             prompt: None,
             transcript: None,
+            position: None,
         };
         let reason = Reason::Call;
         checkpoint(sequence, Cause { reason, by: Some(by), tool: None, summary: None, of: None })

@@ -424,6 +424,8 @@ struct ByFile {
     prompt: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transcript: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -534,6 +536,7 @@ impl ByFile {
             subagent: by.subagent.clone(),
             prompt: by.prompt.clone(),
             transcript: by.transcript.as_deref().map(escape_path),
+            position: by.position,
         }
     }
 
@@ -547,6 +550,7 @@ impl ByFile {
             subagent: self.subagent,
             prompt: self.prompt,
             transcript: self.transcript.as_deref().map(parse_path).transpose()?,
+            position: self.position,
         }))
     }
 }
@@ -664,6 +668,7 @@ mod tests {
             subagent: None,
             prompt: Some("say \"hi\"\n".to_owned()),
             transcript: Some(odd.clone()),
+            position: Some(9),
         };
         let id = CheckpointId::from_bits(7);
         let checkpoint = Checkpoint {

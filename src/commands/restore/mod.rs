@@ -9,6 +9,7 @@ mod planned;
 mod resume;
 mod same;
 mod show;
+mod talk;
 
 pub(crate) use paths::picked;
 pub(crate) use resume::say_if_interrupted;
@@ -16,7 +17,7 @@ pub(crate) use resume::say_if_interrupted;
 use std::path::PathBuf;
 
 use super::{
-    Desk,
+    Desk, print,
     revive::{self, Revived},
 };
 use crate::{
@@ -67,6 +68,9 @@ pub(crate) struct Args {
     /// Write the files to this directory instead, which must be empty or new
     #[arg(long, value_name = "DIR", conflicts_with_all = ["force", "exact", "outside"])]
     pub(crate) into: Option<PathBuf>,
+    /// Also fork the agent's conversation, cut before that turn, and say how to go on with it
+    #[arg(long, conflicts_with_all = ["into", "json"])]
+    pub(crate) conversation: bool,
     /// Leave git's index as it is
     #[arg(long)]
     pub(crate) no_index: bool,
@@ -110,6 +114,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return into::run(process, &desk, &checkpoint, &order, dir, args.dry_run);
     }
     let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
+    if args.conversation {
+        return with_conversation(process, &desk, &checkpoint, &order, consent);
+    }
     carry_out(process, &desk, &checkpoint, &order, consent)
 }
 
@@ -186,6 +193,33 @@ pub(crate) struct Consent {
     pub(crate) json: bool,
 }
 
+/// Restores files as [`carry_out`] does, and forks the conversation of their turn. The fork is
+/// made ready first, so that what is wrong with the conversation changes nothing; it is written
+/// last.
+pub(crate) fn with_conversation(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    consent: Consent,
+) -> Result<Exit> {
+    let talk = talk::prepare(process, desk, checkpoint)?;
+    let carried = carry(process, desk, checkpoint, order, consent);
+    let carried = carried.inspect_err(|_| {
+        let _nobody = show::say(process, "note: the conversation was not forked");
+    })?;
+    if !carried.went && !consent.dry_run {
+        return Ok(carried.exit);
+    }
+    if !consent.dry_run {
+        talk.write().inspect_err(|_| {
+            let _nobody = show::say(process, "note: the files are restored, see above; but:");
+        })?;
+    }
+    print(process, &format!("{}\n", talk.words(!consent.dry_run)))?;
+    Ok(carried.exit)
+}
+
 /// Plans a restore, shows it, asks, holds what it overwrites, and does it.
 pub(crate) fn carry_out(
     process: &mut Process<'_>,
@@ -194,18 +228,36 @@ pub(crate) fn carry_out(
     order: &Order,
     consent: Consent,
 ) -> Result<Exit> {
+    carry(process, desk, checkpoint, order, consent).map(|carried| carried.exit)
+}
+
+/// How a restore ended.
+struct Carried {
+    exit: Exit,
+    /// Whether files are now as the plan says, as far as that could be.
+    went: bool,
+}
+
+fn carry(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    consent: Consent,
+) -> Result<Carried> {
     let place = desk.state.root(&desk.root);
     let _alone = if consent.dry_run { None } else { Some(restore_log::lock(&place)?) };
     if let Some(done) = resume::before(process, desk, order, consent)? {
-        return Ok(done);
+        return Ok(Carried { exit: done, went: false });
     }
     let planned = planned::make(process, desk, checkpoint, order)?;
     if (consent.dry_run || !consent.yes)
         && let Some(exit) = ask(process, desk, &planned, checkpoint, order, consent)?
     {
-        return Ok(exit);
+        return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
-    deed::apply(process, desk, planned, checkpoint, order, consent)
+    let exit = deed::apply(process, desk, planned, checkpoint, order, consent)?;
+    Ok(Carried { exit, went: true })
 }
 
 /// Shows a plan and asks. The exit if it is not to be carried out.

@@ -180,6 +180,7 @@ impl MetaFile {
             subagent: self.subagent.clone(),
             prompt: None,
             transcript: None,
+            position: None,
         })
     }
 }

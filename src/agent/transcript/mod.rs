@@ -1,0 +1,314 @@
+//! Conversations as agents keep them, and forks of them: the part before one turn, under another
+//! name, as bytes.
+//!
+//! Pure: bytes and a [`Cut`] go in, bytes and the command that takes the fork up come out. Every
+//! format here is a line of JSON for each thing that happened; which lines begin a turn, and which
+//! before those already belong to it, is each agent's own. Nothing is written anew: lines are kept
+//! as they are, but for the name of the session where it stands as a whole string.
+
+mod claude_code;
+mod codex;
+mod copilot_cli;
+mod gemini_cli;
+mod own_way;
+mod qwen_code;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+
+use crate::model::Agent;
+
+pub use own_way::own_way;
+
+/// Where to cut a conversation: before this turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut<'a> {
+    /// The session it must be of.
+    pub session: &'a str,
+    /// The turn, as the agent names it, if it does.
+    pub turn: Option<&'a str>,
+    /// How the user's words begin.
+    pub prompt: Option<&'a str>,
+    /// How long the conversation was when the turn began, in bytes.
+    pub position: Option<u64>,
+    /// A moment within the turn.
+    pub at: DateTime<Utc>,
+}
+
+/// The part of a conversation before a turn, under another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// What the file is called, which lies beside the original or in a directory of its own.
+    pub file_name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// The user's words that are not in it any more, shortened.
+    pub prompt: String,
+    /// The command that takes it up.
+    pub resume: Vec<String>,
+}
+
+/// Why a conversation cannot be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoFork {
+    /// We do not know this agent's way of keeping conversations.
+    UnknownFormat,
+    /// The file, or its name, is not what this agent would have written for this session.
+    OtherSession,
+    /// A line before the turn, counted from 1, is not JSON.
+    NotJson(usize),
+    /// No turn in it is the one that is looked for.
+    NoSuchTurn,
+    /// It is the first turn: nothing would be left.
+    FirstTurn,
+}
+
+impl fmt::Display for NoFork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownFormat => write!(f, "turnback does not know how this agent keeps it"),
+            Self::OtherSession => write!(f, "it is not a conversation of this session"),
+            Self::NotJson(line) => write!(f, "line {line} of it is not JSON"),
+            Self::NoSuchTurn => write!(f, "that turn is not in it"),
+            Self::FirstTurn => write!(f, "that was its first turn; nothing is left to go on from"),
+        }
+    }
+}
+
+impl std::error::Error for NoFork {}
+
+/// A way of keeping conversations.
+trait Format: Sync {
+    /// What a line is; `None` if it is not JSON, or not an object.
+    fn row(&self, line: &[u8]) -> Option<Row>;
+
+    /// What the fork's file is called, if `old` is a name this agent gives a file of `session`.
+    fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String>;
+
+    /// The command that takes up the session called `new`.
+    fn resume(&self, new: &str) -> Vec<String>;
+}
+
+/// One line of a conversation, as far as cutting goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Row {
+    what: What,
+    at: Option<DateTime<Utc>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum What {
+    /// The user's words, or what stands for the beginning of a turn.
+    Turn {
+        /// As the agent names it, where it does.
+        id: Option<String>,
+        /// The words, where they are in it.
+        prompt: String,
+    },
+    /// Bookkeeping that belongs to the turn after it, if it stands right before one.
+    Lead,
+    /// Words of the user's that wait for the agent.
+    Queued,
+    /// The agent has taken up what waited.
+    Dequeued,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+fn format_of(agent: Agent) -> Option<&'static dyn Format> {
+    Some(match agent {
+        Agent::ClaudeCode => &claude_code::ClaudeCode,
+        Agent::Codex => &codex::Codex,
+        Agent::GeminiCli => &gemini_cli::GeminiCli,
+        Agent::QwenCode => &qwen_code::QwenCode,
+        Agent::CopilotCli => &copilot_cli::CopilotCli,
+        Agent::OpenCode
+        | Agent::Cline
+        | Agent::Hermes
+        | Agent::Cursor
+        | Agent::Windsurf
+        | Agent::Kiro
+        | Agent::FactoryDroid
+        | Agent::Crush
+        | Agent::Goose
+        | Agent::Antigravity
+        | Agent::GrokBuild
+        | Agent::Devin
+        | Agent::VsCodeAgent
+        | Agent::Amplifier => return None,
+    })
+}
+
+/// Whether conversations of this agent can be forked.
+pub fn can_fork(agent: Agent) -> bool {
+    format_of(agent).is_some()
+}
+
+/// The file beside a conversation that the fork needs as well. Such a conversation has a directory
+/// of its own, which is called like its session.
+pub fn companion(agent: Agent) -> Option<&'static str> {
+    (agent == Agent::CopilotCli).then_some("workspace.yaml")
+}
+
+/// Cuts the conversation `text`, which is kept in a file called `name`, and calls the rest `new`.
+///
+/// # Errors
+///
+/// Why it cannot be done.
+pub fn fork(
+    agent: Agent,
+    name: &str,
+    text: &[u8],
+    cut: Cut<'_>,
+    new: &str,
+) -> Result<Fork, NoFork> {
+    let format = format_of(agent).ok_or(NoFork::UnknownFormat)?;
+    let file_name = Some(new).filter(|_| is_plain(cut.session));
+    let file_name = file_name.and_then(|new| format.file_name(name, cut.session, new));
+    let file_name = file_name.ok_or(NoFork::OtherSession)?;
+    let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+    let rows: Vec<Option<Row>> = lines.iter().map(|line| format.row(line)).collect();
+    let turn = find(&rows, &lines, cut).ok_or(NoFork::NoSuchTurn)?;
+    let mut end = turn;
+    while end > 0 && is_lead(rows[end - 1].as_ref()) {
+        end -= 1;
+    }
+    if let Some(bad) = rows[..end].iter().position(Option::is_none) {
+        return Err(NoFork::NotJson(bad + 1));
+    }
+    if !rows[..end].iter().flatten().any(Row::is_turn) {
+        return Err(NoFork::FirstTurn);
+    }
+    let kept = without_waiting(&rows[..end]);
+    let kept: Vec<u8> = kept.into_iter().flat_map(|at| lines[at].iter().copied()).collect();
+    let quoted = |name: &str| format!("\"{name}\"").into_bytes();
+    if find_bytes(&kept, &quoted(cut.session)).is_none() {
+        return Err(NoFork::OtherSession);
+    }
+    Ok(Fork {
+        file_name,
+        bytes: replace_all(&kept, &quoted(cut.session), &quoted(new)),
+        prompt: rows[turn].as_ref().map(Row::prompt).unwrap_or_default().to_owned(),
+        resume: format.resume(new),
+    })
+}
+
+/// Puts another session's name into a file that goes with a conversation.
+pub fn renamed(text: &[u8], session: &str, new: &str) -> Vec<u8> {
+    replace_all(text, session.as_bytes(), new.as_bytes())
+}
+
+impl Row {
+    fn is_turn(&self) -> bool {
+        matches!(self.what, What::Turn { .. })
+    }
+
+    fn prompt(&self) -> &str {
+        match &self.what {
+            What::Turn { prompt, .. } => prompt,
+            What::Lead | What::Queued | What::Dequeued | What::Other => "",
+        }
+    }
+}
+
+fn is_lead(row: Option<&Row>) -> bool {
+    row.is_some_and(|row| matches!(row.what, What::Lead | What::Queued | What::Dequeued))
+}
+
+/// A name that we may make a file's of. Agents give their sessions such names; a payload could
+/// give any.
+fn is_plain(session: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (8..=128).contains(&session.len()) && session.bytes().all(is_plain)
+}
+
+/// The line at which the turn begins: the one with its name; else the one that begins with its
+/// words where the turn is known to have begun; else the last one before the moment.
+fn find(rows: &[Option<Row>], lines: &[&[u8]], cut: Cut<'_>) -> Option<usize> {
+    let turns: Vec<(usize, &Row)> = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(at, row)| Some((at, row.as_ref().filter(|row| row.is_turn())?)))
+        .collect();
+    let is_named = |row: &Row| match &row.what {
+        What::Turn { id: Some(id), .. } => cut.turn == Some(id),
+        What::Turn { id: None, .. } | What::Lead | What::Queued | What::Dequeued | What::Other => {
+            false
+        }
+    };
+    if let Some((at, _)) = turns.iter().find(|(_, row)| is_named(row)) {
+        return Some(*at);
+    }
+    let by_place = cut.position.zip(cut.prompt).and_then(|(position, prompt)| {
+        let mut ends = Vec::with_capacity(lines.len());
+        for line in lines {
+            ends.push(ends.last().copied().unwrap_or(0) + line.len() as u64);
+        }
+        // Its line is the first after the place, or, where it was written before the agent told
+        // us, the last before it.
+        let after = turns.partition_point(|(at, _)| ends[*at] <= position);
+        let near = [Some(after), after.checked_sub(1)].into_iter().flatten();
+        let near = near.filter_map(|at| turns.get(at));
+        near.into_iter()
+            .find(|(_, row)| !prompt.is_empty() && row.prompt().starts_with(prompt))
+            .map(|(at, _)| *at)
+    });
+    let by_time = || {
+        let before = |row: &Row| row.at.is_some_and(|at| at <= cut.at);
+        turns.iter().rev().find(|(_, row)| before(row)).map(|(at, _)| *at)
+    };
+    by_place.or_else(by_time)
+}
+
+/// The lines to keep: words that still wait for the agent at the cut would be said in the fork.
+fn without_waiting(rows: &[Option<Row>]) -> Vec<usize> {
+    let mut waiting = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        match row.as_ref().map(|row| &row.what) {
+            Some(What::Queued) => waiting.push(at),
+            Some(What::Dequeued) if !waiting.is_empty() => drop(waiting.remove(0)),
+            Some(What::Dequeued | What::Turn { .. } | What::Lead | What::Other) | None => (),
+        }
+    }
+    (0..rows.len()).filter(|at| waiting.binary_search(at).is_err()).collect()
+}
+
+fn find_bytes(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).position(|here| here == wanted)
+}
+
+fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = find_bytes(rest, from) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// The beginning of what the user said, as it is shown and compared.
+fn shortened(text: &str) -> String {
+    const CHARS_MAX: usize = 200;
+    text.chars().take(CHARS_MAX).collect()
+}
+
+/// Reads the fields of one line that a format asks for. What is not an object is no line.
+fn read<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
+    // Derived readers would take an array for a struct.
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return None;
+    }
+    serde_json::from_slice(line).ok()
+}
+
+/// A moment as all of them write it.
+fn moment(text: Option<&str>) -> Option<DateTime<Utc>> {
+    Some(DateTime::parse_from_rfc3339(text?).ok()?.with_timezone(&Utc))
+}

@@ -1,0 +1,56 @@
+//! Qwen Code: `projects/PLACE/chats/SESSION.jsonl`. Run with 0.24.4.
+//!
+//! A turn begins with a line of the user's whose provenance is a real user. Turns have no names in
+//! it.
+
+use serde::Deserialize;
+
+use super::{Format, Row, What, moment, read, shortened};
+
+pub(super) struct QwenCode;
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    provenance: Option<String>,
+    #[serde(default)]
+    timestamp: Option<String>,
+    #[serde(default)]
+    message: Message,
+}
+
+#[derive(Default, Deserialize)]
+struct Message {
+    #[serde(default)]
+    parts: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl Format for QwenCode {
+    fn row(&self, line: &[u8]) -> Option<Row> {
+        let line: Line = read(line)?;
+        let at = moment(line.timestamp.as_deref());
+        let is_real = line.provenance.is_none_or(|provenance| provenance == "real_user");
+        let text = line.message.parts.into_iter().find_map(|part| part.text);
+        let what = match text.filter(|_| line.kind == "user" && is_real) {
+            Some(text) => What::Turn { id: None, prompt: shortened(&text) },
+            None => What::Other,
+        };
+        Some(Row { what, at })
+    }
+
+    fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String> {
+        (old == format!("{session}.jsonl")).then(|| format!("{new}.jsonl"))
+    }
+
+    fn resume(&self, new: &str) -> Vec<String> {
+        ["qwen", "--resume", new].map(str::to_owned).into()
+    }
+}

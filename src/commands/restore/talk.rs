@@ -1,0 +1,195 @@
+//! The conversation that goes with a restore: a fork of it, cut before the turn whose beginning
+//! the files go back to.
+//!
+//! The original is read and never written. Whatever can go wrong with reading and cutting it does
+//! so before any file is touched; the fork is written last, under a name nobody has.
+
+use std::{
+    ffi::OsStr,
+    io::Read,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    agent::{
+        by_agent,
+        transcript::{self, Cut, Fork},
+    },
+    commands::Desk,
+    error::{Error, Result},
+    fs::{Dir, c_name, create_new_synced, create_private_dirs, now_ns, read_small},
+    ledger,
+    model::{Agent, By, Checkpoint},
+    process::Process,
+    ui,
+};
+
+/// A month of talk. A larger file is none we would want to read at once.
+const SIZE_MAX_BYTES: u64 = 512 << 20;
+/// The few lines a session has beside its conversation.
+const COMPANION_MAX_BYTES: u64 = 1 << 20;
+
+/// A fork that is ready to be written.
+pub(super) struct Talk {
+    fork: Fork,
+    /// Where it goes.
+    dir: PathBuf,
+    /// What goes beside it, in a directory that is made for both.
+    companion: Option<(&'static str, Vec<u8>)>,
+}
+
+/// Reads the conversation a checkpoint belongs to and cuts it.
+///
+/// # Errors
+///
+/// Says why it cannot be cut; nothing was written.
+pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoint) -> Result<Talk> {
+    let (by, at) = whose(desk, checkpoint).ok_or_else(|| {
+        Error::other(
+            format!("checkpoint {} belongs to no conversation", checkpoint.id.short()),
+            "without --conversation the files alone are restored",
+        )
+    })?;
+    let turn = by.turn.as_ref().map(|turn| turn.0.as_str());
+    let own_way = || transcript::own_way(by.agent, &by.session.0, turn);
+    let title = by_agent(by.agent).title();
+    if !transcript::can_fork(by.agent) {
+        return Err(Error::other(
+            format!("a conversation with {title} cannot be forked from outside"),
+            own_way(),
+        ));
+    }
+    let path = place(process, &by).ok_or_else(|| {
+        Error::other(format!("{title} did not say where it keeps the conversation"), own_way())
+    })?;
+    let text = read(&path)?;
+    let cut = Cut {
+        session: &by.session.0,
+        turn,
+        prompt: by.prompt.as_deref(),
+        position: by.position,
+        at,
+    };
+    let new = new_session(&by.session.0);
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let fork = transcript::fork(by.agent, name, &text, cut, &new).map_err(|why| {
+        let path = ui::escape_path(&path);
+        Error::other(format!("cannot fork the conversation `{path}`: {why}"), own_way())
+    })?;
+    let here = path.parent().unwrap_or_else(|| Path::new("/"));
+    match transcript::companion(by.agent) {
+        None => Ok(Talk { fork, dir: here.to_owned(), companion: None }),
+        Some(name) => {
+            let above = here.parent().unwrap_or(here);
+            let text = read_small(&here.join(name), COMPANION_MAX_BYTES)?.unwrap_or_default();
+            let text = transcript::renamed(&text, &by.session.0, &new);
+            Ok(Talk { fork, dir: above.join(&new), companion: Some((name, text)) })
+        }
+    }
+}
+
+/// Whose turn the checkpoint is the beginning of, and a moment in it: the newest turn that uses
+/// it, or else the one it was taken for.
+fn whose(desk: &Desk, checkpoint: &Checkpoint) -> Option<(By, DateTime<Utc>)> {
+    let uses = ledger::uses(&desk.state);
+    let is_it =
+        |used: &&ledger::Use| used.checkpoint == checkpoint.id && used.root == desk.root.path();
+    match uses.iter().find(is_it) {
+        Some(newest) => Some((newest.by.clone(), newest.at)),
+        None => Some((checkpoint.cause.by.clone()?, checkpoint.taken_at)),
+    }
+}
+
+/// Where the conversation is kept: as the agent said, or where it always is.
+fn place(process: &Process<'_>, by: &By) -> Option<PathBuf> {
+    let said = by.transcript.clone().filter(|path| path.is_absolute());
+    let usual = || {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let name = Some(&by.session.0).filter(|name| name.bytes().all(is_plain))?;
+        let home = match process.var("COPILOT_HOME") {
+            Some(home) => PathBuf::from(home),
+            None => PathBuf::from(process.var("HOME")?).join(".copilot"),
+        };
+        Some(home.join("session-state").join(name).join("events.jsonl"))
+    };
+    said.or_else(|| if by.agent == Agent::CopilotCli { usual() } else { None })
+}
+
+/// Reads a conversation: a regular file of the user's own, reached by no link, of a size that
+/// makes sense. A pipe is not waited for.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let io = |err| Error::io("read the conversation", path)(err);
+    let above = Dir::open(path.parent().unwrap_or_else(|| Path::new("/"))).map_err(io)?;
+    let name = path.file_name().unwrap_or_default();
+    let (file, stamp) =
+        above.open_file(&c_name(name.as_encoded_bytes()).map_err(io)?).map_err(io)?;
+    let refuse = |why: &str| {
+        let path = ui::escape_path(path);
+        let hint = "without --conversation the files alone are restored";
+        Err(Error::other(format!("cannot fork the conversation `{path}`: {why}"), hint))
+    };
+    let owner = file.metadata().map_err(io)?.uid();
+    if owner != rustix::process::geteuid().as_raw() {
+        return refuse("it belongs to somebody else");
+    }
+    if stamp.size > SIZE_MAX_BYTES {
+        return refuse(&format!("it is larger than {}", ui::size(SIZE_MAX_BYTES)));
+    }
+    let mut text = Vec::new();
+    file.take(SIZE_MAX_BYTES).read_to_end(&mut text).map_err(io)?;
+    Ok(text)
+}
+
+/// A name no session has: a random UUID in form, made of the old name and the moment.
+fn new_session(old: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(old.as_bytes());
+    hash.update(now_ns().to_le_bytes());
+    hash.update(std::process::id().to_le_bytes());
+    let mut bytes: Vec<u8> = hash.finalize()[..16].to_vec();
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let hex = bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+impl Talk {
+    /// Writes the fork. Nobody ever sees half of it, and nobody but its owner can read it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written; the original is as it was.
+    pub(super) fn write(&self) -> Result<()> {
+        if let Some((name, text)) = &self.companion {
+            create_private_dirs(&self.dir)?;
+            create_new_synced(&self.dir.join(name), text)?;
+        }
+        create_new_synced(&self.dir.join(&self.fork.file_name), &self.fork.bytes)
+    }
+
+    /// What the user has to know of it.
+    pub(super) fn words(&self, is_done: bool) -> String {
+        let prompt = match self.fork.prompt.trim() {
+            "" => "that turn".to_owned(),
+            words => {
+                let line = words.lines().next().unwrap_or_default();
+                let short: String = line.chars().take(PROMPT_CHARS_MAX).collect();
+                let more = if short.len() < words.len() { "…" } else { "" };
+                format!("\"{}{more}\"", ui::escape(short.as_bytes()))
+            }
+        };
+        if !is_done {
+            return format!("the conversation would be forked before {prompt}");
+        }
+        let command: Vec<_> =
+            self.fork.resume.iter().map(|word| shell_words::quote(word)).collect();
+        format!("the conversation goes on before {prompt} with: {}", command.join(" "))
+    }
+}
+
+/// What fits on a line beside the command.
+const PROMPT_CHARS_MAX: usize = 60;

@@ -1,0 +1,178 @@
+//! A restore that takes the conversation along: what is written, and what is left alone.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
+
+use crate::support::{
+    temp::{on_disk, write},
+    world::{Output, World},
+};
+
+const SESSION: &str = "edfd27ab-7af7-4d25-89e7-0fc557e16b04";
+const FIRST: &str = "e573904b-569c-4101-9415-94899267fd9d";
+const SECOND: &str = "d0b16c11-5c77-4eec-be20-ad252d2f8e0b";
+
+/// Where the agent keeps its conversations.
+fn talks(world: &World) -> PathBuf {
+    world.root().parent().unwrap().with_file_name("home").join(".claude/projects/shop")
+}
+
+fn transcript(world: &World) -> PathBuf {
+    talks(world).join(format!("{SESSION}.jsonl"))
+}
+
+fn event(world: &mut World, turn: &str, name: &str) {
+    let path = world.root().join("a");
+    let payload = serde_json::json!({
+        "session_id": SESSION, "cwd": world.root(), "hook_event_name": name, "prompt_id": turn,
+        "transcript_path": transcript(world), "prompt": "SECOND-PROMPT", "tool_name": "Write",
+        "tool_input": { "file_path": path, "content": "" }, "tool_use_id": turn,
+        "tool_response": {},
+    });
+    world.wait(1);
+    let args = ["hook", "--agent", "claude-code"];
+    let output = world.run_in(&world.root(), &args, &payload.to_string());
+    assert_eq!(output.stdout, "{}", "{}", output.stderr);
+}
+
+/// Two turns, in each of which the agent wrote `a`.
+fn two_turns() -> World {
+    let mut world = World::new();
+    let kept = fs::read(format!("fixtures/transcripts/claude-code/{SESSION}.jsonl")).unwrap();
+    world.write("a", "at first");
+    for turn in [FIRST, SECOND] {
+        event(&mut world, turn, "UserPromptSubmit");
+        event(&mut world, turn, "PreToolUse");
+        world.write("a", turn);
+        event(&mut world, turn, "PostToolUse");
+    }
+    write(&transcript(&world), kept);
+    world
+}
+
+fn restore(world: &mut World, number: &str) -> Output {
+    world.run(&["restore", number, "--yes", "--conversation"])
+}
+
+/// The conversations beside the original.
+fn forks(world: &World) -> Vec<PathBuf> {
+    let entries = fs::read_dir(talks(world)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| *path != transcript(world)).collect()
+}
+
+#[test]
+fn the_conversation_is_forked_before_the_turn_and_the_original_left_alone() {
+    let mut world = two_turns();
+    let before = fs::read(transcript(&world)).unwrap();
+    let plan = world.run(&["restore", "1", "--dry-run", "--conversation"]);
+    assert!(plan.stdout.contains("would be forked before \"SECOND-PROMPT\""), "{}", plan.stdout);
+    assert!(forks(&world).is_empty());
+    let done = restore(&mut world, "1");
+    assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{}", done.stdout);
+    assert_eq!(world.read("a"), FIRST, "the files are those before the turn");
+    let [fork] = &forks(&world)[..] else { panic!("{:?}", forks(&world)) };
+    let name = fork.file_stem().unwrap().to_str().unwrap();
+    let said = format!("goes on before \"SECOND-PROMPT\" with: claude --resume {name}\n");
+    assert!(done.stdout.ends_with(&said), "{}", done.stdout);
+    assert_eq!(fs::metadata(fork).unwrap().permissions().mode() & 0o7777, 0o600);
+    let text = fs::read_to_string(fork).unwrap();
+    assert!(text.contains("first done") && !text.contains("SECOND") && text.contains(name));
+    assert_eq!(fs::read(transcript(&world)).unwrap(), before);
+    assert_eq!(world.run(&["undo", "--yes"]).exit as u8, 0);
+    assert_eq!(world.read("a"), SECOND, "undo is about the files");
+}
+
+#[test]
+fn without_a_yes_nothing_is_forked() {
+    let mut world = two_turns();
+    let output = world.run(&["restore", "1", "--conversation"]);
+    assert_eq!(output.exit as u8, 1);
+    assert_eq!((forks(&world).len(), &*world.read("a")), (0, SECOND));
+}
+
+#[test]
+fn files_that_are_as_they_were_do_not_keep_the_conversation() {
+    let mut world = two_turns();
+    world.run(&["restore", "1", "--yes"]);
+    let done = restore(&mut world, "1");
+    assert!(done.stdout.contains("claude --resume"), "{}{}", done.stdout, done.stderr);
+    assert_eq!(forks(&world).len(), 1);
+}
+
+#[test]
+fn what_is_no_conversation_changes_nothing() {
+    type Break = fn(&Path);
+    #[expect(clippy::disallowed_methods, reason = "a file of the test's own")]
+    let broken: [(&str, Break); 7] = [
+        ("No such file", |path| fs::remove_file(path).unwrap()),
+        ("symbolic link", |path| {
+            fs::rename(path, path.with_extension("moved")).unwrap();
+            symlink(path.with_extension("moved"), path).unwrap();
+        }),
+        ("not a regular file", |path| {
+            fs::remove_file(path).unwrap();
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                path,
+                rustix::fs::FileType::Fifo,
+                rustix::fs::Mode::from_raw_mode(0o600),
+                0,
+            )
+            .unwrap();
+        }),
+        ("not a regular file", |path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }),
+        ("larger than", |path| {
+            let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(600 << 20).unwrap();
+        }),
+        ("line 1 of it is not JSON", |path| {
+            let text = fs::read(path).unwrap();
+            fs::write(path, [b"\0\xff{\n", &text[..]].concat()).unwrap();
+        }),
+        ("that turn is not in it", |path| fs::write(path, "[]").unwrap()),
+    ];
+    for (why, break_it) in broken {
+        let mut world = two_turns();
+        break_it(&transcript(&world));
+        let before = (on_disk(&world.root()), forks(&world));
+        let output = restore(&mut world, "1");
+        assert_eq!(output.exit as u8, 1, "{why}: {}", output.stdout);
+        assert!(output.stderr.contains(why), "{why}: {}", output.stderr);
+        assert_eq!((on_disk(&world.root()), forks(&world)), before, "{why}");
+        let alone = world.run(&["restore", "1", "--yes"]);
+        assert_eq!(alone.exit as u8, 0, "the files do not need it: {}", alone.stderr);
+    }
+}
+
+#[test]
+fn a_fork_that_cannot_be_written_is_said_after_the_files() {
+    let mut world = two_turns();
+    let is_root = rustix::process::geteuid().is_root();
+    // Nobody can make a file in a directory that is gone, not even root.
+    if is_root {
+        return;
+    }
+    fs::set_permissions(talks(&world), fs::Permissions::from_mode(0o500)).unwrap();
+    let output = restore(&mut world, "1");
+    fs::set_permissions(talks(&world), fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!((output.exit as u8, &*world.read("a")), (1, FIRST));
+    assert!(output.stderr.contains("the files are restored"), "{}", output.stderr);
+}
+
+#[test]
+fn the_first_turn_and_checkpoints_by_hand_have_nothing_to_go_on_from() {
+    let mut world = two_turns();
+    let first = restore(&mut world, "2");
+    assert!(first.stderr.contains("that was its first turn"), "{}", first.stderr);
+    world.run(&["create", "-m", "by hand"]);
+    let by_hand = restore(&mut world, "1");
+    assert!(by_hand.stderr.contains("belongs to no conversation"), "{}", by_hand.stderr);
+    assert_eq!(world.read("a"), SECOND);
+}
