@@ -176,3 +176,23 @@ fn the_first_turn_and_checkpoints_by_hand_have_nothing_to_go_on_from() {
     assert!(by_hand.stderr.contains("belongs to no conversation"), "{}", by_hand.stderr);
     assert_eq!(world.read("a"), SECOND);
 }
+
+#[test]
+fn the_model_is_told_once_and_only_when_that_is_wanted() {
+    let prompt = |world: &mut World| {
+        let payload = serde_json::json!({
+            "session_id": SESSION, "cwd": world.root(), "hook_event_name": "UserPromptSubmit",
+            "prompt_id": "third", "prompt": "go on",
+        });
+        let args = ["hook", "--agent", "claude-code"];
+        world.run_in(&world.root(), &args, &payload.to_string()).stdout
+    };
+    let mut world = two_turns();
+    world.run(&["restore", "1", "--yes"]);
+    assert_eq!(prompt(&mut world), "{}");
+    let mut world = two_turns();
+    world.set("TURNBACK_TELL_MODEL", "on");
+    world.run(&["restore", "1", "--yes"]);
+    insta::assert_snapshot!(prompt(&mut world), @r#"{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"The user has restored files of this project to an earlier state. Put back as they were: a."}}"#);
+    assert_eq!(prompt(&mut world), "{}");
+}

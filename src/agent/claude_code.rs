@@ -31,7 +31,8 @@ impl Dialect for ClaudeCode {
     }
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::claude_and_told(kind, decision)
+        reply::along("UserPromptSubmit", kind, decision)
+            .unwrap_or_else(|| reply::claude_and_told(kind, decision))
     }
 
     fn asks(&self) -> bool {

@@ -41,7 +41,8 @@ impl Dialect for Codex {
     }
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::claude_without_ask(kind, decision)
+        reply::along("UserPromptSubmit", kind, decision)
+            .unwrap_or_else(|| reply::claude_without_ask(kind, decision))
     }
 
     fn asks(&self) -> bool {

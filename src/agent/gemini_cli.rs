@@ -7,7 +7,7 @@
 use serde_json::json;
 
 use super::input::Input;
-use super::reply::{Say, say, system_message};
+use super::reply::{Say, along, say, system_message};
 use super::wire;
 use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
@@ -41,6 +41,9 @@ impl Dialect for GeminiCli {
     }
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+        if let Some(answer) = along("BeforeAgent", kind, decision) {
+            return answer;
+        }
         match say(kind, decision) {
             Say::Nothing(note) => system_message(note),
             Say::Ask(reason) => {

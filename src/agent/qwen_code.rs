@@ -29,7 +29,8 @@ impl Dialect for QwenCode {
     }
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::claude(kind, decision)
+        reply::along("UserPromptSubmit", kind, decision)
+            .unwrap_or_else(|| reply::claude(kind, decision))
     }
 
     fn asks(&self) -> bool {

@@ -66,6 +66,18 @@ pub(super) fn system_message(note: Option<&str>) -> Answer {
     }
 }
 
+/// What the model hears along with the user's words, as Claude Code and its kin take it: in an
+/// answer to `event`, which is the user's prompt.
+pub(super) fn along(event: &str, kind: EventKind, decision: &Decision) -> Option<Answer> {
+    let text = decision.tell.as_deref().filter(|_| kind == EventKind::TurnBegins)?;
+    let told = json!({ "hookEventName": event, "additionalContext": text });
+    let note = decision.note.as_deref().filter(|note| !note.is_empty());
+    Some(match note {
+        Some(note) => Answer::json(&json!({ "hookSpecificOutput": told, "systemMessage": note })),
+        None => Answer::json(&json!({ "hookSpecificOutput": told })),
+    })
+}
+
 /// Claude Code's form, also read by Qwen Code, Factory Droid, Devin and VS Code.
 pub(super) fn claude(kind: EventKind, decision: &Decision) -> Answer {
     match say(kind, decision) {

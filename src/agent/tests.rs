@@ -69,7 +69,7 @@ fn decision(name: &str) -> Decision {
         "decision-deny.json" => (Verdict::Deny, Some("cannot hold `data.sqlite`")),
         other => panic!("what does {other} decide?"),
     };
-    Decision { verdict, note: note.map(str::to_owned) }
+    Decision { verdict, note: note.map(str::to_owned), tell: None }
 }
 
 /// The JSON documents of an output, one in each line.
@@ -97,7 +97,7 @@ fn decisions() -> Vec<Decision> {
     let notes = [None, Some(String::new()), Some("a \"note\"\n\u{1b}".to_owned())];
     let verdicts = [Verdict::Abstain, Verdict::Ask, Verdict::Deny];
     let all = verdicts.iter().flat_map(|&verdict| {
-        notes.iter().map(move |note| Decision { verdict, note: note.clone() })
+        notes.iter().map(move |note| Decision { verdict, note: note.clone(), tell: None })
     });
     all.collect()
 }
@@ -146,7 +146,7 @@ fn only_a_denial_of_a_call_exits_with_a_code() {
 fn without_a_call_a_verdict_changes_nothing() {
     for &dialect in DIALECTS {
         for &kind in KINDS.iter().filter(|kind| **kind != EventKind::ToolCall) {
-            let denied = Decision { verdict: Verdict::Deny, note: None };
+            let denied = Decision { verdict: Verdict::Deny, note: None, tell: None };
             let neutral = dialect.answer(kind, &Decision::NEUTRAL);
             assert_eq!(dialect.answer(kind, &denied), neutral, "{} {kind:?}", dialect.name());
             assert!(matches!(neutral.stdout.as_slice(), b"" | b"{}"), "{}", dialect.name());
@@ -158,7 +158,7 @@ fn without_a_call_a_verdict_changes_nothing() {
 fn who_cannot_ask_denies_instead() {
     for &dialect in DIALECTS {
         let say = |verdict| {
-            let decision = Decision { verdict, note: Some("why".to_owned()) };
+            let decision = Decision { verdict, note: Some("why".to_owned()), tell: None };
             dialect.answer(EventKind::ToolCall, &decision)
         };
         let same = say(Verdict::Ask) == say(Verdict::Deny);

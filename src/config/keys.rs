@@ -234,6 +234,12 @@ pub const KEYS: &[Key] = &[
     ),
     key!(
         Directory,
+        "tell_model",
+        tell_model,
+        "After a restore, tell the model with your next prompt, once, which files were put back."
+    ),
+    key!(
+        Directory,
         "notice.files",
         notice.files,
         "Say so when a command has changed or deleted more files than this; 0 for never."

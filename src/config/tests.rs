@@ -92,7 +92,7 @@ impl Drop for Place {
 }
 
 /// Another value than the default for each key, as in a file and as in the environment.
-const OTHERS: [(&str, &str, &str); 30] = [
+const OTHERS: [(&str, &str, &str); 31] = [
     ("enabled", "false", "off"),
     ("triggers.before_write", "false", "false"),
     ("triggers.before_edit", "false", "no"),
@@ -121,6 +121,7 @@ const OTHERS: [(&str, &str, &str); 30] = [
     ("store", "\"files\"", "files"),
     ("self_defence", "\"deny\"", "deny"),
     ("on_session_end", "\"prune\"", "prune"),
+    ("tell_model", "true", "on"),
     ("notice.files", "7", "7"),
     ("notice.untracked", "false", "false"),
 ];

@@ -60,7 +60,7 @@ impl Hook<'_, '_> {
             Some(note) => format!("{line}\n{note}"),
             None => line,
         };
-        Decision { verdict, note: Some(note) }
+        Decision { verdict, note: Some(note), tell: None }
     }
 
     /// Somebody started the agent with us switched off: the user gets to hear that, once.

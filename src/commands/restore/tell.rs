@@ -1,0 +1,77 @@
+//! A word to the model about what a restore did, if the user's settings want that: it is said once,
+//! along with the user's next words in the session that worked here last.
+
+use std::time::{Duration, Instant};
+
+use super::planned::Planned;
+use crate::{
+    agent::by_agent,
+    commands::Desk,
+    error::Result,
+    ledger::{self, Ledger},
+    model::{Checkpoint, RelPath},
+    plan::Action,
+    ui,
+};
+
+/// A prompt is no place for a list of thousands.
+const NAMED_MAX: usize = 20;
+/// A hook holds the ledger for as long as a save takes.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Leaves the word where the next prompt finds it.
+///
+/// # Errors
+///
+/// Fails if it cannot be left there.
+pub(super) fn leave(desk: &Desk, checkpoint: &Checkpoint, planned: &Planned) -> Result<()> {
+    if !desk.settings.tell_model {
+        return Ok(());
+    }
+    let root = desk.root.path();
+    let uses = ledger::uses(&desk.state);
+    let last = uses.iter().find(|it| it.root == root).map(|it| &it.by);
+    let Some(by) = checkpoint.cause.by.as_ref().or(last) else { return Ok(()) };
+    let deeds: Vec<_> = planned.plan.deeds().map(|step| (step.action, &step.path)).collect();
+    let Some(text) = words(&deeds) else { return Ok(()) };
+    let name = by_agent(by.agent).name();
+    let deadline = Instant::now() + PATIENCE;
+    let mut ledger = Ledger::open(&desk.state, name, &by.session.0, deadline)?;
+    ledger.tell(text);
+    ledger.close()
+}
+
+/// What happened to which files; `None` if nothing did.
+fn words(deeds: &[(Action, &RelPath)]) -> Option<String> {
+    let (removed, put_back): (Vec<_>, Vec<_>) =
+        deeds.iter().partition(|(action, _)| *action == Action::Remove);
+    let list = |what: &str, deeds: &[&(Action, &RelPath)]| {
+        let named = deeds.iter().take(NAMED_MAX).map(|(_, path)| ui::escape(path.as_bytes()));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = deeds.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        (!deeds.is_empty()).then(|| format!("{what}: {named}{more}."))
+    };
+    let lists = [list("Put back as they were", &put_back), list("Removed", &removed)];
+    let lists: Vec<String> = lists.into_iter().flatten().collect();
+    if lists.is_empty() {
+        return None;
+    }
+    let lists = lists.join(" ");
+    Some(format!("The user has restored files of this project to an earlier state. {lists}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_hears_names_and_not_too_many() {
+        let path = |text: &str| RelPath::from_bytes(text.as_bytes()).unwrap();
+        let (a, b) = (path("a"), path("b\nc"));
+        assert_eq!(words(&[]), None);
+        insta::assert_snapshot!(words(&[(Action::Restore, &a), (Action::Remove, &b)]).unwrap(), @r"The user has restored files of this project to an earlier state. Put back as they were: a. Removed: b\nc.");
+        let many = words(&vec![(Action::Recreate, &a); 25]).unwrap();
+        assert!(many.ends_with("a, and 5 more."), "{many}");
+    }
+}
