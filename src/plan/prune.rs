@@ -246,6 +246,7 @@ mod tests {
             subagent: None,
             prompt: None,
             transcript: None,
+            position: None,
         };
         let of = |sequence, session| {
             checkpoint(sequence, 0, Cause { by: Some(by(session)), ..Cause::asked(None) })
