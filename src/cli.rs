@@ -69,9 +69,9 @@ enum Command {
     /// Say what a command line could do to files
     Explain(commands::explain::Args),
     /// Drop old checkpoints
-    Prune(commands::prune::PruneArgs),
+    Prune(commands::prune::Args),
     /// Drop every checkpoint of this project
-    Clear(commands::prune::ClearArgs),
+    Clear(commands::clear::Args),
     /// Keep the limits, in the background
     #[command(hide = true)]
     Housekeep(commands::housekeep::Args),
@@ -168,8 +168,8 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Check(args) => commands::check::run(process, &args),
         Command::Config(args) => commands::config::run(process, &args),
         Command::Explain(args) => commands::explain::run(process, &args),
-        Command::Prune(args) => commands::prune::prune(process, &args),
-        Command::Clear(args) => commands::prune::clear(process, &args),
+        Command::Prune(args) => commands::prune::run(process, &args),
+        Command::Clear(args) => commands::clear::run(process, &args),
         Command::Housekeep(args) => commands::housekeep::run(process, &args),
         Command::Slash(args) => commands::slash::run(process, &args),
     }

@@ -390,3 +390,103 @@ fn two_rounds_never_run_at_once() {
     keep_house(&world);
     assert_eq!(ids(&mut world).len(), 1);
 }
+
+/// What `status --json` says.
+fn status(world: &mut World) -> (Exit, Value) {
+    let output = world.run(&["status", "--json"]);
+    (output.exit, serde_json::from_str(&output.stdout).unwrap())
+}
+
+#[test]
+fn status_says_how_each_root_stands() {
+    let mut world = World::with_git();
+    save(&mut world, "a", 100_000);
+    let places = ["gone", "unplugged/disk"].map(|name| world.root().with_file_name(name));
+    for place in &places {
+        write(&place.join("f"), vec![7; 50_000]);
+        assert_eq!(world.run_in(place, &["create"], "").exit, Exit::Ok);
+    }
+    for place in [places[0].as_path(), places[1].parent().unwrap()] {
+        fs::rename(place, place.with_extension("away")).unwrap();
+    }
+    keep_house(&world);
+    live(&mut world, 9);
+    let (exit, told) = status(&mut world);
+    assert_eq!(exit, Exit::Ok, "{told}");
+    let standing = |told: &Value| {
+        let roots = told["roots"].as_array().unwrap().iter();
+        roots.map(|root| root["standing"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(standing(&told), ["live", "gone", "unreachable"]);
+    assert_eq!(told["roots"][0]["protected"], true);
+    assert_eq!(told["roots"][1]["forgotten_in"], 5 * DAY);
+    assert!(told["roots"][1]["size"].as_u64().unwrap() >= 50_000);
+    assert_eq!(told["size"].as_u64().unwrap(), own_bytes(&world.state()));
+    assert_eq!(told["last_prune"]["dropped"], 0);
+    let words = world.run(&["status"]).stdout;
+    for expected in ["gone; forgotten in 5 days", "out of reach", "last prune just now", "14 days"]
+    {
+        assert!(words.contains(expected), "{expected} in {words}");
+    }
+    world.set("TURNBACK_ENABLED", "no");
+    let (exit, told) = status(&mut world);
+    assert_eq!((exit, &told["roots"][0]["protected"]), (Exit::Failed, &json!(false)));
+}
+
+#[test]
+fn status_says_what_waits_for_gc_and_which_limits_are_not_kept() {
+    let mut world = World::with_git();
+    for _ in 0..3 {
+        save(&mut world, "a", 100_000);
+    }
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+    keep_house(&world);
+    let (_, told) = status(&mut world);
+    assert!(told["roots"][0]["waiting_for_gc_estimate"].as_u64().unwrap() > 1000, "{told}");
+    assert_eq!(told["last_prune"]["dropped"], 2);
+    let words = world.run(&["status"]).stdout;
+    assert!(words.contains("wait in repositories for your own git gc"), "{words}");
+    assert!(words.contains("limit not kept: "), "{words}");
+}
+
+#[test]
+fn prune_shows_the_plan_it_carries_out() {
+    let mut world = World::new();
+    let all: Vec<String> = (0..4).map(|_| save(&mut world, "big", 1_000_000)).collect();
+    let args = ["prune", "--max-size", "2500 KB"];
+    let dry = world.run(&[&args[..], &["--dry-run"]].concat()).stdout;
+    assert!(dry.contains("2 checkpoints would go, 2 stay"), "{dry}");
+    assert!(dry.contains("over the room there is"), "{dry}");
+    assert_eq!(ids(&mut world).len(), 4);
+    let done = world.run(&args).stdout;
+    assert_eq!(dry.lines().take(2).collect::<Vec<_>>(), done.lines().take(2).collect::<Vec<_>>());
+    assert_eq!(ids(&mut world), [all[3].clone(), all[2].clone()]);
+    is_sound(&mut world);
+}
+
+#[test]
+fn clear_drops_one_project_or_all_and_only_with_a_yes() {
+    let mut world = World::new();
+    let other = world.root().with_file_name("other");
+    let gone = world.root().with_file_name("gone");
+    for place in [&other, &gone] {
+        write(&place.join("f"), "f");
+        assert_eq!(world.run_in(place, &["create"], "").exit, Exit::Ok);
+    }
+    fs::rename(&gone, gone.with_extension("away")).unwrap();
+    save(&mut world, "a", 10);
+    let state = State::new(world.state());
+    let left = |path: &Path| count(&state.root_at(path).checkpoints());
+    let all = |world: &World| [&world.root(), &other, &gone].map(|path| left(path));
+    let asked = world.run(&["clear", "--everywhere"]);
+    assert_eq!((asked.exit, all(&world)), (Exit::Failed, [1, 1, 1]), "{}", asked.stdout);
+    let root = other.to_str().unwrap().to_owned();
+    assert_eq!(world.run(&["clear", "--root", &root, "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&world), [1, 0, 1]);
+    let root = gone.to_str().unwrap().to_owned();
+    let cleared = world.run(&["clear", "--root", &root, "--yes"]);
+    assert_eq!((cleared.exit, all(&world)), (Exit::Ok, [1, 0, 0]), "{}", cleared.stderr);
+    assert_eq!(world.run(&["clear", "--everywhere", "--yes"]).exit, Exit::Ok);
+    assert_eq!((all(&world), count(&state.objects())), ([0, 0, 0], 0));
+}

@@ -2,6 +2,7 @@
 //! where they are, and which checkpoint the user means.
 
 pub(crate) mod check;
+pub(crate) mod clear;
 pub(crate) mod config;
 pub(crate) mod create;
 pub(crate) mod demo;

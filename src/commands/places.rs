@@ -21,8 +21,6 @@ pub(crate) struct Known {
     pub(crate) state: RootState,
     /// Whether the directory is there no more.
     pub(crate) gone: bool,
-    /// Whether it was a repository when it was last seen.
-    pub(crate) was_git: bool,
 }
 
 /// Every root we know of, by path. One whose place cannot be read is left out: nothing says where
@@ -36,8 +34,7 @@ pub(crate) fn known(state: &State) -> Result<Vec<Known>> {
     for state in record::all_roots(state)? {
         if let Ok(Some(place)) = record::read_place(&state) {
             let gone = !place.path.is_dir();
-            let was_git = place.git_dir.is_some();
-            known.push(Known { path: place.path, state, gone, was_git });
+            known.push(Known { path: place.path, state, gone });
         }
     }
     known.sort_by(|a, b| a.path.cmp(&b.path));

@@ -1,4 +1,4 @@
-//! `turnback prune` and `turnback clear`: forget checkpoints.
+//! `turnback prune`: forgets old checkpoints of one project, by the plan it shows.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,27 @@ use crate::{
     error::Result,
     house,
     model::{Checkpoint, CheckpointId},
-    plan::{self, Limits, PrunePlan, Stock},
+    plan::{self, Limits, PrunePlan, Stock, Why},
     process::{Exit, Process},
+    store::{record, weigh::Scales},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
 
 /// Drop old checkpoints of this project.
 ///
-/// Without --keep and --older-than, your settings `max_checkpoints` and `retention` decide. The
-/// newest always stays, and so does for seven days what was held before a restore.
+/// Without --keep, --older-than and --max-size, your settings `max_checkpoints` and `retention`
+/// decide. The newest always stays, and so does for seven days what was held before a restore.
 #[derive(clap::Args)]
-pub(crate) struct PruneArgs {
+pub(crate) struct Args {
     /// Keep at most this many
     #[arg(long, value_name = "N")]
     keep: Option<String>,
     /// Drop what is older, as in `36h` or `14d`
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
+    /// Drop the oldest until the rest takes no more in turnback's own store, as in `200 MB`
+    #[arg(long, value_name = "SIZE")]
+    max_size: Option<String>,
     /// Show what would go, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -35,21 +39,17 @@ pub(crate) struct PruneArgs {
     json: bool,
 }
 
-/// Drop every checkpoint of this project. Shows them and asks; there is no way back.
-#[derive(clap::Args)]
-pub(crate) struct ClearArgs {
-    /// Do not ask
-    #[arg(short, long)]
-    yes: bool,
-}
-
-pub(crate) fn prune(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?;
-    let limits = limits(process, &desk, args)?;
+    let wanted = wanted(process, &desk, args)?;
     let checkpoints = desk.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
     let pinned = pinned(&desk, &checkpoints);
-    let plan = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.prune(limits);
+    let stock = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
+    let mut plan = stock.prune(wanted.limits);
+    if let Some(max) = wanted.size_max_bytes {
+        make_room(&desk, stock, max, &mut plan)?;
+    }
     let freed = if args.dry_run { 0 } else { carry_out(&desk, &plan)? };
     if args.json {
         let value = as_json(&checkpoints, &plan, freed, args.dry_run);
@@ -67,56 +67,62 @@ pub(crate) fn prune(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-pub(crate) fn clear(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit> {
-    let desk = Desk::open(process, None)?;
-    let checkpoints = desk.store.list()?;
-    let ages = plan::ages(&checkpoints, process.now);
-    let pinned = pinned(&desk, &checkpoints);
-    let plan = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
-    if plan.goes.is_empty() {
-        let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
-        return Ok(Exit::Ok);
-    }
-    if !args.yes {
-        let text = table(process, &checkpoints, &plan);
-        print(process, &text)?;
-        let question =
-            format!("Drop {} for good?", ui::count(plan.goes.len() as u64, "checkpoint"));
-        if !ui::ask(process, &question) {
-            let _nobody = writeln!(
-                process.stderr,
-                "nothing was dropped\nhint: --yes drops them without asking"
-            );
-            return Ok(Exit::Failed);
-        }
-    }
-    let freed = carry_out(&desk, &plan)?;
-    print(process, &summary(&plan, freed, false))?;
-    Ok(Exit::Ok)
+struct Wanted {
+    limits: Limits,
+    size_max_bytes: Option<u64>,
 }
 
-fn limits(process: &Process<'_>, desk: &Desk, args: &PruneArgs) -> Result<Limits> {
+fn wanted(process: &Process<'_>, desk: &Desk, args: &Args) -> Result<Wanted> {
     let mut loaded = config::load(process, Some(desk.root.path()));
-    if let Some(keep) = &args.keep {
-        loaded.set_flag("--keep", "max_checkpoints", keep)?;
+    let flags = [
+        (&args.keep, "--keep", "max_checkpoints"),
+        (&args.older_than, "--older-than", "retention"),
+        (&args.max_size, "--max-size", "max_total_size"),
+    ];
+    for (given, flag, key) in flags {
+        if let Some(given) = given {
+            loaded.set_flag(flag, key, given)?;
+        }
     }
-    if let Some(age) = &args.older_than {
-        loaded.set_flag("--older-than", "retention", age)?;
+    let settings = loaded.settings;
+    let none = [&args.keep, &args.older_than, &args.max_size].into_iter().all(Option::is_none);
+    let limits = Limits {
+        keep: (none || args.keep.is_some()).then_some(settings.max_checkpoints),
+        older_than: (none || args.older_than.is_some()).then_some(settings.retention),
+    };
+    let size_max_bytes = args.max_size.is_some().then_some(settings.max_total_size);
+    Ok(Wanted { limits, size_max_bytes })
+}
+
+/// Adds to a plan what goes so that the rest takes no more than `max` bytes.
+fn make_room(desk: &Desk, stock: Stock<'_>, max: u64, plan: &mut PrunePlan) -> Result<()> {
+    let own = desk.state.root(&desk.root);
+    let mut scales = Scales::new(&desk.state);
+    scales.add(0, &own, &[]);
+    let excess = scales.total().saturating_sub(max);
+    // What others need as well is not free when this root lets go of it.
+    let (none, nothing) = (Stock { newest_first: &[], ages: &[], ..stock }, own.clone());
+    let mut owns = record::all_roots(&desk.state)?;
+    owns.retain(|other| *other != nothing);
+    owns.insert(0, own);
+    let stocks: Vec<Stock<'_>> =
+        (0..owns.len()).map(|n| if n == 0 { stock } else { none }).collect();
+    let owns: Vec<_> = owns.iter().collect();
+    let goes = house::plan_room(&desk.state, &stocks, &owns, excess);
+    for id in goes.into_iter().next().unwrap_or_default() {
+        plan.goes.entry(id).or_insert(Why::TooLarge);
     }
-    let neither = args.keep.is_none() && args.older_than.is_none();
-    Ok(Limits {
-        keep: (neither || args.keep.is_some()).then_some(loaded.settings.max_checkpoints),
-        older_than: (neither || args.older_than.is_some()).then_some(loaded.settings.retention),
-    })
+    plan.stays = stock.newest_first.len() - plan.goes.len();
+    Ok(())
 }
 
 /// The checkpoints that a restore needs which was begun and has not ended: all, if nobody can tell.
-fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> BTreeSet<CheckpointId> {
+pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> BTreeSet<CheckpointId> {
     let pinned = house::pinned(&desk.state.root(&desk.root));
     pinned.unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect())
 }
 
-fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
+pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
     if plan.goes.is_empty() {
         return Ok(0);
     }
@@ -124,7 +130,7 @@ fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
     desk.store.remove(&ids)
 }
 
-fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {
+pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {
     let clock = Clock::local(process.now);
     let mut table = Table::new([
         Column::left(""),
@@ -150,7 +156,7 @@ fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) ->
     table.show(process.terminal.columns, Style::stdout(process))
 }
 
-fn summary(plan: &PrunePlan, freed: u64, dry_run: bool) -> String {
+pub(super) fn summary(plan: &PrunePlan, freed: u64, dry_run: bool) -> String {
     let gone = ui::count(plan.goes.len() as u64, "checkpoint");
     let stays = ui::number(plan.stays as u64);
     if dry_run {

@@ -1,34 +1,32 @@
 //! `turnback status`: what is protected, where, and how much room that takes.
 
 use std::{
-    collections::HashSet,
-    fs,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{Desk, places, print, print_json};
+use super::{Desk, print, print_json};
 use crate::{
     error::Result,
+    house::{self, Disk, Holding, Memory, Report},
     journal::{self, Line, LineKind},
-    model::{Checkpoint, ContentId, Kind, Place as ModelPlace, Scope, Settings, Tree},
+    model::{Scope, Settings},
     process::{Exit, Process},
+    reach::{Surroundings, root_around},
     snapshot,
-    store::objects::Objects,
+    store::{Standing, own_bytes, weigh::Scales},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
 /// How far back trouble is worth a word.
 const TROUBLE_DAYS: i64 = 7;
-/// Directories nested deeper are not ours.
-const DEPTH_MAX: usize = 8;
 
 /// Show what is protected, and how much room that takes.
 ///
-/// This project comes first. Exits 1 while it is not protected.
+/// This project comes first. Exits 1 while one that is there is not protected.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Print an object
@@ -39,15 +37,15 @@ pub(crate) struct Args {
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?;
     let status = Status::of(process, &desk)?;
-    let is_protected = status.places.first().is_some_and(|here| here.standing == "protected");
+    let all_protected = status.places.iter().all(|place| place.unprotected.is_none());
     if args.json {
-        let value = status.json(&desk.settings);
+        let value = status.json(&desk);
         print_json(process, &value)?;
     } else {
         let text = status.words(process, &desk);
         print(process, &text)?;
     }
-    Ok(if is_protected { Exit::Ok } else { Exit::Failed })
+    Ok(if all_protected { Exit::Ok } else { Exit::Failed })
 }
 
 /// One root as it stands.
@@ -58,9 +56,17 @@ struct Place {
     why: Option<String>,
     checkpoints: usize,
     last: Option<DateTime<Utc>>,
-    /// Bytes of what is ours alone; what a repository holds is not among it.
+    /// Bytes in turnback's own store, content that others need as well among it.
     size: u64,
-    standing: &'static str,
+    /// Bytes of packs of ours in its repository.
+    in_repository: u64,
+    /// About how much of its repository waits for git's own gc.
+    waiting: u64,
+    standing: Standing,
+    /// Why it is there and not protected.
+    unprotected: Option<&'static str>,
+    /// When nothing is kept of it any more.
+    forgotten_in: Option<Duration>,
 }
 
 struct Status {
@@ -68,30 +74,36 @@ struct Status {
     places: Vec<Place>,
     /// Bytes of everything of ours, content shared by all roots included.
     total: u64,
+    disk: Option<Disk>,
+    last_prune: Option<(DateTime<Utc>, Report)>,
     trouble: Option<Line>,
     troubles: usize,
 }
 
 impl Status {
     fn of(process: &Process<'_>, desk: &Desk) -> Result<Self> {
-        let mut places = vec![Place::of(desk)?];
-        for known in places::known(&desk.state)? {
-            if known.path == desk.root.path() {
-                continue;
-            }
-            if known.gone {
-                places.push(Place::gone(&known, process)?);
-            } else {
-                // One that cannot be opened must not hide the others.
-                places.extend(known.desk(process).and_then(|desk| Place::of(&desk)).ok());
-            }
-        }
+        // One that a newer turnback wrote only says nothing.
+        let mut memory = Memory::read(&desk.state).unwrap_or_default();
+        let (holdings, _) = house::all(process, &desk.state, &mut memory)?;
+        let is_here = |holding: &&Holding| holding.place.path == desk.root.path();
+        let here = match holdings.iter().find(is_here) {
+            Some(holding) => Place::of(process, desk, holding, &memory),
+            None => Place::unknown(desk),
+        };
+        let others = holdings.iter().filter(|holding| !is_here(holding));
+        let others = others.map(|holding| Place::of(process, desk, holding, &memory));
+        let places = std::iter::once(here).chain(others).collect();
         let since = process.now - TimeDelta::days(TROUBLE_DAYS);
         let mut lines = journal::read(&desk.state);
         lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
-        let troubles = lines.len();
-        let total = size_of(desk.state.dir(), 0);
-        Ok(Self { places, total, trouble: lines.pop(), troubles })
+        Ok(Self {
+            places,
+            total: own_bytes(desk.state.dir()),
+            disk: Disk::of(&desk.state),
+            last_prune: memory.at().zip(memory.report),
+            troubles: lines.len(),
+            trouble: lines.pop(),
+        })
     }
 
     fn words(&self, process: &Process<'_>, desk: &Desk) -> String {
@@ -109,28 +121,68 @@ impl Status {
             let path = ui::path(&place.path, home).into_owned();
             let count = ui::count(place.checkpoints as u64, "checkpoint");
             let last = place.last.map(|last| clock.when(last)).unwrap_or_default();
-            let standing = match &place.why {
-                Some(why) => format!("{} ({why})", place.standing),
-                None => place.standing.to_owned(),
-            };
-            let size = ui::size(place.size);
             table.row([
                 path.into(),
                 place.kind.into(),
                 count.into(),
-                size.into(),
+                ui::size(place.size + place.in_repository).into(),
                 last.into(),
-                standing.into(),
+                place.standing_words().into(),
             ]);
         }
         let mut text = table.show(process.terminal.columns, Style::stdout(process));
-        text.push_str(&format!(
-            "\n{} of {} outside repositories, in {}\n",
+        text.push('\n');
+        text.push_str(&self.room_words(desk));
+        text.push_str(&self.prune_words(&clock, &desk.settings));
+        text.push_str(&self.trouble_words(&clock));
+        text
+    }
+
+    fn room_words(&self, desk: &Desk) -> String {
+        let mut text = format!(
+            "{} of {} outside repositories, in {}",
             ui::size(self.total),
             ui::size(desk.settings.max_total_size),
-            ui::path(desk.state.dir(), home),
-        ));
-        text.push_str(&self.trouble_words(&clock));
+            ui::path(desk.state.dir(), desk.home.as_deref()),
+        );
+        if let Some(disk) = self.disk {
+            let floor = desk.settings.free_space_floor.of(disk.size);
+            let (free, floor) = (ui::size(disk.free), ui::size(floor));
+            text.push_str(&format!("; {free} of the disk free, {floor} stay so"));
+        }
+        text.push('\n');
+        let sum = |each: fn(&Place) -> u64| self.places.iter().map(each).sum::<u64>();
+        let (packs, waiting) = (sum(|place| place.in_repository), sum(|place| place.waiting));
+        if packs > 0 {
+            text.push_str(&format!("{} in packs in repositories\n", ui::size(packs)));
+        }
+        if waiting > 0 {
+            let about = ui::size(waiting);
+            text.push_str(&format!("about {about} wait in repositories for your own git gc\n"));
+        }
+        text
+    }
+
+    fn prune_words(&self, clock: &Clock, settings: &Settings) -> String {
+        let Settings { max_checkpoints, retention, .. } = settings;
+        let kept = format!(
+            "{} and {} are kept",
+            ui::count(u64::from(*max_checkpoints), "checkpoint"),
+            ui::duration(*retention)
+        );
+        let mut text = match &self.last_prune {
+            _ if !settings.auto_prune => format!("{kept}; auto_prune is off\n"),
+            None => format!("{kept}; not pruned yet\n"),
+            Some((at, report)) => {
+                let (when, freed) = (clock.when(*at), ui::size(report.freed));
+                let dropped = ui::count(report.dropped as u64, "checkpoint");
+                format!("{kept}; last prune {when}: {dropped} dropped, {freed} freed\n")
+            }
+        };
+        let unmet = self.last_prune.iter().flat_map(|(_, report)| &report.unmet);
+        for unmet in unmet {
+            text.push_str(&format!("limit not kept: {}\n", ui::escape(unmet.as_bytes())));
+        }
         text
     }
 
@@ -148,15 +200,37 @@ impl Status {
         format!("last trouble {when}: {text}{more}\n")
     }
 
-    fn json(&self, settings: &Settings) -> Value {
+    fn json(&self, desk: &Desk) -> Value {
+        let settings = &desk.settings;
         let trouble = self
             .trouble
             .as_ref()
             .map(|line| json!({ "time": moment(line.at), "root": line.root, "text": line.text }));
+        let prune = self.last_prune.as_ref().map(|(at, report)| {
+            json!({
+                "time": moment(*at),
+                "dropped": report.dropped,
+                "freed": report.freed,
+                "forgotten_roots": report.orphans,
+                "limits_not_kept": report.unmet,
+            })
+        });
         json!({
             "roots": self.places.iter().map(Place::json).collect::<Vec<_>>(),
+            "state": desk.state.dir().to_string_lossy(),
             "size": self.total,
+            "free": self.disk.map(|disk| disk.free),
+            "limits": {
+                "max_total_size": settings.max_total_size,
+                "free_space_floor": self.disk.map(|disk| settings.free_space_floor.of(disk.size)),
+                "max_checkpoints": settings.max_checkpoints,
+                "retention": settings.retention.as_secs(),
+                "auto_prune": settings.auto_prune,
+                "prune_interval": settings.prune_interval.as_secs(),
+                "delete_orphans": settings.delete_orphans,
+            },
             "max_total_size": settings.max_total_size,
+            "last_prune": prune,
             "trouble": trouble,
             "troubles": self.troubles,
         })
@@ -164,43 +238,72 @@ impl Status {
 }
 
 impl Place {
-    fn of(desk: &Desk) -> Result<Self> {
-        let checkpoints = desk.store.list()?;
+    fn of(process: &Process<'_>, desk: &Desk, holding: &Holding, memory: &Memory) -> Self {
+        let is_live = holding.standing == Standing::Live;
+        let mut scales = Scales::new(&desk.state);
+        scales.add(0, &holding.own, &[]);
+        let waiting = memory.report.as_ref().and_then(|report| report.waiting.get(&holding.name));
+        let waiting = waiting.filter(|waiting| holding.still_has(waiting.sample.as_deref()));
+        let seen = is_live.then(|| found(process, desk, &holding.place.path)).flatten();
+        let (kind, why, scope) = seen.unwrap_or_else(|| {
+            let was_git = holding.place.git_dir.is_some();
+            (if was_git { "git" } else { "files" }, None, Scope::Whole)
+        });
+        Self {
+            path: holding.place.path.clone(),
+            kind,
+            why,
+            checkpoints: holding.checkpoints.len(),
+            last: holding.checkpoints.first().map(|newest| newest.taken_at),
+            size: own_bytes(holding.own.dir()) + scales.total(),
+            in_repository: holding.stores.iter().map(|store| store.repository_bytes()).sum(),
+            waiting: waiting.map_or(0, |waiting| waiting.bytes),
+            standing: holding.standing,
+            unprotected: is_live.then(|| unprotected(&holding.settings, &scope)).flatten(),
+            forgotten_in: forgotten_in(desk, holding, memory),
+        }
+    }
+
+    /// One that nothing was ever saved of.
+    fn unknown(desk: &Desk) -> Self {
         let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
-        let standing = if desk.scope == Scope::Named {
-            "not protected: too wide to be held as a whole"
-        } else if !desk.settings.enabled {
-            "not protected: switched off"
-        } else {
-            "protected"
-        };
-        Ok(Self {
+        let checkpoints = desk.store.list().unwrap_or_default();
+        Self {
             path: desk.root.path().to_owned(),
             kind,
             why: why.map(str::to_owned),
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
-            size: size_of(desk.state.root(&desk.root).dir(), 0)
-                + held_size(desk, kind, &checkpoints),
-            standing,
-        })
+            size: 0,
+            in_repository: desk.store.repository_bytes(),
+            waiting: 0,
+            standing: if desk.is_gone { Standing::Gone } else { Standing::Live },
+            unprotected: unprotected(&desk.settings, &desk.scope).filter(|_| !desk.is_gone),
+            forgotten_in: None,
+        }
     }
 
-    fn gone(known: &places::Known, process: &Process<'_>) -> Result<Self> {
-        let checkpoints = known.checkpoints(process)?;
-        let desk = known.desk(process)?;
-        Ok(Self {
-            path: known.path.clone(),
-            kind: if known.was_git { "git" } else { "files" },
-            why: None,
-            checkpoints: checkpoints.len(),
-            last: checkpoints.first().map(|newest| newest.taken_at),
-            size: size_of(known.state.dir(), 0) + held_size(&desk, "files", &checkpoints),
-            standing: "gone",
-        })
+    fn standing_words(&self) -> String {
+        let standing = match (self.standing, self.unprotected, self.forgotten_in) {
+            (Standing::Live, None, _) => "protected".to_owned(),
+            (Standing::Live, Some(why), _) => format!("not protected: {why}"),
+            (Standing::Gone, _, None) => "gone".to_owned(),
+            (Standing::Gone, _, Some(Duration::ZERO)) => "gone; forgotten soon".to_owned(),
+            (Standing::Gone, _, Some(rest)) => format!("gone; forgotten in {}", ui::duration(rest)),
+            (Standing::Unreachable, _, _) => "out of reach".to_owned(),
+        };
+        match &self.why {
+            Some(why) => format!("{standing} ({why})"),
+            None => standing,
+        }
     }
 
     fn json(&self) -> Value {
+        let standing = match self.standing {
+            Standing::Live => "live",
+            Standing::Gone => "gone",
+            Standing::Unreachable => "unreachable",
+        };
         json!({
             "path": self.path.to_string_lossy(),
             "store": self.kind,
@@ -208,79 +311,52 @@ impl Place {
             "checkpoints": self.checkpoints,
             "last": self.last.map(moment),
             "size": self.size,
-            "status": self.standing,
+            "size_in_repository": self.in_repository,
+            "waiting_for_gc_estimate": self.waiting,
+            "standing": standing,
+            "protected": self.standing == Standing::Live && self.unprotected.is_none(),
+            "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),
+            "status": self.standing_words(),
         })
     }
 }
 
-/// The room of the contents these checkpoints hold in turnback's own store. Roots may share some.
-fn held_size(desk: &Desk, kind: &str, checkpoints: &[Checkpoint]) -> u64 {
-    let mut held = HeldSize { desk, is_copy: kind != "git", seen: HashSet::new(), bytes: 0 };
-    for checkpoint in checkpoints {
-        // What cannot be read is for `check` to say.
-        if let Ok(tree) = desk.store.tree(checkpoint.id) {
-            held.tree(&tree);
+/// Which store a root that is there has, why not its repository, and how much of it is walked.
+fn found(
+    process: &Process<'_>,
+    desk: &Desk,
+    path: &Path,
+) -> Option<(&'static str, Option<String>, Scope)> {
+    let home = process.var("HOME").map(PathBuf::from);
+    let surroundings = Surroundings { home: home.as_deref(), state: &desk.state };
+    let (root, scope) = root_around(path, &surroundings)?;
+    let settings = crate::config::load(process, Some(path)).settings;
+    let (kind, why) = match snapshot::open_store(&root, &desk.state, &settings) {
+        Ok(store) => {
+            let (kind, why) = snapshot::keeper(store.root(), settings.store);
+            (kind, why.map(str::to_owned))
         }
-    }
-    held.bytes
+        Err(err) => ("files", Some(err.to_string())),
+    };
+    Some((kind, why, scope))
 }
 
-struct HeldSize<'a> {
-    desk: &'a Desk,
-    /// Whether everything is in turnback's own store, or only what is private.
-    is_copy: bool,
-    seen: HashSet<ContentId>,
-    bytes: u64,
+fn unprotected(settings: &Settings, scope: &Scope) -> Option<&'static str> {
+    match scope {
+        Scope::Named => Some("too wide to be held as a whole"),
+        Scope::Whole if !settings.enabled => Some("switched off"),
+        Scope::Whole => None,
+    }
 }
 
-impl HeldSize<'_> {
-    fn tree(&mut self, tree: &Tree) {
-        let entries = tree.besides.values().chain(tree.outside.values());
-        for content in entries.filter_map(|entry| entry.content) {
-            if content.place == ModelPlace::Private || self.is_copy {
-                self.object(&content.id);
-            }
-        }
-        let mut open: Vec<ContentId> = tree.top.into_iter().filter(|_| self.is_copy).collect();
-        while let Some(id) = open.pop() {
-            if !self.object(&id) {
-                continue;
-            }
-            for entry in self.desk.store.directory(&id).unwrap_or_default().into_values() {
-                match (entry.kind, entry.content) {
-                    (Kind::Directory, Some(content)) => open.push(content.id),
-                    (_, Some(content)) => {
-                        self.object(&content.id);
-                    }
-                    (_, None) => (),
-                }
-            }
-        }
-    }
-
-    /// Counts an object, and says whether it had not been.
-    fn object(&mut self, id: &ContentId) -> bool {
-        let is_new = self.seen.insert(*id);
-        if is_new {
-            let path = Objects::new(self.desk.state.objects()).path(id);
-            self.bytes += fs::symlink_metadata(path).map_or(0, |found| found.blocks() * 512);
-        }
-        is_new
-    }
+/// When nothing is kept any more of a root that is gone, as rounds see time pass.
+fn forgotten_in(desk: &Desk, holding: &Holding, memory: &Memory) -> Option<Duration> {
+    let wanted = desk.settings.auto_prune && desk.settings.delete_orphans;
+    let gone = (holding.standing == Standing::Gone && wanted)
+        .then(|| memory.gone_for(&holding.name).unwrap_or_default())?;
+    Some(holding.settings.retention.saturating_sub(gone))
 }
 
 fn moment(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
-}
-
-/// The room everything below a directory takes, as far as it can be seen.
-fn size_of(dir: &Path, depth: usize) -> u64 {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
-    let each = entries.filter_map(Result::ok).map(|entry| match entry.metadata() {
-        Ok(found) if found.is_dir() && depth < DEPTH_MAX => size_of(&entry.path(), depth + 1),
-        // What is really taken: a small file is a whole block.
-        Ok(found) => found.blocks() * 512,
-        Err(_) => 0,
-    });
-    each.sum()
 }

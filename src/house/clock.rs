@@ -62,9 +62,18 @@ pub struct Report {
     pub orphans: usize,
     /// What could not be kept to, a fragment each.
     pub unmet: Vec<String>,
-    /// What waits in repositories for the user's own gc: an estimate, by root.
+    /// What waits in repositories for the user's own gc, by root.
     #[serde(default)]
-    pub waiting: BTreeMap<String, u64>,
+    pub waiting: BTreeMap<String, Waiting>,
+}
+
+/// What waits in one repository for the user's own gc.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// About so many bytes.
+    pub bytes: u64,
+    /// The tree of a checkpoint that was dropped last: once it is gone, gc has run.
+    pub sample: Option<String>,
 }
 
 impl Default for Memory {

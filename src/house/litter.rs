@@ -10,7 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{clock::Memory, round::Holding};
+use super::{clock::Memory, holding::Holding};
 use crate::{
     error::{Error, Result},
     fs::{Lock, remove_tree, stat_path},

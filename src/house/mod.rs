@@ -6,6 +6,7 @@
 //! next one.
 
 mod clock;
+mod holding;
 mod litter;
 mod room;
 mod round;
@@ -20,9 +21,10 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use clock::{Memory, Report};
+pub use clock::{Memory, Report, Waiting};
+pub use holding::{Holding, all, pinned};
 pub use room::{Disk, plan as plan_room, unmet};
-pub use round::{Ended, keep, pinned, tidy};
+pub use round::{Ended, keep, tidy};
 
 use crate::{
     fs::{create_private_dirs, stat_path},

@@ -2,14 +2,13 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::Path,
-    thread,
     time::{Duration, Instant},
 };
 
 use super::{
     clock::{Memory, Report},
+    holding::{Holding, all},
     litter, room, stamp,
 };
 use crate::{
@@ -17,24 +16,14 @@ use crate::{
     error::{Error, Result},
     fs::Lock,
     journal::{self, Line, LineKind},
-    model::{Agent, Checkpoint, CheckpointId, SessionId, Settings},
-    plan::{self, Limits, PrunePlan, Stock},
+    model::{Agent, CheckpointId, SessionId, Settings},
+    plan::{Limits, PrunePlan, Stock},
     process::Process,
-    restore_log::RestoreLog,
     state::{RootState, State},
-    store::{
-        Standing, Store,
-        record::{self, RootPlace},
-        standing::{forget_unseen, open_all},
-        sweep,
-    },
+    store::{Standing, record, standing::open_all, sweep},
     ui,
 };
 
-/// So many are forgotten at a time while others wait.
-const SLICE: usize = 8;
-/// How long others have between two slices: more than a look at the lock takes them.
-const REST: Duration = Duration::from_millis(25);
 /// How long a round waits for those who save.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -45,20 +34,6 @@ pub struct Ended {
     pub agent: Agent,
     /// Which.
     pub session: SessionId,
-}
-
-/// One root and all there is of it.
-pub(super) struct Holding {
-    /// The name of its directory.
-    pub(super) name: String,
-    pub(super) own: RootState,
-    pub(super) place: RootPlace,
-    pub(super) standing: Standing,
-    stores: Vec<Box<dyn Store>>,
-    pub(super) settings: Settings,
-    pub(super) checkpoints: Vec<Checkpoint>,
-    ages: Vec<Duration>,
-    pinned: BTreeSet<CheckpointId>,
 }
 
 /// Keeps house: everything within the limits, unless the settings say that nobody is to, and the
@@ -108,15 +83,6 @@ pub fn tidy(state: &State, path: &Path) -> Result<()> {
     stores.iter().filter(|store| store.is_untidy()).try_for_each(|store| store.tidy())
 }
 
-/// What a restore needs that is under way in a root; `None` for everything, if nobody can tell.
-pub fn pinned(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
-    match RestoreLog::read(own) {
-        Ok(Some(log)) => Some(BTreeSet::from([log.of, log.held])),
-        Ok(None) => Some(BTreeSet::new()),
-        Err(_) => None,
-    }
-}
-
 fn told(report: &Report) -> String {
     let dropped = ui::count(report.dropped as u64, "checkpoint");
     let mut text = format!("kept house: {dropped} dropped, {} freed", ui::size(report.freed));
@@ -142,7 +108,8 @@ struct Round<'a, 'p> {
 impl Round<'_, '_> {
     fn run(&mut self, ended: Option<&Ended>) -> Result<()> {
         litter::reclaim(self.state, self.process.now)?;
-        let mut holdings = self.holdings()?;
+        let (mut holdings, unseen) = all(self.process, self.state, &mut self.memory)?;
+        self.report.unmet.extend(unseen);
         for holding in &mut holdings {
             let mut goes = BTreeSet::new();
             if let Some(ended) = ended {
@@ -167,53 +134,13 @@ impl Round<'_, '_> {
             }
         }
         let roots = self.state.roots();
-        self.memory.retain(|name| roots.join(name).is_dir());
+        let is_there = |name: &str| roots.join(name).is_dir();
+        self.memory.retain(is_there);
+        self.report.waiting.retain(|name, waiting| {
+            let of = holdings.iter().find(|holding| holding.name == *name);
+            of.is_some_and(|holding| holding.still_has(waiting.sample.as_deref()))
+        });
         Ok(())
-    }
-
-    /// Every root. One that cannot be looked at is named, and left alone.
-    fn holdings(&mut self) -> Result<Vec<Holding>> {
-        let mut holdings = Vec::new();
-        for own in record::all_roots(self.state)? {
-            let Ok(Some(place)) = record::read_place(&own) else { continue };
-            let path = ui::escape_path(&place.path).into_owned();
-            match self.look(own, place) {
-                Ok(holding) => holdings.push(holding),
-                Err(err) => self.report.unmet.push(format!("cannot look at {path}: {err}")),
-            }
-        }
-        Ok(holdings)
-    }
-
-    fn look(&mut self, own: RootState, place: RootPlace) -> Result<Holding> {
-        let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let standing = Standing::of(&place);
-        let stores = match standing {
-            Standing::Live => open_all(&place.path, self.state)?,
-            Standing::Gone | Standing::Unreachable => Vec::new(),
-        };
-        let mut checkpoints = Vec::new();
-        for store in &stores {
-            checkpoints.extend(store.list()?);
-        }
-        let kept = record::read_all(&own)?;
-        let mut pinned = pinned(&own);
-        // A newer turnback knows what to do with what we cannot read.
-        let unread = kept.iter().filter(|kept| kept.record.is_err()).map(|kept| kept.id);
-        pinned.get_or_insert_default().extend(unread.collect::<Vec<_>>());
-        checkpoints.extend(kept.into_iter().map(record::Kept::into_checkpoint));
-        checkpoints.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
-        checkpoints.dedup_by_key(|it| it.id);
-        if let (Some(newest), Some(oldest)) = (checkpoints.first(), checkpoints.last()) {
-            self.memory.see(&name, newest.sequence, oldest.sequence);
-        }
-        let seen =
-            |(age, it): (Duration, &Checkpoint)| age.min(self.memory.age(&name, it.sequence));
-        let ages = plan::ages(&checkpoints, self.process.now);
-        let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
-        let settings = config::load(self.process, Some(&place.path)).settings;
-        let pinned = pinned.unwrap_or_default();
-        Ok(Holding { name, own, place, standing, stores, settings, checkpoints, ages, pinned })
     }
 
     fn plan(&mut self, holding: &Holding) -> PrunePlan {
@@ -232,7 +159,15 @@ impl Round<'_, '_> {
         if ids.is_empty() {
             return;
         }
+        // What will wait for git's own gc is only known now.
+        let (waits, sample) = (holding.alone_bytes(ids), holding.sample(ids));
         match holding.forget(ids) {
+            Ok(gone) if gone > 0 && waits > 0 => {
+                self.report.dropped += gone;
+                let waiting = self.report.waiting.entry(holding.name.clone()).or_default();
+                waiting.bytes += waits;
+                waiting.sample = sample;
+            }
             Ok(gone) => self.report.dropped += gone,
             Err(err) => {
                 let path = ui::escape_path(&holding.place.path);
@@ -277,44 +212,5 @@ impl Round<'_, '_> {
                 self.report.orphans += 1;
             }
         }
-    }
-}
-
-impl Holding {
-    pub(super) fn stock(&self) -> Stock<'_> {
-        let Self { checkpoints, ages, pinned, .. } = self;
-        Stock { newest_first: checkpoints, ages, pinned }
-    }
-
-    /// The age of the newest checkpoint.
-    pub(super) fn idle(&self) -> Option<Duration> {
-        self.ages.first().copied()
-    }
-
-    fn forget(&mut self, ids: &BTreeSet<CheckpointId>) -> Result<usize> {
-        // Whoever restores may need any of them.
-        let _nobody_restores = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
-        let pinned = pinned(&self.own);
-        let goes = |id: &&CheckpointId| pinned.as_ref().is_some_and(|pinned| !pinned.contains(id));
-        let ids: Vec<CheckpointId> = ids.iter().filter(goes).copied().collect();
-        let mut gone = 0;
-        for slice in ids.chunks(SLICE) {
-            crash::point("house-slice");
-            gone += match self.standing {
-                Standing::Live => {
-                    let each = self.stores.iter().map(|store| store.forget(slice));
-                    each.sum::<Result<usize>>()?
-                }
-                standing => forget_unseen(&self.own, &self.place, standing, slice)?,
-            };
-            thread::sleep(REST);
-        }
-        let is_there = |it: &Checkpoint| !ids.contains(&it.id);
-        let mut stays = self.checkpoints.iter().map(is_there).collect::<Vec<_>>().into_iter();
-        self.ages.retain(|_| stays.next().unwrap_or(true));
-        self.checkpoints.retain(is_there);
-        let _nothing_of_it =
-            fs::remove_file(self.own.stats()).is_ok() && self.checkpoints.is_empty();
-        Ok(gone)
     }
 }

@@ -154,6 +154,17 @@ pub trait Store {
         Ok(())
     }
 
+    /// The room that pieces of ours take in the user's repository.
+    fn repository_bytes(&self) -> u64 {
+        0
+    }
+
+    /// About how much of the user's repository nothing of ours needs but these checkpoints: what
+    /// waits for git's own gc once they are forgotten.
+    fn alone_bytes(&self, _ids: &[CheckpointId]) -> u64 {
+        0
+    }
+
     /// Looks for damage: every checkpoint readable and, with `read_data`, every byte what it
     /// should be.
     fn check(&self, read_data: bool) -> Result<Vec<Damage>>;

@@ -8,7 +8,7 @@ use std::{
     collections::HashSet,
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -78,6 +78,13 @@ impl Packs {
     /// Puts small packs of ours into one if there are more than `max`. Returns how many went.
     pub(super) fn consolidate(&self, max: usize) -> Result<usize> {
         self.merge_more_than(max, PACK_MAX_BYTES)
+    }
+
+    /// The room that packs of ours take.
+    pub(super) fn bytes(&self) -> u64 {
+        let names: HashSet<String> = self.listed().into_iter().collect();
+        let files = names.iter().flat_map(|name| ["pack", "idx"].map(|kind| self.path(name, kind)));
+        files.map(|path| fs::symlink_metadata(path).map_or(0, |found| found.blocks() * 512)).sum()
     }
 
     fn merge_more_than(&self, max: usize, size_max_bytes: u64) -> Result<usize> {

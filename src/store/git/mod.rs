@@ -4,6 +4,7 @@
 //! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
 //! configures. Never deletes an object: git may have come to rely on it.
 
+mod alone;
 mod check;
 mod consolidate;
 mod files;
@@ -457,6 +458,15 @@ impl Store for GitStore {
 
     fn tidy(&self) -> Result<()> {
         consolidate::Packs::of(&self.repo, self.state.state()).tidy()
+    }
+
+    fn repository_bytes(&self) -> u64 {
+        consolidate::Packs::of(&self.repo, self.state.state()).bytes()
+    }
+
+    fn alone_bytes(&self, ids: &[CheckpointId]) -> u64 {
+        // It is for people to read; what cannot be told is not worth an error.
+        alone::bytes(self, ids).unwrap_or_default()
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {

@@ -1,0 +1,115 @@
+//! `turnback clear`: forgets every checkpoint of a project, or of all, after asking.
+
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use super::{Desk, print, prune};
+use crate::{
+    config,
+    error::Result,
+    house::{self, Holding, Memory},
+    plan::{self, Stock},
+    process::{Exit, Process},
+    store::sweep,
+    ui,
+};
+
+/// How long it waits for those who save.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Drop every checkpoint of this project. Shows them and asks; there is no way back.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Of the project there, even if it is gone
+    #[arg(long, value_name = "DIR", conflicts_with = "everywhere")]
+    root: Option<PathBuf>,
+    /// Of every project
+    #[arg(long)]
+    everywhere: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    if args.everywhere {
+        return clear_several(process, args.yes, |_| true);
+    }
+    let desk = Desk::open(process, args.root.as_deref())?;
+    if desk.is_gone {
+        let path = desk.root.path().to_owned();
+        return clear_several(process, args.yes, |holding| holding.place.path == path);
+    }
+    let checkpoints = desk.store.list()?;
+    let ages = plan::ages(&checkpoints, process.now);
+    let pinned = prune::pinned(&desk, &checkpoints);
+    let plan = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
+    if plan.goes.is_empty() {
+        let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
+        return Ok(Exit::Ok);
+    }
+    if !args.yes {
+        let text = prune::table(process, &checkpoints, &plan);
+        print(process, &text)?;
+        if !is_sure(process, plan.goes.len()) {
+            return Ok(Exit::Failed);
+        }
+    }
+    let freed = prune::carry_out(&desk, &plan)?;
+    print(process, &prune::summary(&plan, freed, false))?;
+    Ok(Exit::Ok)
+}
+
+/// The same for roots that are gone, or for all.
+fn clear_several(
+    process: &mut Process<'_>,
+    yes: bool,
+    is_meant: impl Fn(&Holding) -> bool,
+) -> Result<Exit> {
+    let state = config::state(process, None)?;
+    let (mut holdings, _) = house::all(process, &state, &mut Memory::read(&state)?)?;
+    holdings.retain(is_meant);
+    let home = process.var("HOME").map(PathBuf::from);
+    let (mut text, mut count) = (String::new(), 0);
+    let goes: Vec<BTreeSet<_>> =
+        holdings.iter().map(|it| it.stock().clear().goes.into_keys().collect()).collect();
+    for (holding, goes) in holdings.iter().zip(&goes).filter(|(_, goes)| !goes.is_empty()) {
+        let path = ui::path(&holding.place.path, home.as_deref());
+        text.push_str(&format!(
+            "  drop  {}  of {path}\n",
+            ui::count(goes.len() as u64, "checkpoint")
+        ));
+        count += goes.len();
+    }
+    if count == 0 {
+        let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
+        return Ok(Exit::Ok);
+    }
+    if !yes {
+        print(process, &text)?;
+        if !is_sure(process, count) {
+            return Ok(Exit::Failed);
+        }
+    }
+    let mut gone = 0;
+    for (holding, goes) in holdings.iter_mut().zip(&goes) {
+        gone += holding.forget(goes)?;
+    }
+    let freed = sweep::sweep(&state, Instant::now() + PATIENCE)?;
+    let gone = ui::count(gone as u64, "checkpoint");
+    print(process, &format!("{gone} dropped; {} freed\n", ui::size(freed)))?;
+    Ok(Exit::Ok)
+}
+
+fn is_sure(process: &mut Process<'_>, count: usize) -> bool {
+    let is_sure =
+        ui::ask(process, &format!("Drop {} for good?", ui::count(count as u64, "checkpoint")));
+    if !is_sure {
+        let said = "nothing was dropped\nhint: --yes drops them without asking";
+        let _nobody = writeln!(process.stderr, "{said}");
+    }
+    is_sure
+}

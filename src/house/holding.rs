@@ -1,0 +1,181 @@
+//! A root and all there is of it, wherever it is.
+
+use std::{
+    collections::BTreeSet,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::clock::Memory;
+use crate::{
+    config, crash,
+    error::Result,
+    fs::Lock,
+    model::{Checkpoint, CheckpointId, ContentId, Settings},
+    plan::{self, Stock},
+    process::Process,
+    restore_log::RestoreLog,
+    state::{RootState, State},
+    store::{
+        Standing, Store,
+        record::{self, RootPlace},
+        standing::{forget_unseen, open_all},
+    },
+    ui,
+};
+
+/// So many are forgotten at a time while others wait.
+const SLICE: usize = 8;
+/// How long others have between two slices: more than a look at the lock takes them.
+const REST: Duration = Duration::from_millis(25);
+
+/// One root and all there is of it.
+pub struct Holding {
+    /// The name of its directory.
+    pub name: String,
+    /// Our part of it.
+    pub own: RootState,
+    /// Where it was when it was last seen.
+    pub place: RootPlace,
+    /// Whether it is there.
+    pub standing: Standing,
+    /// Every store that may have checkpoints of it; none if it is not there.
+    pub stores: Vec<Box<dyn Store>>,
+    /// The settings for it.
+    pub settings: Settings,
+    /// All checkpoints, newest first.
+    pub checkpoints: Vec<Checkpoint>,
+    ages: Vec<Duration>,
+    pinned: BTreeSet<CheckpointId>,
+}
+
+/// Every root, and a fragment for each that cannot be looked at.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub fn all(
+    process: &Process<'_>,
+    state: &State,
+    memory: &mut Memory,
+) -> Result<(Vec<Holding>, Vec<String>)> {
+    let (mut holdings, mut unseen) = (Vec::new(), Vec::new());
+    for own in record::all_roots(state)? {
+        let Ok(Some(place)) = record::read_place(&own) else { continue };
+        let path = ui::escape_path(&place.path).into_owned();
+        match Holding::look(process, state, own, place, memory) {
+            Ok(holding) => holdings.push(holding),
+            Err(err) => unseen.push(format!("cannot look at {path}: {err}")),
+        }
+    }
+    holdings.sort_by(|a, b| a.place.path.cmp(&b.place.path));
+    Ok((holdings, unseen))
+}
+
+/// What a restore needs that is under way in a root; `None` for everything, if nobody can tell.
+pub fn pinned(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
+    match RestoreLog::read(own) {
+        Ok(Some(log)) => Some(BTreeSet::from([log.of, log.held])),
+        Ok(None) => Some(BTreeSet::new()),
+        Err(_) => None,
+    }
+}
+
+impl Holding {
+    fn look(
+        process: &Process<'_>,
+        state: &State,
+        own: RootState,
+        place: RootPlace,
+        memory: &mut Memory,
+    ) -> Result<Self> {
+        let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let standing = Standing::of(&place);
+        let stores = match standing {
+            Standing::Live => open_all(&place.path, state)?,
+            Standing::Gone | Standing::Unreachable => Vec::new(),
+        };
+        let mut checkpoints = Vec::new();
+        for store in &stores {
+            checkpoints.extend(store.list()?);
+        }
+        let kept = record::read_all(&own)?;
+        // A newer turnback knows what to do with what we cannot read.
+        let unread: Vec<_> =
+            kept.iter().filter(|kept| kept.record.is_err()).map(|kept| kept.id).collect();
+        checkpoints.extend(kept.into_iter().map(record::Kept::into_checkpoint));
+        checkpoints.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
+        checkpoints.dedup_by_key(|it| it.id);
+        if let (Some(newest), Some(oldest)) = (checkpoints.first(), checkpoints.last()) {
+            memory.see(&name, newest.sequence, oldest.sequence);
+        }
+        let seen = |(age, it): (Duration, &Checkpoint)| age.min(memory.age(&name, it.sequence));
+        let ages = plan::ages(&checkpoints, process.now);
+        let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
+        let mut pinned = pinned(&own)
+            .unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect());
+        pinned.extend(unread);
+        let settings = config::load(process, Some(&place.path)).settings;
+        Ok(Self { name, own, place, standing, stores, settings, checkpoints, ages, pinned })
+    }
+
+    /// What decides about them.
+    pub fn stock(&self) -> Stock<'_> {
+        let Self { checkpoints, ages, pinned, .. } = self;
+        Stock { newest_first: checkpoints, ages, pinned }
+    }
+
+    /// The age of the newest checkpoint, as rounds have seen it.
+    pub fn idle(&self) -> Option<Duration> {
+        self.ages.first().copied()
+    }
+
+    /// What of the repository's objects nothing of ours needs but these checkpoints: about so many
+    /// bytes.
+    pub fn alone_bytes(&self, ids: &BTreeSet<CheckpointId>) -> u64 {
+        let ids: Vec<CheckpointId> = ids.iter().copied().collect();
+        self.stores.iter().map(|store| store.alone_bytes(&ids)).sum()
+    }
+
+    /// Something that goes with these checkpoints when gc runs.
+    pub(super) fn sample(&self, ids: &BTreeSet<CheckpointId>) -> Option<String> {
+        let tree = |id: &CheckpointId| record::read(&self.own, *id).ok()?.tree;
+        ids.iter().find_map(tree).map(|tree| tree.to_string())
+    }
+
+    /// Whether a [`Holding::sample`] is still there.
+    pub fn still_has(&self, sample: Option<&str>) -> bool {
+        let tree = sample.and_then(ContentId::parse);
+        tree.is_none_or(|tree| self.stores.iter().any(|store| store.directory(&tree).is_ok()))
+    }
+
+    /// Forgets checkpoints, a few at a time. What they alone held is freed by the next sweep.
+    ///
+    /// # Errors
+    ///
+    /// Fails if somebody restores or saves all the while, or something cannot be removed.
+    pub fn forget(&mut self, ids: &BTreeSet<CheckpointId>) -> Result<usize> {
+        // Whoever restores may need any of them.
+        let _nobody_restores = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
+        let pinned = pinned(&self.own);
+        let goes = |id: &&CheckpointId| pinned.as_ref().is_some_and(|pinned| !pinned.contains(id));
+        let ids: Vec<CheckpointId> = ids.iter().filter(goes).copied().collect();
+        let mut gone = 0;
+        for slice in ids.chunks(SLICE) {
+            crash::point("house-slice");
+            gone += match self.standing {
+                Standing::Live => {
+                    let each = self.stores.iter().map(|store| store.forget(slice));
+                    each.sum::<Result<usize>>()?
+                }
+                standing => forget_unseen(&self.own, &self.place, standing, slice)?,
+            };
+            thread::sleep(REST);
+        }
+        let is_there = |it: &Checkpoint| !ids.contains(&it.id);
+        let mut stays = self.checkpoints.iter().map(is_there).collect::<Vec<_>>().into_iter();
+        self.ages.retain(|_| stays.next().unwrap_or(true));
+        self.checkpoints.retain(is_there);
+        Ok(gone)
+    }
+}
