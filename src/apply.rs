@@ -18,7 +18,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Dir, c_name},
-    model::{CheckpointId, Content, Entry, Kind, RelPath, Root, Stamp},
+    model::{CheckpointId, Content, DirPath, Entry, Kind, RelPath, Root, Stamp},
     plan::{Action, OutsideStep, RestorePlan, Step},
     state::hash_name,
     store::Store,
@@ -228,33 +228,36 @@ impl Apply<'_> {
         if path.names().any(|name| name == b".git") {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is git's own"));
         }
-        if let Some(above) = path.parent() {
-            self.open_up(&above)?;
-        }
         let name = c_name(path.name())?;
-        let parent = self.top.parent_of(path)?;
+        let parent = match path.parent() {
+            Some(above) => self.open_up(&above)?,
+            None => self.top.again()?,
+        };
         if name.to_bytes().eq_ignore_ascii_case(b".git") && is_git_here(&parent, &name) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is git's own"));
         }
         Ok((parent, name))
     }
 
-    /// Makes the directories on the way to `path` ones we may write in, for the while.
-    fn open_up(&mut self, path: &RelPath) -> io::Result<()> {
-        if let Some(above) = path.parent() {
-            self.open_up(&above)?;
+    /// Opens the directory at `path`, name by name, and makes those on the way ones we may write
+    /// in, for the while.
+    fn open_up(&mut self, path: &RelPath) -> io::Result<Dir> {
+        let mut dir = self.top.again()?;
+        let mut here = DirPath::default();
+        for name in path.names() {
+            here = DirPath(here.join(name));
+            let name = c_name(name)?;
+            let below = dir.stand_in(&name)?;
+            let permissions = below.stat()?.0.permissions();
+            if permissions & 0o700 != 0o700 {
+                let path = RelPath::from_bytes(&here.0)
+                    .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+                dir.set_permissions(&name, Kind::Directory, permissions | 0o700)?;
+                self.opened.entry(path).or_insert(permissions);
+            }
+            dir = below;
         }
-        if self.opened.contains_key(path) {
-            return Ok(());
-        }
-        let parent = self.top.parent_of(path)?;
-        let name = c_name(path.name())?;
-        let stamp = parent.stat_child(&name)?;
-        if stamp.kind() == Some(Kind::Directory) && stamp.permissions() & 0o700 != 0o700 {
-            parent.set_permissions(&name, Kind::Directory, stamp.permissions() | 0o700)?;
-            self.opened.insert(path.clone(), stamp.permissions());
-        }
-        Ok(())
+        Ok(dir)
     }
 
     fn close(&mut self, path: &RelPath, permissions: u32) -> io::Result<()> {

@@ -3,7 +3,7 @@
 //! A cache makes us fast and never right: whatever is wrong with it, it counts as absent. It is
 //! read whole and used where it lies; rows are looked at through [`Row`], not copied out.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use crate::{
     error::Result,
@@ -53,9 +53,10 @@ pub struct Facts {
     pub partial: bool,
 }
 
-/// A cache file, parsed but not copied.
+/// A cache file, parsed but not copied, not even by `clone`.
+#[derive(Clone)]
 pub struct Table {
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
     facts: Facts,
     dirs: usize,
     entries: usize,
@@ -171,6 +172,17 @@ impl Table {
         }
     }
 
+    /// What the cache at `path` knows beside its rows, without its checksum and without them.
+    pub fn facts_of(path: &Path) -> Option<Facts> {
+        let header = fs::read_start(path, HEADER_BYTES).ok()?;
+        let mut header = Reader { bytes: header.get(..HEADER_BYTES)?, at: 0 };
+        if header.take(8) != MAGIC {
+            return None;
+        }
+        header.take(8 + 4 * 8);
+        Some(Facts::read(&mut header))
+    }
+
     /// Takes the bytes of a cache file; `None` if they are not one, whole and undamaged.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         Self::take(bytes, true)
@@ -191,7 +203,7 @@ impl Table {
         let rows = dirs.checked_mul(DIR_BYTES)?.checked_add(entries.checked_mul(ENTRY_BYTES)?)?;
         let names_at = HEADER_BYTES.checked_add(rows)?;
         let whole = names_at.checked_add(names)? == bytes.len();
-        whole.then_some(Self { bytes, facts, dirs, entries, names_at })
+        whole.then_some(Self { bytes: Arc::new(bytes), facts, dirs, entries, names_at })
     }
 
     /// What it knows beside its rows.

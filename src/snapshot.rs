@@ -84,12 +84,28 @@ impl Look<'_> {
     /// Fails if the root cannot be read.
     pub fn at(&self, process: &Process<'_>, state: &State, store: &dyn Store) -> Result<Scan> {
         let user = user_dirs(process);
-        scan::walk(Request {
+        let base = Table::load(&state.root(store.root()).cache());
+        scan::walk(Request { base, ..self.request(&user, state, store) })
+    }
+
+    /// Adds what is to be held in any case to a scan made a moment ago, which stays as it is.
+    pub fn also(&self, process: &Process<'_>, state: &State, store: &dyn Store, scan: &mut Scan) {
+        let user = user_dirs(process);
+        scan::name_victims(scan, &self.request(&user, state, store));
+    }
+
+    fn request<'r>(
+        &'r self,
+        user: &'r UserDirs,
+        state: &'r State,
+        store: &'r dyn Store,
+    ) -> Request<'r> {
+        Request {
             root: store.root(),
             scope: self.reach.scope.clone(),
-            base: Table::load(&state.root(store.root()).cache()),
+            base: None,
             wishes: self.wishes,
-            user: &user,
+            user,
             victims: &self.reach.victims,
             ours: state.dir(),
             named: self.named,
@@ -97,7 +113,7 @@ impl Look<'_> {
             repositories: self.spare && vault_is_due(&state.root(store.root())),
             now_ns: crate::fs::now_ns(),
             deadline: self.deadline,
-        })
+        }
     }
 }
 

@@ -480,11 +480,11 @@ fn identify_after_save_equals_the_manifest<F: Fixture>() {
     let store = fixture.open();
     let saved = store.save(draft(scan())).unwrap().checkpoint;
     let then = store.tree(saved.id).unwrap();
-    let now = store.identify(scan()).unwrap();
+    let now = store.identify(&mut scan()).unwrap();
     assert_eq!((then.top, &then.besides, then.usual), (now.top, &now.besides, now.usual));
     assert_eq!(manifest(&*store, &then).unwrap(), manifest(&*store, &now).unwrap());
     write(&root.join("dir/a"), "b");
-    let changed = store.identify(scan()).unwrap();
+    let changed = store.identify(&mut scan()).unwrap();
     assert_ne!(manifest(&*store, &then).unwrap(), manifest(&*store, &changed).unwrap());
 }
 
@@ -494,7 +494,7 @@ fn identify_saves_nothing<F: Fixture>() {
     save_new(&fixture);
     let count = fixture.content_count();
     write(&fixture.root().path().join("b/c"), "new");
-    let tree = fixture.open().identify(walk(fixture.root())).unwrap();
+    let tree = fixture.open().identify(&mut walk(fixture.root())).unwrap();
     assert_eq!(manifest(&*fixture.open(), &tree).unwrap().len(), 3);
     assert_eq!((fixture.content_count(), fixture.open().list().unwrap().len()), (count, 1));
 }
@@ -577,7 +577,7 @@ fn the_users_files_are_as_they_were<F: Fixture>() {
     };
     let before = look();
     let id = save_new(&fixture).id;
-    fixture.open().identify(walk(fixture.root())).unwrap();
+    fixture.open().identify(&mut walk(fixture.root())).unwrap();
     fixture.open().remove(&[id]).unwrap();
     assert_eq!(look(), before);
 }

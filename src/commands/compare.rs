@@ -115,8 +115,8 @@ impl<'a> Comparison<'a> {
         Self::with_scan(desk, from, &then, scan).ok()
     }
 
-    fn with_scan(desk: &'a Desk, from: &Checkpoint, then: &Tree, scan: Scan) -> Result<Self> {
-        let now = desk.store.identify(scan)?;
+    fn with_scan(desk: &'a Desk, from: &Checkpoint, then: &Tree, mut scan: Scan) -> Result<Self> {
+        let now = desk.store.identify(&mut scan)?;
         let mut made = Self::of_trees(desk, then, &now, true)?;
         made.found.retain(|differing| differing.before.is_some() || !was_skipped(from, differing));
         let mut found = Vec::with_capacity(made.found.len());

@@ -38,7 +38,7 @@ use crate::{
     plan,
     process::Process,
     reach::{Surroundings, root_around},
-    scan::{Named, Scan},
+    scan::{Named, Scan, Wishes},
     snapshot::{self, Look},
     state::State,
     store::{self, Store},
@@ -145,11 +145,20 @@ impl Desk {
     ///
     /// Fails if the root cannot be read.
     pub(crate) fn look(&self, process: &Process<'_>, victims: Vec<PathBuf>) -> Result<Scan> {
-        let reach = self.reach(victims);
-        let wishes = snapshot::wishes(&self.settings);
-        let named = Named::Alone;
-        let look = Look { reach: &reach, wishes: &wishes, named, spare: false, deadline: None };
-        look.at(process, &self.state, self.store.as_ref())
+        let (reach, wishes) = (self.reach(victims), snapshot::wishes(&self.settings));
+        whole(&reach, &wishes).at(process, &self.state, self.store.as_ref())
+    }
+
+    /// The same for a scan of a moment ago: only `victims` are looked at.
+    pub(crate) fn look_also(
+        &self,
+        process: &Process<'_>,
+        mut scan: Scan,
+        victims: Vec<PathBuf>,
+    ) -> Scan {
+        let (reach, wishes) = (self.reach(victims), snapshot::wishes(&self.settings));
+        whole(&reach, &wishes).also(process, &self.state, self.store.as_ref(), &mut scan);
+        scan
     }
 
     /// What was there before the turn of a checkpoint: its files, and what later steps of the same
@@ -186,6 +195,11 @@ impl Desk {
     pub(crate) fn reach(&self, victims: Vec<PathBuf>) -> Reach {
         Reach { root: self.root.clone(), scope: self.scope.clone(), victims }
     }
+}
+
+/// How commands look at a root: at all of it, and at what is named itself.
+fn whole<'a>(reach: &'a Reach, wishes: &'a Wishes) -> Look<'a> {
+    Look { reach, wishes, named: Named::Alone, spare: false, deadline: None }
 }
 
 /// The plain root around `start` that already has checkpoints, if `start` is in no repository: a

@@ -12,8 +12,8 @@ pub use dir::{Dir, Listed, stat_path};
 pub(crate) use dir::{c_name, stamp_of};
 pub use lock::Lock;
 pub use private::{
-    create_new_synced, create_private_dirs, read_small, remove_tree, replace, replace_synced,
-    replace_with, sync_dir,
+    create_new_synced, create_private_dirs, read_small, read_start, remove_tree, replace,
+    replace_synced, replace_with, sync_dir,
 };
 
 /// The system's clock, in nanoseconds since 1970: what stamps of files are compared with.

@@ -15,7 +15,7 @@ use rustix::{
 
 use crate::{
     error::{Error, Result},
-    model::Kind,
+    model::{Kind, Stamp},
 };
 
 /// Makes a directory and its parents. Those it makes have mode 0700, whatever the umask; those
@@ -148,13 +148,30 @@ pub fn read_small(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
+/// Reads at most the first `size_max` bytes of a regular file, whatever comes after them.
+///
+/// # Errors
+///
+/// Fails if there is none, or if it cannot be read.
+pub fn read_start(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
+    let (file, _) = open_regular(path)?;
+    let mut bytes = Vec::with_capacity(size_max);
+    file.take(size_max as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let stamp = super::dir::stamp_of(&file)?;
     if stamp.kind() != Some(Kind::File) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
+    Ok((file, stamp))
+}
+
+fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
+    let (file, stamp) = open_regular(path)?;
     if stamp.size > size_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than such a file can be"));
     }

@@ -127,14 +127,14 @@ fn changes(
     let named = Named::Alone;
     let look =
         Look { reach: &reach, wishes: &wishes, named, spare: false, deadline: Some(deadline) };
-    let scan = look.at(since.process, since.state, store)?;
+    let mut scan = look.at(since.process, since.state, store)?;
     if scan.partial {
         return Ok(None);
     }
     if scan.is_unchanged() {
         return Ok(Some(Vec::new()));
     }
-    let (then, now) = (store.tree(since.of)?, store.identify(scan)?);
+    let (then, now) = (store.tree(since.of)?, store.identify(&mut scan)?);
     differences(since.root, store, &then, &now).map(Some)
 }
 

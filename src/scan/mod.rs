@@ -23,7 +23,7 @@ use crate::{
 
 pub use past::PastRules;
 pub use sources::{UserDirs, Wishes};
-pub use victims::is_made_again;
+pub use victims::{is_made_again, name_victims};
 pub use walk::{Named, Request, walk};
 
 /// What the unfinished files of a restore are called, before something of its own. They are never
@@ -48,7 +48,7 @@ pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
 type Show<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
 
 /// What a walk over a root found.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// The last scan, where it is still good.
     pub base: Option<Table>,
@@ -69,7 +69,7 @@ pub struct Scan {
     pub usual: Usual,
     /// Nested repositories and submodules whose files are held, by the paths of their directories.
     pub nested: Vec<Vec<u8>>,
-    /// What is held although it is ignored, too large, or outside the root.
+    /// What is held although it is ignored, too large, or outside the root. By path.
     pub victims: Vec<Victim>,
     /// Repositories that go to the vault, by the paths of their `.git`: a call can reach them.
     pub git_dirs: Vec<RelPath>,
@@ -127,6 +127,14 @@ impl Scan {
             None if self.is_stale(&above) => None,
             None => self.base.as_ref()?.find_dir(&above)?.row(path.name()),
         }
+    }
+
+    /// What the system said about `path`, below the root, if it is held: by itself or as a victim.
+    pub fn stamp(&self, path: &RelPath) -> Option<Stamp> {
+        let wanted = VictimPath::Below(path.clone());
+        let at = self.victims.binary_search_by(|victim| victim.path.cmp(&wanted));
+        let found = || self.find(path).filter(|row| row.skipped.is_none()).map(|row| row.stamp);
+        at.map(|at| self.victims[at].found.stamp).ok().or_else(found)
     }
 
     /// Takes the base apart: every directory becomes a fresh one without an id, and a file keeps

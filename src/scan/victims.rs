@@ -41,7 +41,7 @@ const TOOL_CACHES: &[&str] =
     &[".npm", ".pnpm-store", ".yarn", ".m2", ".nuget", ".ivy2", "registry", "Caches", ".rustup"];
 
 /// Adds every victim of the request that the scan does not hold anyway, with everything below it.
-pub(super) fn collect(scan: &mut Scan, request: &Request<'_>) {
+pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
     if request.victims.is_empty() && !request.spare && !request.repositories {
         return;
     }

@@ -88,7 +88,7 @@ pub fn walk(mut request: Request<'_>) -> Result<Scan> {
         walk.everything(base).map_err(Error::io("read", path))?;
     }
     let mut scan = walk.finish();
-    victims::collect(&mut scan, &request);
+    victims::name_victims(&mut scan, &request);
     Ok(scan)
 }
 

@@ -120,8 +120,9 @@ pub trait Store {
     /// The files of a checkpoint.
     fn tree(&self, id: CheckpointId) -> Result<Tree>;
 
-    /// Names the files on disk as this store would, saving nothing.
-    fn identify(&self, scan: Scan) -> Result<Tree>;
+    /// Names the files on disk as this store would, saving nothing. The scan must not be saved
+    /// afterwards: the names in it would pass for stored.
+    fn identify(&self, scan: &mut Scan) -> Result<Tree>;
 
     /// One stored directory. The store's own escapes are undone: names are as on disk.
     fn directory(&self, id: &ContentId) -> Result<Directory>;

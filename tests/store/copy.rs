@@ -112,7 +112,7 @@ fn an_unchanged_scan_is_believed_while_its_anchor_stands() {
     write(&path, "b");
     let again = fixture.open().save(draft(fixture.unchanged())).unwrap();
     assert!(!again.is_new && again.checkpoint == first);
-    assert_eq!(fixture.open().identify(fixture.unchanged()).unwrap().top, first.top);
+    assert_eq!(fixture.open().identify(&mut fixture.unchanged()).unwrap().top, first.top);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn without_its_anchor_every_object_is_looked_for_and_missing_ones_are_made() {
     let elsewhere = fixture.dir.path().join("objects-taken-away");
     fs::rename(fixture.state().objects(), elsewhere).unwrap();
     fs::remove_file(fixture.root_state().anchor()).unwrap();
-    assert_eq!(fixture.open().identify(fixture.unchanged()).unwrap().top, first.top);
+    assert_eq!(fixture.open().identify(&mut fixture.unchanged()).unwrap().top, first.top);
     let again = fixture.open().save(draft(scan)).unwrap();
     assert_eq!(again.checkpoint.top, first.top);
     assert_eq!(held(&*fixture.open(), first.id), on_disk(fixture.root.path()));

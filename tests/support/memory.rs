@@ -175,8 +175,8 @@ impl Store for MemoryStore {
         })
     }
 
-    fn identify(&self, mut scan: Scan) -> Result<Tree> {
-        Ok(Named::of(&self.root, &mut scan, None)?.0.tree)
+    fn identify(&self, scan: &mut Scan) -> Result<Tree> {
+        Ok(Named::of(&self.root, scan, None)?.0.tree)
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {

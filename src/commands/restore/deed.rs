@@ -33,12 +33,14 @@ pub(super) fn apply(
     if !order.outside && consent.yes {
         planned.plan.outside.clear();
     }
+    // Somebody who was asked took his time: what is there is looked at again.
+    let looked = consent.yes.then(|| std::mem::take(&mut planned.looked));
     let plan = &planned.plan;
     let stages = order.index && desk.store.index_differs(checkpoint.id)?;
     let (mut outcome, mut safety) = (Outcome::default(), None);
     let index;
     if !plan.is_empty() || stages {
-        let held = hold(process, desk, plan, checkpoint, order)?;
+        let held = hold(process, desk, plan, checkpoint, order, looked)?;
         let place = desk.state.root(&desk.root);
         log_of(desk, plan, checkpoint.id, held, order).begin(&place)?;
         let seen = |path: &RelPath| planned.seen.get(path).copied();

@@ -9,23 +9,32 @@ use crate::{
     model::{Cause, Checkpoint, CheckpointId, Kind, Skipped},
     plan::{RestorePlan, Step},
     process::Process,
+    scan::Scan,
     store::Draft,
     ui,
 };
 
 /// Takes the before-restore checkpoint. It holds all the plan overwrites or removes, or nothing
 /// happens at all.
+///
+/// `looked` is what the plan was made from, if that was a moment ago: whatever changed since is
+/// left alone, because its stamp is no longer the one the plan saw.
 pub(super) fn hold(
     process: &Process<'_>,
     desk: &Desk,
     plan: &RestorePlan,
     checkpoint: &Checkpoint,
     order: &Order,
+    looked: Option<Scan>,
 ) -> Result<CheckpointId> {
     let touched = plan.deeds().map(|step| desk.root.join(&step.path));
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let outside = plan.outside.iter().map(|step| step.path.clone());
-    let scan = desk.look(process, there.chain(outside).collect())?;
+    let victims = there.chain(outside).collect();
+    let scan = match looked {
+        Some(scan) => desk.look_also(process, scan, victims),
+        None => desk.look(process, victims)?,
+    };
     refuse_unheld(&scan.unheld, plan)?;
     let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
     let draft = Draft { cause, taken_at: process.now, scan, always: true, deadline: None };

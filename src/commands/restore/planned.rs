@@ -35,6 +35,8 @@ pub(super) struct Planned {
     pub(super) seen: BTreeMap<RelPath, Stamp>,
     /// A word on commits made since.
     pub(super) commits: Option<String>,
+    /// The scan it was made from, with nothing named that is not stored.
+    pub(super) looked: Scan,
 }
 
 /// Plans a restore of what is there now.
@@ -45,7 +47,7 @@ pub(super) fn make(
     order: &Order,
 ) -> Result<Planned> {
     let then = desk.tree_of(checkpoint)?;
-    let Seen { now, changes, skipped, stamps, unwalked } = see(process, desk, &then)?;
+    let Seen { now, changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let authors = match order.of_restore {
         Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
@@ -68,9 +70,9 @@ pub(super) fn make(
     if order.outside || order.picked == Picked::All {
         plan.outside = outside(&then, &now);
     }
-    let seen = stamps.of_plan(desk, &plan);
+    let seen = seen_by_plan(desk, &plan, &scan);
     let commits = checkpoint.head.as_ref().and_then(|head| commits(desk, head));
-    Ok(Planned { plan, seen, commits })
+    Ok(Planned { plan, seen, commits, looked })
 }
 
 /// What to say of the commits made since: no restore takes them back.
@@ -101,7 +103,10 @@ struct Seen {
     now: Tree,
     changes: Vec<Change>,
     skipped: Vec<Skipped>,
-    stamps: Stamps,
+    /// As [`Planned::looked`].
+    looked: Scan,
+    /// The same, every file named.
+    scan: Scan,
     /// What the walk alone would not have seen: nobody noted what a command left there.
     unwalked: BTreeSet<RelPath>,
 }
@@ -136,18 +141,18 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
 }
 
 fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
-    let scan = desk.look(process, victims)?;
-    let (skipped, stamps) = (skipped_now(&scan), Stamps::of(&scan));
+    let looked = desk.look(process, victims)?;
+    let (skipped, mut scan) = (skipped_now(&looked), looked.clone());
     let below = scan.victims.iter().filter_map(|victim| match &victim.path {
         VictimPath::Below(path) => Some(path.clone()),
         VictimPath::Outside(_) => None,
     });
     let unwalked = below.collect();
-    let now = desk.store.identify(scan)?;
+    let now = desk.store.identify(&mut scan)?;
     let store = desk.store.as_ref();
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let changes = plan::changes(then, &now, &mut read)?;
-    Ok(Seen { now, changes, skipped, stamps, unwalked })
+    Ok(Seen { now, changes, skipped, looked, scan, unwalked })
 }
 
 /// What sort of file is at a path, reached through no symlink.
@@ -273,40 +278,20 @@ fn authors_of_restore(
     Ok(authors)
 }
 
-/// Stamps of everything a scan saw.
-pub(super) struct Stamps(BTreeMap<RelPath, Stamp>);
-
-impl Stamps {
-    pub(super) fn of(scan: &Scan) -> Self {
-        let mut stamps = BTreeMap::new();
-        scan.each(|dir, row| {
-            let path = crate::model::DirPath(dir.to_vec()).join(row.name);
-            if let (Ok(path), None) = (RelPath::from_bytes(&path), row.skipped) {
-                stamps.insert(path, row.stamp);
-            }
-        });
-        for victim in &scan.victims {
-            if let VictimPath::Below(path) = &victim.path {
-                stamps.insert(path.clone(), victim.found.stamp);
-            }
-        }
-        Self(stamps)
-    }
-
-    /// Those the plan needs. What the scan left out is looked at now: it will be held, too.
-    pub(super) fn of_plan(mut self, desk: &Desk, plan: &RestorePlan) -> BTreeMap<RelPath, Stamp> {
-        let mut needed = BTreeMap::new();
-        let top = Dir::open(desk.root.path());
-        let look = |path: &RelPath| {
-            let parent = top.as_ref().ok()?.parent_of(path).ok()?;
-            parent.stat_child(&c_name(path.name()).ok()?).ok()
-        };
-        for step in plan.deeds() {
-            let stamp = self.0.remove(&step.path).or_else(|| look(&step.path));
-            needed.extend(stamp.map(|stamp| (step.path.clone(), stamp)));
-        }
-        needed
-    }
+/// What the system said about the paths a plan changes. What the scan left out is looked at now: it
+/// will be held, too.
+pub(super) fn seen_by_plan(
+    desk: &Desk,
+    plan: &RestorePlan,
+    scan: &Scan,
+) -> BTreeMap<RelPath, Stamp> {
+    let top = Dir::open(desk.root.path());
+    let look = |path: &RelPath| {
+        let parent = top.as_ref().ok()?.parent_of(path).ok()?;
+        parent.stat_child(&c_name(path.name()).ok()?).ok()
+    };
+    let stamp = |path: &RelPath| scan.stamp(path).or_else(|| look(path));
+    plan.deeds().filter_map(|step| Some((step.path.clone(), stamp(&step.path)?))).collect()
 }
 
 /// What the present scan could not look into. What it merely left out can be held by name.

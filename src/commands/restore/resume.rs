@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Consent, Order,
-    planned::{Stamps, skipped_now},
+    planned::{seen_by_plan, skipped_now},
     same::{bytes_now, named_alike},
     show,
 };
@@ -22,6 +22,7 @@ use crate::{
     plan::{self, OutsideStep, RestorePlan, Unsettled},
     process::{Exit, Process},
     restore_log::{self, RestoreLog},
+    scan::Scan,
     store, ui,
 };
 
@@ -103,9 +104,9 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
         Toward::After => log.of,
     };
     apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
-    let (plan, stamps) = plan(process, desk, log, toward)?;
-    let stamps = stamps.of_plan(desk, &plan);
-    let seen = |path: &RelPath| stamps.get(path).copied();
+    let (plan, scan) = plan(process, desk, log, toward)?;
+    let seen = seen_by_plan(desk, &plan, &scan);
+    let seen = |path: &RelPath| seen.get(path).copied();
     let outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
     open_no_more(desk, log, &plan);
     if log.index {
@@ -121,7 +122,7 @@ fn plan(
     desk: &Desk,
     log: &RestoreLog,
     toward: Toward,
-) -> Result<(RestorePlan, Stamps)> {
+) -> Result<(RestorePlan, Scan)> {
     let (to, from) = match toward {
         Toward::Before => (log.held, log.of),
         Toward::After => (log.of, log.held),
@@ -131,10 +132,9 @@ fn plan(
     let (to_tree, from_tree) = (tree(desk, to)?, tree(desk, from)?);
     let below = log.paths.iter().map(|path| desk.root.join(path));
     let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
-    let scan = desk.look(process, files.chain(log.outside.iter().cloned()).collect())?;
+    let mut scan = desk.look(process, files.chain(log.outside.iter().cloned()).collect())?;
     let skipped = skipped_now(&scan);
-    let stamps = Stamps::of(&scan);
-    let now_tree = store.identify(scan)?;
+    let now_tree = store.identify(&mut scan)?;
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let mut paths = Vec::new();
     for path in &log.paths {
@@ -164,7 +164,7 @@ fn plan(
     }
     let mut plan = plan::settle(id, paths);
     plan.outside = outside(&to_tree, &from_tree, &now_tree, log);
-    Ok((plan, stamps))
+    Ok((plan, scan))
 }
 
 /// The files of a checkpoint as a restore goes to them.

@@ -283,14 +283,14 @@ impl Store for CopyStore {
         })
     }
 
-    fn identify(&self, mut scan: Scan) -> Result<Tree> {
-        if !self.is_believed(&scan) {
+    fn identify(&self, scan: &mut Scan) -> Result<Tree> {
+        if !self.is_believed(scan) {
             // Their names are right whether or not they are stored.
             scan.unfold(|_| true);
         }
-        reading::read_all(self.root.path(), &mut scan, None, &mut NameOnly)?;
+        reading::read_all(self.root.path(), scan, None, &mut NameOnly)?;
         let mut unsaved = BTreeMap::new();
-        let top = name_directories(&mut scan, |found| {
+        let top = name_directories(scan, |found| {
             let id = id_of(directory::to_text(found).as_bytes());
             unsaved.insert(id, directory::entries(found));
             Ok(id)

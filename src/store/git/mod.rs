@@ -54,11 +54,12 @@ use super::{
     sweep,
 };
 use crate::{
+    cache::Table,
     error::{Error, Result},
     fs::Lock,
     model::{
         Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Head, Kind,
-        Place, RelPath, Root, Tree, Usual,
+        Place, RelPath, Root, Stamp, Tree, Usual,
     },
     scan::Scan,
     state::{RootState, State},
@@ -202,6 +203,36 @@ impl GitStore {
     fn know(&self, repo: &Repo, there: There) -> Known {
         let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
         know(repo, there.id, tree.ok().flatten(), there.record)
+    }
+
+    /// What was staged at a checkpoint, or why it need or must not be staged again.
+    fn staged_then(
+        &self,
+        repo: &Repo,
+        id: CheckpointId,
+    ) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
+        let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
+        let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
+        let json = repo.read(&meta, ObjectKind::Blob)?;
+        let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
+        if let Some(refusal) = then.and_then(|then| restage::refusal(repo, &then)) {
+            return Ok(Err(refusal));
+        }
+        if parts.extra.is_none() && self.is_staged(repo, index) {
+            return Ok(Err(IndexOutcome::Unchanged));
+        }
+        index::kept_entries(repo, index, parts.extra).map(Ok)
+    }
+
+    /// Whether the index is known to have this tree, and nothing that a tree cannot say.
+    fn is_staged(&self, repo: &Repo, tree: ObjectId) -> bool {
+        let stamp = index::stamp(repo);
+        let facts = Table::facts_of(&self.state.cache());
+        facts.is_some_and(|facts| {
+            facts.index == stamp
+                && stamp != Stamp::default()
+                && facts.staged == Some(content_id(&tree))
+        })
     }
 
     fn listed(&self, id: Option<ContentId>) -> Result<Option<(ContentId, listing::Listing)>> {
@@ -387,22 +418,22 @@ impl Store for GitStore {
         Ok(tree)
     }
 
-    fn identify(&self, mut scan: Scan) -> Result<Tree> {
+    fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         let repo = self.repo.refreshed()?;
-        if !self.anchored(&scan) {
+        if !self.anchored(scan) {
             // Their names are right whether or not they are stored.
             scan.unfold(|_| true);
         }
         let mut skipped =
-            reading::read_all(self.root.path(), &mut scan, None, &mut GitSink::naming(&repo))?;
+            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
         let mut unsaved = BTreeMap::new();
         tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, directory| {
             let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;
             unsaved.insert(content_id(&id), directory);
             Ok(id)
         })?;
-        let summary = modes::summarize(&scan);
-        let (below, outside) = save::listings(&scan, &summary);
+        let summary = modes::summarize(scan);
+        let (below, outside) = save::listings(scan, &summary);
         let unstored = ContentId::new(&[]);
         let mut besides = odd_found(&summary.odd)?;
         besides.extend(listing::below(&unstored, &below)?);
@@ -490,7 +521,7 @@ impl Store for GitStore {
     fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
         let repo = self.repo.refreshed()?;
         restage::sweep(&repo)?;
-        match staged_then(&repo, self.tree_id(&repo, id)?, id)? {
+        match self.staged_then(&repo, id)? {
             Ok(entries) => restage::write(&repo, &entries),
             Err(left) => Ok(left),
         }
@@ -502,7 +533,7 @@ impl Store for GitStore {
 
     fn index_differs(&self, id: CheckpointId) -> Result<bool> {
         let repo = self.repo.refreshed()?;
-        match staged_then(&repo, self.tree_id(&repo, id)?, id)? {
+        match self.staged_then(&repo, id)? {
             Ok(entries) => Ok(restage::differs(&repo, &entries)),
             Err(_) => Ok(false),
         }
@@ -527,22 +558,6 @@ pub(super) fn drop_refs_of_gone(place: &record::RootPlace, ids: &[CheckpointId])
     let refs = Refs::of(&repo, &place.path);
     let all = refs.list(&repo)?.iter().all(|id| ids.contains(id));
     refs.remove(&repo, ids, all)
-}
-
-/// What was staged at a checkpoint, or why it must not be staged again.
-fn staged_then(
-    repo: &Repo,
-    tree: ObjectId,
-    id: CheckpointId,
-) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
-    let (parts, meta) = read_parts(repo, tree)?;
-    let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
-    let json = repo.read(&meta, ObjectKind::Blob)?;
-    let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
-    match then.and_then(|then| restage::refusal(repo, &then)) {
-        Some(refusal) => Ok(Err(refusal)),
-        None => index::kept_entries(repo, index, parts.extra).map(Ok),
-    }
 }
 
 /// A path as a shell takes it.
