@@ -4,6 +4,9 @@
 //! differ from it, read anew. Stores give the new directories their content ids; what they did
 //! not touch keeps those of the table.
 
+mod crew;
+mod ground;
+mod list;
 mod past;
 mod rules;
 mod sources;

@@ -5,7 +5,11 @@ use std::{panic::catch_unwind, path::Path};
 use gix::{
     bstr::ByteSlice,
     hash::Kind as HashKind,
-    index::{decode::Options, entry::Mode},
+    index::{
+        Entry,
+        decode::Options,
+        entry::{Flags, Mode},
+    },
 };
 use sha2::{Digest, Sha256};
 
@@ -41,20 +45,40 @@ impl Tracked {
         Self { index: catch_unwind(read).ok().flatten(), skip }
     }
 
-    /// Whether the file at `path` is tracked.
-    pub(super) fn has(&self, path: &[u8]) -> bool {
-        match (&self.index, path.get(self.skip..)) {
-            (Some(index), Some(path)) => index.entry_range(path.as_bstr()).is_some(),
-            (None, _) | (_, None) => false,
-        }
+    /// Whether the file at `path` is tracked. `hint` is where the last path was found: whoever
+    /// asks in the index's order finds the next one beside it.
+    pub(super) fn has(&self, path: &[u8], hint: &mut usize) -> bool {
+        self.entry(path, hint).is_some()
     }
 
     /// Whether a file below the directory at `path` is tracked, or that directory is a submodule.
-    pub(super) fn has_below(&self, path: &[u8]) -> bool {
+    pub(super) fn has_below(&self, path: &[u8], hint: &mut usize) -> bool {
+        let is_submodule = |entry: &Entry| entry.mode.contains(Mode::COMMIT);
+        if self.entry(path, hint).is_some_and(is_submodule) {
+            return true;
+        }
         let (Some(index), Some(path)) = (&self.index, path.get(self.skip..)) else { return false };
-        let is_submodule = |entry: &gix::index::Entry| entry.mode.contains(Mode::COMMIT);
-        index.entry_by_path(path.as_bstr()).is_some_and(is_submodule)
-            || index.prefixed_entries([path, b"/"].concat().as_bstr()).is_some()
+        let below = [path, b"/"].concat();
+        let at = index.entries().partition_point(|entry| entry.path(index) < below.as_bstr());
+        let first = index.entries().get(at).filter(|first| first.path(index).starts_with(&below));
+        // Its files are asked for next.
+        *hint = if first.is_some() { at } else { *hint };
+        first.is_some()
+    }
+
+    /// The first entry with exactly this path.
+    fn entry(&self, path: &[u8], hint: &mut usize) -> Option<&Entry> {
+        let (index, path) = (self.index.as_ref()?, path.get(self.skip..)?);
+        let entries = index.entries();
+        let is_at = |at: usize| entries.get(at).is_some_and(|entry| entry.path(index) == path);
+        let near = [*hint, hint.wrapping_add(1)].into_iter().find(|&at| is_at(at));
+        let at = near
+            .unwrap_or_else(|| entries.partition_point(|entry| entry.path(index) < path.as_bstr()));
+        if !is_at(at) {
+            return None;
+        }
+        *hint = at;
+        entries.get(at)
     }
 
     /// A digest of the set of paths.
@@ -77,10 +101,9 @@ impl Tracked {
 
     /// The object git's index names for the file at `path`, if the file is as it was when git
     /// looked. `stamp` is the file's own; the caller knows that no conversion applies.
-    pub(super) fn adopt(&self, path: &[u8], stamp: &Stamp) -> Option<ContentId> {
-        use gix::index::entry::Flags;
+    pub(super) fn adopt(&self, path: &[u8], stamp: &Stamp, hint: &mut usize) -> Option<ContentId> {
+        let entry = self.entry(path, hint).filter(|entry| entry.stage_raw() == 0)?;
         let index = self.index.as_ref()?;
-        let entry = index.entry_by_path(path.get(self.skip..)?.as_bstr())?;
         let stat = &entry.stat;
         let ns = |secs: u32, nsecs: u32| i64::from(secs) * 1_000_000_000 + i64::from(nsecs);
         let same = u64::from(stat.size) == stamp.size

@@ -125,7 +125,7 @@ impl GitStore {
     ///
     /// Fails if there is no such checkpoint, or if it is damaged.
     pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
         match parts.index {
             Some(tree) => index::kept_entries(&repo, tree, parts.extra).map(Some),
@@ -153,7 +153,7 @@ impl GitStore {
     ///
     /// Fails if the records cannot be read, or a ref cannot be made.
     pub fn mend_refs(&self) -> Result<()> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         for there in self.there(&repo, &record::read_all(&self.state)?)? {
             let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
             if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
@@ -386,7 +386,7 @@ impl Store for GitStore {
     }
 
     fn list(&self) -> Result<Vec<Checkpoint>> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         let there = self.there(&repo, &record::read_all(&self.state)?)?;
         let show = |there: There| match there.record {
             Some(record) => record.checkpoint,
@@ -396,7 +396,7 @@ impl Store for GitStore {
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
         let json = repo.read(&meta, ObjectKind::Blob)?;
         let usual = meta::parse(&format!("meta of {id}"), &json)?.usual;
@@ -419,17 +419,17 @@ impl Store for GitStore {
     }
 
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         if !self.anchored(scan) {
             // Their names are right whether or not they are stored.
             scan.unfold(|_| true);
         }
         let mut skipped =
-            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
+            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo)?)?;
         let mut unsaved = BTreeMap::new();
-        tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, directory| {
+        tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, all| {
             let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;
-            unsaved.insert(content_id(&id), directory);
+            unsaved.insert(content_id(&id), tree::directory_of(&repo, all));
             Ok(id)
         })?;
         let summary = modes::summarize(scan);
@@ -444,7 +444,7 @@ impl Store for GitStore {
     fn directory(&self, id: &ContentId) -> Result<Directory> {
         match tree::read(&self.repo, id) {
             // It may have been added, or packed, after we looked which packs there are.
-            Err(Error::Damaged { .. }) => tree::read(&self.repo.refreshed()?, id),
+            Err(Error::Damaged { .. }) => tree::read(&self.repo.refreshed(), id),
             read => read,
         }
     }
@@ -453,7 +453,7 @@ impl Store for GitStore {
         match content.place {
             Place::Private => self.objects.open(&content.id),
             Place::Store => match stream::open(&self.repo, &content.id) {
-                Err(Error::Damaged { .. }) => stream::open(&self.repo.refreshed()?, &content.id),
+                Err(Error::Damaged { .. }) => stream::open(&self.repo.refreshed(), &content.id),
                 opened => opened,
             },
         }
@@ -466,7 +466,7 @@ impl Store for GitStore {
         }
         crate::fs::create_private_dirs(self.state.dir())?;
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         self.refs.remove_stale_locks(&repo)?;
         let mut there = self.there(&repo, &record::read_all(&self.state)?)?;
         let all = there.iter().all(|there| ids.contains(&there.id));
@@ -501,25 +501,25 @@ impl Store for GitStore {
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         Ok(check::check(self, &repo, &self.known(&repo)?, read_data))
     }
 
     fn repair(&self) -> Result<Vec<String>> {
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         self.refs.remove_stale_locks(&repo)?;
         check::repair(self, &repo)
     }
 
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
         Ok(parts.index.map(|id| content_id(&id)))
     }
 
     fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         restage::sweep(&repo)?;
         match self.staged_then(&repo, id)? {
             Ok(entries) => restage::write(&repo, &entries),
@@ -528,11 +528,11 @@ impl Store for GitStore {
     }
 
     fn commits_since(&self, then: &Head) -> Option<Since> {
-        head::since(&self.repo.refreshed().ok()?, then)
+        head::since(&self.repo.refreshed(), then)
     }
 
     fn index_differs(&self, id: CheckpointId) -> Result<bool> {
-        let repo = self.repo.refreshed()?;
+        let repo = self.repo.refreshed();
         match self.staged_then(&repo, id)? {
             Ok(entries) => Ok(restage::differs(&repo, &entries)),
             Err(_) => Ok(false),

@@ -53,8 +53,8 @@ pub(super) struct Hands {
 }
 
 impl Hands {
-    pub(super) fn new(repo: &Repo) -> Self {
-        Self { odb: repo.odb.clone(), deflater: Deflater::new(), buffer: Vec::new() }
+    pub(super) fn new(repo: &Repo) -> Result<Self> {
+        Ok(Self { odb: repo.odb()?.clone(), deflater: Deflater::new(), buffer: Vec::new() })
     }
 }
 

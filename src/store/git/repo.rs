@@ -3,7 +3,10 @@
 //! Nothing of its configuration is read here but the name of its hash (see `root`), so nothing in
 //! it can run a program, redirect us or replace an object; neither can the environment.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
 use gix::{
     ObjectId,
@@ -26,7 +29,8 @@ pub(super) struct Repo {
     pub(super) git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
     pub(super) hash: HashKind,
-    pub(super) odb: Odb,
+    /// Opened when an object is first asked for: to find nothing changed takes none.
+    odb: OnceLock<Odb>,
 }
 
 impl Repo {
@@ -40,8 +44,7 @@ impl Repo {
         let GitDirs { git_dir, common_dir, sha256 } =
             inspect(root.path(), git_dir, common_dir).map_err(refuse)?;
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
-        let odb = open_odb(&common_dir, hash)?;
-        Ok(Self { git_dir, common_dir, hash, odb })
+        Ok(Self { git_dir, common_dir, hash, odb: OnceLock::new() })
     }
 
     /// Opens the repository that a worktree was linked to which is gone; `None` if it was not
@@ -55,19 +58,27 @@ impl Repo {
         let refuse = |why| Error::Repository { path: common_dir.to_owned(), why };
         let sha256 = inspect_common(common_dir).map_err(refuse)?;
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
-        let odb = open_odb(common_dir, hash)?;
         let (git_dir, common_dir) = (git_dir.clone(), common_dir.to_owned());
-        Ok(Some(Self { git_dir, common_dir, hash, odb }))
+        Ok(Some(Self { git_dir, common_dir, hash, odb: OnceLock::new() }))
     }
 
-    /// Forgets which packs there are and looks anew.
-    pub(super) fn refreshed(&self) -> Result<Self> {
-        Ok(Self {
-            git_dir: self.git_dir.clone(),
-            common_dir: self.common_dir.clone(),
-            hash: self.hash,
-            odb: open_odb(&self.common_dir, self.hash)?,
-        })
+    /// The same, with its packs not looked at yet: there may be others by now.
+    pub(super) fn refreshed(&self) -> Self {
+        let (git_dir, common_dir) = (self.git_dir.clone(), self.common_dir.clone());
+        Self { git_dir, common_dir, hash: self.hash, odb: OnceLock::new() }
+    }
+
+    /// The object database.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be opened.
+    pub(super) fn odb(&self) -> Result<&Odb> {
+        if let Some(odb) = self.odb.get() {
+            return Ok(odb);
+        }
+        let odb = open_odb(&self.common_dir, self.hash)?;
+        Ok(self.odb.get_or_init(|| odb))
     }
 
     /// Where objects are.
@@ -82,7 +93,7 @@ impl Repo {
 
     /// Whether the repository, or an alternate of it, has an object.
     pub(super) fn has(&self, id: &oid) -> bool {
-        is_given(id) || self.odb.exists(id)
+        is_given(id) || self.odb().is_ok_and(|odb| odb.exists(id))
     }
 
     /// The object `id` as git names it.
@@ -106,7 +117,7 @@ impl Repo {
             return Ok(Vec::new());
         }
         let mut buffer = Vec::new();
-        let found = self.odb.try_find(id, &mut buffer);
+        let found = self.odb()?.try_find(id, &mut buffer);
         match found.map_err(|err| Error::damaged(id.to_string(), err.to_string()))? {
             Some(Data { kind: found, .. }) if found == kind => Ok(buffer),
             Some(Data { kind: found, .. }) => {

@@ -28,11 +28,11 @@ use super::{
     tree::{self, Builder},
 };
 use crate::{
-    cache::{self, Facts},
+    cache::{self, Facts, Row},
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
     model::{
-        Checkpoint, CheckpointId, ContentId, Found, Head, Kind, Place, SkipReason, Skipped, Stamp,
+        Checkpoint, CheckpointId, ContentId, Head, Kind, Marks, Place, SkipReason, Skipped, Stamp,
     },
     scan::{Scan, is_racy},
     store::{
@@ -96,7 +96,7 @@ impl GitStore {
             if let Some(saved) = save.attempt(&mut draft, believe)? {
                 return Ok(saved);
             }
-            save.repo = save.repo.refreshed()?;
+            save.repo = save.repo.refreshed();
             save.anchor = self.refs.anchor(&save.repo)?;
             believe = false;
         }
@@ -120,7 +120,7 @@ impl GitStore {
 impl<'a> Save<'a> {
     fn begin(store: &'a GitStore, draft: &Draft) -> Result<Self> {
         let lock = store.lock_until(draft.deadline)?;
-        let repo = store.repo.refreshed()?;
+        let repo = store.repo.refreshed();
         if lock.is_some() {
             store.refs.remove_stale_locks(&repo)?;
         }
@@ -152,7 +152,7 @@ impl<'a> Save<'a> {
         }
         let mut record = self.compose(draft, &made);
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
-        let written = writer.finish(&mut Hands::new(&self.repo))?;
+        let written = writer.finish(&mut Hands::new(&self.repo)?)?;
         self.note_packs(&written);
         written.freshen();
         record.tree = Some(content_id(&tree));
@@ -194,12 +194,13 @@ impl<'a> Save<'a> {
         private: &Mutex<Private<'_>>,
     ) -> Result<Made> {
         let (scan, repo) = (&mut draft.scan, &self.repo);
-        let mut sinks: Vec<_> =
-            (0..threads_for(scan)).map(|_| GitSink::storing(repo, writer, private)).collect();
+        let mut sinks = (0..threads_for(scan))
+            .map(|_| GitSink::storing(repo, writer, private))
+            .collect::<Result<Vec<_>>>()?;
         let root = self.store.root.path();
         let mut skipped = reading::read_parallel(root, scan, draft.deadline, &mut sinks)?;
         drop(sinks);
-        let mut hands = Hands::new(repo);
+        let mut hands = Hands::new(repo)?;
         tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
             writer.add(ObjectKind::Tree, &body, &mut hands)
         })?;
@@ -336,7 +337,7 @@ impl<'a> Save<'a> {
         checkpoint: &Checkpoint,
         scan: &Scan,
     ) -> Result<ObjectId> {
-        let mut hands = Hands::new(&self.repo);
+        let mut hands = Hands::new(&self.repo)?;
         let json = meta::to_json(checkpoint, &scan.usual, &scan.nested);
         let meta = writer.add(ObjectKind::Blob, &json, &mut hands)?;
         let mut tree = Builder::default();
@@ -390,7 +391,7 @@ impl<'a> Save<'a> {
         private: Private<'_>,
     ) -> Result<()> {
         if !writer.is_empty() {
-            writer.finish(&mut Hands::new(&self.repo))?;
+            writer.finish(&mut Hands::new(&self.repo)?)?;
         }
         let _held = private.publish()?;
         let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
@@ -442,17 +443,28 @@ fn distrust(
         let batch = private.batch()?;
         held.extend(hidden.iter().copied().filter(|id| batch.contains(id)));
     }
+    let odb = repo.odb()?;
+    let is_there = |id: ContentId, marks: Marks| {
+        if marks.private {
+            held.contains(&id)
+        } else {
+            believe || writer.relies_on(repo.object_id(&id), odb)
+        }
+    };
     let lost = hidden.iter().any(|id| !held.contains(id));
     if lost || (has_content && !believe) {
-        scan.unfold(|found: &Found| {
-            found.content.is_some_and(|id| {
-                if found.marks.private {
-                    held.contains(&id)
-                } else {
-                    believe || writer.relies_on(repo.object_id(&id), &repo.odb)
-                }
-            })
-        });
+        // Without a base there is nothing to take apart as long as nothing is missing.
+        let mut is_whole = scan.base.is_none();
+        if is_whole {
+            let content =
+                |row: &Row<'_>| row.content.filter(|_| row.kind() != Some(Kind::Directory));
+            scan.each(|_, row| {
+                is_whole = is_whole && content(&row).is_none_or(|id| is_there(id, row.marks));
+            });
+        }
+        if !is_whole {
+            scan.unfold(|found| found.content.is_some_and(|id| is_there(id, found.marks)));
+        }
     }
     Ok(())
 }

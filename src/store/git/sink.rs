@@ -68,14 +68,14 @@ impl<'a, 'p> GitSink<'a, 'p> {
         repo: &Repo,
         writer: &'a Writer,
         private: &'a Mutex<Private<'p>>,
-    ) -> Self {
+    ) -> Result<Self> {
         let to = Some((writer, private));
-        Self { hash: repo.hash, hands: Hands::new(repo), buffer: Vec::new(), to }
+        Ok(Self { hash: repo.hash, hands: Hands::new(repo)?, buffer: Vec::new(), to })
     }
 
     /// Names what it is given, and stores nothing.
-    pub(super) fn naming(repo: &Repo) -> Self {
-        Self { hash: repo.hash, hands: Hands::new(repo), buffer: Vec::new(), to: None }
+    pub(super) fn naming(repo: &Repo) -> Result<Self> {
+        Ok(Self { hash: repo.hash, hands: Hands::new(repo)?, buffer: Vec::new(), to: None })
     }
 
     /// Takes bytes that are at hand. Those made to collide with others under SHA-1 have no name

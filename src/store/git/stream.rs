@@ -35,7 +35,7 @@ fn open_loose(repo: &Repo, id: &oid) -> Result<Option<Box<dyn Read>>> {
     let hex = id.to_string();
     let path = repo.objects().join(&hex[..2]).join(&hex[2..]);
     let Ok(file) = File::open(&path) else { return Ok(None) };
-    if !file.metadata().is_ok_and(|data| data.is_file()) || !repo.odb.exists(id) {
+    if !file.metadata().is_ok_and(|data| data.is_file()) || !repo.odb()?.exists(id) {
         return Ok(None);
     }
     let damaged = || Error::damaged(hex.clone(), "not a loose object");

@@ -29,15 +29,15 @@ impl Builder {
     /// The bytes of the tree.
     pub(super) fn finish(mut self) -> Vec<u8> {
         // Git compares as if a directory's name ended in a slash.
-        let key = |entry: &(Vec<u8>, EntryKind, ObjectId)| {
-            let mut key = entry.0.clone();
-            if entry.1 == EntryKind::Tree {
-                key.push(b'/');
-            }
-            key
-        };
-        self.0.sort_by_cached_key(key);
-        let mut body = Vec::new();
+        let slash = |kind: EntryKind| (kind == EntryKind::Tree).then_some(&b'/');
+        self.0.sort_by(|(a, kind_of_a, _), (b, kind_of_b, _)| {
+            let common = a.len().min(b.len());
+            a[..common].cmp(&b[..common]).then_with(|| {
+                let rest_of_a = a[common..].iter().chain(slash(*kind_of_a));
+                rest_of_a.cmp(b[common..].iter().chain(slash(*kind_of_b)))
+            })
+        });
+        let mut body = Vec::with_capacity(self.0.len() * 48);
         for (name, kind, id) in &self.0 {
             body.extend_from_slice(kind_text(*kind));
             body.push(b' ');
@@ -59,28 +59,27 @@ fn kind_text(kind: EntryKind) -> &'static [u8] {
     }
 }
 
-/// Gives every fresh directory its id, the deepest first, and shows each to `each` as it will be
-/// found again. What has no content by now is left out, and named in `skipped`.
+/// Gives every fresh directory its id, the deepest first: `each` is shown the bytes of its tree and
+/// what is in it. What has no content by now is left out, and named in `skipped`.
 pub(super) fn build_fresh(
     repo: &Repo,
     fresh: &mut BTreeMap<DirPath, Fresh>,
     skipped: &mut Vec<Skipped>,
-    mut each: impl FnMut(Vec<u8>, Directory) -> Result<ObjectId>,
+    mut each: impl FnMut(Vec<u8>, &[Found]) -> Result<ObjectId>,
 ) -> Result<()> {
     let paths: Vec<_> = fresh.keys().rev().cloned().collect();
     for path in paths {
         let Some(mut dir) = fresh.remove(&path) else { continue };
         let mut tree = Builder::default();
-        let mut directory = Directory::new();
         for found in &mut dir.found {
             if found.kind() == Some(Kind::Directory)
                 && let Some(below) = fresh.get(&DirPath(path.join(&found.name)))
             {
                 found.content = below.id;
             }
-            add_found(repo, &path, found, &mut tree, &mut directory, skipped);
+            add_found(repo, &path, found, &mut tree, skipped);
         }
-        dir.id = Some(super::repo::content_id(&each(tree.finish(), directory)?));
+        dir.id = Some(super::repo::content_id(&each(tree.finish(), &dir.found)?));
         fresh.insert(path, dir);
     }
     Ok(())
@@ -91,7 +90,6 @@ fn add_found(
     path: &DirPath,
     found: &Found,
     tree: &mut Builder,
-    directory: &mut Directory,
     skipped: &mut Vec<Skipped>,
 ) {
     let Some(kind) = entry_kind(found) else { return };
@@ -103,7 +101,15 @@ fn add_found(
     let large = found.stamp.size > ATTRIBUTES_MAX_BYTES;
     let bearer = Bearer { link: kind == EntryKind::Link, large };
     tree.add(&escape(&found.name, bearer), kind, id);
-    directory.insert(found.name.clone(), entry(kind, &id));
+}
+
+/// What is in a directory, as it will be found again.
+pub(super) fn directory_of(repo: &Repo, all: &[Found]) -> Directory {
+    let held = |found: &Found| {
+        let id = repo.object_id(&found.content?);
+        Some((found.name.clone(), entry(entry_kind(found)?, &id)))
+    };
+    all.iter().filter_map(held).collect()
 }
 
 /// How a tree holds something, if it does at all.

@@ -1,0 +1,129 @@
+//! Walks a whole tree with two threads where that is worth it: directories wait in a queue for
+//! whoever has time. Hides who listed what.
+
+use std::{
+    io,
+    sync::{Condvar, Mutex, PoisonError},
+    thread::{self, ScopedJoinHandle, available_parallelism},
+};
+
+use super::{
+    ground::Ground,
+    list::{Frame, Lister, Listings, Place},
+};
+use crate::{cache::Table, fs::Dir, model::DirPath};
+
+/// Below so many entries a second thread costs more than it saves: 0.1 ms to start one, 1.6 µs to
+/// look at an entry.
+const ENTRIES_FOR_TWO: u64 = 300;
+/// So many directories wait at most, each held open.
+const WAITING_MAX: usize = 32;
+
+/// A directory that waits to be listed.
+pub(super) struct Job {
+    pub(super) open: Dir,
+    pub(super) path: DirPath,
+    pub(super) depth: usize,
+    pub(super) ground: Ground,
+}
+
+/// Directories that wait, and how many are being listed.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<Waiting>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: Vec<Job>,
+    busy: usize,
+}
+
+impl Queue {
+    /// Leaves a directory to whoever has time, or gives it back if enough are waiting.
+    pub(super) fn offer(&self, job: Job) -> Option<Job> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.jobs.len() >= WAITING_MAX {
+            return Some(job);
+        }
+        state.jobs.push(job);
+        self.more.notify_one();
+        None
+    }
+
+    /// The next directory, once there is one; `None` when all are listed.
+    fn next(&self) -> Option<Job> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(job) = state.jobs.pop() {
+                state.busy += 1;
+                return Some(job);
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
+        self.more.notify_all();
+    }
+}
+
+/// Counts a directory as listed, even if listing it panics: nobody may wait for it forever.
+struct Turn<'q>(&'q Queue);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.done();
+    }
+}
+
+/// Lists the directory at `place` and everything below it, if `alone` in this thread only.
+///
+/// # Errors
+///
+/// Fails if that directory itself cannot be listed.
+pub(super) fn list_all(
+    frame: &Frame<'_>,
+    base: Option<&Table>,
+    open: &Dir,
+    place: &Place<'_>,
+    alone: bool,
+) -> io::Result<Listings> {
+    let queue = Queue::default();
+    let mut first = Lister::new(frame, base, &[], Some(&queue));
+    first.list(open, place, true)?;
+    let can_share = !alone && available_parallelism().is_ok_and(|there| there.get() > 1);
+    thread::scope(|scope| {
+        let mut second: Option<ScopedJoinHandle<'_, Listings>> = None;
+        let mut tried = !can_share;
+        while let Some(job) = queue.next() {
+            let turn = Turn(&queue);
+            if !tried && first.seen >= ENTRIES_FOR_TWO {
+                tried = true;
+                let queue = &queue;
+                let help = move || work(Lister::new(frame, base, &[], Some(queue)), queue);
+                second = thread::Builder::new().spawn_scoped(scope, help).ok();
+            }
+            first.take_on(job);
+            drop(turn);
+        }
+        let mut listed = std::mem::take(&mut first.listed);
+        if let Some(second) = second {
+            listed.append(second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        Ok(listed)
+    })
+}
+
+fn work(mut lister: Lister<'_>, queue: &Queue) -> Listings {
+    while let Some(job) = queue.next() {
+        let _turn = Turn(queue);
+        lister.take_on(job);
+    }
+    lister.listed
+}

@@ -1,0 +1,176 @@
+//! What decides about the files of one repository, or of a plain root: its rules and what it
+//! tracks. Hides where nested repositories and ignore files on the way change that.
+
+use std::{
+    ffi::CString,
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    rules::{self, Rules},
+    sources::{Said, Sources, Wishes},
+    tracked::Tracked,
+    verify::Suspects,
+};
+use crate::{
+    cache::{DirRow, Table},
+    fs::{Dir, Listed, c_name, read_small, stat_path},
+    model::{DirPath, Kind, RelPath, Root, RootKind},
+};
+
+/// What decides about the files of one repository, or of a plain root. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub(super) rules: Rules,
+    pub(super) tracked: Arc<Tracked>,
+    /// Whether git's own ids may be taken over for files it saw unchanged.
+    pub(super) adopts: bool,
+    hash: gix::hash::Kind,
+}
+
+impl Ground {
+    /// That of the whole root.
+    pub(super) fn read(root: &Root, sources: &Sources, wishes: &Wishes) -> Self {
+        let Said { global, case, hash, converts } = sources.read();
+        let rules = Rules::new(&global, &wishes.exclude, &wishes.private, case);
+        let (tracked, has_info) = match root.kind() {
+            RootKind::Git { git_dir, common_dir } => (
+                Tracked::read(&git_dir.join("index"), hash, 0),
+                stat_path(&common_dir.join("info/attributes")).is_ok(),
+            ),
+            RootKind::Plain { .. } => (Tracked::default(), false),
+        };
+        let is_git = matches!(root.kind(), RootKind::Git { .. });
+        let adopts = is_git && !converts && !has_info && !tracked.has_attributes();
+        Self { rules, tracked: tracked.into(), adopts, hash }
+    }
+
+    /// The ground that holds in the directory at `path` below `top`: nested repositories and
+    /// ignore files on the way down to it, not those in it.
+    pub(super) fn at(
+        &self,
+        root: &Root,
+        wishes: &Wishes,
+        top: &Dir,
+        path: &DirPath,
+    ) -> io::Result<Self> {
+        let mut here = self.clone();
+        let mut way = Vec::new();
+        let mut at = path.clone();
+        while let Some((above, _)) = at.split() {
+            way.push(above.clone());
+            at = above;
+        }
+        for above in way.into_iter().rev() {
+            let open = match RelPath::from_bytes(&above.0) {
+                Ok(rel) => top.parent_of(&rel)?.open_child(&c_name(rel.name())?)?,
+                Err(_) => top.listable()?,
+            };
+            let names = names_of_rules(&open);
+            let nested = here.nested(root, wishes, &open, &above, &names);
+            here = nested.unwrap_or(here).inside(&open, &above, &names);
+        }
+        Ok(here)
+    }
+
+    /// The ground inside the directory at `path`, which has these names: its ignore file counts,
+    /// and in the root itself whether what can be made again is left out.
+    pub(super) fn inside(&self, open: &Dir, path: &DirPath, names: &[Listed]) -> Self {
+        let ignore_file = names.iter().find(|listed| listed.name.to_bytes() == rules::IGNORE_FILE);
+        let rules = match ignore_file {
+            Some(listed) => {
+                self.rules.inside(&path.0, &rules::read_ignore_file(open, &listed.name))
+            }
+            None => self.rules.clone(),
+        };
+        let is_root = path.0.is_empty();
+        let rules = if is_root { rules.with_defaults(ignore_file.is_none()) } else { rules };
+        Self { rules, ..self.clone() }
+    }
+
+    /// The ground of the repository whose worktree is the directory at `path`, if it is one and
+    /// not the root itself.
+    pub(super) fn nested(
+        &self,
+        root: &Root,
+        wishes: &Wishes,
+        open: &Dir,
+        path: &DirPath,
+        names: &[Listed],
+    ) -> Option<Self> {
+        let listed = names.iter().find(|listed| listed.name.to_bytes() == b".git")?;
+        if path.0.is_empty() {
+            return None;
+        }
+        let git_dir = nested_git_dir(root, open, path, listed)?;
+        let exclude = read_small(&git_dir.join("info/exclude"), wishes.file_size_max);
+        let rules = self.rules.nested(&path.0, exclude.ok().flatten().as_deref());
+        let tracked = Tracked::read(&git_dir.join("index"), self.hash, path.0.len() + 1);
+        Some(Self { rules, tracked: tracked.into(), adopts: false, hash: self.hash })
+    }
+}
+
+/// The git directory of a nested repository or submodule, if it lies below the root.
+fn nested_git_dir(root: &Root, open: &Dir, path: &DirPath, listed: &Listed) -> Option<PathBuf> {
+    let dir = root.path().join(Path::new(std::ffi::OsStr::from_bytes(&path.0)));
+    match open.stat_child(&listed.name).ok()?.kind()? {
+        Kind::Directory => {
+            let git = open.stand_in(&listed.name).ok()?;
+            git.stat_child(c"HEAD").ok()?;
+            Some(dir.join(".git"))
+        }
+        Kind::File => {
+            let text = rules::read_ignore_file(open, &listed.name);
+            let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+            let target = dir.join(std::ffi::OsStr::from_bytes(target));
+            let target = std::fs::canonicalize(target).ok()?;
+            let RootKind::Git { common_dir, .. } = root.kind() else { return None };
+            // It may point anywhere; only a place of this very repository is looked into.
+            target.starts_with(common_dir).then_some(target)
+        }
+        Kind::Link | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => None,
+    }
+}
+
+/// The names that matter for the rules of a directory.
+fn names_of_rules(open: &Dir) -> Vec<Listed> {
+    [c".git", c".gitignore"]
+        .into_iter()
+        .filter_map(|name| {
+            let kind = open.stat_child(name).ok()?.kind();
+            Some(Listed { name: name.to_owned(), kind })
+        })
+        .collect()
+}
+
+/// Whether a name is `.git`, or the same thing by another spelling where case does not count.
+pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
+    let bytes = name.to_bytes();
+    if bytes == b".git" {
+        return true;
+    }
+    if !bytes.eq_ignore_ascii_case(b".git") {
+        return false;
+    }
+    let inode = |name| open.stat_child(name).ok().map(|stamp| stamp.inode);
+    inode(name).is_some_and(|this| inode(c".git") == Some(this))
+}
+
+/// Whether an ignore file is new, changed or gone, so that every decision is open again.
+pub(super) fn rules_changed(top: &Dir, base: &Table, suspects: &Suspects) -> bool {
+    let is_rules = |entry| base.row(entry).name == rules::IGNORE_FILE;
+    suspects.reread.iter().any(|&(_, entry)| is_rules(entry))
+        || suspects.relist.iter().any(|&number| rules_came_or_went(top, &base.dir(number)))
+}
+
+fn rules_came_or_went(top: &Dir, dir: &DirRow<'_>) -> bool {
+    let before = dir.row(rules::IGNORE_FILE).map(|row| row.stamp);
+    let parent = match RelPath::from_bytes(&DirPath(dir.path.to_vec()).join(rules::IGNORE_FILE)) {
+        Ok(path) => top.parent_of(&path),
+        Err(_) => return true,
+    };
+    before != parent.and_then(|dir| dir.stat_child(c".gitignore")).ok()
+}
