@@ -257,7 +257,8 @@ fn a_vault_without_its_pack_is_found() {
     assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     is_whole(&mut world);
     let pack = own_files(&world, "vault/git/.git/objects/pack/").into_iter();
-    let pack = pack.into_iter().find(|path| path.to_str().unwrap().ends_with(".pack")).unwrap();
+    let pack =
+        pack.into_iter().find(|path| path.extension().is_some_and(|name| name == "pack")).unwrap();
     let mut bytes = fs::read(&pack).unwrap();
     fs::remove_file(&pack).unwrap();
     is_found(&mut world, ".pack");
@@ -271,7 +272,10 @@ fn a_vault_without_its_pack_is_found() {
 fn a_newer_ledger_is_never_written_to() {
     let mut world = project(World::new());
     let ledger = own_files(&world, "sessions/").into_iter();
-    let ledger = ledger.into_iter().find(|path| path.to_str().unwrap().ends_with(".json")).unwrap();
+    let ledger = ledger
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|name| name == "json"))
+        .unwrap();
     let newer = r#"{"version":2,"another":["format"]}"#;
     overwrite(&ledger, newer);
     is_whole(&mut world);
