@@ -44,6 +44,8 @@ pub struct RestoreLog {
     pub merged: Vec<(RelPath, String)>,
     /// Every path outside that may change. Absolute.
     pub outside: Vec<PathBuf>,
+    /// The branch HEAD is on, if it moves: its name, where it stood, where it goes.
+    pub head: Option<[String; 3]>,
     /// Directories that have to be made writable for the while, with the permissions they get
     /// back.
     pub closed: Vec<(RelPath, u32)>,
@@ -60,6 +62,8 @@ struct Wire {
     merged: Vec<(String, String)>,
     outside: Vec<String>,
     closed: Vec<(String, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<[String; 3]>,
 }
 
 impl RestoreLog {
@@ -84,6 +88,7 @@ impl RestoreLog {
                 .collect(),
             outside: self.outside.iter().map(|path| hex(path.as_os_str().as_bytes())).collect(),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
+            head: self.head.clone(),
         };
         let bytes = serde_json::to_vec(&wire).expect("strings and numbers always serialize");
         replace_synced(&place.restore_log(), &bytes)
@@ -145,6 +150,7 @@ impl Wire {
                 .iter()
                 .map(|(path, bits)| Some((rel(path)?, bits & 0o7777)))
                 .collect::<Option<_>>()?,
+            head: self.head,
         })
     }
 }
@@ -205,6 +211,7 @@ mod tests {
             merged: vec![(path(b"m"), "00".to_owned())],
             outside: vec![PathBuf::from("/etc/hosts")],
             closed: vec![(path(b"d"), 0o555)],
+            head: Some(["refs/heads/x", "01", "02"].map(str::to_owned)),
         };
         assert_eq!(RestoreLog::read(&place).unwrap(), None);
         log.begin(&place).unwrap();

@@ -262,6 +262,7 @@ fn what_an_open_restore_needs_stays() {
         paths: Vec::new(),
         merged: Vec::new(),
         outside: Vec::new(),
+        head: None,
         closed: Vec::new(),
     };
     log.begin(&own(&world)).unwrap();

@@ -6,6 +6,7 @@ mod cli;
 mod crash;
 mod damage;
 mod guard;
+mod head;
 mod house;
 mod install;
 mod notice;

@@ -90,6 +90,7 @@ fn step(
         picked: Picked::All,
         index: true,
         outside: true,
+        head: false,
         of_restore: target.cause.of.filter(|_| is_restore),
     };
     let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };

@@ -52,9 +52,11 @@ impl Knowledge {
         let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
         let is_since = |line: &Line| match &line.what {
             What::Began { of, .. } if *of == id => true,
-            What::Began { .. } | What::Left { .. } | What::Done { .. } | What::Merged { .. } => {
-                line.at >= taken_at
-            }
+            What::Began { .. }
+            | What::Left { .. }
+            | What::Done { .. }
+            | What::Head { .. }
+            | What::Merged { .. } => line.at >= taken_at,
         };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
         let mut known = Self::default();
@@ -85,7 +87,7 @@ impl Knowledge {
                 self.open.insert(call.clone(), Open { of: of.clone(), paths });
             }
             What::Done { call } if ours => drop(self.open.remove(call)),
-            What::Began { .. } | What::Done { .. } | What::Merged { .. } => (),
+            What::Began { .. } | What::Done { .. } | What::Head { .. } | What::Merged { .. } => (),
         }
     }
 

@@ -25,6 +25,7 @@ use crate::{
     fs::{create_private_dirs, read_small, replace},
     model::{Agent, CheckpointId, ContentId, Kind, RelPath, SessionId},
     state::{RootState, hash_name},
+    store::HeadMove,
 };
 
 pub use authors::{Here, Knowledge};
@@ -76,6 +77,17 @@ pub enum What {
     Done {
         /// The call.
         call: String,
+    },
+    /// A restore moved the branch HEAD is on.
+    Head {
+        /// The before-restore checkpoint.
+        held: String,
+        /// The branch, as in `refs/heads/main`.
+        branch: String,
+        /// Where it stood, in hex.
+        from: String,
+        /// Where it stands since.
+        to: String,
     },
     /// A restore left a merge of both sides at a path.
     Merged {
@@ -184,9 +196,28 @@ pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
     let held = held.to_string();
     let merged = |line: Line| match line.what {
         What::Merged { path, held: by, sha } if by == held => Some((path_of(&path)?, sha)),
-        What::Merged { .. } | What::Began { .. } | What::Left { .. } | What::Done { .. } => None,
+        What::Merged { .. }
+        | What::Head { .. }
+        | What::Began { .. }
+        | What::Left { .. }
+        | What::Done { .. } => None,
     };
     read(place).into_iter().filter_map(merged).collect()
+}
+
+/// How the restore that made `held` moved the branch HEAD is on, if it did.
+pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
+    let id = held.to_string();
+    read(place).into_iter().rev().find_map(|line| match line.what {
+        What::Head { held, branch, from, to } if held == id => {
+            Some(HeadMove { branch, from, to, count: 0 })
+        }
+        What::Head { .. }
+        | What::Merged { .. }
+        | What::Began { .. }
+        | What::Left { .. }
+        | What::Done { .. } => None,
+    })
 }
 
 /// Keeps the bytes of a file as an agent left it, for a merge. Not kept: the large, and the rest

@@ -80,6 +80,19 @@ pub struct Since {
     pub count: Option<u64>,
 }
 
+/// A branch that goes from one commit to another, with HEAD on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadMove {
+    /// The branch, as in `refs/heads/main`.
+    pub branch: String,
+    /// Where it stands, in hex.
+    pub from: String,
+    /// Where it goes.
+    pub to: String,
+    /// How many commits it leaves behind.
+    pub count: u64,
+}
+
 /// Something in a store that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -196,6 +209,25 @@ pub trait Store {
     /// Where HEAD stands now, seen from `then`; `None` if that cannot be told.
     fn commits_since(&self, _then: &Head) -> Option<Since> {
         None
+    }
+
+    /// How the branch HEAD is on would go back to where it stood; `None` if it stands there.
+    ///
+    /// # Errors
+    ///
+    /// Why it must not, as a fragment.
+    fn plan_head(&self, _then: &Head) -> Result<Option<HeadMove>, String> {
+        Err("these checkpoints are not kept in a git repository".to_owned())
+    }
+
+    /// Moves the branch HEAD is on, unless it stands elsewhere by now. Whether it was moved. Files
+    /// and index stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be written. Then nothing was moved.
+    fn move_head(&self, _to: &HeadMove, _why: &str) -> Result<bool> {
+        Ok(false)
     }
 
     /// Whether [`Store::restore_index`] would change the index.

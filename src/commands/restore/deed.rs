@@ -1,7 +1,7 @@
 //! A plan carried out: held, logged, applied, reported.
 
 use super::{
-    Consent, Order,
+    Consent, Order, head,
     hold::hold,
     planned::Planned,
     show::{self, Came},
@@ -36,15 +36,20 @@ pub(super) fn apply(
     // Somebody who was asked took his time: what is there is looked at again.
     let looked = consent.yes.then(|| std::mem::take(&mut planned.looked));
     let plan = &planned.plan;
-    let stages = order.index && desk.store.index_differs(checkpoint.id)?;
+    // Once the branch is back, the index is that of a HEAD that has not moved.
+    let moves = planned.head.is_some();
+    let stages = order.index && (moves || desk.store.index_differs(checkpoint.id)?);
     let (mut outcome, mut safety) = (Outcome::default(), None);
     let index;
-    if !plan.is_empty() || stages {
+    let mut stays = false;
+    if !plan.is_empty() || stages || moves {
         let held = hold(process, desk, plan, checkpoint, order, looked)?;
         let place = desk.state.root(&desk.root);
-        log_of(desk, plan, checkpoint.id, held, order).begin(&place)?;
+        log_of(desk, &planned, checkpoint.id, held, order).begin(&place)?;
         let seen = |path: &RelPath| planned.seen.get(path).copied();
         outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
+        crash::point("restore-head");
+        stays = move_head(desk, &planned, checkpoint, order, held)?;
         crash::point("restore-index");
         index = stage(desk, checkpoint.id, order);
         note_merged(desk, plan, held)?;
@@ -59,7 +64,28 @@ pub(super) fn apply(
         let _untold = tell::leave(desk, checkpoint, &planned);
     }
     let came = Came { checkpoint, planned: &planned, outcome, index, safety };
-    show::report(process, desk, came, consent.json)
+    let exit = show::report(process, desk, came, consent.json)?;
+    if stays {
+        show::say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
+        return Ok(Exit::Failed);
+    }
+    Ok(exit)
+}
+
+/// Moves the branch, if it is to move. Whether it had to stay.
+fn move_head(
+    desk: &Desk,
+    planned: &Planned,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    held: CheckpointId,
+) -> Result<bool> {
+    let Some(there) = &planned.head else { return Ok(false) };
+    let why = format!("{} to {}", order.verb, checkpoint.id.short());
+    if !desk.store.move_head(there, &why)? {
+        return Ok(true);
+    }
+    head::note(desk, there, held).map(|()| false)
 }
 
 fn stage(desk: &Desk, id: CheckpointId, order: &Order) -> Option<Result<IndexOutcome>> {
@@ -68,11 +94,12 @@ fn stage(desk: &Desk, id: CheckpointId, order: &Order) -> Option<Result<IndexOut
 
 fn log_of(
     desk: &Desk,
-    plan: &RestorePlan,
+    planned: &Planned,
     of: CheckpointId,
     held: CheckpointId,
     order: &Order,
 ) -> RestoreLog {
+    let plan = &planned.plan;
     RestoreLog {
         of,
         held,
@@ -82,6 +109,7 @@ fn log_of(
         merged: merged(plan),
         outside: plan.outside.iter().map(|step| step.path.clone()).collect(),
         closed: apply::closed(&desk.root, plan),
+        head: planned.head.clone().map(|head| [head.branch, head.from, head.to]),
     }
 }
 

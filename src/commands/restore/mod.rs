@@ -1,6 +1,7 @@
 //! `turnback restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
 
 mod deed;
+mod head;
 mod hold;
 mod into;
 mod merge;
@@ -72,6 +73,9 @@ pub(crate) struct Args {
     /// Also fork the agent's conversation, cut before that turn, and say how to go on with it
     #[arg(long, conflicts_with_all = ["into", "json"])]
     pub(crate) conversation: bool,
+    /// Take the branch back too, behind commits made since, if none of them was pushed
+    #[arg(long, conflicts_with = "into")]
+    pub(crate) head: bool,
     /// Leave git's index as it is
     #[arg(long)]
     pub(crate) no_index: bool,
@@ -122,6 +126,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 /// What a restore is to do.
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(crate) struct Order {
     /// The word that led to it: `restore`, `undo` or `redo`.
     pub(crate) verb: &'static str,
@@ -135,6 +140,8 @@ pub(crate) struct Order {
     pub(crate) index: bool,
     /// Whether what lies outside the root is put back as well.
     pub(crate) outside: bool,
+    /// Whether the branch HEAD is on is taken back as well.
+    pub(crate) head: bool,
     /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
     pub(crate) of_restore: Option<CheckpointId>,
 }
@@ -154,6 +161,7 @@ impl Order {
             picked,
             index: !args.no_index && args.paths.is_empty(),
             outside: args.outside,
+            head: args.head,
             of_restore: None,
         }
     }
@@ -272,7 +280,7 @@ fn ask(
 ) -> Result<Option<Exit>> {
     let heading = show::heading(process, desk, checkpoint, order);
     show::plan(process, desk, planned, &heading, consent.json)?;
-    if planned.plan.is_empty() {
+    if planned.plan.is_empty() && planned.head.is_none() {
         return Ok(Some(Exit::Ok));
     }
     if consent.dry_run {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Order, merge, resume,
+    Order, head, merge, resume,
     same::{Present, bytes_now, named_alike},
 };
 use crate::{
@@ -16,13 +16,13 @@ use crate::{
     fs::{Dir, c_name, stat_path},
     left,
     model::{
-        Checkpoint, CheckpointId, Entry, Head, Kind, Place, RelPath, SkipReason, Skipped, Stamp,
-        Tree,
+        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
     },
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     scan::{PastRules, Scan, VictimPath},
-    snapshot, store, ui,
+    snapshot,
+    store::{self, HeadMove},
 };
 
 /// An ignore file beyond it has no rules; see `scan`.
@@ -37,6 +37,8 @@ pub(super) struct Planned {
     pub(super) commits: Option<String>,
     /// The scan it was made from, with nothing named that is not stored.
     pub(super) looked: Scan,
+    /// How the branch HEAD is on moves.
+    pub(super) head: Option<HeadMove>,
 }
 
 /// Plans a restore of what is there now.
@@ -46,6 +48,7 @@ pub(super) fn make(
     checkpoint: &Checkpoint,
     order: &Order,
 ) -> Result<Planned> {
+    let head = head::plan(desk, checkpoint, order)?;
     let then = desk.tree_of(checkpoint)?;
     let Seen { now, changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
@@ -71,31 +74,11 @@ pub(super) fn make(
         plan.outside = outside(&then, &now);
     }
     let seen = seen_by_plan(desk, &plan, &scan);
-    let commits = checkpoint.head.as_ref().and_then(|head| commits(desk, head));
-    Ok(Planned { plan, seen, commits, looked })
-}
-
-/// What to say of the commits made since: no restore takes them back.
-fn commits(desk: &Desk, then: &Head) -> Option<String> {
-    let since = desk.store.commits_since(then)?;
-    let short = then.commit.as_deref()?.get(..7)?;
-    let branch = |name: &Option<String>| {
-        let name = name.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
-        ui::escape(name.unwrap_or("no branch").as_bytes()).into_owned()
+    let commits = match &head {
+        Some(head) => Some(head::words(head)),
+        None => checkpoint.head.as_ref().and_then(|head| head::commits(desk, head)),
     };
-    if since.branch != then.branch {
-        let (then, now) = (branch(&then.branch), branch(&since.branch));
-        return Some(format!("HEAD is on {now} now and was on {then} then; it stays there"));
-    }
-    match since.count {
-        Some(0) => None,
-        Some(count) => Some(format!(
-            "{} made since: git reset --soft {short} takes {} back",
-            ui::count(count, "commit"),
-            if count == 1 { "it" } else { "them" },
-        )),
-        None => Some(format!("HEAD was at {short} then, which is not below it now; it stays")),
-    }
+    Ok(Planned { plan, seen, commits, looked, head })
 }
 
 /// What is there now, beside what was.

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Consent, Order,
+    Consent, Order, head,
     planned::{seen_by_plan, skipped_now},
     same::{bytes_now, named_alike},
     show,
@@ -23,7 +23,8 @@ use crate::{
     process::{Exit, Process},
     restore_log::{self, RestoreLog},
     scan::Scan,
-    store, ui,
+    store::{self, HeadMove},
+    ui,
 };
 
 /// Which end of an interrupted restore to go to.
@@ -109,12 +110,30 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     let seen = |path: &RelPath| seen.get(path).copied();
     let outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
     open_no_more(desk, log, &plan);
+    move_head(desk, log, toward)?;
     if log.index {
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;
     }
     RestoreLog::end(&desk.state.root(&desk.root))?;
     Ok(Settled { plan, outcome })
+}
+
+/// Takes the branch to the end that is wanted, if it stands at the other.
+fn move_head(desk: &Desk, log: &RestoreLog, toward: Toward) -> Result<()> {
+    let Some([branch, from, to]) = log.head.clone() else { return Ok(()) };
+    let there = HeadMove { branch, from, to, count: 0 };
+    match toward {
+        Toward::After => {
+            let why = format!("{} to {}", log.verb, log.of.short());
+            desk.store.move_head(&there, &why)?;
+            head::note(desk, &there, log.held)
+        }
+        Toward::Before => {
+            let why = format!("{} taken back", log.verb);
+            desk.store.move_head(&head::reversed(there), &why).map(|_| ())
+        }
+    }
 }
 
 fn plan(

@@ -22,6 +22,7 @@ mod restage;
 mod save;
 mod sink;
 mod stream;
+mod tip;
 mod tree;
 
 use std::{
@@ -45,7 +46,7 @@ use self::{
     sink::GitSink,
 };
 use super::{
-    Damage, Draft, IndexOutcome, Saved, Since, Store,
+    Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store,
     copy::entry_of,
     listing,
     objects::Objects,
@@ -529,6 +530,14 @@ impl Store for GitStore {
 
     fn commits_since(&self, then: &Head) -> Option<Since> {
         head::since(&self.repo.refreshed(), then)
+    }
+
+    fn plan_head(&self, then: &Head) -> Result<Option<HeadMove>, String> {
+        tip::plan(&self.repo.refreshed(), then)
+    }
+
+    fn move_head(&self, to: &HeadMove, why: &str) -> Result<bool> {
+        tip::go(&self.repo.refreshed(), to, why)
     }
 
     fn index_differs(&self, id: CheckpointId) -> Result<bool> {

@@ -233,6 +233,14 @@ fn packed(repo: &Repo) -> Result<Vec<u8>> {
     Ok(read_small(&repo.common_dir.join("packed-refs"), PACKED_MAX_BYTES)?.unwrap_or_default())
 }
 
+/// The names of packed refs that begin with `prefix`.
+pub(super) fn packed_below(repo: &Repo, prefix: &str) -> Vec<String> {
+    let packed = packed(repo).unwrap_or_default();
+    let names = packed.lines().filter_map(|line| packed_line(line).map(|(_, name)| name));
+    let below = names.filter(|name| name.starts_with(prefix.as_bytes()));
+    below.filter_map(|name| str::from_utf8(name).ok().map(str::to_owned)).collect()
+}
+
 fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
     let (id, name) = line.split_once_str(" ")?;
     Some((ObjectId::from_hex(id).ok()?, name))
@@ -260,13 +268,13 @@ fn delete(name: &str, old: ObjectId) -> Result<RefEdit> {
     Ok(RefEdit::new(full(name)?, Change::Delete { expected, log: RefLog::AndReference }))
 }
 
-fn full(name: &str) -> Result<gix::refs::FullName> {
+pub(super) fn full(name: &str) -> Result<gix::refs::FullName> {
     name.try_into().map_err(|_| Error::damaged(name, "not a name a ref can have"))
 }
 
 /// Whether a ref, and the directories it is in, are what they should be, or not there yet: gix
 /// would wait for a pipe, and follow a symlink out of the repository.
-fn check_place(repo: &Repo, name: &str) -> Result<()> {
+pub(super) fn check_place(repo: &Repo, name: &str) -> Result<()> {
     for (at, _) in name.match_indices('/').chain([(name.len(), "")]) {
         let path = repo.common_dir.join(&name[..at]);
         let found = match fs::symlink_metadata(&path) {
@@ -310,7 +318,7 @@ fn files_of(repo: &Repo, edits: &[RefEdit]) -> Vec<PathBuf> {
 
 /// Puts a ref on the disk while it still has its lock's name. Without this, a power cut right after
 /// the rename leaves an empty ref, and the user's own `git gc` refuses to run.
-fn sync_lock(path: &Path) -> Result<()> {
+pub(super) fn sync_lock(path: &Path) -> Result<()> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     match fs::File::open(&lock) {

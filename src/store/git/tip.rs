@@ -1,0 +1,228 @@
+//! The branch HEAD is on, taken back to where it stood: only on the user's word, only where the
+//! commits it leaves behind are kept by its reflog, and never behind what has been pushed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fs,
+    time::Duration,
+};
+
+use gix::{
+    ObjectId,
+    objs::Kind,
+    refs::{
+        Target,
+        store::WriteReflog,
+        transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog},
+    },
+};
+
+use super::{head, refs, repo::Repo};
+use crate::{
+    error::{Error, Result},
+    model::Head,
+    store::HeadMove,
+};
+
+/// More history than this is not looked through for what was pushed.
+const COMMITS_MAX: usize = 1_000_000;
+/// As long as git itself waits for a ref's lock, and a little more.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How the branch would go back to `then`; `None` if it stands there. The error says why it must
+/// not, as a fragment.
+pub(super) fn plan(repo: &Repo, then: &Head) -> Result<Option<HeadMove>, String> {
+    let now = head::read(repo);
+    if let Some(what) = now.in_progress.as_ref().or(then.in_progress.as_ref()) {
+        return Err(format!("a {what} is in progress, or was then"));
+    }
+    let Some(branch) = &then.branch else { return Err("HEAD was on no branch then".to_owned()) };
+    let short = |name: &str| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
+    match &now.branch {
+        Some(here) if here == branch => (),
+        Some(here) => {
+            return Err(format!(
+                "HEAD is on {} now, and was on {} then",
+                short(here),
+                short(branch)
+            ));
+        }
+        None => return Err(format!("HEAD is on no branch now, and was on {} then", short(branch))),
+    }
+    if !branch.starts_with("refs/heads/") {
+        return Err(format!("`{branch}` is no branch"));
+    }
+    let id = |commit: &Option<String>| ObjectId::from_hex(commit.as_ref()?.as_bytes()).ok();
+    let Some(to) = id(&then.commit) else {
+        return Err(format!("{} had no commit then", short(branch)));
+    };
+    let Some(from) = id(&now.commit) else {
+        return Err(format!("{} has no commit now", short(branch)));
+    };
+    if from == to {
+        return Ok(None);
+    }
+    if repo.read(&to, Kind::Commit).is_err() {
+        return Err("the repository no longer has the commit it stood at then".to_owned());
+    }
+    if !has_reflog(repo, branch) {
+        return Err(format!("{} has no reflog, which would keep its commits", short(branch)));
+    }
+    let left = left_behind(repo, from, to)?;
+    if let Some(remote) = holder(repo, &left, to)? {
+        return Err(format!("commits since then are on {remote}"));
+    }
+    let (from, to) = (from.to_string(), to.to_string());
+    Ok(Some(HeadMove { branch: branch.clone(), from, to, count: left.len() as u64 }))
+}
+
+/// Moves the branch, if it still stands where the move begins, and HEAD is still on it. Its reflog
+/// and HEAD's tell of it, as they tell of git's own moves. Whether it was moved.
+pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
+    let now = head::read(repo);
+    let stands = now.branch.as_ref() == Some(&go.branch) && now.commit.as_ref() == Some(&go.from);
+    if !stands || now.in_progress.is_some() || !has_reflog(repo, &go.branch) {
+        return Ok(false);
+    }
+    let id = |hex: &str| {
+        ObjectId::from_hex(hex.as_bytes()).map_err(|_| Error::damaged(hex, "no name of a commit"))
+    };
+    let (from, to) = (id(&go.from)?, id(&go.to)?);
+    refs::check_place(repo, &go.branch)?;
+    let log = LogChange {
+        mode: RefLog::AndReference,
+        force_create_reflog: false,
+        message: format!("turnback: {why}").into(),
+    };
+    let expected = PreviousValue::MustExistAndMatch(Target::Object(from));
+    let change = Change::Update { log, expected, new: Target::Object(to) };
+    let mut edit = RefEdit::new(refs::full("HEAD")?, change);
+    edit.deref = true;
+    let options =
+        gix::refs::store::init::Options { write_reflog: WriteReflog::Normal, ..Default::default() };
+    let store = if repo.git_dir == repo.common_dir {
+        gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options)
+    } else {
+        let (git_dir, common_dir) = (repo.git_dir.clone(), repo.common_dir.clone());
+        gix::refs::file::Store::for_linked_worktree_opts(git_dir, common_dir, repo.hash, options)
+    };
+    let wait = gix::lock::acquire::Fail::AfterDurationWithBackoff(PATIENCE);
+    let prepared = match store.transaction().prepare(Some(edit), wait, wait) {
+        Ok(prepared) => prepared,
+        // Somebody has committed, or checked out another branch, in this very moment.
+        Err(_) if head::read(repo).commit != now.commit => return Ok(false),
+        Err(err) => return Err(repo.error(&err)),
+    };
+    refs::sync_lock(&repo.common_dir.join(&go.branch))?;
+    let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
+    let who = gix::actor::SignatureRef {
+        name: "turnback".into(),
+        email: "turnback@localhost".into(),
+        time: &time,
+    };
+    prepared.commit(Some(who)).map_err(|err| repo.error(&err))?;
+    let above = repo.common_dir.join(&go.branch);
+    above.parent().map_or(Ok(()), crate::fs::sync_dir)?;
+    Ok(true)
+}
+
+/// Whether the branch has a log of its own that an entry can be added to, and HEAD's is none that
+/// leads elsewhere.
+fn has_reflog(repo: &Repo, branch: &str) -> bool {
+    let name = format!("logs/{branch}");
+    let is_file = fs::symlink_metadata(repo.common_dir.join(&name)).is_ok_and(|log| log.is_file());
+    let heads = [refs::own(repo, "logs"), refs::own(repo, "logs/HEAD")];
+    let is_link = |path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    is_file && refs::check_place(repo, &name).is_ok() && !heads.iter().any(is_link)
+}
+
+/// The commits that are reachable from `from` and not from `to`.
+fn left_behind(repo: &Repo, from: ObjectId, to: ObjectId) -> Result<BTreeSet<ObjectId>, String> {
+    // The usual case: `to` lies on the way, and nothing was merged since.
+    let (mut here, mut way) = (from, BTreeSet::new());
+    while here != to && way.len() < COMMITS_MAX {
+        match &parents(repo, here)[..] {
+            [one] => {
+                way.insert(here);
+                here = *one;
+            }
+            _ => break,
+        }
+    }
+    if here == to {
+        return Ok(way);
+    }
+    let stays = reachable(repo, [to], |_| false)?;
+    reachable(repo, [from], |commit| stays.contains(commit))
+}
+
+/// Every commit that is reachable from `tips`, without those where it is to stop.
+fn reachable(
+    repo: &Repo,
+    tips: impl IntoIterator<Item = ObjectId>,
+    stop: impl Fn(&ObjectId) -> bool,
+) -> Result<BTreeSet<ObjectId>, String> {
+    let (mut found, mut open) = (BTreeSet::new(), VecDeque::from_iter(tips));
+    while let Some(commit) = open.pop_front() {
+        if stop(&commit) || !found.insert(commit) {
+            continue;
+        }
+        if found.len() > COMMITS_MAX {
+            return Err("the history is too long to tell what was pushed".to_owned());
+        }
+        open.extend(parents(repo, commit));
+    }
+    Ok(found)
+}
+
+/// A remote-tracking ref that has one of `commits`, by its name. What is reachable from `to` leads
+/// to none of them.
+fn holder(
+    repo: &Repo,
+    commits: &BTreeSet<ObjectId>,
+    to: ObjectId,
+) -> Result<Option<String>, String> {
+    let remotes = remotes(repo);
+    if remotes.is_empty() || commits.is_empty() {
+        return Ok(None);
+    }
+    let name = |name: &str| name.strip_prefix("refs/remotes/").unwrap_or(name).to_owned();
+    if let Some((found, _)) = remotes.iter().find(|(_, tip)| commits.contains(*tip)) {
+        return Ok(Some(name(found)));
+    }
+    let stays = reachable(repo, [to], |_| false)?;
+    for (found, tip) in &remotes {
+        let seen = reachable(repo, [*tip], |commit| stays.contains(commit))?;
+        if !seen.is_disjoint(commits) {
+            return Ok(Some(name(found)));
+        }
+    }
+    Ok(None)
+}
+
+/// The remote-tracking refs, loose and packed.
+fn remotes(repo: &Repo) -> BTreeMap<String, ObjectId> {
+    let mut names = BTreeSet::new();
+    let mut open = vec!["refs/remotes".to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(repo.common_dir.join(&dir)).into_iter().flatten().flatten() {
+            let name = format!("{dir}/{}", entry.file_name().to_string_lossy());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(name),
+                Ok(_) | Err(_) => drop(names.insert(name)),
+            }
+        }
+    }
+    names.extend(refs::packed_below(repo, "refs/remotes/"));
+    // One that is a name for another is looked at under that one's own name.
+    let read = |name: String| Some((name.clone(), refs::read(repo, &name).ok()??));
+    names.into_iter().filter_map(read).collect()
+}
+
+/// A commit that is not there, as in a shallow clone, has no parents.
+fn parents(repo: &Repo, commit: ObjectId) -> Vec<ObjectId> {
+    let body = repo.read(&commit, Kind::Commit).unwrap_or_default();
+    let lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
+    let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
+    parents.filter_map(|hex| ObjectId::from_hex(hex).ok()).collect()
+}
