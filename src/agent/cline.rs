@@ -40,13 +40,16 @@ impl Dialect for Cline {
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         match say(kind, decision) {
             Say::Nothing(_) => Answer::neutral(),
-            Say::Ask(_) => Answer::json(&json!({ "review": true })),
-            Say::Deny(reason) => Answer::json(&json!({ "cancel": true, "errorMessage": reason })),
+            Say::Ask(reason) | Say::Deny(reason) => {
+                Answer::json(&json!({ "cancel": true, "errorMessage": reason }))
+            }
         }
     }
 
+    /// It knows "review", but where tools are approved by themselves, as they are by default, it
+    /// runs the tool.
     fn asks(&self) -> bool {
-        true
+        false
     }
 }
 

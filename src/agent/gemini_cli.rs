@@ -46,15 +46,15 @@ impl Dialect for GeminiCli {
         }
         match say(kind, decision) {
             Say::Nothing(note) => system_message(note),
-            Say::Ask(reason) => {
-                Answer::json(&json!({ "decision": "ask", "systemMessage": reason }))
+            Say::Ask(reason) | Say::Deny(reason) => {
+                Answer::json(&json!({ "decision": "deny", "reason": reason }))
             }
-            Say::Deny(reason) => Answer::json(&json!({ "decision": "deny", "reason": reason })),
         }
     }
 
+    /// It knows "ask", but with nobody there (`-p`) it then waits for an answer for ever.
     fn asks(&self) -> bool {
-        true
+        false
     }
 }
 
