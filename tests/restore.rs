@@ -114,6 +114,30 @@ fn an_ignored_file_that_a_command_overwrote_is_restored() {
 }
 
 #[test]
+fn what_an_agent_made_for_itself_alone_goes_too() {
+    let mut world = World::with_git();
+    world.write("a", "a");
+    let root = world.root();
+    let tell = |world: &mut World, event: &str, id: &str, tool: &str, input: serde_json::Value| {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": tool,
+            "tool_input": input, "tool_use_id": id, "prompt_id": "p",
+        });
+        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+    };
+    let new = serde_json::json!({ "file_path": root.join("new") });
+    tell(&mut world, "PreToolUse", "1", "Write", new.clone());
+    world.write("new", "n");
+    // Hermes writes its files so (0.19.0, run); they are held, but not in the repository.
+    chmod(&root.join("new"), 0o600);
+    tell(&mut world, "PostToolUse", "1", "Write", new);
+    tell(&mut world, "PreToolUse", "2", "Bash", serde_json::json!({ "command": "rm a" }));
+    let done = world.run(&["restore", "1", "--yes"]);
+    assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""), "{}", done.stdout);
+    assert!(!root.join("new").exists(), "what the turn made was not there before it");
+}
+
+#[test]
 fn what_is_ignored_now_and_was_not_then_comes_back_too() {
     let mut world = World::with_git();
     world.write("out/x", "x");

@@ -27,18 +27,23 @@ mod places;
 mod rows;
 mod stats;
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
 use crate::{
     config as settings,
     error::{Error, Result},
-    model::{Checkpoint, Place, Reach, Root, Scope, Selector, Settings, Tree},
+    model::{
+        Checkpoint, Entry, Kind, Place, Reach, RelPath, Root, Scope, Selector, Settings, Tree,
+    },
     plan,
     process::Process,
     reach::{Surroundings, root_around},
-    scan::{Named, Scan, Wishes},
+    scan::{Named, PastRules, Scan, UserDirs, Wishes},
     snapshot::{self, Look},
     state::State,
     store::{self, Store},
@@ -46,6 +51,9 @@ use crate::{
 };
 
 pub(crate) use rows::{Row, rows};
+
+/// An ignore file beyond it has no rules; see `scan`.
+const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 
 /// Where a command works: a root, its settings, and its store.
 pub(crate) struct Desk {
@@ -61,6 +69,8 @@ pub(crate) struct Desk {
     pub(crate) store: Box<dyn Store>,
     /// The user's home, for showing paths.
     pub(crate) home: Option<PathBuf>,
+    /// Where the user's own ignore files are.
+    pub(crate) user: UserDirs,
     /// Whether the root, or its `.git`, is gone. The store then only reads; see [`revive`].
     pub(crate) is_gone: bool,
 }
@@ -86,11 +96,12 @@ impl Desk {
         };
         let state = settings::state(process, None)?;
         let home = process.var("HOME").map(PathBuf::from);
+        let user = snapshot::user_dirs(process);
         if let Some(root) = revive::gone_root(&start, &state) {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
             let (scope, is_gone) = (Scope::Whole, true);
-            return Ok(Self { root, scope, settings, state, store, home, is_gone });
+            return Ok(Self { root, scope, settings, state, store, home, user, is_gone });
         }
         let surroundings = Surroundings { home: home.as_deref(), state: &state };
         let known = known_root(&start, &state);
@@ -103,7 +114,7 @@ impl Desk {
         let state = settings::state(process, Some(root.path()))?;
         let settings = settings::load(process, Some(root.path())).settings;
         let store = store::open(&root, &state, settings.store)?;
-        Ok(Self { root, scope, settings, state, store, home, is_gone: false })
+        Ok(Self { root, scope, settings, state, store, home, user, is_gone: false })
     }
 
     /// The same, for whoever saves: as the directory is now, whatever it was.
@@ -163,7 +174,9 @@ impl Desk {
 
     /// What was there before the turn of a checkpoint: its files, and what later steps of the same
     /// turn held for its own sake. An ignored file is held only when a call names it; until then
-    /// the turn had left it alone, so what was held then is what was there before.
+    /// the turn had left it alone, so what was held then is what was there before. What the first
+    /// look would have seen, though, and did not see, was made since: some agents write files that
+    /// nobody else may read, and those are held for their own sake too.
     ///
     /// # Errors
     ///
@@ -174,21 +187,53 @@ impl Desk {
         let later = all.iter().rev().filter(|other| other.sequence > checkpoint.sequence);
         let of_turn = later.filter(|other| rows::is_same_turn(checkpoint, other));
         for step in of_turn.filter_map(|step| self.store.tree(step.id).ok()) {
-            let privately = step.besides.into_iter().filter(|(_, entry)| {
+            let mut privately = step.besides;
+            privately.retain(|_, entry| {
                 entry.content.is_none_or(|content| content.place == Place::Private)
             });
+            let mut read = |tree: &Tree, id: &_| store::directory_of(self.store.as_ref(), tree, id);
+            let mut missing = Vec::new();
             for (path, entry) in privately {
-                let mut read =
-                    |tree: &Tree, id: &_| store::directory_of(self.store.as_ref(), tree, id);
                 if plan::entry_at(&tree, &path, &mut read)?.is_none() {
-                    tree.besides.insert(path, entry);
+                    missing.push((path, entry));
                 }
             }
+            self.keep_unseen(checkpoint, &tree, &mut missing);
+            tree.besides.extend(missing);
             for (path, entry) in step.outside {
                 tree.outside.entry(path).or_insert(entry);
             }
         }
         Ok(tree)
+    }
+
+    /// Keeps what a look at the root would not have seen at a checkpoint: it was ignored, or the
+    /// checkpoint says that it was left out.
+    fn keep_unseen(&self, then: &Checkpoint, tree: &Tree, paths: &mut Vec<(RelPath, Entry)>) {
+        if paths.is_empty() {
+            return;
+        }
+        let mut read = |path: &RelPath| self.small_file(tree, path);
+        let mut rules = PastRules::new(&self.root, &self.user, &mut read);
+        let is_left_out = |path: &RelPath| {
+            let below = |dir: &[u8]| path.as_bytes().strip_prefix(dir);
+            let mut rests = then.skipped.iter().filter_map(|skipped| below(&skipped.path));
+            rests.any(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        paths.retain(|(path, entry)| {
+            then.partial || rules.ignores(path, entry.kind == Kind::Directory) || is_left_out(path)
+        });
+    }
+
+    /// The bytes of a file of a tree, if it has one there that is no larger than an ignore file.
+    pub(crate) fn small_file(&self, tree: &Tree, path: &RelPath) -> Option<Vec<u8>> {
+        let store = self.store.as_ref();
+        let mut read_dir = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+        let entry = plan::entry_at(tree, path, &mut read_dir).ok()??;
+        let content = entry.content.filter(|_| entry.kind == Kind::File)?;
+        let mut bytes = Vec::new();
+        store.open(&content).ok()?.take(IGNORE_FILE_MAX_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
 
     /// The whole root, and `victims`.

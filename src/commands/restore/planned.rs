@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Read,
     path::PathBuf,
 };
 
@@ -21,12 +20,8 @@ use crate::{
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     scan::{PastRules, Scan, VictimPath},
-    snapshot,
     store::{self, HeadMove},
 };
-
-/// An ignore file beyond it has no rules; see `scan`.
-const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 
 /// A plan, and what it was made from.
 pub(super) struct Planned {
@@ -64,7 +59,7 @@ pub(super) fn make(
     let past = Past {
         authors: &authors,
         merges: &merges,
-        ignored: &ignored_then(process, desk, &then, &changes),
+        ignored: &ignored_then(desk, &then, &changes),
         skipped_then: &checkpoint.skipped,
         skipped_now: &skipped,
     };
@@ -299,23 +294,9 @@ pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
 }
 
 /// What is new since, and was ignored at the checkpoint.
-fn ignored_then(
-    process: &Process<'_>,
-    desk: &Desk,
-    then: &Tree,
-    changes: &[Change],
-) -> BTreeSet<RelPath> {
-    let store = desk.store.as_ref();
-    let mut read_dir = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-    let mut read = |path: &RelPath| {
-        let entry = plan::entry_at(then, path, &mut read_dir).ok()??;
-        let content = entry.content.filter(|_| entry.kind == Kind::File)?;
-        let mut bytes = Vec::new();
-        store.open(&content).ok()?.take(IGNORE_FILE_MAX_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
-    };
-    let user = snapshot::user_dirs(process);
-    let mut rules = PastRules::new(&desk.root, &user, &mut read);
+fn ignored_then(desk: &Desk, then: &Tree, changes: &[Change]) -> BTreeSet<RelPath> {
+    let mut read = |path: &RelPath| desk.small_file(then, path);
+    let mut rules = PastRules::new(&desk.root, &desk.user, &mut read);
     let new = changes.iter().filter(|change| change.before.is_none());
     let is_dir = |change: &Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
     new.filter(|change| rules.ignores(&change.path, is_dir(change)))
