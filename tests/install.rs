@@ -30,13 +30,16 @@ fn all(dir: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     found
 }
 
-const SETTINGS: &str = "{\r\n\t// mine\r\n\t\"model\": \"opus\",\r\n\t\"hooks\": {\r\n\t},\r\n}";
+const SETTINGS: &str = "{\r\n\t\"model\": \"opus\",\r\n\t\"hooks\": {\r\n\t}\r\n}";
+const WITH_COMMENTS: &str =
+    "{\r\n\t// mine\r\n\t\"model\": \"opus\",\r\n\t\"hooks\": {\r\n\t},\r\n}";
 
 fn world() -> World {
     let world = World::new();
     let home = home(&world);
     write(&home.join(".claude/settings.json"), SETTINGS);
     write(&home.join(".gemini/settings.json"), "{}");
+    write(&home.join(".qwen/settings.json"), WITH_COMMENTS);
     for dir in [".codex", ".qwen", ".copilot", ".cline", ".cursor", ".config/opencode"] {
         fs::create_dir_all(home.join(dir)).unwrap();
     }
@@ -52,7 +55,7 @@ fn the_home_is_byte_for_byte_as_it_was() {
     let output = world.run(&["install", "--yes"]);
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     assert!(output.stderr.contains("wrote ~/.claude/settings.json"), "{}", output.stderr);
-    assert!(output.stderr.contains("approved it"), "{}", output.stderr);
+    assert!(output.stderr.contains("until they are approved"), "{}", output.stderr);
     let script = home.join(".cline/hooks/PreToolUse");
     assert_eq!(script.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     let again = world.run(&["install", "--yes"]);
@@ -94,13 +97,51 @@ fn nothing_is_written_without_a_yes() {
 #[test]
 fn what_the_user_changed_since_stays() {
     let mut world = world();
-    let path = home(&world).join(".claude/settings.json");
-    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    let path = home(&world).join(".qwen/settings.json");
+    assert_eq!(world.run(&["install", "qwen-code", "--yes"]).exit, Exit::Ok);
     let text = fs::read_to_string(&path).unwrap();
     write(&path, text.replace("opus", "sonnet").replace("// mine", "// yours"));
     assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
     let left = fs::read_to_string(&path).unwrap();
     assert_eq!(left, "{\r\n\t// yours\r\n\t\"model\": \"sonnet\",\r\n}");
+}
+
+#[test]
+fn a_file_that_claude_code_would_ignore_is_refused() {
+    let mut world = world();
+    let path = home(&world).join(".claude/settings.json");
+    write(&path, WITH_COMMENTS);
+    let output = world.run(&["install", "claude-code", "--yes"]);
+    assert_eq!(output.exit, Exit::Failed);
+    let said = "line 2: Claude Code reads no comments";
+    assert!(output.stderr.contains(said), "{}", output.stderr);
+    assert_eq!(fs::read_to_string(&path).unwrap(), WITH_COMMENTS);
+    assert!(diagnosis(&mut world, "claude code").contains(said));
+}
+
+#[test]
+fn codex_is_told_of_an_approval_only_by_an_explicit_yes() {
+    let mut world = world();
+    let config = home(&world).join(".codex/config.toml");
+    write(&config, "# mine\nmodel = \"o\"\n");
+    let before = all(&home(&world));
+    let output = world.run(&["install", "codex", "--yes"]);
+    assert!(output.stderr.contains("turnback install codex --trust"), "{}", output.stderr);
+    assert!(!fs::read_to_string(&config).unwrap().contains("trusted_hash"), "--yes is not enough");
+    assert!(diagnosis(&mut world, "codex").starts_with("trouble: the hook is registered but not"));
+    let root = world.root();
+    world.terminal = Terminal { stdin: true, ..Terminal::default() };
+    let asked = world.run_in(&root, &["install", "codex"], "n\n");
+    assert!(asked.stderr.contains("approve them?"), "{}", asked.stderr);
+    assert!(!fs::read_to_string(&config).unwrap().contains("trusted_hash"));
+    world.terminal = Terminal::default();
+    let trusted = world.run(&["install", "codex", "--yes", "--trust"]);
+    assert_eq!(trusted.exit, Exit::Ok, "{}", trusted.stderr);
+    assert!(diagnosis(&mut world, "codex").starts_with("ok: hook in ~/.codex/hooks.json"));
+    let again = world.run(&["install", "codex", "--yes", "--trust"]);
+    assert!(again.stderr.starts_with("nothing to do"), "{}", again.stderr);
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home(&world)), before);
 }
 
 #[test]
@@ -293,7 +334,7 @@ fn codex_hooks_go_where_its_user_has_some() {
 #[test]
 fn what_held_nothing_holds_nothing_again() {
     let mut world = World::new();
-    let path = home(&world).join(".claude/settings.json");
+    let path = home(&world).join(".qwen/settings.json");
     for text in [
         "",
         "\n",
@@ -307,8 +348,8 @@ fn what_held_nothing_holds_nothing_again() {
         "\u{feff}{\n \"hooks\" : { \"PreToolUse\" : [ /* x */ ] } }",
     ] {
         write(&path, text);
-        assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok, "{text:?}");
-        assert_eq!(diagnosis(&mut world, "claude code"), "ok: hook in ~/.claude/settings.json (-)");
+        assert_eq!(world.run(&["install", "qwen-code", "--yes"]).exit, Exit::Ok, "{text:?}");
+        assert_eq!(diagnosis(&mut world, "qwen code"), "ok: hook in ~/.qwen/settings.json (-)");
         assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok, "{text:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }

@@ -174,7 +174,7 @@ impl Visit<'_, '_> {
         }
         let path = row.dir(self.process)?.join("config.toml");
         let bytes = read_small(&path, CONFIG_MAX_BYTES).ok()?.unwrap_or_default();
-        let hint = Some("start `codex`, type `/hooks`, approve turnback's".to_owned());
+        let hint = Some("turnback install codex --trust, or `/hooks` in codex".to_owned());
         match untrusted(&String::from_utf8_lossy(&bytes), &site.path, entries) {
             Ok(skipped) if skipped.is_empty() => None,
             Ok(_) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{error_text, print, print_json};
+use super::{error_text, print, print_json, trust};
 use crate::{
     agent, config,
     error::{Error, Result},
@@ -34,6 +34,10 @@ pub(crate) struct Args {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
+    /// Also approve, in Codex's own record, the hooks that it would otherwise skip until you have
+    /// approved them in its `/hooks`
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Print an object
     #[arg(long)]
     pub(crate) json: bool,
@@ -68,8 +72,12 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let sites = sites(process, args, &rows, |row| row.sites_to_write(process))?;
     let plan = Plan::install(sites, &program, &state);
     let exit = carry_out(process, args, &plan, &state, &INSTALL)?;
+    let left = trust::settle(process, args, &rows, &state)?;
     if !args.json {
         advise(process, args, &rows);
+        for advice in left {
+            let _nobody = writeln!(process.stderr, "note: Codex: {advice}");
+        }
     }
     Ok(exit)
 }

@@ -26,6 +26,7 @@ mod own_files;
 mod places;
 mod rows;
 mod stats;
+mod trust;
 
 use std::{
     io::Read,

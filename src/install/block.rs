@@ -9,6 +9,7 @@ use super::{
     jsonc::Fault,
     merge::{Entries, Entry},
     program::{Program, program_in},
+    trust::disapprove,
 };
 
 const BEGIN: &str = "# turnback begins; `turnback uninstall` takes this out";
@@ -32,7 +33,7 @@ pub(super) enum Block {
 impl Block {
     /// The text with our lines in it.
     pub(super) fn put(&self, text: &str, program: &Program) -> Result<String, Fault> {
-        let rest = Self::take(text)?;
+        let rest = without(text)?;
         self.check(&rest)?;
         let newline = if rest.contains("\r\n") { "\r\n" } else { "\n" };
         let lines = self.lines(program).replace('\n', newline);
@@ -45,14 +46,9 @@ impl Block {
         Ok(if inner(text).is_some_and(|old| old == lines) { text.to_owned() } else { whole })
     }
 
-    /// The text without our lines.
+    /// The text without anything of ours.
     pub(super) fn take(text: &str) -> Result<String, Fault> {
-        let Some(start) = text.find(BEGIN) else { return Ok(text.to_owned()) };
-        let end = text[start..].find(END).map(|end| start + end + END.len());
-        let end = end.ok_or_else(|| Fault::at(text, start, "our lines have no end"))?;
-        let rest = &text[end..];
-        let rest = rest.strip_prefix("\r\n").or(rest.strip_prefix('\n')).unwrap_or(rest);
-        Ok(format!("{}{rest}", &text[..start]))
+        without(text).map(|rest| disapprove(&rest))
     }
 
     /// Refuses what our lines cannot be added to.
@@ -101,6 +97,30 @@ impl Block {
         };
         commands.map(told).find_map(|command| program_in(&command, agent))
     }
+}
+
+/// The text without our lines. Codex, which puts what it adds before the last comment of a file,
+/// may have put something between them: that stays.
+fn without(text: &str) -> Result<String, Fault> {
+    let Some(start) = text.find(BEGIN) else { return Ok(text.to_owned()) };
+    let end = text[start..].find(END).map(|end| start + end + END.len());
+    let end = end.ok_or_else(|| Fault::at(text, start, "our lines have no end"))?;
+    let rest = &text[end..];
+    let rest = rest.strip_prefix("\r\n").or(rest.strip_prefix('\n')).unwrap_or(rest);
+    let foreign = inner(text).map_or("", foreign);
+    Ok(format!("{}{foreign}{rest}", &text[..start]))
+}
+
+/// Tables between our comments that are not ours; they can only be at the end.
+fn foreign(inner: &str) -> &str {
+    let mut at = 0;
+    for line in inner.split_inclusive('\n') {
+        if line.starts_with('[') && !line.starts_with("[[hooks.") {
+            return &inner[at..];
+        }
+        at += line.len();
+    }
+    ""
 }
 
 /// Whether hooks of somebody's are in a `config.toml`, and not only what Codex remembers of them.
@@ -220,6 +240,14 @@ mod tests {
         assert!(hooks_are_there(text));
         assert!(!hooks_are_there("[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"));
         assert!(TOML.look("a = 1").unwrap().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_codex_put_between_our_lines_stays() {
+        let new = TOML.put("a = 1\n", &program("/t/turnback")).unwrap();
+        let project = "[projects.\"/p\"]\ntrust_level = \"trusted\"\n";
+        let moved = new.replace(END, &format!("{project}{END}"));
+        assert_eq!(Block::take(&moved).unwrap(), format!("a = 1\n{project}"));
     }
 
     #[test]

@@ -55,6 +55,20 @@ impl Entries<'_> {
         self.holder.map_or(Some(root), |key| root.get(key))
     }
 
+    /// Refuses what we could add to, but the agent itself throws away: Claude Code ignores a file
+    /// with a comment in it, hooks and all, without a word (2.1.329, run).
+    pub(super) fn check_dialect(&self, text: &str) -> Result<(), Fault> {
+        if self.agent != "claude-code" || is_blank(text) {
+            return Ok(());
+        }
+        let text = text.trim_start_matches('\u{feff}');
+        serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop).map_err(|err| Fault {
+            line: err.line(),
+            why: "Claude Code reads no comments and no trailing commas, and ignores the whole file"
+                .to_owned(),
+        })
+    }
+
     /// The text with our entries in it, all with this program.
     pub(super) fn put(&self, text: &str, program: &Program) -> Result<String, Fault> {
         let wanted = self.wanted(program);

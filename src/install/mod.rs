@@ -98,6 +98,24 @@ impl Plan {
         Self::of(sites, |site, found| take(site, found, &record, state))
     }
 
+    /// What would note in Codex's `config.toml`, which `site` is, that its user approves of the
+    /// hooks in `hooks`.
+    pub fn approve(site: Site, hooks: &Path, entries: &[Entry], state: &State) -> Self {
+        let record = Record::open(state);
+        Self::of(vec![site], |site, found| {
+            let old = found.text.as_deref().unwrap_or_default();
+            let new = trust::approve(old, hooks, entries).map_err(fault(&site.path))?;
+            let before = match record.before(state, &found.target, old.as_bytes()) {
+                Before::Bytes(bytes) => String::from_utf8(bytes).ok(),
+                Before::Missing => None,
+                Before::Unknown => {
+                    found.text.as_deref().map(Block::take).transpose().map_err(fault(&site.path))?
+                }
+            };
+            Ok(Some(Change::come(site, found, new, before)))
+        })
+    }
+
     fn of(sites: Vec<Site>, plan: impl Fn(&Site, Found) -> Result<Option<Change>>) -> Self {
         let mut whole = Self::default();
         for site in sites {
@@ -130,6 +148,12 @@ impl Plan {
 }
 
 impl Change {
+    fn come(site: &Site, found: Found, new: String, before: Option<String>) -> Self {
+        let Found { text: old, permissions, target } = found;
+        let purpose = Purpose::Come(before);
+        Self { site: site.clone(), old, new: Some(new), permissions, purpose, target }
+    }
+
     fn apply(&self, state: &State, record: &mut Record) -> Result<()> {
         let now = find(&self.site)?;
         if now.text != self.old || now.target != self.target {
@@ -225,7 +249,10 @@ fn put(
     let known = record.before(state, &found.target, old.unwrap_or_default().as_bytes());
     let new = match site.edit {
         Edit::Merge(entries) => {
-            entries.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
+            let old = old.unwrap_or_default();
+            let new = entries.put(old, program).map_err(fault(&site.path))?;
+            entries.check_dialect(old).map_err(fault(&site.path))?;
+            new
         }
         Edit::Lines(block) => {
             block.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
@@ -253,16 +280,7 @@ fn put(
             old.map(|old| entries.take(old)).transpose().map_err(fault(&site.path))?
         }
     };
-    let Found { permissions, target, .. } = found;
-    let (site, old) = (site.clone(), found.text);
-    Ok(Some(Change {
-        site,
-        old,
-        new: Some(new),
-        permissions,
-        purpose: Purpose::Come(before),
-        target,
-    }))
+    Ok(Some(Change::come(site, found, new, before)))
 }
 
 fn take(site: &Site, found: Found, record: &Record, state: &State) -> Result<Option<Change>> {
@@ -322,6 +340,7 @@ pub fn look(site: &Site) -> Result<Standing> {
     match site.edit {
         Edit::Merge(entries) => {
             let found = entries.look(&text).map_err(fault(&site.path))?;
+            entries.check_dialect(&text).map_err(fault(&site.path))?;
             Ok(standing(found, entries.events()))
         }
         Edit::Lines(block) => match block.look(&text).map_err(fault(&site.path))? {

@@ -230,10 +230,6 @@ pub const ROWS: &[Row] = &[
             },
         ],
         project: &[merge!(".codex/hooks.json", "codex", HOOKS)],
-        then: Some(
-            "Codex skips a hook in silence until you have approved it: start `codex`, type `/hooks`, \
-             look at the commands and approve them; again after each change",
-        ),
         ..PLAIN
     },
     Row {

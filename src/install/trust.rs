@@ -1,14 +1,19 @@
 //! Whether Codex runs the hooks we registered: it keeps a hash of each one its user approved in
-//! its `config.toml`, and skips the rest in silence. Only read here, never written: approving is
-//! the user's.
+//! its `config.toml`, and skips the rest in silence.
+//!
+//! Approving is the user's. [`approve`] notes in Codex's words what the user has said yes to, each
+//! line with a comment by which [`disapprove`] finds it again, wherever Codex has moved it since.
+//! Pure: text to text.
 
 use std::{fmt::Write as _, path::Path};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::merge::Entry;
+use super::{jsonc::Fault, merge::Entry};
 
+/// Ends a line of ours.
+const MARK: &str = " # approved through turnback";
 /// What Codex waits for a hook that does not say.
 const TIMEOUT_S: u64 = 600;
 
@@ -19,23 +24,91 @@ const TIMEOUT_S: u64 = 600;
 ///
 /// Fails if the file is no TOML, with what is wrong.
 pub fn untrusted(config: &str, hooks: &Path, entries: &[Entry]) -> Result<Vec<String>, String> {
-    let config: toml::Table = config.parse().map_err(|err: toml::de::Error| {
-        let line = err.span().map_or(1, |span| config[..span.start].matches('\n').count() + 1);
-        format!("line {line}: {}", err.message())
-    })?;
+    let config = table(config).map_err(|fault| fault.to_string())?;
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
     let real = std::fs::canonicalize(hooks).ok();
     let is_trusted = |entry: &&Entry| {
         let paths = [Some(hooks), real.as_deref()];
         paths.iter().flatten().any(|path| {
-            let (group, index) = entry.place;
-            let key = format!("{}:{}:{group}:{index}", path.display(), snake(&entry.event));
+            let key = key(path, entry);
             let known = state.and_then(|state| state.get(&key)?.get("trusted_hash")?.as_str());
             known == Some(&*hash(entry))
         })
     };
     let skipped = entries.iter().filter(|entry| !is_trusted(entry));
     Ok(skipped.map(|entry| entry.event.clone()).collect())
+}
+
+/// The `config.toml` with an approval of each entry, at its end or instead of one that has become
+/// stale.
+///
+/// # Errors
+///
+/// Fails if the file is no TOML, or has its approvals in another form than Codex writes them.
+pub(super) fn approve(config: &str, hooks: &Path, entries: &[Entry]) -> Result<String, Fault> {
+    table(config)?;
+    let newline = if config.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut text = config.to_owned();
+    for entry in entries {
+        let header = format!("[hooks.state.{}]", toml::Value::from(key(hooks, entry)));
+        let approval = format!("trusted_hash = {:?}{MARK}", hash(entry));
+        text = if let Some(at) = stale(&text, &header) {
+            format!("{}{approval}{}", &text[..at.start], &text[at.end..])
+        } else {
+            let gap = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
+            format!("{text}{gap}{header}{newline}{approval}{newline}")
+        };
+    }
+    table(&text)?;
+    Ok(text)
+}
+
+/// Where the hash of a table of approvals stands, without the end of its line.
+fn stale(text: &str, header: &str) -> Option<std::ops::Range<usize>> {
+    let mut at = 0;
+    let mut is_inside = false;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches(['\r', '\n']);
+        if bare.starts_with('[') {
+            is_inside = bare.trim_end() == header;
+        } else if is_inside && bare.trim_start().starts_with("trusted_hash") {
+            return Some(at..at + bare.len());
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// The `config.toml` without our approvals. A table that holds nothing else goes with its own.
+pub(super) fn disapprove(text: &str) -> String {
+    let is_ours = |line: &str| {
+        line.trim_start().starts_with("trusted_hash") && line.trim_end().ends_with(MARK.trim_end())
+    };
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let ends = |line: Option<&&str>| line.is_none_or(|line| line.starts_with('['));
+    let mut kept = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        let is_bare_header = line.starts_with("[hooks.state.")
+            && lines.get(at + 1).is_some_and(|next| is_ours(next))
+            && ends(lines[at + 1..].iter().skip(1).find(|line| !line.trim().is_empty()));
+        if !is_ours(line) && !is_bare_header {
+            kept.push_str(line);
+        }
+    }
+    kept
+}
+
+/// What Codex keeps an approval under.
+fn key(hooks: &Path, entry: &Entry) -> String {
+    let (group, index) = entry.place;
+    format!("{}:{}:{group}:{index}", hooks.display(), snake(&entry.event))
+}
+
+fn table(text: &str) -> Result<toml::Table, Fault> {
+    text.parse().map_err(|err: toml::de::Error| {
+        let at = err.span().map_or(0, |span| span.start);
+        Fault::at(text, at, err.message())
+    })
 }
 
 /// What Codex calls an event inside, as in `pre_tool_use`.
@@ -74,25 +147,60 @@ fn hash(entry: &Entry) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_changed_command_is_no_longer_trusted() {
-        let entry = Entry {
-            event: "PreToolUse".to_owned(),
+    const HOOKS: &str = "/c/hooks.json";
+
+    fn entry(event: &str) -> Entry {
+        Entry {
+            event: event.to_owned(),
             command: "/opt/turnback hook --agent codex".to_owned(),
             program: "/opt/turnback".into(),
             timeout: Some(30),
             matcher: Some("*".to_owned()),
             place: (1, 0),
-        };
+        }
+    }
+
+    fn skipped(config: &str, entry: &Entry) -> Vec<String> {
+        untrusted(config, Path::new(HOOKS), std::slice::from_ref(entry)).unwrap()
+    }
+
+    #[test]
+    fn a_changed_command_is_no_longer_trusted() {
+        let before = entry("PreToolUse");
         let config = format!(
             "model = 1\n[hooks.state.\"/c/hooks.json:pre_tool_use:1:0\"]\ntrusted_hash = {:?}\n",
-            hash(&entry)
+            hash(&before)
         );
-        let hooks = Path::new("/c/hooks.json");
-        let skipped = |entry: &Entry| untrusted(&config, hooks, std::slice::from_ref(entry));
-        assert_eq!(skipped(&entry), Ok(Vec::new()));
-        let moved = Entry { command: "/new/turnback hook --agent codex".to_owned(), ..entry };
-        assert_eq!(skipped(&moved), Ok(vec!["PreToolUse".to_owned()]));
-        assert!(untrusted("a = 1\nb", hooks, &[]).unwrap_err().starts_with("line 2: "));
+        assert!(skipped(&config, &before).is_empty());
+        let moved = Entry { command: "/new/turnback hook --agent codex".to_owned(), ..before };
+        assert_eq!(skipped(&config, &moved), ["PreToolUse"]);
+        let broken = untrusted("a = 1\nb", Path::new(HOOKS), &[]);
+        assert!(broken.unwrap_err().starts_with("line 2: "));
+    }
+
+    #[test]
+    fn an_approval_is_what_codex_looks_for_and_comes_out_again() {
+        let both = [entry("PreToolUse"), entry("Stop")];
+        for config in ["", "model = 1", "# mine\n[a]\nb = 1 # c\n", "a = 1\r\n"] {
+            let text = approve(config, Path::new(HOOKS), &both).unwrap();
+            assert!(text.starts_with(config));
+            assert!(both.iter().all(|entry| skipped(&text, entry).is_empty()), "{text}");
+            assert_eq!(disapprove(&text).trim_end(), config.trim_end());
+            let more = format!("{text}[projects.\"/p\"]\ntrust_level = \"trusted\"\n");
+            assert!(disapprove(&more).ends_with("[projects.\"/p\"]\ntrust_level = \"trusted\"\n"));
+            assert!(!disapprove(&more).contains("hooks"), "{}", disapprove(&more));
+        }
+    }
+
+    #[test]
+    fn a_stale_approval_is_replaced_and_what_else_is_said_of_the_hook_stays() {
+        let config = "[hooks.state.\"/c/hooks.json:stop:1:0\"]\nenabled = true\n\
+                      trusted_hash = \"sha256:old\"\n[b]\n";
+        let text = approve(config, Path::new(HOOKS), &[entry("Stop")]).unwrap();
+        assert!(skipped(&text, &entry("Stop")).is_empty());
+        let left = disapprove(&text);
+        assert_eq!(left, "[hooks.state.\"/c/hooks.json:stop:1:0\"]\nenabled = true\n[b]\n");
+        let other = "[hooks]\nstate = { \"/c/hooks.json:stop:1:0\" = { trusted_hash = \"x\" } }\n";
+        assert!(approve(other, Path::new(HOOKS), &[entry("Stop")]).is_err());
     }
 }
