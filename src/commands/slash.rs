@@ -5,7 +5,7 @@
 
 use std::{ffi::OsString, io::Read};
 
-use super::{create, diff, error_text, list, print, restore, show};
+use super::{create, diff, error_text, list, print, restore, show, undo};
 use crate::{
     error::{Error, Result},
     process::{Exit, Process, Terminal},
@@ -37,6 +37,7 @@ pub(crate) struct Args {
 enum Name {
     Checkpoint,
     Rollback,
+    Undo,
 }
 
 /// What the user wants.
@@ -47,6 +48,7 @@ enum Wish {
     Diff(String),
     Create(Option<String>),
     Restore(String, Vec<String>),
+    Undo,
 }
 
 /// Agents drop what a failed command printed, so all of it goes to standard output, and it never
@@ -69,6 +71,7 @@ fn refusal(name: Name, why: String) -> Error {
                 "/checkpoint [list | show ID | diff ID | restore ID | create MESSAGE]"
             }
             Name::Rollback => "/rollback [N | diff N | N FILE…]",
+            Name::Undo => "/undo, without anything",
         },
     )
 }
@@ -113,7 +116,9 @@ fn wish(name: Name, text: &str) -> Result<Wish, String> {
             Some(_) | None => Err(unreadable(&text)),
         },
         (Name::Rollback, Ok(words)) => rollback(&words),
-        (Name::Rollback, Err(text)) => Err(unreadable(&text)),
+        (Name::Undo, Ok(words)) if words.is_empty() => Ok(Wish::Undo),
+        (Name::Undo, Ok(words)) => Err(unknown(&words)),
+        (Name::Rollback | Name::Undo, Err(text)) => Err(unreadable(&text)),
     }
 }
 
@@ -141,11 +146,12 @@ fn rollback(words: &[String]) -> Result<Wish, String> {
         [id, files @ ..] if !matches!(&id[..], "diff" | "list" | "show") => {
             Ok(Wish::Restore(id.clone(), files.to_vec()))
         }
-        _ => Err(unknown(&words.iter().map(String::as_str).collect::<Vec<_>>())),
+        _ => Err(unknown(words)),
     }
 }
 
-fn unknown(words: &[&str]) -> String {
+fn unknown(words: &[impl AsRef<str>]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     format!("cannot make sense of `{}`", crate::ui::escape(words.join(" ").as_bytes()))
 }
 
@@ -156,7 +162,7 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
             let said = inside(process, |inner| list::run(inner, &args));
             said.with(match name {
                 Name::Checkpoint => "\n/checkpoint diff N · /checkpoint restore N\n",
-                Name::Rollback => "\n/rollback diff N · /rollback N\n",
+                Name::Rollback | Name::Undo => "\n/rollback diff N · /rollback N\n",
             })
         }
         Wish::Show(checkpoint) => {
@@ -172,24 +178,31 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
             let said = inside(process, |inner| create::run(inner, args));
             if said.done { format!("checkpoint {}", said.all()) } else { said.all() }
         }
-        Wish::Restore(checkpoint, files) => restore(process, &checkpoint, &files),
+        Wish::Restore(checkpoint, files) => {
+            let args = |dry_run| restore::Args {
+                checkpoint: Some(checkpoint.clone()),
+                dry_run,
+                yes: !dry_run,
+                paths: files.iter().map(Into::into).collect(),
+                ..restore::Args::default()
+            };
+            twice(process, |inner, dry_run| restore::run(inner, &args(dry_run)))
+        }
+        Wish::Undo => twice(process, |inner, dry_run| {
+            let how = undo::How { yes: !dry_run, dry_run, ..undo::How::default() };
+            undo::undo(inner, &undo::Args { how, ..undo::Args::default() })
+        }),
     }
 }
 
-/// Typed by the user, it is the user's yes. What was carried out is printed with what came of it.
-fn restore(process: &mut Process<'_>, checkpoint: &str, files: &[String]) -> String {
-    let args = |dry_run| restore::Args {
-        checkpoint: Some(checkpoint.to_owned()),
-        dry_run,
-        yes: !dry_run,
-        paths: files.iter().map(Into::into).collect(),
-        ..restore::Args::default()
-    };
-    let plan = inside(process, |inner| restore::run(inner, &args(true)));
+/// Typed by the user, it is the user's yes. What was carried out is printed with what came of it:
+/// `act` shows its plan, then does it.
+fn twice(process: &Process<'_>, act: impl Fn(&mut Process<'_>, bool) -> Result<Exit>) -> String {
+    let plan = inside(process, |inner| act(inner, true));
     if !plan.done {
         return plan.all();
     }
-    let done = inside(process, |inner| restore::run(inner, &args(false)));
+    let done = inside(process, |inner| act(inner, false));
     format!("{}\n{}", plan.stdout, done.all())
 }
 
@@ -272,6 +285,9 @@ mod tests {
         for bad in ["diff", "diff 1 2", "2 don't"] {
             assert!(wish(Name::Rollback, bad).is_err(), "{bad}");
         }
+        assert_eq!(wish(Name::Undo, " "), Ok(Wish::Undo));
+        assert_eq!(wish(Name::Undo, "\"\""), Ok(Wish::Undo));
+        assert!(wish(Name::Undo, "2").is_err(), "half a wish is not another wish");
     }
 
     #[test]

@@ -206,11 +206,13 @@ pub const ROWS: &[Row] = &[
             merge!("settings.json", "claude-code", HOOKS),
             command!("commands/checkpoint.md", "claude-code/checkpoint.md"),
             command!("commands/rollback.md", "claude-code/rollback.md"),
+            command!("commands/undo.md", "claude-code/undo.md"),
         ],
         project: &[
             merge!(".claude/settings.json", "claude-code", HOOKS),
             command!(".claude/commands/checkpoint.md", "claude-code/checkpoint.md"),
             command!(".claude/commands/rollback.md", "claude-code/rollback.md"),
+            command!(".claude/commands/undo.md", "claude-code/undo.md"),
         ],
         ..PLAIN
     },
@@ -240,11 +242,13 @@ pub const ROWS: &[Row] = &[
             merge!("settings.json", "gemini-cli", HOOKS),
             command!("commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
             command!("commands/rollback.toml", "gemini-cli/rollback.toml"),
+            command!("commands/undo.toml", "gemini-cli/undo.toml"),
         ],
         project: &[
             merge!(".gemini/settings.json", "gemini-cli", HOOKS),
             command!(".gemini/commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
             command!(".gemini/commands/rollback.toml", "gemini-cli/rollback.toml"),
+            command!(".gemini/commands/undo.toml", "gemini-cli/undo.toml"),
         ],
         second: 1000,
         ..PLAIN
@@ -257,11 +261,13 @@ pub const ROWS: &[Row] = &[
             merge!("settings.json", "qwen-code", HOOKS),
             command!("commands/checkpoint.md", "qwen-code/checkpoint.md"),
             command!("commands/rollback.md", "qwen-code/rollback.md"),
+            command!("commands/undo.md", "qwen-code/undo.md"),
         ],
         project: &[
             merge!(".qwen/settings.json", "qwen-code", HOOKS),
             command!(".qwen/commands/checkpoint.md", "qwen-code/checkpoint.md"),
             command!(".qwen/commands/rollback.md", "qwen-code/rollback.md"),
+            command!(".qwen/commands/undo.md", "qwen-code/undo.md"),
         ],
         ..PLAIN
     },
