@@ -190,7 +190,8 @@ impl Ledger {
     pub fn turn_of(&mut self, context: &Context, last_prompt: Option<&str>) -> TurnId {
         let runs = self.wire.turn.is_some();
         match (&context.turn, &context.subagent) {
-            (Some(_), Some(_)) if runs => (),
+            // Codex names the sub-agent's own transcript, whose last prompt is no user's.
+            (_, Some(_)) if runs => (),
             (Some(id), _) => self.begin_turn(Some(id), None),
             (None, _) => match last_prompt {
                 Some(last) => {

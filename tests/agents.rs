@@ -1,0 +1,222 @@
+//! What agents do that nobody would expect, through the whole program: each was seen in a real one
+//! or read in its documentation.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::world::World;
+
+/// Tells one hook of one agent.
+fn tell(world: &World, agent: &str, payload: &Value) -> String {
+    let root = world.root();
+    let output = world.run_in(&root, &["hook", "--agent", agent], &payload.to_string());
+    assert_eq!(output.exit as u8, 0, "{}", output.stderr);
+    output.stdout
+}
+
+/// How many checkpoints each turn has, newest turn first.
+fn turns(world: &mut World) -> Vec<usize> {
+    let listed = world.run(&["list", "--all", "--json"]).stdout;
+    let rows: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    let number = |row: &Value| row["number"].to_string().trim_matches('"').to_owned();
+    let turn = |row: &Value| number(row).split('.').next().unwrap().parse::<usize>().ok();
+    let numbers: Vec<usize> = rows.iter().filter_map(turn).collect();
+    let turns: BTreeSet<usize> = numbers.iter().copied().collect();
+    turns.iter().map(|turn| numbers.iter().filter(|other| *other == turn).count()).collect()
+}
+
+/// A call of Claude Code's, or of whoever speaks as it does.
+fn call(world: &World, more: Value) -> Value {
+    let mut payload = json!({
+        "hook_event_name": "PreToolUse", "session_id": "s", "cwd": world.root(),
+        "tool_name": "Bash", "tool_use_id": "1", "prompt_id": "p",
+    });
+    let Value::Object(more) = more else { panic!("an object") };
+    payload.as_object_mut().unwrap().extend(more);
+    payload
+}
+
+/// An ignored file, which only a call that names it makes us hold.
+fn with_ignored(path: &str) -> World {
+    let world = World::with_git();
+    world.write(".gitignore", "*.db\n");
+    world.write(path, "data");
+    world
+}
+
+/// Changes the file and goes back.
+fn comes_back(world: &mut World, path: &str) {
+    world.write(path, "lost");
+    let done = world.run(&["restore", "1", "--yes", "--force"]);
+    assert_eq!(world.read(path), "data", "{}{}", done.stdout, done.stderr);
+}
+
+#[test]
+fn a_sub_agent_works_in_the_turn_that_started_it() {
+    let mut world = World::with_git();
+    world.write("a", "a");
+    let own = world.state().join("../rollout.jsonl");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, "{\"payload\":{\"role\":\"user\",\"content\":\"a task\"}}\n").unwrap();
+    let prompt = json!({
+        "hook_event_name": "UserPromptSubmit", "session_id": "s", "turn_id": "t1",
+        "cwd": world.root(), "prompt": "do it", "transcript_path": null,
+    });
+    tell(&world, "codex", &prompt);
+    let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+    let root = call(
+        &world,
+        json!({
+            "tool_name": "apply_patch", "tool_input": { "command": patch }, "turn_id": "t1",
+            "transcript_path": null,
+        }),
+    );
+    tell(&world, "codex", &root);
+    world.write("b", "b");
+    let sub = call(
+        &world,
+        json!({
+            "tool_input": { "command": "rm b" }, "turn_id": "of-its-own", "agent_id": "helper",
+            "transcript_path": own,
+        }),
+    );
+    tell(&world, "codex", &sub);
+    assert_eq!(turns(&mut world), [2]);
+}
+
+#[test]
+fn a_call_that_arrives_through_two_configurations_is_held_once() {
+    let mut world = World::with_git();
+    world.write("a", "a");
+    world.set("COPILOT_CLI", "1");
+    // Copilot CLI runs its own hooks, and those of the repository's Claude Code settings.
+    let input = json!({ "path": world.root().join("a"), "old_str": "a", "new_str": "b" });
+    let own = json!({
+        "sessionId": "s", "timestamp": 1, "cwd": world.root(), "toolName": "edit", "toolArgs": input,
+    });
+    let foreign = json!({
+        "hook_event_name": "PreToolUse", "session_id": "s", "cwd": world.root(),
+        "tool_name": "Edit", "tool_input": input,
+    });
+    tell(&world, "copilot-cli", &own);
+    tell(&world, "claude-code", &foreign);
+    assert_eq!(turns(&mut world), [1]);
+}
+
+#[test]
+fn prompts_that_are_no_turns_begin_none() {
+    let mut world = World::with_git();
+    world.write("a", "a");
+    let prompt = |text: &str| {
+        json!({
+            "hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt_id": "p",
+            "cwd": world.root(), "prompt": text,
+        })
+    };
+    tell(&world, "qwen-code", &prompt("do it"));
+    let shell = |line: &str| {
+        call(&world, json!({ "tool_name": "run_shell_command", "tool_input": { "command": line } }))
+    };
+    tell(&world, "qwen-code", &shell("rm a"));
+    for text in ["", "<task-notification>\n<task-id>"] {
+        tell(&world, "qwen-code", &prompt(text));
+    }
+    world.write("b", "b");
+    tell(&world, "qwen-code", &shell("rm b"));
+    assert_eq!(turns(&mut world), [2]);
+}
+
+#[test]
+fn a_path_is_looked_for_from_everywhere_it_may_be_meant() {
+    let mut world = with_ignored("x.db");
+    fs::create_dir(world.root().join("sub")).unwrap();
+    let root = world.root();
+    world.set("CLAUDE_PROJECT_DIR", root.to_str().unwrap());
+    // `cwd` follows `cd`; the path may still be meant from the project.
+    let edit = call(
+        &world,
+        json!({
+            "cwd": root.join("sub"), "tool_name": "Edit", "tool_input": { "file_path": "x.db" },
+        }),
+    );
+    tell(&world, "claude-code", &edit);
+    comes_back(&mut world, "x.db");
+}
+
+#[test]
+fn a_command_runs_where_it_says() {
+    let mut world = with_ignored("rel/x.db");
+    // Hermes gives the process's directory, and the command's own beside it.
+    let payload = json!({
+        "hook_event_name": "pre_tool_call", "session_id": "s", "cwd": world.root(),
+        "tool_name": "terminal", "tool_input": { "command": "rm x.db", "workdir": "rel" },
+        "extra": { "turn_id": "t", "tool_call_id": "1" },
+    });
+    tell(&world, "hermes", &payload);
+    comes_back(&mut world, "rel/x.db");
+}
+
+#[test]
+fn a_command_whose_directory_is_hidden_is_held_with_the_whole_project() {
+    let mut world = World::with_git();
+    world.write("sub/rel.txt", "data");
+    // Codex does not tell that this runs in `sub`.
+    let shell = call(
+        &world,
+        json!({
+            "tool_input": { "command": "echo y > rel.txt" }, "turn_id": "t", "transcript_path": null,
+        }),
+    );
+    tell(&world, "codex", &shell);
+    comes_back(&mut world, "sub/rel.txt");
+}
+
+#[test]
+fn an_agent_that_does_not_say_where_it_is_says_so_in_its_environment() {
+    let mut world = World::with_git();
+    world.write("a", "data");
+    let root = world.root();
+    world.set("DEVIN_PROJECT_DIR", root.to_str().unwrap());
+    let payload = json!({
+        "hook_event_name": "PreToolUse", "session_id": "s", "prompt_id": "p",
+        "tool_name": "exec", "tool_input": { "command": "rm a" },
+    });
+    world.run_in(root.parent().unwrap(), &["hook", "--agent", "devin-cli"], &payload.to_string());
+    comes_back(&mut world, "a");
+}
+
+#[test]
+fn calls_at_once_are_held_once_and_none_runs_before() {
+    let mut world = World::with_git();
+    world.write("a", "a");
+    world.write("b", "b");
+    let shell = |id: &str, line: &str| {
+        call(&world, json!({ "tool_use_id": id, "tool_input": { "command": line } }))
+    };
+    let calls = [shell("1", "rm a"), shell("2", "rm b"), shell("3", "make all")];
+    let start = |payload: &Value| {
+        let mut started = Command::new(env!("CARGO_BIN_EXE_turnback"))
+            .args(["hook", "--agent", "claude-code"])
+            .current_dir(world.root())
+            .env_clear()
+            .env("HOME", world.root().join("../../home").canonicalize().unwrap())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        started.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        started
+    };
+    let started: Vec<_> = calls.iter().map(start).collect();
+    for one in started {
+        let output = one.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"{}".as_slice()));
+    }
+    assert_eq!(turns(&mut world), [1]);
+}
