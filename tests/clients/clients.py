@@ -108,7 +108,7 @@ class Codex(Client):
     refusal = "Command blocked by PreToolUse hook: turnback: "
     patches = True
     model = "gpt-5.5"
-    remove = "env rm -rf {}"
+    remove = "find {} -delete"
     install = ("--trust",)
 
     def set_up(self, guarded):

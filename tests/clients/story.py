@@ -168,9 +168,9 @@ def story(world):
     must(not (project / "src").exists(), "src is still there")
     rows = world.rows()
     must([len(row) for row in rows] == [1, len(wanted)], f"turns and steps: {json.dumps(rows, indent=1)}")
-    must("rm -rf src" in rows[0][0]["summary"], f"held before {rows[0][0]['summary']}")
+    must(client.remove.format("src") in rows[0][0]["summary"], f"held before {rows[0][0]['summary']}")
     sessions = {step["session"] for row in rows for step in row}
-    yield f"second turn: held before 'rm -rf src', in {'the same session' if len(sessions) == 1 else 'a session of its own'}"
+    yield f"second turn: held before {rows[0][0]['summary']!r}, in {'the same session' if len(sessions) == 1 else 'a session of its own'}"
 
     state = world.home / STATE
     kept = tree(state, ["journal", "sessions"])
@@ -189,7 +189,7 @@ def story(world):
     if back:
         world.model.play([])
         world.start(back)
-        must(world.model.was_told("rm -rf src"), "the list did not come")
+        must(world.model.was_told(client.remove.format("src")), "the list did not come")
         must(not differ(after, files()), "a list changed files")
         world.start(client.slash("/rollback 3"))
         how = "/rollback 3"
