@@ -16,6 +16,7 @@ mod readme;
 mod restore;
 mod scan;
 mod store;
+mod storm;
 mod support;
 mod talk;
 mod tidy;

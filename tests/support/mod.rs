@@ -2,6 +2,7 @@
 //! store in memory.
 
 pub(crate) mod memory;
+pub(crate) mod real;
 pub(crate) mod temp;
 pub(crate) mod tmux;
 pub(crate) mod walk;

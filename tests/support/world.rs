@@ -2,11 +2,11 @@
 //! this process.
 
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
+    sync::Mutex,
     time::Instant,
 };
 
@@ -30,12 +30,12 @@ pub(crate) struct World {
 
 /// Notes what is started, and starts nothing.
 #[derive(Debug, Default)]
-struct Started(RefCell<Vec<Vec<String>>>);
+struct Started(Mutex<Vec<Vec<String>>>);
 
 impl Aside for Started {
     fn start(&self, args: &[OsString], _: &BTreeMap<OsString, OsString>) -> io::Result<()> {
         let args = args.iter().map(|arg| arg.to_str().unwrap().to_owned());
-        self.0.borrow_mut().push(args.collect());
+        self.0.lock().unwrap().push(args.collect());
         Ok(())
     }
 }
@@ -142,7 +142,7 @@ impl World {
 
     /// What was started in the background since the last look, by its arguments.
     pub(crate) fn started(&self) -> Vec<Vec<String>> {
-        self.aside.0.take()
+        std::mem::take(&mut *self.aside.0.lock().unwrap())
     }
 
     /// Runs what was started in the background, as far as it starts nothing more.

@@ -16,12 +16,12 @@ use std::{
 use gix::{ObjectId, hash::Kind as HashKind};
 
 use super::{
-    pack::{Pack, Packed},
+    pack::{Keep, Pack, Packed},
     repo::Repo,
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, read_small, replace},
+    fs::{Lock, create_private_dirs, now_ns, read_small, replace, stat_path},
     state::State,
 };
 
@@ -36,6 +36,8 @@ const PACK_MAX_BYTES: u64 = 16 << 20;
 const TIDY_MAX_BYTES: u64 = 128 << 20;
 /// A line for each pack of a long life.
 const LIST_MAX_BYTES: u64 = 1 << 20;
+/// No save takes an hour between its objects and its ref.
+const KEPT_NS: i64 = 3_600_000_000_000;
 /// Another process at the same list is done long before.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -134,13 +136,23 @@ impl Packs {
     fn small(&self, size_max_bytes: u64) -> Vec<String> {
         let is_small = |name: &String| {
             let found = fs::symlink_metadata(self.path(name, "pack"));
-            let kept = self.path(name, "keep").exists() || self.path(name, "promisor").exists();
+            let kept = self.is_kept(name) || self.path(name, "promisor").exists();
             found.is_ok_and(|found| found.is_file() && found.len() <= size_max_bytes) && !kept
         };
         let mut names: Vec<String> = self.listed().into_iter().filter(is_small).collect();
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Whether somebody wants a pack to stay. What a save of ours left when it was killed goes.
+    fn is_kept(&self, name: &str) -> bool {
+        let path = self.path(name, "keep");
+        let Ok(Some(text)) = read_small(&path, LIST_MAX_BYTES) else { return path.exists() };
+        let is_old = stat_path(&path).is_ok_and(|found| {
+            found.mtime_ns < now_ns().saturating_sub(KEPT_NS) && text == Keep::TEXT
+        });
+        !(is_old && fs::remove_file(&path).is_ok())
     }
 
     /// Writes one pack with everything in `old`; its name, or `None` if there was nothing.
@@ -164,7 +176,7 @@ impl Packs {
         if seen.is_empty() {
             return Ok(None);
         }
-        let path = pack.finish()?;
+        let (path, _keep) = pack.finish()?;
         Ok(path.file_stem().and_then(|name| name.to_str()).map(str::to_owned))
     }
 
@@ -182,11 +194,11 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a pack of ours is not as we wrote it")
 }
 
-type Row = (ObjectId, u32, std::ops::Range<usize>);
+pub(super) type Row = (ObjectId, u32, std::ops::Range<usize>);
 
 /// What the index of a pack of ours says: each object, its checksum, and where it is. Ours have
 /// version 2 and no deltas, so an entry ends where the next one begins.
-fn rows(index: &[u8], pack_bytes: usize, hash: HashKind) -> Option<Vec<Row>> {
+pub(super) fn rows(index: &[u8], pack_bytes: usize, hash: HashKind) -> Option<Vec<Row>> {
     let width = hash.len_in_bytes();
     let u32_at = |at: usize| {
         let bytes = index.get(at..at.checked_add(4)?)?;

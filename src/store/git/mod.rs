@@ -6,8 +6,11 @@
 
 mod alone;
 mod check;
+mod collecting;
 mod consolidate;
 mod files;
+#[doc(hidden)]
+pub mod fuzzing;
 mod head;
 mod index;
 mod meta;

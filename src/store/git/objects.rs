@@ -27,7 +27,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use super::{
     files::{Temporary, durable_rename, subdir},
-    pack::{Deflater, Pack, Packed},
+    pack::{Deflater, Keep, Pack, Packed},
     repo::{Odb, Repo, name},
 };
 use crate::error::{Error, Result};
@@ -64,6 +64,7 @@ pub(super) struct Writer {
     hash: HashKind,
     state: Mutex<State>,
     packing: AtomicBool,
+    shelter: bool,
 }
 
 #[derive(Default)]
@@ -80,9 +81,12 @@ struct State {
 }
 
 impl Writer {
-    pub(super) fn new(repo: &Repo) -> Self {
+    /// With `shelter`, nothing that is there is relied on, and everything becomes a pack, however
+    /// little it is: see [`Keep`]. Only a large file is loose all the same.
+    pub(super) fn new(repo: &Repo, shelter: bool) -> Self {
         let packing = AtomicBool::new(false);
-        Self { objects: repo.objects(), hash: repo.hash, state: Mutex::default(), packing }
+        let (objects, hash, state) = (repo.objects(), repo.hash, Mutex::default());
+        Self { objects, hash, state, packing, shelter }
     }
 
     /// The object directory.
@@ -127,7 +131,7 @@ impl Writer {
         if self.lock().seen.contains(&id) {
             return true;
         }
-        let is_there = odb.exists(&id);
+        let is_there = self.finds(&id, odb);
         if is_there {
             let mut state = self.lock();
             state.seen.insert(id);
@@ -136,12 +140,16 @@ impl Writer {
         is_there
     }
 
+    fn finds(&self, id: &ObjectId, odb: &Odb) -> bool {
+        !self.shelter && odb.exists(id)
+    }
+
     /// Notes `id`; tells whether somebody has to bring its bytes. Asks the repository only once.
     fn is_needed(&self, id: ObjectId, odb: &Odb) -> bool {
         if !self.lock().seen.insert(id) {
             return false;
         }
-        let is_there = odb.exists(&id);
+        let is_there = self.finds(&id, odb);
         if is_there {
             self.lock().reused.push(id);
         }
@@ -163,7 +171,8 @@ impl Writer {
         }
         state.held.push((kind, id, body.to_vec()));
         state.held_bytes += body.len();
-        if state.held.len() <= LOOSE_MAX && state.held_bytes <= HELD_MAX_BYTES {
+        let are_few = state.held.len() <= LOOSE_MAX && !self.shelter;
+        if are_few && state.held_bytes <= HELD_MAX_BYTES {
             return Ok(());
         }
         state.pack = Some(Pack::begin(&self.objects, self.hash)?);
@@ -184,7 +193,7 @@ impl Writer {
     ) -> Result<Option<ObjectId>, Large> {
         let named = name_stream(self.hash, size, from().map_err(Large::Read)?)?;
         let Some(id) = named else { return Ok(None) };
-        if self.lock().seen.contains(&id) || hands.odb.exists(&id) {
+        if self.lock().seen.contains(&id) || self.finds(&id, &hands.odb) {
             self.is_needed(id, &hands.odb);
             return Ok(Some(id));
         }
@@ -210,8 +219,9 @@ impl Writer {
             loose.push(write_loose(objects, *kind, *id, body, hands).map_err(failed)?);
         }
         let mut new = publish(objects, loose).map_err(failed)?;
+        let (pack, keep) = pack.unzip();
         new.extend(pack);
-        Ok(Written { reused: state.reused, new, objects: self.objects })
+        Ok(Written { reused: state.reused, new, objects: self.objects, _keep: keep })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -377,6 +387,7 @@ pub(super) struct Written {
     reused: Vec<ObjectId>,
     new: Vec<PathBuf>,
     objects: PathBuf,
+    _keep: Option<Keep>,
 }
 
 impl Written {
@@ -395,6 +406,11 @@ impl Written {
     /// nothing referred to yet.
     pub(super) fn still_stand(&self) -> bool {
         self.new.iter().all(|path| fs::symlink_metadata(path).is_ok())
+    }
+
+    /// Whether something is in no pack that could be kept from git.
+    pub(super) fn is_exposed(&self) -> bool {
+        self.packs().count() < self.new.len()
     }
 
     /// Makes loose objects that were there before young. Each directory is listed once: asking for every object by name

@@ -5,8 +5,9 @@
 //! at the end as well.
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -122,8 +123,9 @@ impl Pack {
         Ok(())
     }
 
-    /// Finishes it: pack and index are on the disk, under their names, when this returns.
-    pub(super) fn finish(self) -> io::Result<PathBuf> {
+    /// Finishes it: pack and index are on the disk, under their names, when this returns. No git
+    /// takes it away before the [`Keep`] is dropped.
+    pub(super) fn finish(self) -> io::Result<(PathBuf, Keep)> {
         let Self { dir, file, temporary, mut rows, length, hash } = self;
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
@@ -139,10 +141,37 @@ impl Pack {
         index_file.sync_data()?;
         // The index last: a pack without one is not there for git.
         let path = dir.join(format!("pack-{checksum}.pack"));
+        let keep = Keep::of(&path);
         temporary.rename(&path)?;
         index.rename(&dir.join(format!("pack-{checksum}.idx")))?;
         durable_rename(&dir)?;
-        Ok(path)
+        Ok((path, keep))
+    }
+}
+
+/// Keeps git from taking a pack away that no ref needs yet. Without it a `git gc --prune=now`
+/// beside us could: it looks at the refs once, and removes what it did not find there.
+pub(super) struct Keep(Option<PathBuf>);
+
+impl Keep {
+    /// What ours say. One that says anything else is the user's.
+    pub(super) const TEXT: &[u8] = b"turnback is about to need it\n";
+
+    fn of(pack: &Path) -> Self {
+        let path = pack.with_extension("keep");
+        let mut options = OpenOptions::new();
+        let made = options.write(true).create_new(true).mode(0o600).open(&path);
+        // One that is there is somebody's, and does the same.
+        Self(made.and_then(|mut file| file.write_all(Self::TEXT)).is_ok().then_some(path))
+    }
+}
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Left behind it costs a pack that is not put together with others.
+            let _left = std::fs::remove_file(path);
+        }
     }
 }
 

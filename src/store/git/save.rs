@@ -18,7 +18,7 @@ use gix::{
 };
 
 use super::{
-    GitStore, Known, Parts, consolidate,
+    GitStore, Known, Parts, collecting, consolidate,
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
@@ -51,8 +51,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Below both a second thread costs more than it saves.
 const FILES_FOR_THREADS: usize = 200;
 const BYTES_FOR_THREADS: u64 = 4 << 20;
-/// How often a save begins again because git's gc took what it relied on.
-const TRIES: usize = 3;
+/// How often a save begins again because git's gc took what it relied on, or what was new. After the
+/// first try it takes what it can of neither.
+const TRIES: usize = 5;
 
 /// What a save has made so far: everything but the checkpoint itself.
 struct Made {
@@ -73,6 +74,8 @@ struct Save<'a> {
     repo: Repo,
     lock: Option<Lock>,
     anchor: Option<ObjectId>,
+    /// Whether git has already thrown away what was new: then it is given no second chance.
+    shelter: bool,
     /// What the cache says beside its rows, if it can be believed.
     facts: Option<Facts>,
     had_base: bool,
@@ -92,13 +95,19 @@ impl GitStore {
         create_private_dirs(self.state.dir())?;
         let mut save = Save::begin(self, &draft)?;
         let mut believe = save.facts.is_some();
-        for _ in 0..TRIES {
-            if let Some(saved) = save.attempt(&mut draft, believe)? {
-                return Ok(saved);
+        for tries in 1..=TRIES {
+            match save.attempt(&mut draft, believe) {
+                Ok(Some(saved)) => return Ok(saved),
+                Ok(None) => (),
+                // Git's gc takes unfinished files as well, and directories that it empties.
+                Err(Error::Io { source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound && tries < TRIES => {}
+                Err(err) => return Err(err),
             }
             save.repo = save.repo.refreshed();
+            save.doubt(&mut draft.scan, believe);
             save.anchor = self.refs.anchor(&save.repo)?;
-            believe = false;
+            (save.shelter, believe) = (true, true);
         }
         let why = "its objects kept going while others were added".to_owned();
         Err(Error::Repository { path: save.repo.common_dir, why })
@@ -135,20 +144,35 @@ impl<'a> Save<'a> {
         let mut known = there.into_iter().map(|there| store.know(&repo, there));
         let newest = known.find(|known| known.parts.is_some());
         let (head, had_base) = (head::read(&repo), base.is_some());
-        Ok(Self { store, repo, lock, anchor, facts, had_base, head, kept, sequence, newest })
+        let shelter = collecting::is_under_way(&repo);
+        let save = Self {
+            store,
+            repo,
+            lock,
+            anchor,
+            shelter,
+            facts,
+            had_base,
+            head,
+            kept,
+            sequence,
+            newest,
+        };
+        Ok(save)
     }
 
     /// Saves, or tells that git has removed something in the meantime: then there is nothing new.
     fn attempt(&self, draft: &mut Draft, believe: bool) -> Result<Option<Saved>> {
         let packs = Packs::of(&self.repo);
-        let writer = Writer::new(&self.repo);
+        let writer = Writer::new(&self.repo, self.shelter);
         let private = Mutex::new(Private::new(&self.store.objects));
         distrust(&self.repo, &mut draft.scan, believe, &writer, &private)?;
         let made = self.make(draft, &writer, &private)?;
         let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = self.unchanged_since(draft, &made) {
-            self.keep(&draft.scan, &newest.checkpoint, &made, writer, private)?;
-            return Ok(Some(Saved { checkpoint: newest.checkpoint.clone(), is_new: false }));
+            let is_kept = self.keep(draft, &newest.checkpoint, &made, writer, private)?;
+            let saved = || Saved { checkpoint: newest.checkpoint.clone(), is_new: false };
+            return Ok(is_kept.then(saved));
         }
         let mut record = self.compose(draft, &made);
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
@@ -159,14 +183,21 @@ impl<'a> Save<'a> {
         self.fill_vault(&mut record, &draft.scan)?;
         let _held = private.publish()?;
         let still_there = || written.still_stand() && (written.is_alone() || packs.still_stand());
+        if self.shelter && written.is_exposed() {
+            self.no_collection(draft.deadline)?;
+        }
         if !still_there() {
             return Ok(None);
         }
         self.publish(&record, tree, made.parts.files)?;
-        if !still_there() {
+        // A gc that runs now may have looked at the refs before ours was there.
+        let is_sheltered = self.shelter && !written.is_exposed();
+        if !still_there() || !is_sheltered && collecting::is_under_way(&self.repo) {
             self.take_back(record.checkpoint.id)?;
             return Ok(None);
         }
+        // A ref needs it now.
+        drop(written);
         self.leave_traces(&draft.scan, &record.checkpoint, &made);
         let ours = consolidate::Packs::of(&self.repo, self.store.state.state());
         let _more = ours.consolidate(consolidate::PACKS_AT_MOST);
@@ -375,33 +406,73 @@ impl<'a> Save<'a> {
         }
     }
 
-    /// Lets nobody find a checkpoint that may lack something.
+    /// Waits until git throws nothing away.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it does so until the deadline: whatever is written now may be gone again.
+    fn no_collection(&self, deadline: Option<Instant>) -> Result<()> {
+        if collecting::is_over(&self.repo, deadline) {
+            return Ok(());
+        }
+        let why = "a `git gc --prune` is running in it".to_owned();
+        Err(Error::Repository { path: self.repo.common_dir.clone(), why })
+    }
+
+    /// Whether what was written will be there as long as a ref needs it.
+    fn outlasts(&self, written: &Written) -> bool {
+        let is_sheltered = self.shelter && !written.is_exposed();
+        written.still_stand() && (is_sheltered || !collecting::is_under_way(&self.repo))
+    }
+
+    /// Git took something of what a try wrote. What the cache has is there still, as long as the
+    /// anchor stands for it; the rest is to be read and written again.
+    fn doubt(&self, scan: &mut Scan, believe: bool) {
+        let base = scan.base.as_ref().filter(|_| believe && self.facts.is_some());
+        let held: HashSet<ContentId> = base.map_or_else(HashSet::new, |base| {
+            (0..base.entry_count()).filter_map(|number| base.row(number).content).collect()
+        });
+        scan.unfold(|found| found.content.is_some_and(|id| held.contains(&id)));
+    }
+
+    /// Lets nobody find a checkpoint that may lack something, and puts the anchor back.
     fn take_back(&self, id: CheckpointId) -> Result<()> {
-        self.store.refs.remove(&self.repo, &[id], false)?;
+        let refs = &self.store.refs;
+        refs.remove(&self.repo, &[id], self.lock.is_some() && self.anchor.is_none())?;
+        if let Some(old) = self.anchor.filter(|_| self.lock.is_some()) {
+            refs.move_anchor(&self.repo, refs.anchor(&self.repo)?, old)?;
+        }
         record::remove(&self.store.state, id).map(drop)
     }
 
-    /// Nothing changed. Objects are written only where the newest checkpoint had lost some.
+    /// Nothing changed. Objects are written only where the newest checkpoint had lost some. False if
+    /// git has removed some of those in the meantime.
     fn keep(
         &self,
-        scan: &Scan,
+        draft: &Draft,
         newest: &Checkpoint,
         made: &Made,
         writer: Writer,
         private: Private<'_>,
-    ) -> Result<()> {
-        if !writer.is_empty() {
-            writer.finish(&mut Hands::new(&self.repo)?)?;
-        }
+    ) -> Result<bool> {
+        let scan = &draft.scan;
+        let written = if writer.is_empty() {
+            None
+        } else {
+            Some(writer.finish(&mut Hands::new(&self.repo)?)?)
+        };
         let _held = private.publish()?;
-        let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
+        if written.is_some_and(|written| !self.outlasts(&written)) {
+            return Ok(false);
+        }
+        let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(true) };
         let facts = (scan.index, made.proven.map(|id| content_id(&id)));
         let index_is_new = self.facts.is_some_and(|old| (old.index, old.staged) != facts);
         if scan.refreshed || !self.had_base || !scan.fresh.is_empty() || index_is_new {
             self.store.refs.move_anchor(&self.repo, self.anchor, files)?;
             self.leave_traces(scan, newest, made);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.

@@ -1,0 +1,83 @@
+//! Real processes: turnback's own binary, and git as its user has it.
+
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use super::world::World;
+
+/// A command line of turnback in `dir`, with nothing but the world's environment.
+pub(crate) fn turnback(world: &World, dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turnback"));
+    command.args(args).current_dir(dir).env_clear().envs(&world.env);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A payload of Claude Code before a tool runs in `dir`.
+pub(crate) fn before(dir: &Path, session: &str, turn: &str, tool: &str, input: &Value) -> String {
+    json!({
+        "session_id": session,
+        "cwd": dir,
+        "prompt_id": turn,
+        "hook_event_name": "PreToolUse",
+        "tool_name": tool,
+        "tool_input": input,
+        "tool_use_id": "x",
+    })
+    .to_string()
+}
+
+/// Starts a hook with `payload` and does not wait for it.
+pub(crate) fn start_hook(world: &World, dir: &Path, payload: &str) -> Child {
+    let args = ["hook", "--agent", "claude-code"];
+    let mut child = turnback(world, dir, &args).spawn().unwrap();
+    // A hook that dies early has said why on stderr.
+    let _gone = child.stdin.take().unwrap().write_all(payload.as_bytes());
+    child
+}
+
+/// What a hook answered. It must never fail, nor say anything but one JSON document.
+#[track_caller]
+pub(crate) fn answer(child: Child) -> Value {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert_eq!((status.code(), &*stderr), (Some(0), ""));
+    serde_json::from_slice(&stdout).unwrap()
+}
+
+/// Runs one hook to its end.
+#[track_caller]
+pub(crate) fn hook(world: &World, dir: &Path, payload: &str) -> Value {
+    answer(start_hook(world, dir, payload))
+}
+
+/// Runs a shell command line with git in `dir`, as a user of its own; what it printed, or `Err`.
+pub(crate) fn try_git(world: &World, dir: &Path, line: &str) -> Result<String, String> {
+    let home = world.state();
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(dir)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", home.ancestors().nth(3).unwrap())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "a")))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "a@b")))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// The same, which must succeed.
+#[track_caller]
+pub(crate) fn git(world: &World, dir: &Path, line: &str) -> String {
+    let done = try_git(world, dir, line);
+    done.unwrap_or_else(|err| panic!("{line}: {err}")).trim().to_owned()
+}
