@@ -14,6 +14,8 @@ pub mod config;
 pub mod crash;
 pub mod error;
 pub mod fs;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod guard;
 pub mod hook;
 pub mod house;

@@ -51,6 +51,11 @@ pub struct RestoreLog {
     pub closed: Vec<(RelPath, u32)>,
 }
 
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: u32,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Wire {
     version: u32,
@@ -102,13 +107,20 @@ impl RestoreLog {
     pub fn read(place: &RootState) -> Result<Option<Self>> {
         let path = place.restore_log();
         let Some(bytes) = read_small(&path, SIZE_MAX_BYTES)? else { return Ok(None) };
-        let damaged = |why: &str| Error::damaged(path.display().to_string(), why);
-        let wire: Wire = serde_json::from_slice(&bytes).map_err(|err| damaged(&err.to_string()))?;
-        if wire.version > VERSION {
-            let what = path.display().to_string();
-            return Err(Error::FormatTooNew { what, found: wire.version, known: VERSION });
+        Self::parse(&path.display().to_string(), &bytes).map(Some)
+    }
+
+    /// Reads the bytes of one, called `what`.
+    pub(crate) fn parse(what: &str, bytes: &[u8]) -> Result<Self> {
+        let damaged = |why: &str| Error::damaged(what, why);
+        let found: VersionOnly =
+            serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
+        if found.version > VERSION {
+            let what = what.to_owned();
+            return Err(Error::FormatTooNew { what, found: found.version, known: VERSION });
         }
-        wire.into_log().map(Some).ok_or_else(|| damaged("a name in it is no path"))
+        let wire: Wire = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
+        wire.into_log().ok_or_else(|| damaged("a name in it is no path"))
     }
 
     /// Removes it: what it announced is done, or taken back.

@@ -54,6 +54,10 @@ fn own_files(world: &World, part: &str) -> Vec<PathBuf> {
     fitting.map(|path| world.state().join(path)).filter(|path| path.is_file()).collect()
 }
 
+fn is_kind(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|it| it == extension)
+}
+
 fn overwrite(path: &Path, bytes: impl AsRef<[u8]>) {
     chmod(path, 0o600);
     write(path, bytes);
@@ -179,13 +183,9 @@ fn what_is_made_again_is_removed_when_it_is_damaged() {
             }
             is_found(&mut world, name);
         }
-        for path in own_files(&world, "sessions/").iter().filter(|path| path.ends_with("json")) {
+        for path in own_files(&world, "sessions/").iter().filter(|path| is_kind(path, "json")) {
             overwrite(path, "{");
         }
-        let ledger = own_files(&world, "sessions/")
-            .into_iter()
-            .find(|it| it.extension().is_some_and(|extension| extension == "json"));
-        overwrite(&ledger.unwrap(), "{");
         is_found(&mut world, "sessions/");
         check(&mut world, &["--repair"]);
         is_whole(&mut world);
@@ -257,8 +257,7 @@ fn a_vault_without_its_pack_is_found() {
     assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     is_whole(&mut world);
     let pack = own_files(&world, "vault/git/.git/objects/pack/").into_iter();
-    let pack =
-        pack.into_iter().find(|path| path.extension().is_some_and(|name| name == "pack")).unwrap();
+    let pack = pack.into_iter().find(|path| is_kind(path, "pack")).unwrap();
     let mut bytes = fs::read(&pack).unwrap();
     fs::remove_file(&pack).unwrap();
     is_found(&mut world, ".pack");
@@ -272,10 +271,7 @@ fn a_vault_without_its_pack_is_found() {
 fn a_newer_ledger_is_never_written_to() {
     let mut world = project(World::new());
     let ledger = own_files(&world, "sessions/").into_iter();
-    let ledger = ledger
-        .into_iter()
-        .find(|path| path.extension().is_some_and(|name| name == "json"))
-        .unwrap();
+    let ledger = ledger.into_iter().find(|path| is_kind(path, "json")).unwrap();
     let newer = r#"{"version":2,"another":["format"]}"#;
     overwrite(&ledger, newer);
     is_whole(&mut world);

@@ -20,6 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["apply", "hook", "house", "install"],
     &["commands"],
     &["cli"],
+    &["fuzzing"],
     &["lib"],
 ];
 

@@ -182,3 +182,9 @@ impl From<serde_json::Error> for BadPayload {
         Self(err.to_string().chars().take(CHARS_MAX).collect())
     }
 }
+
+/// The files a patch names; for fuzz/, which cannot see further in.
+#[doc(hidden)]
+pub fn patched(patch: &str) -> Option<Vec<std::path::PathBuf>> {
+    patch::paths(patch)
+}

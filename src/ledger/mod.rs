@@ -430,18 +430,29 @@ fn read(path: &Path) -> Option<Wire> {
 }
 
 fn look(path: &Path) -> Found {
-    #[derive(Deserialize)]
-    struct VersionOnly {
-        version: u32,
-    }
     let bytes = match read_small(path, SIZE_MAX_BYTES) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Found::Nothing,
         Err(_) => return Found::Damaged,
     };
-    match serde_json::from_slice::<Wire>(&bytes) {
+    parse(&bytes)
+}
+
+/// Reads bytes as a ledger and everything in it; for fuzz/.
+pub(crate) fn parse_any(bytes: &[u8]) {
+    if let Found::Ours(wire) = parse(bytes) {
+        wire.into_uses();
+    }
+}
+
+fn parse(bytes: &[u8]) -> Found {
+    #[derive(Deserialize)]
+    struct VersionOnly {
+        version: u32,
+    }
+    match serde_json::from_slice::<Wire>(bytes) {
         Ok(wire) if wire.version == VERSION => Found::Ours(Box::new(wire)),
-        Ok(_) | Err(_) => match serde_json::from_slice::<VersionOnly>(&bytes) {
+        Ok(_) | Err(_) => match serde_json::from_slice::<VersionOnly>(bytes) {
             Ok(VersionOnly { version }) if version > VERSION => Found::Newer,
             Ok(_) | Err(_) => Found::Damaged,
         },

@@ -12,7 +12,7 @@ mod look;
 
 use std::{
     fs::{self, OpenOptions},
-    io::{BufRead, BufReader, Write},
+    io::Write,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
@@ -183,12 +183,18 @@ pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
 /// Every line that can be read, oldest first.
 pub fn read(place: &RootState) -> Vec<Line> {
     let path = log(place);
+    // A last line may come after the limit was looked at.
+    let bytes = |path: &PathBuf| read_small(path, 2 * LOG_MAX_BYTES).ok().flatten();
     [path.with_extension("old"), path]
         .iter()
-        .filter_map(|path| fs::File::open(path).ok())
-        .flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok))
-        .filter_map(|line| serde_json::from_slice(&line).ok())
+        .filter_map(bytes)
+        .flat_map(|bytes| parse(&bytes))
         .collect()
+}
+
+/// The lines that can be read.
+pub(crate) fn parse(bytes: &[u8]) -> Vec<Line> {
+    bytes.split(|&byte| byte == b'\n').filter_map(|it| serde_json::from_slice(it).ok()).collect()
 }
 
 /// The digests of what the restore that made `held` merged, by path.

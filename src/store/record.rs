@@ -332,6 +332,13 @@ pub fn all_roots(state: &State) -> Result<Vec<RootState>> {
     Ok(names.iter().map(|name| state.root_named(name)).collect())
 }
 
+/// Reads bytes as each kind of record; for fuzz/.
+pub(crate) fn parse_any(bytes: &[u8]) {
+    let _damaged = from_json::<RecordFile>("x", bytes).map(RecordFile::into_record);
+    let _damaged = from_json::<PlaceFile>("x", bytes).map(PlaceFile::into_place);
+    let _order = guess_order(bytes);
+}
+
 #[derive(Deserialize)]
 struct VersionOnly {
     version: u32,

@@ -20,7 +20,7 @@ use std::{
 };
 
 pub(super) use anchor::{drop_hint, read as read_anchor};
-pub(crate) use directory::entry_of;
+pub(crate) use directory::{entry_of, parse as parse_directory};
 
 use super::{
     Damage, Draft, Saved, Store,

@@ -108,7 +108,7 @@ fn entries_of(
     new: &New<'_>,
 ) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
     match new(&id) {
-        Some(body) => parse(repo, &id, &body),
+        Some(body) => parse(repo.hash, &id, &body),
         None => entries(repo, &id),
     }
 }

@@ -304,7 +304,7 @@ pub(super) fn kept_entries(
     Ok(found.into_values().collect())
 }
 
-fn parse_extra(text: &[u8]) -> Result<Vec<IndexEntry>> {
+pub(super) fn parse_extra(text: &[u8]) -> Result<Vec<IndexEntry>> {
     let damaged = || Error::damaged("index.extra", "not a list of index entries");
     let Some(text) = text.strip_suffix(&[0]) else {
         return if text.is_empty() { Ok(Vec::new()) } else { Err(damaged()) };

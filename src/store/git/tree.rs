@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use gix::{
     ObjectId,
+    hash::{Kind as HashKind, oid},
     objs::{Kind as ObjectKind, TreeRefIter, tree::EntryKind},
 };
 
@@ -144,9 +145,13 @@ fn entry(kind: EntryKind, id: &ObjectId) -> Entry {
 /// [`Error::Damaged`] for anything that [`build_fresh`] does not write.
 pub(super) fn read(repo: &Repo, id: &ContentId) -> Result<Directory> {
     let id = repo.object_id(id);
+    directory(repo.hash, &id, &repo.read_checked(&id, ObjectKind::Tree)?)
+}
+
+/// As [`read`], of a tree whose bytes are at hand.
+pub(super) fn directory(hash: HashKind, id: &oid, body: &[u8]) -> Result<Directory> {
     let mut directory = Directory::new();
-    let body = repo.read_checked(&id, ObjectKind::Tree)?;
-    for (name, kind, child) in parse(repo, &id, &body)? {
+    for (name, kind, child) in parse(hash, id, body)? {
         let refuse = |why| Error::damaged(format!("tree {id}"), why);
         if kind == EntryKind::Commit {
             return Err(refuse("it holds a commit"));
@@ -163,21 +168,18 @@ pub(super) fn read(repo: &Repo, id: &ContentId) -> Result<Directory> {
 /// # Errors
 ///
 /// [`Error::Damaged`] for what is not a tree, or has modes git does not write.
-pub(super) fn entries(
-    repo: &Repo,
-    id: &gix::hash::oid,
-) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
-    parse(repo, id, &repo.read(id, ObjectKind::Tree)?)
+pub(super) fn entries(repo: &Repo, id: &oid) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+    parse(repo.hash, id, &repo.read(id, ObjectKind::Tree)?)
 }
 
 /// As [`entries`], of a tree whose bytes are at hand.
 pub(super) fn parse(
-    repo: &Repo,
-    id: &gix::hash::oid,
+    hash: HashKind,
+    id: &oid,
     body: &[u8],
 ) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
     let damaged = |why: String| Error::damaged(format!("tree {id}"), why);
-    TreeRefIter::from_bytes(body, repo.hash)
+    TreeRefIter::from_bytes(body, hash)
         .map(|entry| {
             let entry = entry.map_err(|err| damaged(err.to_string()))?;
             let kind = match entry.mode.value() {

@@ -1,0 +1,8 @@
+//! Any text at all is a patch envelope: what it names are paths that can exist.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use turnback::fuzzing;
+
+fuzz_target!(|bytes: &[u8]| fuzzing::patch(&String::from_utf8_lossy(bytes)));
