@@ -75,6 +75,9 @@ enum Command {
     /// Keep the limits, in the background
     #[command(hide = true)]
     Housekeep(commands::housekeep::Args),
+    /// Look at a project before it is needed, in the background
+    #[command(hide = true)]
+    Warm(commands::warm::Args),
     /// What the slash commands of agents run
     #[command(hide = true)]
     Slash(commands::slash::Args),
@@ -116,7 +119,7 @@ pub fn is_hook(process: &Process<'_>) -> bool {
 
 /// Whether this was started by another of us, to go on behind everybody's back.
 pub fn is_background(process: &Process<'_>) -> bool {
-    process.args.first().is_some_and(|first| first == "housekeep")
+    process.args.first().is_some_and(|first| first == "housekeep" || first == "warm")
 }
 
 /// A hook must not end with a panic's code, whatever happens in it.
@@ -146,6 +149,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
             | Command::Undo(_)
             | Command::Redo(_)
             | Command::Housekeep(_)
+            | Command::Warm(_)
     );
     if !sees_to_it {
         commands::restore::say_if_interrupted(process);
@@ -156,7 +160,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Uninstall(args) => commands::install::uninstall(process, &args),
         Command::Doctor(args) => commands::doctor::run(process, &args),
         Command::Demo(args) => commands::demo::run(process, &args),
-        Command::Create(args) => commands::create::run(process, args),
+        Command::Create(args) => commands::create::run(process, &args),
         Command::List(args) => commands::list::run(process, &args),
         Command::Show(args) => commands::show::run(process, &args),
         Command::Diff(args) => commands::diff::run(process, &args),
@@ -171,6 +175,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Prune(args) => commands::prune::run(process, &args),
         Command::Clear(args) => commands::clear::run(process, &args),
         Command::Housekeep(args) => commands::housekeep::run(process, &args),
+        Command::Warm(args) => commands::warm::run(process, &args),
         Command::Slash(args) => commands::slash::run(process, &args),
     }
 }

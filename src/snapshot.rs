@@ -4,7 +4,7 @@
 use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use chrono::{DateTime, Utc};
@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     cache::Table,
     error::Result,
+    fs::Lock,
     model::{
         Cause, Checkpoint, Reach, Root, RootKind, Settings, SkipReason, Skipped, Stamp, StoreChoice,
     },
@@ -21,6 +22,8 @@ use crate::{
     store::{self, Draft, Saved, Store},
 };
 
+/// How long anybody waits for a look in the background before he takes one of his own.
+const WARM_MAX: Duration = Duration::from_secs(1);
 /// How long a vault that was filled without need is good enough: an hour.
 const VAULT_KEPT_NS: i64 = 3_600_000_000_000;
 
@@ -40,6 +43,8 @@ pub struct Order<'a> {
     pub spare: bool,
     /// When to stop and keep what there is.
     pub deadline: Option<Instant>,
+    /// Whether to wait a while for whoever warms the cache.
+    pub waits: bool,
 }
 
 /// Takes a checkpoint. Where the repository cannot take it, turnback's own store does.
@@ -50,7 +55,10 @@ pub struct Order<'a> {
 pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Saved> {
     let store = store::open(&order.reach.root, state, order.settings.store)?;
     let wishes = wishes(order.settings);
-    let Order { reach, cause, taken_at, always, spare, deadline, .. } = order;
+    let Order { reach, cause, taken_at, always, spare, deadline, waits, .. } = order;
+    if waits {
+        await_warm(&state.root(&reach.root), deadline);
+    }
     let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, spare, deadline };
     let scan = look.at(process, state, store.as_ref())?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline })?;
@@ -60,6 +68,17 @@ pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Sa
         let _later = process.start_aside(&args);
     }
     Ok(saved)
+}
+
+/// Waits for whoever takes a checkpoint of a root in the background: with what he leaves, ours costs
+/// less than the wait, unless he takes too long.
+fn await_warm(place: &RootState, deadline: Option<Instant>) {
+    let now = Instant::now();
+    let half = deadline.map_or(WARM_MAX, |deadline| deadline.saturating_duration_since(now) / 2);
+    let until = now + half.min(WARM_MAX);
+    if place.warming().exists() {
+        let _done = Lock::share(&place.warming(), until);
+    }
 }
 
 /// How to look at a root.

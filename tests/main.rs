@@ -20,3 +20,4 @@ mod storm;
 mod support;
 mod talk;
 mod tidy;
+mod warm;

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Desk, print, print_json};
 use crate::{
     error::{Error, Result},
-    model::{Cause, Scope},
+    model::{Cause, Reason, Scope},
     process::{Exit, Process},
     snapshot::{self, Order},
     ui,
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?.into_present()?;
     if desk.scope == Scope::Named {
         let path = ui::path(desk.root.path(), desk.home.as_deref());
@@ -35,16 +35,22 @@ pub(crate) fn run(process: &mut Process<'_>, args: Args) -> Result<Exit> {
         ));
     }
     let reach = desk.reach(Vec::new());
-    let order = Order {
+    let cause = Cause::asked(args.message.clone());
+    let order = |always| Order {
         reach: &reach,
         settings: &desk.settings,
-        always: args.message.is_some(),
-        cause: Cause::asked(args.message),
+        always,
+        cause: cause.clone(),
         taken_at: process.now,
         spare: true,
         deadline: None,
+        waits: true,
     };
-    let saved = snapshot::take(process, &desk.state, order)?;
+    let mut saved = snapshot::take(process, &desk.state, order(args.message.is_some()))?;
+    if !saved.is_new && saved.checkpoint.cause.reason == Reason::Net {
+        // One that was taken in the background is in no list; this one shall be.
+        saved = snapshot::take(process, &desk.state, order(true))?;
+    }
     let checkpoint = &saved.checkpoint;
     for skipped in checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters()) {
         let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());

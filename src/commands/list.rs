@@ -12,13 +12,14 @@ use super::{
     Desk, Row,
     compare::{Comparison, Counts},
     places, print, print_json, rows,
-    rows::{Told, agent_name, is_before_restore},
+    rows::{Told, agent_name, is_counted},
     show::skipped_json,
     stats::Stats,
 };
 use crate::{
     config as settings,
     error::Result,
+    ledger,
     model::{Checkpoint, CheckpointId},
     process::{Exit, Process},
     snapshot,
@@ -122,17 +123,18 @@ impl Listed {
     ///
     /// Fails if the store cannot be read.
     pub(super) fn of(desk: &Desk, args: &Args) -> Result<Self> {
-        let checkpoints = desk.store.list()?;
+        let mut checkpoints = desk.store.list()?;
+        rows::adopt(&mut checkpoints, &ledger::uses(&desk.state));
         let digits = rows::digits(&checkpoints);
-        let held_first: Vec<Checkpoint> =
-            checkpoints.iter().filter(|one| is_before_restore(one)).cloned().collect();
+        let uncounted: Vec<Checkpoint> =
+            checkpoints.iter().filter(|one| !is_counted(one)).cloned().collect();
         let rows = rows(checkpoints, &desk.state);
         let turns = rows.len();
         let each = rows.into_iter().enumerate();
         let mut lines: Vec<Line> =
             each.flat_map(|(n, row)| Line::of_row(&row, n + 1, args.all)).collect();
         if args.all {
-            lines.extend(held_first.into_iter().map(Line::before_restore));
+            lines.extend(uncounted.into_iter().map(Line::uncounted));
             lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
         }
         for n in 1..lines.len() {
@@ -165,7 +167,7 @@ impl Line {
         (0..steps).rev().map(line).collect()
     }
 
-    fn before_restore(checkpoint: Checkpoint) -> Self {
+    fn uncounted(checkpoint: Checkpoint) -> Self {
         let row = Row { steps: vec![checkpoint], used: None };
         Self { row, step: 0, number: None, next: None }
     }
@@ -308,9 +310,12 @@ struct Part {
 fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let home = process.var("HOME").map(PathBuf::from);
     let mut parts = Vec::new();
-    for known in places::known(&settings::state(process, None)?)? {
+    let state = settings::state(process, None)?;
+    let uses = ledger::uses(&state);
+    for known in places::known(&state)? {
         match known.checkpoints(process) {
             Ok(mut checkpoints) => {
+                rows::adopt(&mut checkpoints, &uses);
                 let digits = shown_digits(process, rows::digits(&checkpoints));
                 checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
                 checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
@@ -340,7 +345,7 @@ fn is_wanted(checkpoint: &Checkpoint, args: &Args) -> bool {
         let by = checkpoint.cause.by.as_ref();
         by.is_some_and(|by| by.session.0.starts_with(&session[..]))
     };
-    (args.all || !is_before_restore(checkpoint)) && args.session.as_ref().is_none_or(is_of)
+    (args.all || is_counted(checkpoint)) && args.session.as_ref().is_none_or(is_of)
 }
 
 /// The newest first, whatever root it is of.

@@ -20,6 +20,7 @@ pub(crate) mod show;
 pub(crate) mod slash;
 pub(crate) mod status;
 pub(crate) mod undo;
+pub(crate) mod warm;
 
 mod compare;
 mod own_files;
@@ -38,6 +39,7 @@ use serde_json::Value;
 use crate::{
     config as settings,
     error::{Error, Result},
+    ledger,
     model::{
         Checkpoint, Entry, Kind, Place, Reach, RelPath, Root, Scope, Selector, Settings, Tree,
     },
@@ -184,7 +186,9 @@ impl Desk {
     /// Fails if the checkpoint cannot be read. Of later steps, what can be read counts.
     pub(crate) fn tree_of(&self, checkpoint: &Checkpoint) -> Result<Tree> {
         let mut tree = self.store.tree(checkpoint.id)?;
-        let all = self.store.list()?;
+        let mut all = self.store.list()?;
+        rows::adopt(&mut all, &ledger::uses(&self.state));
+        let checkpoint = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
         let later = all.iter().rev().filter(|other| other.sequence > checkpoint.sequence);
         let of_turn = later.filter(|other| rows::is_same_turn(checkpoint, other));
         for step in of_turn.filter_map(|step| self.store.tree(step.id).ok()) {
@@ -260,7 +264,7 @@ fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
 }
 
 fn pick(
-    checkpoints: Vec<Checkpoint>,
+    mut checkpoints: Vec<Checkpoint>,
     selector: &Selector,
     state: &State,
     given: &str,
@@ -268,9 +272,8 @@ fn pick(
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
     match selector {
         Selector::Latest(n) => {
-            let mut plain =
-                checkpoints.into_iter().filter(|checkpoint| !rows::is_before_restore(checkpoint));
-            plain.nth(*n as usize).ok_or_else(none)
+            rows::adopt(&mut checkpoints, &ledger::uses(state));
+            checkpoints.into_iter().filter(rows::is_counted).nth(*n as usize).ok_or_else(none)
         }
         Selector::Number(row, step) => {
             let rows = rows(checkpoints, state);

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     agent::{DIALECTS, Dialect},
     ledger::{self, Use},
-    model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId, TurnId},
+    model::{Agent, By, Cause, Checkpoint, CheckpointId, Reason, SessionId, TurnId},
     state::State,
     ui,
 };
@@ -23,16 +23,38 @@ pub(crate) struct Row {
 
 type Turn = (Agent, SessionId, TurnId);
 
-/// Whether a checkpoint was taken before a restore; those are not counted.
-pub(crate) fn is_before_restore(checkpoint: &Checkpoint) -> bool {
-    checkpoint.cause.reason == Reason::BeforeRestore
+/// Whether a checkpoint is one that people count: not one taken before a restore, nor one taken
+/// between turns that no turn has come to need.
+pub(crate) fn is_counted(checkpoint: &Checkpoint) -> bool {
+    match checkpoint.cause.reason {
+        Reason::Call | Reason::Asked => true,
+        Reason::Net | Reason::BeforeRestore => false,
+    }
+}
+
+/// Gives what was taken between turns to the newest turn that uses it: it is what was there before
+/// that turn changed anything.
+pub(crate) fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
+    let between = |checkpoint: &&mut Checkpoint| checkpoint.cause.reason == Reason::Net;
+    for checkpoint in checkpoints.iter_mut().filter(between) {
+        if let Some(used) = uses.iter().find(|used| used.checkpoint == checkpoint.id) {
+            checkpoint.cause = Cause {
+                reason: Reason::Call,
+                by: Some(used.by.clone()),
+                tool: used.tool.clone(),
+                summary: used.summary.clone(),
+                of: None,
+            };
+        }
+    }
 }
 
 /// Groups checkpoints, given newest first, into rows, newest first.
-pub(crate) fn rows(checkpoints: Vec<Checkpoint>, state: &State) -> Vec<Row> {
+pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, state: &State) -> Vec<Row> {
     let uses = ledger::uses(state);
+    adopt(&mut checkpoints, &uses);
     let mut rows: Vec<Row> = Vec::new();
-    for checkpoint in checkpoints.into_iter().filter(|checkpoint| !is_before_restore(checkpoint)) {
+    for checkpoint in checkpoints.into_iter().filter(is_counted) {
         let same_turn = rows.last().is_some_and(|row| {
             turn(&checkpoint).is_some() && row.steps.first().map(turn) == Some(turn(&checkpoint))
         });
@@ -115,6 +137,7 @@ impl<'a> Told<'a> {
     pub(crate) fn words(&self) -> String {
         let of = self.checkpoint.cause.of.map(CheckpointId::short);
         let words = match (self.by, self.checkpoint.cause.reason) {
+            (Some(_), Reason::Net) if self.tool.is_none() => "between turns".to_owned(),
             (Some(_), _) | (None, Reason::Call) => {
                 let parts = [Some("before"), self.tool, self.summary];
                 return parts.into_iter().flatten().collect::<Vec<_>>().join(" ");

@@ -175,7 +175,7 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
         }
         Wish::Create(message) => {
             let args = create::Args { message, json: false };
-            let said = inside(process, |inner| create::run(inner, args));
+            let said = inside(process, |inner| create::run(inner, &args));
             if said.done { format!("checkpoint {}", said.all()) } else { said.all() }
         }
         Wish::Restore(checkpoint, files) => {

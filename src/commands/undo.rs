@@ -3,9 +3,11 @@
 use super::{
     Desk,
     restore::{Consent, Order, carry_out},
+    rows::adopt,
 };
 use crate::{
     error::{Error, Result},
+    ledger,
     model::{Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
@@ -44,7 +46,8 @@ pub(crate) struct How {
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?.into_present()?;
-    let checkpoints = desk.store.list()?;
+    let mut checkpoints = desk.store.list()?;
+    adopt(&mut checkpoints, &ledger::uses(&desk.state));
     let target = if args.whole_session || args.session.is_some() {
         plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session)
     } else {

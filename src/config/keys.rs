@@ -118,7 +118,8 @@ pub const KEYS: &[Key] = &[
         Directory,
         "triggers.session_start",
         triggers.session_start,
-        "Take one when a session begins."
+        "Take one in the background when a session begins, and when a turn does after one that \
+         changed something."
     ),
     key!(
         Directory,

@@ -1,13 +1,46 @@
 //! Where a session or a turn begins or ends: nobody waits for us then, and what goes on in the
 //! background is started.
 
+use std::path::PathBuf;
+
 use super::place::working_directory;
 use crate::{
     agent::Dialect,
     config, house,
-    model::{Context, SessionEnd},
+    model::{CheckpointId, Context, SessionEnd},
     process::Process,
 };
+
+/// A session begins: its first call shall find everything looked at.
+pub(super) fn on_session_begin(process: &Process<'_>, dialect: &dyn Dialect, context: &Context) {
+    let cwd = working_directory(process, context);
+    let settings = config::load(process, Some(&cwd)).settings;
+    if !settings.enabled || !settings.triggers.session_start {
+        return look_after_house(process, context);
+    }
+    // It keeps house as well, if that is due: one process is enough.
+    house::warm::ask(process, dialect.name(), &context.session, &cwd);
+}
+
+/// A turn begins. What the one before it did, and nobody has looked at since, is looked at while
+/// the model thinks. `roots` are those it worked in.
+pub(super) fn on_turn_begin(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &Context,
+    roots: &[(PathBuf, CheckpointId)],
+) {
+    for (root, _) in roots {
+        let Ok(state) = config::state(process, Some(root)) else { continue };
+        if !house::warm::is_cold(&state, root) {
+            continue;
+        }
+        let settings = config::load(process, Some(root)).settings;
+        if settings.enabled && settings.triggers.session_start {
+            house::warm::ask(process, dialect.name(), &context.session, root);
+        }
+    }
+}
 
 /// Sees whether the limits want keeping.
 pub(super) fn look_after_house(process: &Process<'_>, context: &Context) {

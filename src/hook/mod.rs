@@ -124,7 +124,7 @@ fn on_event(
             decision
         }
         Event::SessionBegins(context) => {
-            edges::look_after_house(process, &context);
+            edges::on_session_begin(process, dialect, &context);
             Decision::NEUTRAL
         }
         Event::Other => Decision::NEUTRAL,
@@ -280,6 +280,7 @@ impl Hook<'_, '_> {
             always: false,
             spare: false,
             deadline: Some(deadline),
+            waits: true,
         };
         let saved = snapshot::take(self.process, state, order)?;
         if saved.is_new {

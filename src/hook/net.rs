@@ -4,6 +4,7 @@
 use super::{
     Hook,
     done::{news, notice, since},
+    edges,
     turn::{quiet, with_ledger},
 };
 use crate::{
@@ -22,16 +23,23 @@ pub(super) fn turn_begins(
     context: &Context,
     prompt: Option<&str>,
 ) -> Decision {
-    let (mut open, mut tell) = (Vec::new(), None);
+    let (mut open, mut tell, mut before) = (Vec::new(), None, Vec::new());
     let begun = with_ledger(process, dialect, context, |ledger| {
+        let last = ledger.turn();
+        before = ledger.covered();
         tell = ledger.take_tell();
         ledger.begin_turn(context.turn.as_ref(), prompt);
+        if ledger.turn() == last {
+            // The one that runs goes on.
+            before.clear();
+        }
         if let Some(transcript) = &context.transcript {
             ledger.converses(transcript);
         }
         open = ledger.take_open();
     });
     let quiet = quiet(process, context, begun);
+    edges::on_turn_begin(process, dialect, context, &before);
     let blasts = look(process, context, &open, |since, _| left::seen_late(since));
     let decision = notice(process, dialect, context, &blasts).unwrap_or(quiet);
     Decision { tell, ..decision }

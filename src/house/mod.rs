@@ -10,6 +10,7 @@ mod holding;
 mod litter;
 mod room;
 mod round;
+pub mod warm;
 
 use std::{
     ffi::OsString,

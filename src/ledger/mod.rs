@@ -377,6 +377,22 @@ pub fn uses(state: &State) -> Vec<Use> {
     uses
 }
 
+/// Whether the turn that runs in a session has had a checkpoint of `root` since then. Reads the
+/// ledger without its lock: whoever asks can live with yesterday's answer.
+pub fn covered_since(
+    state: &State,
+    agent: &str,
+    session: &str,
+    root: &Path,
+    since: DateTime<Utc>,
+) -> bool {
+    let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    let Some(wire) = read(&state.sessions().join(format!("{name}.json"))) else { return false };
+    let Some(turn) = &wire.turn else { return false };
+    let mut uses = wire.uses.iter();
+    uses.any(|used| used.turn == turn.id && used.at >= since && used.root.is(root))
+}
+
 /// The ledgers that nobody can read. A newer turnback's is none of them.
 pub fn damaged(state: &State) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };

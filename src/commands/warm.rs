@@ -1,0 +1,56 @@
+//! `turnback warm`: looks at a project before the first call needs it. Started by hooks, in the
+//! background; nobody listens.
+
+use std::path::PathBuf;
+
+use crate::{
+    agent, config,
+    error::Result,
+    house::{
+        self,
+        warm::{Visit, warm},
+    },
+    journal::{self, Line, LineKind},
+    model::SessionId,
+    process::{Exit, Process},
+};
+
+/// Take the checkpoint of a session or turn that begins. Started by hooks, in the background.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The agent, as in its hook line
+    #[arg(long, value_name = "NAME")]
+    agent: String,
+    /// Its session
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    session: String,
+    /// Where it works
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let Some(dialect) = agent::by_name(&args.agent) else { return Ok(Exit::Failed) };
+    let visit = Visit {
+        agent: dialect.agent(),
+        name: dialect.name().to_owned(),
+        session: SessionId(args.session.clone()),
+        dir: args.dir.clone(),
+    };
+    let state = config::state(process, Some(&args.dir))?;
+    let done = warm(process, &visit);
+    // Nobody listens; the journal is where trouble is looked for.
+    if let Err(err) = &done {
+        let text = format!("in the background: {err}");
+        let root = Some(args.dir.to_string_lossy().into_owned());
+        journal::write(&state, &Line { at: process.now, kind: LineKind::Trouble, root, text });
+    }
+    let settings = config::load(process, None).settings;
+    if settings.auto_prune
+        && state.dir().is_dir()
+        && house::is_due(&state, settings.prune_interval, process.now)
+    {
+        house::keep(process, &state, None)?;
+    }
+    done.map(|()| Exit::Ok)
+}

@@ -1,0 +1,133 @@
+//! Looks at a root before anybody waits for it: takes a checkpoint where a session or a turn begins,
+//! so that the first call finds a cache that is warm and, mostly, nothing to save.
+//!
+//! Started by the hook at the session's start, and at a prompt if something was done since the last
+//! look; never on the way to the agent's first word. Whoever saves waits for it a while (see
+//! `snapshot::take`), then finds what it left. If a call was first, it has nothing to do.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    config, crash,
+    error::{Error, Result},
+    fs::{Lock, create_private_dirs, stat_path},
+    ledger,
+    model::{Agent, By, Cause, Reach, Reason, Scope, SessionId, Settings},
+    process::Process,
+    reach::{Surroundings, root_around},
+    snapshot::{self, Order},
+    state::State,
+};
+
+/// Longer than any tree takes that is held as a whole; what it does not come to is left to calls.
+const TIME: Duration = Duration::from_secs(30);
+/// A call that saved so shortly before we began is why there is nothing to do.
+const JUST_NOW: TimeDelta = TimeDelta::seconds(10);
+
+/// Whose session it is, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// The agent.
+    pub agent: Agent,
+    /// The name it is called by in the hook line.
+    pub name: String,
+    /// The session.
+    pub session: SessionId,
+    /// The directory it works in.
+    pub dir: PathBuf,
+}
+
+/// Starts a look at the root of a session that begins; it keeps house afterwards if that is due.
+pub fn ask(process: &Process<'_>, name: &str, session: &SessionId, dir: &Path) -> bool {
+    let args: [OsString; 7] = [
+        "warm".into(),
+        "--agent".into(),
+        name.into(),
+        "--session".into(),
+        session.0.clone().into(),
+        "--dir".into(),
+        dir.into(),
+    ];
+    // Without it the first call takes as long as it takes.
+    process.start_aside(&args).is_ok()
+}
+
+/// Whether something was done in a root since it was last looked at: costs two looks at files.
+pub fn is_cold(state: &State, root: &Path) -> bool {
+    let own = state.root_at(root);
+    let changed = |path: &Path| stat_path(path).map(|stamp| stamp.mtime_ns).ok();
+    let done = changed(&own.left().join("log"));
+    done.is_some_and(|done| changed(&own.cache()).is_none_or(|looked| looked < done))
+}
+
+/// Takes a checkpoint of the root that a session works in, unless a call was first.
+///
+/// # Errors
+///
+/// Fails if the root cannot be read or the store not be written.
+pub fn warm(process: &Process<'_>, visit: &Visit) -> Result<()> {
+    let settings = config::load(process, Some(&visit.dir)).settings;
+    let state = config::state(process, Some(&visit.dir))?;
+    if !settings.enabled || !settings.triggers.session_start {
+        return Ok(());
+    }
+    let home = process.var("HOME").map(PathBuf::from);
+    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let Some((root, scope)) = root_around(&visit.dir, &surroundings) else { return Ok(()) };
+    if scope == Scope::Named {
+        return Ok(());
+    }
+    let place = state.root(&root);
+    create_private_dirs(place.dir())?;
+    let _at_work = match Lock::acquire(&place.warming(), Instant::now()) {
+        Ok(lock) => lock,
+        // Somebody else does what we would.
+        Err(Error::Busy { .. }) => return Ok(()),
+        Err(err) => return Err(err),
+    };
+    let since = process.now - JUST_NOW;
+    if is_covered(&state, visit, root.path(), since) {
+        return Ok(());
+    }
+    crash::point("warm");
+    let reach = Reach { root, scope, victims: Vec::new() };
+    let order = order(&reach, &settings, visit, process.now);
+    snapshot::take(process, &state, order).map(drop)
+}
+
+fn is_covered(state: &State, visit: &Visit, root: &Path, since: DateTime<Utc>) -> bool {
+    ledger::covered_since(state, &visit.name, &visit.session.0, root, since)
+}
+
+fn order<'a>(
+    reach: &'a Reach,
+    settings: &'a Settings,
+    visit: &Visit,
+    taken_at: DateTime<Utc>,
+) -> Order<'a> {
+    let by = By {
+        agent: visit.agent,
+        session: visit.session.clone(),
+        turn: None,
+        subagent: None,
+        prompt: None,
+        transcript: None,
+        position: None,
+    };
+    Order {
+        reach,
+        settings,
+        cause: Cause { reason: Reason::Net, by: Some(by), tool: None, summary: None, of: None },
+        taken_at,
+        always: false,
+        spare: false,
+        deadline: Some(Instant::now() + TIME),
+        waits: false,
+    }
+}

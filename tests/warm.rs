@@ -1,0 +1,142 @@
+//! A look at a project in the background, before the first call needs it.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use serde_json::{Value, json};
+use turnback::{process::Exit, state::State};
+
+use crate::support::{temp::count, world::World};
+
+/// An event of the session, as Claude Code tells it.
+fn event(world: &World, name: &str, more: &Value) {
+    let mut payload = json!({
+        "session_id": "s1", "cwd": world.root(), "hook_event_name": name, "source": "startup",
+    });
+    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let args = ["hook", "--agent", "claude-code"];
+    let output = world.run_in(&world.root(), &args, &payload.to_string());
+    assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""));
+}
+
+fn checkpoints(world: &World) -> usize {
+    count(&State::new(world.state()).root_at(&world.root()).checkpoints())
+}
+
+fn prompt(world: &World, turn: &str) {
+    event(world, "UserPromptSubmit", &json!({ "prompt": "do it", "prompt_id": turn }));
+}
+
+/// The agent changes a file, and says when it is done.
+fn edit(world: &mut World, turn: &str, text: &str) {
+    world.agent_writes(turn, "a", text);
+    let input = json!({ "file_path": world.root().join("a"), "content": text });
+    let more = json!({
+        "prompt_id": turn, "tool_name": "Write", "tool_input": input, "tool_response": {},
+        "tool_use_id": "x",
+    });
+    event(world, "PostToolUse", &more);
+}
+
+#[test]
+fn the_first_call_of_a_session_finds_everything_held() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("a", "before");
+        event(&world, "SessionStart", &json!({}));
+        assert_eq!(checkpoints(&world), 0, "the hook itself does nothing");
+        world.run_started();
+        assert_eq!(checkpoints(&world), 1);
+        let listed = world.run(&["list"]);
+        assert!(listed.stderr.contains("no checkpoints yet"), "nobody needed it: {listed:?}");
+        prompt(&world, "t1");
+        edit(&mut world, "t1", "after");
+        assert_eq!(checkpoints(&world), 1, "the turn uses the one that is there");
+        let listed = world.run(&["list"]).stdout;
+        assert!(listed.contains("before Write"), "{listed}");
+        assert_eq!(world.run(&["undo", "--yes"]).exit, Exit::Ok);
+        assert_eq!(world.read("a"), "before");
+    }
+}
+
+#[test]
+fn a_prompt_has_what_the_last_turn_did_looked_at() {
+    let mut world = World::new();
+    world.write("a", "0");
+    prompt(&world, "t1");
+    assert!(world.started().is_empty(), "there was no turn before it");
+    edit(&mut world, "t1", "1");
+    drop(world.started());
+    prompt(&world, "t2");
+    prompt(&world, "t2");
+    assert_eq!(world.started().len(), 1, "once a turn");
+    prompt(&world, "t3");
+    assert!(world.started().is_empty(), "the turn before did nothing");
+    edit(&mut world, "t3", "2");
+    drop(world.started());
+    world.wait(20);
+    prompt(&world, "t4");
+    world.run_started();
+    assert_eq!(checkpoints(&world), 3);
+    edit(&mut world, "t4", "3");
+    assert_eq!(checkpoints(&world), 3);
+    world.run(&["undo", "--yes"]);
+    assert_eq!(world.read("a"), "2", "one turn was taken back");
+}
+
+#[test]
+fn a_call_that_was_first_leaves_nothing_to_do() {
+    let mut world = World::new();
+    world.write("a", "0");
+    event(&world, "SessionStart", &json!({}));
+    prompt(&world, "t1");
+    world.agent_writes("t1", "a", "1");
+    world.run_started();
+    assert_eq!(checkpoints(&world), 1, "one checkpoint for one turn");
+}
+
+#[test]
+fn one_look_at_a_time_and_none_where_that_is_switched_off() {
+    let mut world = World::new();
+    world.write("a", "0");
+    let place = State::new(world.state()).root_at(&world.root());
+    fs::create_dir_all(place.dir()).unwrap();
+    let lock = File::create(place.warming()).unwrap();
+    lock.lock().unwrap();
+    event(&world, "SessionStart", &json!({}));
+    world.run_started();
+    assert_eq!(checkpoints(&world), 0, "somebody is at it");
+    lock.unlock().unwrap();
+    world.set("TURNBACK_TRIGGERS_SESSION_START", "off");
+    world.set("TURNBACK_AUTO_PRUNE", "off");
+    event(&world, "SessionStart", &json!({}));
+    assert!(world.started().is_empty());
+    let dir = world.root().to_string_lossy().into_owned();
+    let args = ["warm", "--agent", "claude-code", "--session", "s1", "--dir", &dir];
+    world.run(&args);
+    assert_eq!(checkpoints(&world), 0);
+}
+
+#[test]
+fn the_whole_disk_and_the_home_are_left_alone() {
+    let world = World::new();
+    let home = world.root().join("../../home").canonicalize().unwrap();
+    for dir in [Path::new("/"), &home] {
+        let dir = dir.to_str().unwrap();
+        let args = ["warm", "--agent", "claude-code", "--session", "s1", "--dir", dir];
+        assert_eq!(world.run_in(Path::new("/"), &args, "").exit, Exit::Ok);
+    }
+    assert_eq!(count(&world.state().join("roots")), 0);
+}
+
+#[test]
+fn whoever_asks_for_a_checkpoint_gets_one_that_is_listed() {
+    let mut world = World::new();
+    world.write("a", "0");
+    event(&world, "SessionStart", &json!({}));
+    world.run_started();
+    let id = world.run(&["create"]).stdout;
+    assert!(world.run(&["list"]).stdout.contains(&id[..4]));
+    assert_eq!(world.run(&["create"]).stdout, id, "and only one");
+}
