@@ -202,12 +202,52 @@ enum Deed {
     Delete { agent: bool, at: usize },
     Mode { at: usize, bits: u32 },
     Create,
-    Restore { back: usize, exact: bool, force: bool },
+    Edit { at: usize, text: u8 },
+    Restore { back: usize, how: How, only: Option<usize> },
     Undo,
     Redo,
 }
 
+/// What the user says about what others did.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Plain,
+    Exact,
+    Force,
+    All,
+    Merge,
+    Markers,
+    KeepNew,
+}
+
+impl How {
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain => &[],
+            Self::Exact => &["--exact"],
+            Self::Force => &["--force"],
+            Self::All => &["--exact", "--force"],
+            Self::Merge => &["--merge"],
+            Self::Markers => &["--merge", "--markers"],
+            Self::KeepNew => &["--keep-new"],
+        }
+    }
+}
+
 const PLACES: [&str; 7] = ["a", "b", "d", "d/a", "d/b", "d/e/f", "g/h"];
+
+fn how() -> impl Strategy<Value = How> {
+    use How::{All, Exact, Force, KeepNew, Markers, Merge, Plain};
+    prop_oneof![
+        Just(Plain),
+        Just(Exact),
+        Just(Force),
+        Just(All),
+        Just(Merge),
+        Just(Markers),
+        Just(KeepNew)
+    ]
+}
 
 fn deed() -> impl Strategy<Value = Deed> {
     let at = 0..PLACES.len();
@@ -215,11 +255,12 @@ fn deed() -> impl Strategy<Value = Deed> {
         4 => (any::<bool>(), at.clone(), any::<u8>())
             .prop_map(|(agent, at, text)| Deed::Write { agent, at, text }),
         2 => (any::<bool>(), at.clone()).prop_map(|(agent, at)| Deed::Delete { agent, at }),
-        1 => (at, prop_oneof![Just(0o600), Just(0o755), Just(0o444)])
+        3 => (at.clone(), any::<u8>()).prop_map(|(at, text)| Deed::Edit { at, text }),
+        1 => (at.clone(), prop_oneof![Just(0o600), Just(0o755), Just(0o444)])
             .prop_map(|(at, bits)| Deed::Mode { at, bits }),
         2 => Just(Deed::Create),
-        3 => (0..4_usize, any::<bool>(), any::<bool>())
-            .prop_map(|(back, exact, force)| Deed::Restore { back, exact, force }),
+        3 => (0..4_usize, how(), proptest::option::weighted(0.3, at))
+            .prop_map(|(back, how, only)| Deed::Restore { back, how, only }),
         2 => Just(Deed::Undo),
         1 => Just(Deed::Redo),
     ]
@@ -244,7 +285,11 @@ fn change(world: &World, at: usize, text: Option<u8>) {
                 }
             }
             remove(&path);
-            world.write(PLACES[at], format!("text {text}\n"));
+            // A line of many, so that two of them can be merged.
+            let line = |n| {
+                if n == text % 9 { format!("line {n} is {text}\n") } else { format!("line {n}\n") }
+            };
+            world.write(PLACES[at], (0..9).map(line).collect::<String>());
         }
         None => remove(&path),
     }
@@ -255,6 +300,12 @@ fn carry_out(world: &mut World, number: usize, deed: &Deed) -> Option<Output> {
     match deed {
         Deed::Write { agent: true, at, text } => {
             agent(world, &call, None, |world| change(world, *at, Some(*text)));
+        }
+        Deed::Edit { at, text } => {
+            let path = world.root().join(PLACES[*at]);
+            // An edit is of a file that is there.
+            let edits = Some(PLACES[*at]).filter(|_| path.is_file());
+            agent(world, &call, edits, |world| change(world, *at, Some(*text)));
         }
         Deed::Delete { agent: true, at } => {
             agent(world, &call, None, |world| change(world, *at, None));
@@ -268,11 +319,13 @@ fn carry_out(world: &mut World, number: usize, deed: &Deed) -> Option<Output> {
             }
         }
         Deed::Create => drop(world.run(&["create"])),
-        Deed::Restore { back, exact, force } => {
+        Deed::Restore { back, how, only } => {
             let id = format!("latest~{back}");
             let mut args = vec!["restore", &id, "--yes"];
-            args.extend(exact.then_some("--exact"));
-            args.extend(force.then_some("--force"));
+            args.extend(how.flags());
+            if let Some(at) = only {
+                args.extend(["--", PLACES[*at]]);
+            }
             return Some(world.run(&args));
         }
         Deed::Undo => return Some(world.run(&["undo", "--yes"])),
@@ -352,6 +405,8 @@ fn nothing_is_ever_lost_and_undo_is_the_identity() {
 fn is_held(deed: &Deed) -> bool {
     match deed {
         Deed::Create | Deed::Write { agent: true, .. } | Deed::Delete { agent: true, .. } => true,
+        // An edit of what the agent itself wrote last needs no checkpoint of its own.
+        Deed::Edit { .. } => false,
         Deed::Write { .. } | Deed::Delete { .. } | Deed::Mode { .. } => false,
         // What it overwrites or removes is; the rest stays where it is.
         Deed::Restore { .. } | Deed::Undo | Deed::Redo => false,
