@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::{collection::vec, prelude::*, test_runner::Config};
 
 use crate::support::{
-    temp::{Files, chmod, on_disk},
+    temp::{Files, chmod, on_disk, write},
     world::{Output, World},
 };
 
@@ -193,6 +193,29 @@ fn a_checkpoint_is_written_elsewhere_and_nothing_else_touched() {
     let again = world.run(&["restore", "1", "--into", &into]);
     assert_eq!(again.exit as u8, 1);
     assert!(again.stderr.contains("is not empty"), "{}", again.stderr);
+}
+
+#[test]
+fn a_checkpoint_of_another_place_is_only_written_elsewhere() {
+    let mut world = World::new();
+    world.write("a", "then");
+    world.run(&["create"]);
+    let listed = world.run(&["list", "--json"]).stdout;
+    let ids: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let id = ids[0]["id"].as_str().unwrap().to_owned();
+    let other = world.root().with_file_name("other");
+    write(&other.join("a"), "another project");
+    let refused = world.run_in(&other, &["restore", &id, "--yes"], "");
+    assert_eq!(refused.exit as u8, 1);
+    assert!(refused.stderr.contains("code/shop, and not of this project"), "{}", refused.stderr);
+    assert_eq!(std::fs::read(other.join("a")).unwrap(), b"another project");
+    let out = world.root().with_file_name("out");
+    let into = out.to_string_lossy().into_owned();
+    let written = world.run_in(&other, &["restore", &id, "--into", &into], "");
+    assert_eq!((written.exit as u8, &*written.stderr), (0, ""), "{}", written.stdout);
+    assert_eq!(std::fs::read(out.join("a")).unwrap(), b"then");
+    let none = world.run_in(&other, &["restore", "abcdabcdabcdabcd", "--yes"], "");
+    assert!(none.stderr.contains("no checkpoint"), "{}", none.stderr);
 }
 
 /// One thing that happens to a project.

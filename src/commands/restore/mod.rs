@@ -19,12 +19,12 @@ pub(crate) use resume::say_if_interrupted;
 use std::path::PathBuf;
 
 use super::{
-    Desk, print,
+    Desk, places, print,
     revive::{self, Revived},
 };
 use crate::{
-    error::Result,
-    model::{Checkpoint, CheckpointId},
+    error::{Error, Result},
+    model::{Checkpoint, CheckpointId, Selector},
     plan::{Options, Picked},
     process::{Exit, Process},
     restore_log, ui,
@@ -105,7 +105,13 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         desk = desk.into_present()?;
         checkpoint = desk.find(given);
     }
-    let checkpoint = checkpoint?;
+    let checkpoint = match checkpoint {
+        Err(none @ Error::NoSuchCheckpoint { .. }) => {
+            desk = elsewhere(process, &desk, given, args, none)?;
+            desk.find(given)?
+        }
+        found => found?,
+    };
     if desk.is_gone || args.paths.is_empty() {
         match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
             Revived::Unchanged => (),
@@ -123,6 +129,33 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return with_conversation(process, &desk, &checkpoint, &order, consent);
     }
     carry_out(process, &desk, &checkpoint, &order, consent)
+}
+
+/// A checkpoint belongs to one root and worktree. The root of one that is not of this root, if it
+/// is only written elsewhere; otherwise a refusal that names it.
+fn elsewhere(
+    process: &Process<'_>,
+    desk: &Desk,
+    given: &str,
+    args: &Args,
+    none: Error,
+) -> Result<Desk> {
+    if !matches!(given.parse(), Ok(Selector::Prefix(_))) {
+        return Err(none);
+    }
+    for known in places::known(&desk.state)? {
+        let Ok(there) = known.desk(process) else { continue };
+        let Ok(found) = there.find(given) else { continue };
+        if args.into.is_some() {
+            return Ok(there);
+        }
+        let (id, place) = (found.id.short(), ui::path(&known.path, desk.home.as_deref()));
+        return Err(Error::other(
+            format!("checkpoint {id} is of {place}, and not of this project"),
+            "restore it there, or write its files to another directory with `--into DIR`",
+        ));
+    }
+    Err(none)
 }
 
 /// What a restore is to do.
