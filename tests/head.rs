@@ -211,3 +211,30 @@ fn a_checkpoint_without_a_branch_moves_none() {
     assert!(output.stderr.contains("had no commit then"), "{}", output.stderr);
     assert!(Path::new(&unborn.root()).join(".git/HEAD").exists());
 }
+
+#[test]
+fn a_move_that_was_cut_off_is_finished_or_taken_back() {
+    for point in ["apply-rename", "restore-head", "restore-index", "restore-end"] {
+        for (flag, tip, text) in [("--continue", 0, "then"), ("--abort", 2, "now")] {
+            let mut repo = moved_on();
+            let killed = std::process::Command::new(env!("CARGO_BIN_EXE_turnback"))
+                .args(["restore", "latest", "--yes", "--head"])
+                .current_dir(repo.world.root())
+                .env_clear()
+                .envs(&repo.world.env)
+                .env("TURNBACK_TEST_CRASH_AT", format!("{point}:1"))
+                .output()
+                .unwrap();
+            assert_eq!(killed.status.code(), None, "{point} is never reached");
+            let done = repo.world.run(&["restore", flag]);
+            assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{point} {flag}");
+            let there = (repo.tip(), repo.world.read("a"));
+            assert_eq!(there, (repo.commits[tip].clone(), text.to_owned()), "{point} {flag}");
+            if flag == "--continue" {
+                repo.world.wait(1);
+                repo.world.run(&["undo", "--yes"]);
+                assert_eq!(repo.tip(), repo.commits[2], "{point}: undo brings it back");
+            }
+        }
+    }
+}
