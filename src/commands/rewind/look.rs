@@ -196,7 +196,8 @@ impl Looker<'_, '_> {
 
     fn plan(&self, turn: usize) -> Result<()> {
         let preview = restore::preview(self.process, &self.desk, self.checkpoint(turn))?;
-        let planned = Planned { text: preview.text, conflicts: preview.conflicts };
+        let planned =
+            Planned { text: preview.text, conflicts: preview.conflicts, no_conversation: None };
         self.teller.say(News::Planned(turn, planned));
         Ok(())
     }

@@ -61,7 +61,7 @@ fn on_screen(process: &mut Process<'_>, desk: Desk, tty: Tty, at_prompt: bool) -
     let clock = Clock::local(process.now);
     let turn = |line| turn(&desk, line, listed.digits, &clock);
     let turns: Vec<Turn> = listed.lines.iter().map(turn).collect();
-    let model = Model::new(&list::title(&desk), &turns, false);
+    let model = Model::new(&list::title(&desk), &turns);
     let ids: Vec<_> = listed.lines.iter().map(|line| line.checkpoint().id).collect();
     let failed = |source| Error::Io { action: "use", path: "/dev/tty".into(), source };
     let style = Style::tty(process);
@@ -103,5 +103,6 @@ fn turn(desk: &Desk, line: &Line, digits: usize, clock: &Clock) -> Turn {
         prompt: told.by.and_then(|by| by.prompt.clone()),
         trigger: told.words(),
         badges: told.badges(desk.home.as_deref()),
+        with_conversation: false,
     }
 }

@@ -23,6 +23,8 @@ pub struct Turn {
     pub trigger: String,
     /// What is worth a word about how whole it is.
     pub badges: Vec<String>,
+    /// Whether its agent's conversation can be taken back too.
+    pub with_conversation: bool,
 }
 
 /// What can be done with the chosen turn.
@@ -81,6 +83,8 @@ pub struct Planned {
     pub text: String,
     /// How many paths are kept because somebody else changed them.
     pub conflicts: usize,
+    /// Why the conversation cannot be taken back after all, if so.
+    pub no_conversation: Option<String>,
 }
 
 /// What is known of one turn.
@@ -93,6 +97,7 @@ pub(super) struct Known {
     pub(super) is_whole: bool,
     pub(super) plan: Option<Sheet>,
     pub(super) conflicts: usize,
+    pub(super) no_conversation: Option<String>,
 }
 
 /// Where the user is.
@@ -111,7 +116,6 @@ pub(super) enum Step {
 pub struct Model {
     pub(super) title: String,
     pub(super) turns: Vec<Turn>,
-    pub(super) choices: Vec<Choice>,
     pub(super) step: Step,
     /// What is searched for; `None` while nobody searches.
     pub(super) search: Option<String>,
@@ -123,7 +127,7 @@ pub struct Model {
     pub(super) top: usize,
     pub(super) known: BTreeMap<usize, Known>,
     /// A word that stands until the next key.
-    pub(super) note: Option<&'static str>,
+    pub(super) note: Option<String>,
     /// Cells of the terminal: columns and rows.
     pub(super) size: (u16, u16),
 }
@@ -134,17 +138,13 @@ const DIFFS_MAX: usize = 16;
 const SEARCH_MAX_CHARS: usize = 200;
 
 impl Model {
-    /// The picker as it opens, with the newest turn chosen. `with_conversation` says whether a
-    /// conversation can be taken back too.
-    pub fn new(title: &str, turns: &[Turn], with_conversation: bool) -> Self {
-        let mut choices = vec![Choice::Files, Choice::Conversation, Choice::Diff, Choice::Cancel];
-        choices.retain(|choice| with_conversation || *choice != Choice::Conversation);
+    /// The picker as it opens, with the newest turn chosen.
+    pub fn new(title: &str, turns: &[Turn]) -> Self {
         let turns: Vec<Turn> = turns.iter().map(printable).collect();
         Self {
             title: escape(title.as_bytes()).into_owned(),
             fitting: (0..turns.len()).collect(),
             turns,
-            choices,
             step: Step::Turns,
             search: None,
             at: 0,
@@ -158,6 +158,14 @@ impl Model {
     /// The chosen turn, if any fits.
     pub fn chosen(&self) -> Option<usize> {
         self.fitting.get(self.at).copied()
+    }
+
+    /// What can be done with the chosen turn.
+    pub(super) fn choices(&self) -> Vec<Choice> {
+        let with_conversation = self.chosen().is_some_and(|n| self.turns[n].with_conversation);
+        let mut choices = vec![Choice::Files, Choice::Conversation, Choice::Diff, Choice::Cancel];
+        choices.retain(|choice| with_conversation || *choice != Choice::Conversation);
+        choices
     }
 
     /// Takes note of the size of the terminal.
@@ -292,7 +300,8 @@ impl Model {
     }
 
     fn before_choices(&mut self, key: &Key, at: usize, top: usize) -> Effect {
-        let last = self.choices.len() - 1;
+        let choices = self.choices();
+        let last = choices.len() - 1;
         let digit = |c: &char| c.to_digit(10).map(|n| n as usize);
         let (at, top) = match key {
             Key::Up | Key::Char('k') => (at.checked_sub(1).unwrap_or(last), top),
@@ -304,7 +313,7 @@ impl Model {
             Key::Char(c) if digit(c).is_some_and(|n| (1..=last + 1).contains(&n)) => {
                 (digit(c).unwrap_or(1) - 1, top)
             }
-            Key::Enter => return self.choose(self.choices[at]),
+            Key::Enter => return self.choose(choices[at]),
             Key::Esc | Key::Left | Key::Char('q') => return self.choose(Choice::Cancel),
             _ => (at, top),
         };
@@ -319,15 +328,25 @@ impl Model {
         match choice {
             Choice::Cancel => self.step = Step::Turns,
             Choice::Diff => self.step = Step::Diff { top: 0 },
-            Choice::Files | Choice::Conversation => {
-                if self.known.get(&chosen).is_some_and(|known| known.plan.is_some()) {
-                    return Effect::Do(chosen, choice);
-                }
-                self.note = Some("still finding out what that would do");
-                return Effect::Nothing;
-            }
+            Choice::Files | Choice::Conversation => return self.agree(chosen, choice),
         }
         self.wanted()
+    }
+
+    /// A yes counts only for what has been shown.
+    fn agree(&mut self, chosen: usize, choice: Choice) -> Effect {
+        let known = self.known.get(&chosen);
+        let Some(known) = known.filter(|known| known.plan.is_some()) else {
+            self.note = Some("still finding out what that would do".to_owned());
+            return Effect::Nothing;
+        };
+        match (&known.no_conversation, choice) {
+            (Some(why), Choice::Conversation) => {
+                self.note = Some(why.clone());
+                Effect::Nothing
+            }
+            (_, _) => Effect::Do(chosen, choice),
+        }
     }
 
     /// Takes in what was found out.
@@ -361,6 +380,8 @@ impl Model {
             News::Planned(turn, planned) => {
                 let known = self.known_of(turn);
                 known.conflicts = planned.conflicts;
+                known.no_conversation =
+                    planned.no_conversation.map(|why| escape(why.as_bytes()).into_owned());
                 known.plan = Some(Sheet::of_text(&planned.text));
             }
             News::Trouble(turn, text) => {
@@ -436,6 +457,7 @@ fn printable(turn: &Turn) -> Turn {
         prompt: turn.prompt.as_deref().map(shown),
         trigger: shown(&turn.trigger),
         badges: turn.badges.iter().map(|badge| shown(badge)).collect(),
+        with_conversation: turn.with_conversation,
     }
 }
 

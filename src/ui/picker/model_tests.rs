@@ -12,6 +12,7 @@ fn turn(number: usize, prompt: Option<&str>, trigger: &str) -> Turn {
         prompt: prompt.map(str::to_owned),
         trigger: trigger.to_owned(),
         badges: Vec::new(),
+        with_conversation: true,
     }
 }
 
@@ -21,11 +22,11 @@ fn model() -> Model {
         turn(2, Some("simplify the cart"), "before Edit src/cart.ts"),
         turn(3, None, "\"before the merge\""),
     ];
-    Model::new("shop", &turns, true)
+    Model::new("shop", &turns)
 }
 
 fn planned(text: &str) -> Planned {
-    Planned { text: text.to_owned(), conflicts: 0 }
+    Planned { text: text.to_owned(), ..Planned::default() }
 }
 
 fn type_in(model: &mut Model, text: &str) {
@@ -50,7 +51,7 @@ fn arrows_move_and_stop_at_the_ends() {
 #[test]
 fn the_chosen_turn_is_always_on_the_screen() {
     let turns: Vec<Turn> = (1..=100).map(|n| turn(n, None, "x")).collect();
-    let mut model = Model::new("shop", &turns, false);
+    let mut model = Model::new("shop", &turns);
     model.resize((80, 24));
     let page = layout::turns_on((80, 24));
     for key in [Key::End, Key::Up, Key::PageUp, Key::Home, Key::PageDown, Key::Down, Key::End] {
@@ -120,8 +121,22 @@ fn the_choices_are_four_or_three() {
     model.press(Key::Up);
     assert_eq!(model.press(Key::Enter), Effect::Look(0));
     assert_eq!(model.step, Step::Turns, "the last one is to cancel");
-    let without = Model::new("shop", &[turn(1, None, "x")], false);
-    assert_eq!(without.choices, [Choice::Files, Choice::Diff, Choice::Cancel]);
+    let by_hand = Turn { with_conversation: false, ..turn(1, None, "x") };
+    let without = Model::new("shop", &[by_hand]);
+    assert_eq!(without.choices(), [Choice::Files, Choice::Diff, Choice::Cancel]);
+}
+
+#[test]
+fn a_conversation_that_cannot_be_cut_says_why() {
+    let mut model = model();
+    model.press(Key::Enter);
+    let no_conversation = Some("its transcript is gone".to_owned());
+    model.learn(News::Planned(0, Planned { no_conversation, ..planned("restore a") }));
+    model.press(Key::Down);
+    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+    assert_eq!(model.note.as_deref(), Some("its transcript is gone"));
+    model.press(Key::Up);
+    assert_eq!(model.press(Key::Enter), Effect::Do(0, Choice::Files));
 }
 
 #[test]
@@ -162,7 +177,7 @@ fn a_difference_is_scrolled_to_its_end_and_no_further() {
 #[test]
 fn what_is_known_of_many_turns_stays_bounded() {
     let turns: Vec<Turn> = (1..=100).map(|n| turn(n, None, "x")).collect();
-    let mut model = Model::new("shop", &turns, false);
+    let mut model = Model::new("shop", &turns);
     for n in 0..100 {
         model.learn(News::Did(n, "1 file".to_owned()));
         model.learn(News::Begins(n));

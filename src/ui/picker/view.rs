@@ -125,7 +125,7 @@ impl Canvas<'_> {
     }
 
     fn keys(&mut self, area: Rect, model: &Model) {
-        if let Some(note) = model.note {
+        if let Some(note) = &model.note {
             return self.put(area, 0, Paint::Bold, note);
         }
         let said: &[&str] = match (model.step, &model.search) {
@@ -266,7 +266,7 @@ impl Canvas<'_> {
         self.put(area, 0, Paint::Bold, &heading);
         let gap = u16::from(area.height > 8);
         let mut row = 1 + gap;
-        for (n, choice) in model.choices.iter().enumerate() {
+        for (n, choice) in model.choices().iter().enumerate() {
             let (mark, paint) = if n == at { ("›", Paint::Bold) } else { (" ", Paint::Plain) };
             self.put(area, row, paint, &format!("{mark} {}  {}", n + 1, named(*choice)));
             row += 1;

@@ -20,6 +20,7 @@ fn turns() -> Vec<Turn> {
         prompt: prompt.map(str::to_owned),
         trigger: trigger.to_owned(),
         badges: Vec::new(),
+        with_conversation: number < 3,
     };
     let mut turns = vec![
         turn(
@@ -40,7 +41,7 @@ const DIFF: &str = "--- a/src/cart.ts\n+++ b/src/cart.ts\n@@ -1,3 +1,4 @@\n one\
                     +\tfour\n";
 
 fn known() -> Model {
-    let mut model = Model::new("shop — ~/code/shop (git)", &turns(), true);
+    let mut model = Model::new("shop — ~/code/shop (git)", &turns());
     model.learn(News::Did(0, "4 files  +12 −230".to_owned()));
     model.learn(News::Did(1, "9 files  +88 −41".to_owned()));
     model.learn(News::Begins(0));
@@ -51,7 +52,10 @@ fn known() -> Model {
     let text = "  restore   src/cart.ts   +1 −2\n  recreate  logo.png\n  keep      src/price.ts   \
                 edited by someone after the agent (use --merge or --force)\n\n2 paths would change, \
                 1 kept\n";
-    model.learn(News::Planned(0, Planned { text: text.to_owned(), conflicts: 1 }));
+    model.learn(News::Planned(
+        0,
+        Planned { text: text.to_owned(), conflicts: 1, ..Planned::default() },
+    ));
     model
 }
 
@@ -111,7 +115,7 @@ fn enter_shows_the_plan_and_the_choices() {
     model.press(Key::Enter);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     let text = "  restore   src/cart.ts   +1 −2\n\n1 path would change\n".to_owned();
-    model.learn(News::Planned(0, Planned { text, conflicts: 0 }));
+    model.learn(News::Planned(0, Planned { text, ..Planned::default() }));
     model.press(Key::Down);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     insta::assert_snapshot!(shown(&mut model, 40, 10));
@@ -138,7 +142,7 @@ fn a_search_says_how_many_fit() {
 
 #[test]
 fn without_checkpoints_it_says_where_they_come_from() {
-    let mut model = Model::new("shop — ~/code/shop (git)", &[], true);
+    let mut model = Model::new("shop — ~/code/shop (git)", &[]);
     assert_eq!(model.chosen(), None);
     insta::assert_snapshot!(shown(&mut model, 80, 8));
 }
@@ -149,7 +153,7 @@ fn names_cannot_draw_hide_or_reorder_and_are_as_wide_as_they_are() {
     turns[0].prompt = Some("\u{1b}[2J\u{202e}gnp.exe\r\n\u{7}".to_owned());
     turns[1].prompt = Some("日本語のテキストを直してください、それから全部消して".to_owned());
     turns[2].trigger = "before Bash rm 'e\u{301}\u{200b}👩‍👩‍👧'".to_owned();
-    let mut model = Model::new("店 — ~/code/店\u{1b}]0;x\u{7} (git)", &turns, true);
+    let mut model = Model::new("店 — ~/code/店\u{1b}]0;x\u{7} (git)", &turns);
     insta::assert_snapshot!(shown(&mut model, 80, 12));
     // No cell is drawn over the line in the middle.
     let terminal = frame(&mut model, 80, 12);
