@@ -52,6 +52,8 @@ enum Command {
     Show(commands::show::Args),
     /// Show what has changed since a checkpoint, or between two
     Diff(commands::diff::Args),
+    /// Find a file in the checkpoints
+    Find(commands::find::Args),
     /// Put files back as they were at a checkpoint
     Restore(commands::restore::Args),
     /// Choose a turn on the whole screen, and go back to it
@@ -164,6 +166,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::List(args) => commands::list::run(process, &args),
         Command::Show(args) => commands::show::run(process, &args),
         Command::Diff(args) => commands::diff::run(process, &args),
+        Command::Find(args) => commands::find::run(process, &args),
         Command::Restore(args) => commands::restore::run(process, &args),
         Command::Rewind(args) => commands::rewind::run(process, &args),
         Command::Undo(args) => commands::undo::undo(process, &args),

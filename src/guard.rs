@@ -16,7 +16,7 @@ use crate::{
 const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
 /// Our commands that replace, forget or unprotect. Reading ones and `create` are free.
 const COMMANDS: &[&str] =
-    &["restore", "undo", "redo", "clear", "prune", "uninstall", "install", "slash"];
+    &["restore", "rewind", "undo", "redo", "clear", "prune", "uninstall", "install", "slash"];
 /// Where agents keep their hooks, below the home or a project.
 const HOOK_FILES: &[&str] = &[
     ".claude/settings.json",

@@ -15,6 +15,7 @@ use std::{
     },
     path::PathBuf,
     process::{Command, ExitCode, Stdio},
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
@@ -207,6 +208,19 @@ impl Process<'_> {
         Ok(Some(Tty { input, output }))
     }
 
+    /// What says that the user has pressed Ctrl-C, from now on: long work ends with what it has.
+    /// The second time it ends us, as always.
+    pub fn heed_interrupt(&self) -> Arc<AtomicBool> {
+        let seen = Arc::new(AtomicBool::new(false));
+        if self.terminal.stdin && self.stdin.keys().is_some() {
+            let interrupt = signal_hook::consts::SIGINT;
+            // Without them it ends us at once, and nothing else changes.
+            let _first = signal_hook::flag::register_conditional_default(interrupt, seen.clone());
+            let _second = signal_hook::flag::register(interrupt, seen.clone());
+        }
+        seen
+    }
+
     /// How long we have been running.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -246,7 +260,7 @@ const NICENESS: i32 = 10;
 
 /// A limit on the size of files must be an error we can report, not our death.
 fn outlive_size_limit() {
-    let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = Arc::new(AtomicBool::new(false));
     // Without it such a limit kills us, and nothing else changes.
     let _registered = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);
 }

@@ -297,6 +297,7 @@ fn it_defends_itself_and_reading_is_free() {
         "git for-each-ref --format='delete %(refname)' refs/turnback | git update-ref --stdin",
         "rm -rf .git/refs/*",
         "turnback clear --yes",
+        "turnback rewind",
         "TURNBACK=off make",
     ] {
         let answer = world.before_bash("t2", command);

@@ -6,6 +6,7 @@ mod agents;
 mod cli;
 mod crash;
 mod damage;
+mod find;
 mod guard;
 mod head;
 mod house;

@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod find;
 pub(crate) mod housekeep;
 pub(crate) mod install;
 pub(crate) mod list;

@@ -7,14 +7,14 @@ use crate::shell::programs;
 /// What of turnback's own only looks, and what loses.
 const TURNBACK: &[Row] = &[
     row(
-        "list show diff explain status doctor check find version help completions",
+        "list show diff explain status doctor check find init version help completions",
         "*",
         Rule::Reads,
         "only shows checkpoints",
     ),
     row("create", "*", Rule::Makes, "takes a checkpoint"),
     row(
-        "restore undo redo clear prune uninstall install",
+        "restore rewind undo redo clear prune uninstall install",
         "* %-h %--help",
         Rule::Destroys,
         "replaces files, forgets checkpoints, or changes what is protected",

@@ -1,0 +1,195 @@
+//! `turnback find`: which checkpoint holds which version of a file, and the command that brings it
+//! back. For "where did my file go?".
+
+mod show;
+mod text;
+mod versions;
+mod what;
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use self::{
+    text::{Passed, Places, TextSearch},
+    versions::Versions,
+    what::What,
+};
+use super::{Desk, places, print, print_json};
+use crate::{
+    config as settings,
+    error::{Error, Result},
+    process::{Exit, Process},
+    ui,
+};
+
+/// Files shown without `--limit`.
+const FILES_MAX: usize = 20;
+
+/// Find a file in the checkpoints: each version once, when it was seen, how to get it back.
+///
+/// WHAT is a name (`cart.ts`), the end of a path (`src/cart.ts`), a place (`./cart.ts`,
+/// `/tmp/x`), or a pattern over names (`*.ts`) or paths (`src/**/*.ts`). Exits 1 when nothing is
+/// found.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The file or directory
+    #[arg(value_name = "WHAT", required_unless_present = "text")]
+    what: Option<OsString>,
+    /// Only versions with this text in them; binary files are passed over
+    #[arg(long, value_name = "TEXT")]
+    text: Option<OsString>,
+    /// Look in every project
+    #[arg(long, conflicts_with = "root")]
+    everywhere: bool,
+    /// Look in the project around this directory; it may be gone altogether
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// At most this many files [default: 20, or all with --json]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print an array with an object for each file
+    #[arg(long)]
+    json: bool,
+}
+
+/// What one root has.
+struct Part {
+    desk: Desk,
+    /// Whether `restore` finds this root without being told.
+    is_here: bool,
+    versions: Versions,
+    /// Where the text stands, if one is looked for.
+    places: Option<Places>,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let cwd = process.cwd.clone().unwrap_or_default();
+    let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+    let what = args.what.as_deref().map_or(What::All, |given| What::of(given, &cwd));
+    let interrupted = process.heed_interrupt();
+    let text = args.text.as_deref().map(std::os::unix::ffi::OsStrExt::as_bytes);
+    let mut search = text.map(|text| TextSearch::new(text, &interrupted));
+    let mut parts = Vec::new();
+    for (desk, is_here) in desks(process, args)? {
+        let mut versions = match Versions::find(&desk, &what) {
+            Ok(versions) => versions,
+            Err(err) if args.everywhere => {
+                warn(process, desk.root.path(), &err);
+                continue;
+            }
+            Err(err) => return Err(err),
+        };
+        for (checkpoint, err) in &versions.unread {
+            let id = checkpoint.id.short();
+            let _nobody = writeln!(process.stderr, "warning: checkpoint {id} is left out: {err}");
+        }
+        let places = search.as_mut().map(|search| search.narrow(&desk, &mut versions));
+        parts.push(Part { desk, is_here, versions, places });
+    }
+    parts.retain(|part| !part.versions.of.is_empty());
+    tell(process, args, &parts)?;
+    if let Some(search) = &search {
+        say_passed(process, search.passed);
+    }
+    if parts.is_empty() {
+        return nothing(process, args).map(|()| Exit::Failed);
+    }
+    Ok(Exit::Ok)
+}
+
+/// Where to look, and whether that is where the user stands.
+fn desks(process: &mut Process<'_>, args: &Args) -> Result<Vec<(Desk, bool)>> {
+    let here = Desk::open(process, None);
+    if !args.everywhere {
+        let desk = match &args.root {
+            Some(root) => Desk::open(process, Some(root))?,
+            None => return Ok(vec![(here?, true)]),
+        };
+        let is_here = here.is_ok_and(|here| here.root.path() == desk.root.path());
+        return Ok(vec![(desk, is_here)]);
+    }
+    let here = here.ok().map(|desk| desk.root.path().to_owned());
+    let mut desks = Vec::new();
+    for known in places::known(&settings::state(process, None)?)? {
+        match Desk::open(process, Some(&known.path)) {
+            Ok(desk) => {
+                let is_here = here.as_deref() == Some(desk.root.path());
+                desks.push((desk, is_here));
+            }
+            Err(err) => warn(process, &known.path, &err),
+        }
+    }
+    Ok(desks)
+}
+
+fn warn(process: &mut Process<'_>, path: &Path, err: &Error) {
+    let home = process.var("HOME").map(PathBuf::from);
+    let path = ui::path(path, home.as_deref()).into_owned();
+    let _nobody = writeln!(process.stderr, "warning: {path}: {err}");
+}
+
+fn tell(process: &mut Process<'_>, args: &Args, parts: &[Part]) -> Result<()> {
+    let mut room = match (args.limit, args.json) {
+        (Some(limit), _) => limit,
+        (None, true) => usize::MAX,
+        (None, false) => FILES_MAX,
+    };
+    let all: usize = parts.iter().map(|part| part.versions.of.len()).sum();
+    if args.json {
+        let values: Vec<Value> = parts.iter().flat_map(|part| show::json(process, part)).collect();
+        return print_json(process, &values.into_iter().take(room).collect());
+    }
+    for (n, part) in parts.iter().enumerate() {
+        let gap = if n > 0 && room > 0 { "\n" } else { "" };
+        let shown = show::words(process, part, args.everywhere, room);
+        print(process, &format!("{gap}{shown}"))?;
+        room = room.saturating_sub(part.versions.of.len());
+    }
+    let shown = args.limit.unwrap_or(FILES_MAX).min(all);
+    if shown < all {
+        let more = ui::count((all - shown) as u64, "file");
+        let _nobody = writeln!(process.stderr, "… and {more} more: --limit {all} shows them all");
+    }
+    Ok(())
+}
+
+fn say_passed(process: &mut Process<'_>, passed: Passed) {
+    let Passed { binary, large, unread, is_cut } = passed;
+    let mut said = Vec::new();
+    for (n, why) in [(binary, "binary"), (large, "too large"), (unread, "not readable")] {
+        if n > 0 {
+            said.push(format!("{} {why}", ui::number(n)));
+        }
+    }
+    if !said.is_empty() {
+        let said = said.join(", ");
+        let _nobody = writeln!(process.stderr, "note: versions not looked into: {said}");
+    }
+    if is_cut {
+        let _nobody = writeln!(process.stderr, "note: interrupted; there may be more");
+    }
+}
+
+/// Says that there is nothing, and what else to try.
+fn nothing(process: &mut Process<'_>, args: &Args) -> Result<()> {
+    let given = |given: &OsString| ui::escape_path(Path::new(given)).into_owned();
+    let mut wanted = args.what.as_ref().map(|what| format!("`{}`", given(what)));
+    if let Some(text) = &args.text {
+        let what = wanted.map_or_else(|| "a file".to_owned(), |what| format!("a file {what}"));
+        wanted = Some(format!("{what} with `{}` in it", given(text)));
+    }
+    let place = if args.everywhere { "no project has" } else { "no checkpoint here has" };
+    let said = format!("{place} {}", wanted.unwrap_or_default());
+    let hint = match (args.everywhere, &args.text) {
+        (false, None) => "--everywhere looks in every project, --text inside of files",
+        (false, Some(_)) => "--everywhere looks in every project",
+        (true, None) => "--text looks inside of files",
+        (true, Some(_)) => "`turnback list --everywhere` shows every checkpoint there is",
+    };
+    writeln!(process.stderr, "{said}\nhint: {hint}")
+        .map_err(Error::io("write to", Path::new("standard error")))
+}

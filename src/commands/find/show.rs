@@ -1,0 +1,313 @@
+//! What was found, for people and for scripts.
+
+use std::{
+    ffi::OsStr,
+    io::{BufRead, BufReader, Read},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use chrono::SecondsFormat;
+use serde_json::{Value, json};
+
+use super::{
+    Part,
+    versions::{Spot, Version},
+};
+use crate::{
+    commands::rows,
+    fs::{Dir, c_name},
+    model::{Content, Kind},
+    process::Process,
+    ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
+};
+
+/// Older versions of one file are counted; `--json` names them all.
+const VERSIONS_MAX: usize = 8;
+/// The size of a larger file is "over" this.
+const SIZE_MAX_BYTES: u64 = 64 << 20;
+
+/// How the file is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Now {
+    Gone,
+    /// It is this version.
+    Is(usize),
+    /// It is there, and none of these.
+    Other,
+}
+
+impl Now {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::Is(0) => "unchanged",
+            Self::Is(_) | Self::Other => "changed",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Gone => "gone now",
+            Self::Is(0) => "there now, as last seen",
+            Self::Is(_) => "there now, as it was before",
+            Self::Other => "there now, changed since",
+        }
+    }
+}
+
+/// Everything of one root, `room` files at most.
+pub(super) fn words(process: &Process<'_>, part: &Part, everywhere: bool, room: usize) -> String {
+    let style = Style::stdout(process);
+    let home = part.desk.home.as_deref();
+    let mut text = String::new();
+    if everywhere && room > 0 {
+        let gone = if part.desk.is_gone { " — gone" } else { "" };
+        let place = ui::path(part.desk.root.path(), home);
+        text.push_str(&format!("{}{gone}\n\n", style.bold(&place)));
+    }
+    let digits = rows::digits(&part.versions.checkpoints);
+    for (n, (spot, versions)) in part.versions.of.iter().take(room).enumerate() {
+        if n > 0 {
+            text.push('\n');
+        }
+        let now = part.now(spot, versions);
+        let slash = if is_directory(versions) { "/" } else { "" };
+        let name = format!("{}{slash}", spot.shown(home));
+        text.push_str(&format!("{} — {}\n", style.bold(&name), now.words()));
+        text.push_str(&part.table(process, versions, now, digits));
+        if let Some(wanted) = wanted(now, versions) {
+            text.push_str(&format!("  {}\n", part.command(process, spot, wanted, digits)));
+        }
+    }
+    text
+}
+
+/// The version to bring back: the newest that is not there now.
+fn wanted(now: Now, versions: &[Version]) -> Option<&Version> {
+    match now {
+        Now::Gone | Now::Other => versions.first(),
+        Now::Is(is) => versions.iter().enumerate().find(|(n, _)| *n != is).map(|(_, one)| one),
+    }
+}
+
+fn is_directory(versions: &[Version]) -> bool {
+    versions.first().is_some_and(|version| version.kind == Kind::Directory)
+}
+
+/// Everything of one root, an object for each file.
+pub(super) fn json(process: &Process<'_>, part: &Part) -> Vec<Value> {
+    let each = part.versions.of.iter();
+    let root = part.desk.root.path().to_string_lossy();
+    let value = |(spot, versions): (&Spot, &Vec<Version>)| {
+        let now = part.now(spot, versions);
+        let versions = versions.iter().map(|version| part.version_json(process, spot, version));
+        json!({
+            "root": root,
+            "path": String::from_utf8_lossy(spot.bytes()),
+            "outside": matches!(spot, Spot::Outside(_)),
+            "now": now.name(),
+            "versions": versions.collect::<Vec<_>>(),
+        })
+    };
+    each.map(value).collect()
+}
+
+impl Spot {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Below(path) | Self::Outside(path) => path,
+        }
+    }
+
+    fn shown(&self, home: Option<&Path>) -> String {
+        match self {
+            Self::Below(path) => ui::escape(path).into_owned(),
+            Self::Outside(path) => ui::path(Path::new(OsStr::from_bytes(path)), home).into_owned(),
+        }
+    }
+}
+
+impl Part {
+    fn table(
+        &self,
+        process: &Process<'_>,
+        versions: &[Version],
+        now: Now,
+        digits: usize,
+    ) -> String {
+        let clock = Clock::local(process.now);
+        let mut table = Table::new([
+            Column::left("id"),
+            Column::left("last seen"),
+            Column::left("first seen"),
+            Column::right("size"),
+            Column::cut("", Cut::End),
+        ]);
+        for (n, version) in versions.iter().take(VERSIONS_MAX).enumerate() {
+            let seen = |n: usize| clock.when(self.versions.checkpoints[n].taken_at);
+            table.row([
+                Cell::new(&self.id(version)[..digits], Paint::Bold),
+                seen(version.last).into(),
+                seen(version.first).into(),
+                self.size_words(version).into(),
+                self.note(version, now == Now::Is(n)).into(),
+            ]);
+        }
+        let mut text = table.show(process.terminal.columns, Style::stdout(process));
+        let more = versions.len().saturating_sub(VERSIONS_MAX);
+        if more > 0 {
+            let more = ui::count(more as u64, "older version");
+            text.push_str(&format!("  … and {more}; --json names them all\n"));
+        }
+        text
+    }
+
+    /// What is worth a word about a version.
+    fn note(&self, version: &Version, is_now: bool) -> String {
+        let place = self.places.as_ref().and_then(|places| places.of(version));
+        let place = place.map(|place| {
+            format!("{}: {}", place.line, String::from_utf8_lossy(place.text.trim_ascii()))
+        });
+        let link = (version.kind == Kind::Link).then(|| {
+            let text = version.content.and_then(|content| self.bytes(&content));
+            format!("a symlink to {}", String::from_utf8_lossy(&text.unwrap_or_default()))
+        });
+        let now = is_now.then(|| "as it is now".to_owned());
+        let many = version.count > 1;
+        let count = many.then(|| ui::count(version.count as u64, "checkpoint"));
+        [now, link, place, count].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+
+    fn id(&self, version: &Version) -> String {
+        self.versions.checkpoints[version.last].id.to_string()
+    }
+
+    /// A small content in full.
+    fn bytes(&self, content: &Content) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.desk.store.open(content).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    fn size(&self, version: &Version) -> Option<u64> {
+        let content = version.content.filter(|_| version.kind == Kind::File)?;
+        let mut from = self.desk.store.open(&content).ok()?.take(SIZE_MAX_BYTES + 1);
+        std::io::copy(&mut from, &mut std::io::sink()).ok()
+    }
+
+    fn size_words(&self, version: &Version) -> String {
+        match (version.kind, self.size(version)) {
+            (Kind::File, None) => "unreadable".to_owned(),
+            (Kind::File, Some(size)) if size > SIZE_MAX_BYTES => {
+                format!("over {}", ui::size(SIZE_MAX_BYTES))
+            }
+            (Kind::File, Some(size)) => ui::size(size),
+            (_, _) => String::new(),
+        }
+    }
+
+    fn version_json(&self, process: &Process<'_>, spot: &Spot, version: &Version) -> Value {
+        let seen = |n: usize| {
+            let at = self.versions.checkpoints[n].taken_at;
+            at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        };
+        let place = self.places.as_ref().and_then(|places| places.of(version));
+        let size = self.size(version).filter(|size| *size <= SIZE_MAX_BYTES);
+        json!({
+            "checkpoint": self.id(version),
+            "kind": kind_name(version.kind),
+            "last_seen": seen(version.last),
+            "first_seen": seen(version.first),
+            "checkpoints": version.count,
+            "size": size,
+            "line": place.map(|place| place.line),
+            "text": place.map(|place| String::from_utf8_lossy(&place.text)),
+            "command": self.command(process, spot, version, 16),
+        })
+    }
+
+    /// The very command that brings a version back, as a shell takes it.
+    fn command(
+        &self,
+        process: &Process<'_>,
+        spot: &Spot,
+        version: &Version,
+        digits: usize,
+    ) -> String {
+        let mut words = vec!["turnback restore".to_owned(), self.id(version)[..digits].to_owned()];
+        let root = self.desk.root.path();
+        if !self.is_here {
+            words.push("--root".to_owned());
+            words.push(ui::quote(root.as_os_str().as_bytes()));
+        }
+        match spot {
+            Spot::Below(path) => {
+                let whole = root.join(OsStr::from_bytes(path));
+                let cwd = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok());
+                let short = cwd.as_deref().and_then(|cwd| whole.strip_prefix(cwd).ok());
+                let path = short.filter(|_| self.is_here).unwrap_or(&whole);
+                words.push("--".to_owned());
+                words.push(ui::quote(path.as_os_str().as_bytes()));
+            }
+            // With all that lies outside; there is no way to name one of them.
+            Spot::Outside(_) => words.push("--outside".to_owned()),
+        }
+        words.join(" ")
+    }
+
+    /// How the file is now, beside its versions. Read through no symlink.
+    fn now(&self, spot: &Spot, versions: &[Version]) -> Now {
+        let path: PathBuf = match spot {
+            Spot::Below(path) => self.desk.root.path().join(OsStr::from_bytes(path)),
+            Spot::Outside(path) => OsStr::from_bytes(path).into(),
+        };
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Now::Gone;
+        };
+        let (Ok(parent), Ok(name)) = (Dir::open(parent), c_name(name.as_bytes())) else {
+            return Now::Gone;
+        };
+        let Ok(stamp) = parent.stat_child(&name) else { return Now::Gone };
+        let is_same = |version: &Version| match (version.kind, version.content) {
+            (kind, _) if Some(kind) != stamp.kind() => false,
+            (Kind::File, Some(content)) => {
+                self.size(version) == Some(stamp.size)
+                    && parent.open_file(&name).is_ok_and(|(file, _)| {
+                        self.desk.store.open(&content).is_ok_and(|held| are_equal(file, held))
+                    })
+            }
+            (Kind::Link, Some(content)) => parent.read_link(&name).ok() == self.bytes(&content),
+            (_, _) => true,
+        };
+        let newest = versions.iter().take(VERSIONS_MAX).position(is_same);
+        newest.map_or(Now::Other, Now::Is)
+    }
+}
+
+fn are_equal(a: impl Read, b: impl Read) -> bool {
+    let (mut a, mut b) = (BufReader::new(a), BufReader::new(b));
+    loop {
+        let (Ok(left), Ok(right)) = (a.fill_buf(), b.fill_buf()) else { return false };
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] || left.is_empty() != right.is_empty() {
+            return false;
+        }
+        if length == 0 {
+            return true;
+        }
+        a.consume(length);
+        b.consume(length);
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "file",
+        Kind::Link => "link",
+        Kind::Directory => "directory",
+        Kind::Fifo => "fifo",
+        Kind::Socket => "socket",
+        Kind::CharDevice | Kind::BlockDevice => "device",
+    }
+}

@@ -1,0 +1,135 @@
+//! `turnback find`: where a file went.
+
+use std::fs;
+
+use serde_json::Value;
+use turnback::process::Exit;
+
+use crate::support::world::World;
+
+/// A file that changed twice and is gone, one that only ever was there, and a directory that is
+/// gone.
+fn lost(mut world: World) -> World {
+    world.write("src/cart.ts", "one\ntwo\n");
+    world.write("src/price.ts", "price\n");
+    world.write("assets/logo.svg", "<svg/>\n");
+    world.run(&["create", "-m", "first"]);
+    world.wait(3600);
+    world.write("src/cart.ts", "one\n2\nconst total = 3;\n");
+    world.run(&["create", "-m", "second"]);
+    world.wait(3600);
+    world.write("other.txt", "x\n");
+    world.run(&["create", "-m", "third"]);
+    world.wait(60);
+    fs::remove_file(world.root().join("src/cart.ts")).unwrap();
+    fs::remove_file(world.root().join("assets/logo.svg")).unwrap();
+    fs::remove_dir(world.root().join("assets")).unwrap();
+    world
+}
+
+#[test]
+fn each_version_is_told_once_with_the_command_that_brings_it_back() {
+    let mut world = lost(World::with_git());
+    insta::assert_snapshot!(world.see(&["find", "cart.ts"]));
+    insta::assert_snapshot!(world.see(&["find", "price.ts"]));
+    insta::assert_snapshot!(world.see(&["find", "assets"]));
+    insta::assert_snapshot!(world.see(&["find", "nowhere.ts"]));
+}
+
+#[test]
+fn every_store_finds_the_same() {
+    let [mut git, mut plain] = [World::with_git(), World::new()].map(lost);
+    for args in [
+        &["find", "cart.ts"][..],
+        &["find", "*.ts"],
+        &["find", "src/**"],
+        &["find", "--text", "total"],
+        &["find", "assets"],
+        &["find", "cart.ts", "--json"],
+        &["find", "nothing"],
+    ] {
+        assert_eq!(git.see(args), plain.see(args), "{args:?}");
+    }
+}
+
+#[test]
+fn the_command_does_what_it_says() {
+    let mut world = lost(World::with_git());
+    let found = world.run(&["find", "src/cart.ts", "--json"]);
+    let found: Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(found[0]["now"], "gone");
+    let versions = found[0]["versions"].as_array().unwrap();
+    assert_eq!(versions.len(), 2);
+    for (version, text) in versions.iter().zip(["one\n2\nconst total = 3;\n", "one\ntwo\n"]) {
+        let words = shell_words::split(version["command"].as_str().unwrap()).unwrap();
+        let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let words = [&["restore", "--yes", "--force"], &words[1..]].concat();
+        let output = world.run(&words);
+        assert_eq!(output.exit, Exit::Ok, "{words:?}: {}", output.stderr);
+        assert_eq!(world.read("src/cart.ts"), text);
+    }
+    let shown = world.run(&["find", "src/cart.ts"]).stdout;
+    assert!(shown.contains("there now, as it was before"), "{shown}");
+    assert!(shown.contains("as it is now"), "{shown}");
+}
+
+#[test]
+fn a_text_is_found_with_its_line() {
+    let mut world = lost(World::new());
+    world.write("data.bin", b"total\0total");
+    world.run(&["create"]);
+    insta::assert_snapshot!(world.see(&["find", "--text", "total"]));
+    insta::assert_snapshot!(world.see(&["find", "*.svg", "--text", "total"]));
+    assert_eq!(world.run(&["find"]).exit, Exit::Usage);
+}
+
+#[test]
+fn other_projects_are_found_from_anywhere() {
+    let world = lost(World::new());
+    let elsewhere = world.root().parent().unwrap().join("third");
+    fs::create_dir(&elsewhere).unwrap();
+    let here = world.run_in(&elsewhere, &["find", "cart.ts"], "");
+    assert_eq!(here.exit, Exit::Failed, "{}", here.stdout);
+    let found = world.run_in(&elsewhere, &["find", "cart.ts", "--everywhere"], "");
+    assert_eq!(found.exit, Exit::Ok, "{}", found.stderr);
+    let command = found.stdout.lines().find(|line| line.contains("restore")).unwrap();
+    let words = shell_words::split(command).unwrap();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words = [&["restore", "--yes"], &words[2..]].concat();
+    assert_eq!(world.run_in(&elsewhere, &words, "").exit, Exit::Ok, "{command}");
+    assert_eq!(world.read("src/cart.ts"), "one\n2\nconst total = 3;\n");
+}
+
+#[test]
+fn a_subdirectory_names_files_as_it_sees_them() {
+    let world = lost(World::new());
+    let found = world.run_in(&world.root().join("src"), &["find", "./cart.ts"], "");
+    assert!(found.stdout.contains(" -- cart.ts\n"), "{}", found.stdout);
+    let found = world.run_in(&world.root().join("src"), &["find", "../assets/logo.svg"], "");
+    assert!(found.stdout.contains("/code/shop/assets/logo.svg\n"), "{}", found.stdout);
+}
+
+#[test]
+fn an_evil_name_is_quoted_for_eyes_and_shells() {
+    let mut world = World::new();
+    world.write("a\u{1b}[2J\nb's", "x\n");
+    world.run(&["create"]);
+    fs::remove_file(world.root().join("a\u{1b}[2J\nb's")).unwrap();
+    let found = world.run(&["find", "a*"]).stdout;
+    assert!(!found.contains('\u{1b}'), "{found}");
+    assert!(found.contains(r"-- $'a\033[2J\012b\'s'"), "{found}");
+}
+
+#[test]
+fn many_files_are_counted_and_not_all_shown() {
+    let mut world = World::new();
+    for n in 0..30 {
+        world.write(&format!("f{n:02}.txt"), "x\n");
+    }
+    world.run(&["create"]);
+    let found = world.run(&["find", "*.txt"]);
+    assert_eq!(found.stdout.matches("there now").count(), 20);
+    assert!(found.stderr.contains("… and 10 files more: --limit 30"), "{}", found.stderr);
+    let found = world.run(&["find", "*.txt", "--limit", "30"]);
+    assert_eq!((found.stdout.matches("there now").count(), &*found.stderr), (30, ""));
+}
