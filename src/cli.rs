@@ -80,6 +80,8 @@ enum Command {
     /// Look at a project before it is needed, in the background
     #[command(hide = true)]
     Warm(commands::warm::Args),
+    /// Print what a shell loads for Esc Esc and completions
+    Init(commands::init::Args),
     /// What the slash commands of agents run
     #[command(hide = true)]
     Slash(commands::slash::Args),
@@ -179,6 +181,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Clear(args) => commands::clear::run(process, &args),
         Command::Housekeep(args) => commands::housekeep::run(process, &args),
         Command::Warm(args) => commands::warm::run(process, &args),
+        Command::Init(args) => commands::init::run(process, &args, Cli::command()),
         Command::Slash(args) => commands::slash::run(process, &args),
     }
 }

@@ -16,6 +16,7 @@ mod picker;
 mod readme;
 mod restore;
 mod scan;
+mod shells;
 mod store;
 mod storm;
 mod support;

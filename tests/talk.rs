@@ -8,6 +8,7 @@ use std::{
 
 use crate::support::{
     temp::{on_disk, write},
+    tmux::Tmux,
     world::{Output, World},
 };
 
@@ -195,4 +196,28 @@ fn the_model_is_told_once_and_only_when_that_is_wanted() {
     world.run(&["restore", "1", "--yes"]);
     insta::assert_snapshot!(prompt(&mut world), @r#"{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"The user has restored files of this project to an earlier state. Put back as they were: a."}}"#);
     assert_eq!(prompt(&mut world), "{}");
+}
+
+#[test]
+fn the_picker_takes_the_conversation_along_or_says_why_not() {
+    let mut world = two_turns();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    let Some(tmux) = Tmux::with_sh(&world, (100, 30)) else { return };
+    tmux.line("turnback rewind");
+    tmux.sees("since then:");
+    // There is nothing to go on from before the first turn.
+    tmux.press(&["End", "Enter"]);
+    tmux.sees("path would change");
+    tmux.press(&["2", "Enter"]);
+    tmux.sees("cannot fork the conversation");
+    tmux.press(&["4", "Enter", "Home", "Enter"]);
+    tmux.until("the newest turn's plan", |screen| {
+        screen.contains("Back to 1:") && screen.contains("path would change")
+    });
+    tmux.press(&["2", "Enter"]);
+    let screen = tmux.sees("claude --resume");
+    assert!(screen.contains("restored 1 path"), "{screen}");
+    assert_eq!(forks(&world).len(), 1);
+    assert_eq!(world.read("a"), FIRST);
 }

@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod find;
 pub(crate) mod housekeep;
+pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod prune;

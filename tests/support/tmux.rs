@@ -82,6 +82,13 @@ impl Tmux {
         self.run(&[&["send-keys"][..], keys].concat());
     }
 
+    /// Sends these very bytes, all at once.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex: Vec<&str> = hex.iter().map(String::as_str).collect();
+        self.run(&[&["send-keys", "-H"][..], &hex].concat());
+    }
+
     /// Types a line.
     pub(crate) fn line(&self, text: &str) {
         self.run(&["send-keys", "-l", text]);
@@ -119,8 +126,19 @@ impl Tmux {
 }
 
 impl Drop for Tmux {
+    /// Ends the server, and waits for the shell in it: it may write a history on its way out.
     fn drop(&mut self) {
-        let socket = self.dir.path().join("socket");
-        let _gone = Command::new("tmux").arg("-S").arg(socket).arg("kill-server").output();
+        let tmux = |args: &[&str]| {
+            let socket = self.dir.path().join("socket");
+            Command::new("tmux").arg("-S").arg(socket).args(args).output()
+        };
+        let shell = tmux(&["display-message", "-p", "#{pane_pid}"]).ok();
+        let shell = shell.and_then(|said| String::from_utf8(said.stdout).ok()?.trim().parse().ok());
+        let _gone = tmux(&["kill-server"]);
+        let Some(shell) = shell.and_then(rustix::process::Pid::from_raw) else { return };
+        let begun = Instant::now();
+        while rustix::process::test_kill_process(shell).is_ok() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }

@@ -206,9 +206,11 @@ pub(crate) struct Preview {
     pub(crate) text: String,
     /// How many paths would be kept because somebody else has changed them.
     pub(crate) conflicts: usize,
+    /// Why the conversation cannot be forked along with it, where that was to be found out.
+    pub(crate) no_conversation: Option<Error>,
 }
 
-/// Finds out what a restore would do, and does nothing.
+/// Finds out what a restore would do, with the conversation if `talks`, and does nothing.
 ///
 /// # Errors
 ///
@@ -217,11 +219,13 @@ pub(crate) fn preview(
     process: &Process<'_>,
     desk: &Desk,
     checkpoint: &Checkpoint,
+    talks: bool,
 ) -> Result<Preview> {
     let order = Order::of(&Args::default(), Picked::All);
     let planned = planned::make(process, desk, checkpoint, &order)?;
     let conflicts = planned.plan.conflicts().count();
-    Ok(Preview { text: show::plan_text(desk, &planned), conflicts })
+    let no_conversation = if talks { talk::prepare(process, desk, checkpoint).err() } else { None };
+    Ok(Preview { text: show::plan_text(desk, &planned), conflicts, no_conversation })
 }
 
 /// Whether it may be done.

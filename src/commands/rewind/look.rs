@@ -15,6 +15,7 @@ use crate::{
         error_text,
         list::{self, Listed},
         restore,
+        rewind::has_conversation,
         stats::Stats,
     },
     crash,
@@ -152,13 +153,13 @@ impl Looker<'_, '_> {
 
     /// Finds out what is wished; the next wish, if one came meanwhile.
     fn grant(&self, wish: Wish) -> Option<Wish> {
-        let (turn, granted) = match wish {
-            Wish::Look(turn) => (turn, self.difference(turn)),
-            Wish::Plan(turn) => (turn, Ok(None)),
+        let (turn, is_asked, granted) = match wish {
+            Wish::Look(turn) => (turn, false, self.difference(turn)),
+            Wish::Plan(turn) => (turn, true, Ok(None)),
         };
         let granted = granted.and_then(|waiting| match waiting {
             Some(wish) => Ok(Some(wish)),
-            None => self.plan(turn).map(|()| None),
+            None => self.plan(turn, is_asked).map(|()| None),
         });
         granted.unwrap_or_else(|err| {
             self.teller.say(News::Trouble(turn, error_text(&err, Style::PLAIN)));
@@ -194,11 +195,15 @@ impl Looker<'_, '_> {
         Ok(None)
     }
 
-    fn plan(&self, turn: usize) -> Result<()> {
-        let preview = restore::preview(self.process, &self.desk, self.checkpoint(turn))?;
-        let planned =
-            Planned { text: preview.text, conflicts: preview.conflicts, no_conversation: None };
-        self.teller.say(News::Planned(turn, planned));
+    /// The plan, and, when the user is about to choose, whether the conversation can go with it:
+    /// for that all of it is read.
+    fn plan(&self, turn: usize, is_asked: bool) -> Result<()> {
+        let talks = is_asked && has_conversation(&self.listed.lines[turn]);
+        let checkpoint = self.checkpoint(turn);
+        let preview = restore::preview(self.process, &self.desk, checkpoint, talks)?;
+        let no_conversation = preview.no_conversation.map(|why| why.to_string());
+        let (text, conflicts) = (preview.text, preview.conflicts);
+        self.teller.say(News::Planned(turn, Planned { text, conflicts, no_conversation }));
         Ok(())
     }
 

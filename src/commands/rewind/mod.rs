@@ -15,6 +15,7 @@ use super::{
     rows::agent_title,
 };
 use crate::{
+    agent::transcript,
     error::{Error, Result},
     process::{Exit, Process, Tty},
     ui::{
@@ -85,12 +86,19 @@ fn on_screen(process: &mut Process<'_>, desk: Desk, tty: Tty, at_prompt: bool) -
 
 /// What the user has seen and said yes to, done as `restore` does it.
 fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> {
-    let args =
-        restore::Args { checkpoint: Some(id.to_owned()), yes: true, ..restore::Args::default() };
-    match choice {
-        Choice::Conversation | Choice::Files => restore::run(process, &args),
-        Choice::Diff | Choice::Cancel => Ok(Exit::Ok),
-    }
+    let conversation = match choice {
+        Choice::Files => false,
+        Choice::Conversation => true,
+        Choice::Diff | Choice::Cancel => return Ok(Exit::Ok),
+    };
+    let checkpoint = Some(id.to_owned());
+    let args = restore::Args { checkpoint, yes: true, conversation, ..restore::Args::default() };
+    restore::run(process, &args)
+}
+
+/// Whether the agent of a turn keeps conversations that can be forked.
+fn has_conversation(line: &Line) -> bool {
+    line.told().by.is_some_and(|by| transcript::can_fork(by.agent))
 }
 
 fn turn(desk: &Desk, line: &Line, digits: usize, clock: &Clock) -> Turn {
@@ -103,6 +111,6 @@ fn turn(desk: &Desk, line: &Line, digits: usize, clock: &Clock) -> Turn {
         prompt: told.by.and_then(|by| by.prompt.clone()),
         trigger: told.words(),
         badges: told.badges(desk.home.as_deref()),
-        with_conversation: false,
+        with_conversation: has_conversation(line),
     }
 }

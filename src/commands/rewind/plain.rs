@@ -1,8 +1,10 @@
 //! The same in lines, for terminals that can do no more: a list, a number, a question.
 
 use crate::{
+    agent::transcript,
     commands::{Desk, diff, error_text, list, restore},
     error::Result,
+    model::Checkpoint,
     process::{Exit, Process},
     ui::{self, Style},
 };
@@ -15,8 +17,7 @@ pub(super) fn run(process: &mut Process<'_>, desk: &Desk) -> Result<Exit> {
     while let Some(given) = ui::answer(process, "Back to which one? A number; Enter leaves:") {
         match desk.find(&given) {
             Ok(checkpoint) => {
-                let id = checkpoint.id.to_string();
-                if let Some(exit) = choose(process, &id)? {
+                if let Some(exit) = choose(process, &checkpoint)? {
                     return Ok(exit);
                 }
             }
@@ -30,18 +31,22 @@ pub(super) fn run(process: &mut Process<'_>, desk: &Desk) -> Result<Exit> {
 }
 
 /// The choices for one checkpoint. `None` if another is to be named.
-fn choose(process: &mut Process<'_>, id: &str) -> Result<Option<Exit>> {
-    let question = "f: the files only · d: view the diff · Enter: another one";
-    while let Some(choice) = ui::answer(process, question) {
+fn choose(process: &mut Process<'_>, checkpoint: &Checkpoint) -> Result<Option<Exit>> {
+    let id = checkpoint.id.to_string();
+    let by = checkpoint.cause.by.as_ref();
+    let talks = by.is_some_and(|by| transcript::can_fork(by.agent));
+    let both = if talks { "c: files and conversation · " } else { "" };
+    let question = format!("f: files only · {both}d: view the diff · Enter: another one");
+    while let Some(choice) = ui::answer(process, &question) {
         match &choice.to_lowercase()[..] {
             // It shows the plan and asks.
-            "f" | "files" => {
-                let checkpoint = Some(id.to_owned());
-                let args = restore::Args { checkpoint, ..restore::Args::default() };
+            key @ ("f" | "c") if talks || key == "f" => {
+                let (checkpoint, conversation) = (Some(id.clone()), key == "c");
+                let args = restore::Args { checkpoint, conversation, ..restore::Args::default() };
                 return restore::run(process, &args).map(Some);
             }
-            "d" | "diff" => {
-                let args = diff::Args { from: id.to_owned(), ..diff::Args::default() };
+            "d" => {
+                let args = diff::Args { from: id.clone(), ..diff::Args::default() };
                 diff::run(process, &args)?;
             }
             _ => (),
