@@ -22,4 +22,5 @@ mod storm;
 mod support;
 mod talk;
 mod tidy;
+mod upkeep;
 mod warm;
