@@ -55,7 +55,21 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
             return Some("nested too deeply");
         }
     }
+    if has_endless_document(text) {
+        return Some("has a here-document that nothing ends");
+    }
     keywords(text)
+}
+
+/// Whether a here-document has an empty word for its end: where a comment follows and no line, the
+/// parser reads on forever, and takes all memory there is (found by fuzz/, as `cat <<'' #`).
+fn has_endless_document(text: &str) -> bool {
+    text.match_indices("<<").any(|(at, _)| {
+        let behind = text[at + 2..].trim_start_matches('-').trim_start_matches([' ', '\t']);
+        let ends = |c: char| c.is_whitespace() || ";|&<>()#".contains(c);
+        let word = behind.split(ends).next().unwrap_or_default();
+        !word.is_empty() && word.chars().all(|c| matches!(c, '\'' | '"' | '\\' | '$'))
+    })
 }
 
 fn keywords(text: &str) -> Option<&'static str> {
@@ -87,7 +101,9 @@ pub(super) fn is_small(text: &str) -> bool {
         matches!(word, "if" | "while" | "until" | "for" | "case" | "select" | "coproc" | "function")
     };
     let keywords = text.split_ascii_whitespace().filter(|word| is_keyword(word)).count();
-    text.len() <= SMALL_MAX_BYTES && openings + keywords <= SMALL_OPENINGS_MAX
+    // Reading a here-document is a loop of its own, and not always one that ends.
+    let is_flat = openings + keywords <= SMALL_OPENINGS_MAX && !text.contains("<<");
+    text.len() <= SMALL_MAX_BYTES && is_flat
 }
 
 thread_local! {
@@ -132,6 +148,17 @@ mod tests {
         }
         assert!(refuse(&"x".repeat(SIZE_MAX_BYTES + 1)).is_some());
         assert!(refuse("if a; then b; fi; echo \"$(c {d,e} [f])\"").is_none());
+    }
+
+    #[test]
+    fn a_here_document_that_nothing_ends_never_reaches_the_parser() {
+        for text in ["cat <<'' #", "cat <<- \"\" x #y", "awk a <<  '' #at << b", "x <<''\"\" #"] {
+            assert!(refuse(text).is_some() && !is_small(text), "{text}");
+        }
+        for text in ["cat <<a #\nb\na\n", "cat <<'a b'\na b\n", "echo $((1<<2))", "a <<< ''"] {
+            assert!(refuse(text).is_none(), "{text}");
+        }
+        assert!(!is_small("cat <<a\na\n"), "it is judged where a hang does no harm");
     }
 
     #[test]
