@@ -2,14 +2,18 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{BufRead, BufReader, Write},
+    io::Write,
     os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
 };
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::{fs::create_private_dirs, state::State};
+use crate::{
+    fs::{create_private_dirs, read_small},
+    state::State,
+};
 
 /// Some 5,000 lines; one older file of that size is kept beside it.
 const SIZE_MAX_BYTES: u64 = 1 << 20;
@@ -68,10 +72,11 @@ pub fn write(state: &State, line: &Line) {
 /// Every line that can still be read, oldest first.
 pub fn read(state: &State) -> Vec<Line> {
     let path = state.journal();
-    [path.with_extension("old"), path]
-        .iter()
-        .filter_map(|path| fs::File::open(path).ok())
-        .flat_map(|file| BufReader::new(file).lines().map_while(Result::ok))
-        .filter_map(|line| serde_json::from_str(&line).ok())
-        .collect()
+    // A last line may come after the limit was looked at.
+    let bytes = |path: &PathBuf| read_small(path, 2 * SIZE_MAX_BYTES).ok().flatten();
+    let lines = |bytes: Vec<u8>| -> Vec<Line> {
+        let lines = bytes.split(|&byte| byte == b'\n');
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    };
+    [path.with_extension("old"), path].iter().filter_map(bytes).flat_map(lines).collect()
 }

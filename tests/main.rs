@@ -7,6 +7,7 @@ mod cli;
 mod crash;
 mod damage;
 mod find;
+mod formats;
 mod guard;
 mod head;
 mod house;

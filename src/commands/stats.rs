@@ -23,6 +23,8 @@ pub(crate) struct Stats {
     path: PathBuf,
     wire: Wire,
     changed: bool,
+    /// Whether it may be written: a newer turnback's never is.
+    is_ours: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -38,15 +40,18 @@ impl Stats {
     pub(crate) fn load(state: &RootState) -> Self {
         let path = state.stats();
         let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten();
-        let wire = bytes.and_then(|bytes| serde_json::from_slice::<Wire>(&bytes).ok());
+        let wire = bytes.as_deref().and_then(|it| serde_json::from_slice::<Wire>(it).ok());
         let wire = wire.filter(|wire| wire.version == VERSION).unwrap_or_default();
-        Self { path, wire, changed: false }
+        let is_ours = bytes.as_deref().is_none_or(|bytes| version(bytes) <= VERSION);
+        Self { path, wire, changed: false, is_ours }
     }
 
     /// Whether there is a file that says nothing.
     pub(crate) fn is_damaged(state: &RootState) -> bool {
         match read_small(&state.stats(), SIZE_MAX_BYTES) {
-            Ok(bytes) => bytes.is_some_and(|it| serde_json::from_slice::<Wire>(&it).is_err()),
+            Ok(bytes) => bytes.is_some_and(|bytes| {
+                version(&bytes) <= VERSION && serde_json::from_slice::<Wire>(&bytes).is_err()
+            }),
             Err(_) => true,
         }
     }
@@ -69,13 +74,22 @@ impl Stats {
 
     /// Writes it down, if there is a place for it. It can be counted again, so failing is no harm.
     pub(crate) fn save(&mut self) {
-        if std::mem::take(&mut self.changed) {
+        if std::mem::take(&mut self.changed) && self.is_ours {
             self.wire.version = VERSION;
             if let Ok(bytes) = serde_json::to_vec(&self.wire) {
                 let _again_next_time = replace(&self.path, &bytes);
             }
         }
     }
+}
+
+/// The version that bytes say they have; 0 if they say nothing.
+fn version(bytes: &[u8]) -> u32 {
+    #[derive(Deserialize)]
+    struct VersionOnly {
+        version: u32,
+    }
+    serde_json::from_slice(bytes).map_or(0, |it: VersionOnly| it.version)
 }
 
 fn key(from: CheckpointId, to: CheckpointId) -> String {
