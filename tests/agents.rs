@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::world::World;
+use crate::support::{temp::write, world::World};
 
 /// Tells one hook of one agent.
 fn tell(world: &World, agent: &str, payload: &Value) -> String {
@@ -62,8 +62,7 @@ fn a_sub_agent_works_in_the_turn_that_started_it() {
     let mut world = World::with_git();
     world.write("a", "a");
     let own = world.state().join("../rollout.jsonl");
-    fs::create_dir_all(own.parent().unwrap()).unwrap();
-    fs::write(&own, "{\"payload\":{\"role\":\"user\",\"content\":\"a task\"}}\n").unwrap();
+    write(&own, "{\"payload\":{\"role\":\"user\",\"content\":\"a task\"}}\n");
     let prompt = json!({
         "hook_event_name": "UserPromptSubmit", "session_id": "s", "turn_id": "t1",
         "cwd": world.root(), "prompt": "do it", "transcript_path": null,
