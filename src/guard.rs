@@ -110,6 +110,7 @@ fn finding_threat(ours: &Ours<'_>, line: &str, finding: &Finding) -> Option<Stri
         .find_map(|simple| command_threat(simple).or_else(|| environment_threat(simple)))
         .or_else(|| refs_threat(line, finding))
         .or_else(|| finding.targets().find_map(|target| target_threat(ours, target)))
+        .or_else(|| changing().find_map(|simple| sweep_threat(ours, simple)))
         .or_else(|| changing().find_map(|simple| mention(ours, simple)))
 }
 
@@ -175,6 +176,24 @@ fn target_threat(ours: &Ours<'_>, target: &Target) -> Option<String> {
         // What it matches now is in the places.
         (_, Certainty::Glob) => None,
     }
+}
+
+/// A command that removes whatever is below a directory, such as `find DIR -delete`. Its targets
+/// are a guess, and are not among the places; but where it starts is none.
+fn sweep_threat(ours: &Ours<'_>, simple: &Simple) -> Option<String> {
+    const CHOICES: &[&str] = &["name", "path", "regex", "time", "min", "newer", "size", "perm"];
+    let is_choice =
+        |word: &str| word.starts_with('-') && CHOICES.iter().any(|choice| word.contains(choice));
+    // `find ~ -name '*.pyc' -delete` is not after us.
+    let takes_all = !simple.text.split_whitespace().any(is_choice);
+    let below = simple.targets.iter().filter_map(|target| match target.action {
+        TargetAction::Delete | TargetAction::Overwrite | TargetAction::Move => {
+            target.path.strip_suffix("/**")
+        }
+        TargetAction::Modify | TargetAction::Create | TargetAction::Git => None,
+    });
+    let mut below = below.filter(|start| !start.contains(['*', '?', '[']));
+    below.find_map(|start| path_threat(ours, &absolute(ours, Path::new(start)), takes_all))
 }
 
 /// A command we cannot judge that names a place of ours, as a program text might.

@@ -296,6 +296,9 @@ fn it_defends_itself_and_reading_is_free() {
         "sed -i /turnback/d .claude/settings.json",
         "git for-each-ref --format='delete %(refname)' refs/turnback | git update-ref --stdin",
         "rm -rf .git/refs/*",
+        "find ~/.local/state/turnback -type f -delete",
+        "find ~/.local -delete",
+        "turnback slash rollback -- 2",
         "turnback clear --yes",
         "turnback rewind",
         "TURNBACK=off make",
@@ -306,7 +309,12 @@ fn it_defends_itself_and_reading_is_free() {
     let file = world.root().join(".claude/settings.json");
     let input = serde_json::json!({ "file_path": file, "content": "{}" });
     assert_eq!(verdict(&world.hook("t2", "Write", &input)), "ask");
-    for command in ["turnback list", "cat ~/.local/state/turnback/journal", "rm -rf .git"] {
+    for command in [
+        "turnback list",
+        "cat ~/.local/state/turnback/journal",
+        "rm -rf .git",
+        "find ~ -name '*.pyc' -delete",
+    ] {
         assert_eq!(verdict(&world.before_bash("t3", command)), "", "{command}");
     }
     write(&world.settings(), "self_defence = \"deny\"\n");
