@@ -95,7 +95,9 @@ fn every_event_asked_for_is_understood() {
         let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let mut found = Vec::new();
         events(&json, "", &mut found);
-        assert!(!found.is_empty(), "{} registers nothing", path.display());
+        let names = ["plugin.json", "marketplace.json", "gemini-extension.json"];
+        let is_manifest = path.file_name().is_some_and(|name| names.iter().any(|it| name == *it));
+        assert_eq!(found.is_empty(), is_manifest, "{} registers something", path.display());
         for (agent, event) in found {
             let payloads = payloads(&agent, &event);
             assert!(!payloads.is_empty(), "{agent} {event}: no payload to try");
@@ -109,6 +111,97 @@ fn every_event_asked_for_is_understood() {
         }
     }
     assert!(seen > 80, "only {seen} events were tried");
+}
+
+/// What is in a file of `hooks/`.
+fn text(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks").join(path)).unwrap()
+}
+
+fn manifest(path: &str) -> Value {
+    serde_json::from_str(&text(&format!("packages/{path}"))).unwrap()
+}
+
+#[test]
+fn a_package_is_what_install_would_write() {
+    let codex = "codex/plugins/turnback";
+    for (package, own) in [
+        ("claude-code/hooks/hooks.json", "claude-code.json"),
+        ("gemini-cli/hooks/hooks.json", "gemini-cli.json"),
+        (&format!("{codex}/hooks/hooks.json"), "codex.json"),
+        (&format!("{codex}/skills/turnback/SKILL.md"), "skills/codex/SKILL.md"),
+    ] {
+        assert_eq!(text(&format!("packages/{package}")), text(own), "{package}");
+    }
+    for agent in ["claude-code", "gemini-cli"] {
+        let names = |dir: &str| -> Vec<_> {
+            files(dir).iter().map(|path| path.file_name().unwrap().to_owned()).collect()
+        };
+        let own = names(&format!("hooks/commands/{agent}"));
+        assert_eq!(names(&format!("hooks/packages/{agent}/commands")), own);
+        for name in own.iter().map(|name| name.to_str().unwrap()) {
+            let packaged = text(&format!("packages/{agent}/commands/{name}"));
+            assert_eq!(packaged, text(&format!("commands/{agent}/{name}")), "{agent} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_manifest_names_what_is_there_and_this_version() {
+    let codex = "codex/plugins/turnback";
+    for path in [
+        "claude-code/.claude-plugin/plugin.json",
+        "gemini-cli/gemini-extension.json",
+        &format!("{codex}/.codex-plugin/plugin.json"),
+    ] {
+        assert_eq!(manifest(path)["name"], "turnback", "{path}");
+        assert_eq!(manifest(path)["version"], env!("CARGO_PKG_VERSION"), "{path}");
+    }
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/packages");
+    let market = manifest("codex/.agents/plugins/marketplace.json");
+    let plugin = market["plugins"][0]["source"]["path"].as_str().unwrap();
+    assert!(packages.join("codex").join(plugin).is_dir(), "{plugin}");
+    for key in ["skills", "hooks"] {
+        let manifest = manifest(&format!("{codex}/.codex-plugin/plugin.json"));
+        let told = manifest[key].as_str().unwrap();
+        assert!(packages.join(codex).join(told).exists(), "{told}");
+    }
+}
+
+#[test]
+fn a_skill_and_a_prompt_run_nothing_that_changes_files() {
+    for path in ["skills/codex/SKILL.md", "prompts/turnback.md"] {
+        let text = text(path);
+        assert!(text.starts_with("---\n") && text.contains("\ndescription: "), "{path}");
+        let quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+        for command in quoted.iter().filter(|text| text.starts_with("turnback ")) {
+            let free = *command == "turnback list";
+            let told_to_the_user = ["turnback undo", "turnback restore ID"].contains(command);
+            assert!(free || told_to_the_user, "{path}: {command}");
+        }
+    }
+}
+
+#[test]
+fn every_timeout_is_meant_in_the_agents_own_unit() {
+    for path in files("hooks").iter().filter(|path| path.extension() == Some("json".as_ref())) {
+        let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let mut open = vec![&json];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Object(map) => open.extend(map.values()),
+                Value::Array(items) => open.extend(items),
+                _ => continue,
+            }
+            let keys = ["timeout", "timeoutSec", "timeout_ms"];
+            for (key, told) in keys.iter().filter_map(|key| Some((*key, value.get(key)?))) {
+                let in_ms = key == "timeout_ms" || path.to_string_lossy().contains("gemini");
+                let told = told.as_u64().unwrap();
+                let seconds = if in_ms { told / 1000 } else { told };
+                assert!((5..=60).contains(&seconds), "{}: {key} {told}", path.display());
+            }
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod merge;
 mod program;
 mod record;
 mod rows;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -24,7 +25,8 @@ use std::{
 
 pub use merge::Entry;
 pub use program::Program;
-pub use rows::{ROWS, Row, Site};
+pub use rows::{Row, Site};
+pub use table::ROWS;
 pub use trust::untrusted;
 
 use crate::{

@@ -1,11 +1,11 @@
-//! Which agent keeps its hooks where: one row each. Knows every path; opens none.
+//! What a row of the table of agents is, and the places it makes in this world.
 
 use std::path::{Path, PathBuf};
 
 use super::{
     block::{Block, hooks_are_there},
     merge::Entries,
-    whole::{Quoting, Template},
+    whole::Template,
 };
 use crate::{fs::read_small, process::Process};
 
@@ -15,13 +15,13 @@ pub struct Row {
     /// As in `--agent NAME`.
     pub agent: &'static str,
     /// Where it keeps what is the user's.
-    base: Base,
+    pub(super) base: Base,
     /// Programs by which it is known to be there.
-    programs: &'static [&'static str],
+    pub(super) programs: &'static [&'static str],
     /// What goes below its base.
-    user: &'static [File],
+    pub(super) user: &'static [File],
     /// What goes into a project.
-    project: &'static [File],
+    pub(super) project: &'static [File],
     /// What the user has to do besides.
     pub then: Option<&'static str>,
     /// Why we cannot do it, and what to do.
@@ -32,10 +32,10 @@ pub struct Row {
 
 /// A directory below the user's home.
 #[derive(Clone, Copy, Debug)]
-struct Base {
-    dir: &'static str,
+pub(super) struct Base {
+    pub(super) dir: &'static str,
     /// A variable that says otherwise, and what is below that.
-    var: Option<(&'static str, &'static str)>,
+    pub(super) var: Option<(&'static str, &'static str)>,
 }
 
 /// One file.
@@ -98,7 +98,11 @@ impl Row {
             let text = read("config.toml").and_then(|bytes| String::from_utf8(bytes).ok());
             let is_toml =
                 read("hooks.json").is_none() && text.is_some_and(|text| hooks_are_there(&text));
-            sites.retain(|site| matches!(site.edit, Edit::Lines(_)) == is_toml);
+            sites.retain(|site| match site.edit {
+                Edit::Lines(_) => is_toml,
+                Edit::Merge(_) => !is_toml,
+                Edit::Whole(_) | Edit::Script(_) => true,
+            });
         }
         sites
     }
@@ -127,290 +131,3 @@ impl Row {
 
 /// Larger than any configuration a person wrote.
 const TOML_MAX_BYTES: u64 = 2 << 20;
-
-const fn home(dir: &'static str) -> Base {
-    Base { dir, var: None }
-}
-
-const fn home_or(dir: &'static str, name: &'static str, below: &'static str) -> Base {
-    Base { dir, var: Some((name, below)) }
-}
-
-macro_rules! merge {
-    ($path:literal, $agent:literal, $holder:expr) => {
-        File {
-            path: $path,
-            edit: Edit::Merge(Entries {
-                agent: $agent,
-                template: include_str!(concat!("../../hooks/", $agent, ".json")),
-                holder: $holder,
-            }),
-        }
-    };
-}
-
-macro_rules! command {
-    ($path:literal, $file:literal) => {
-        File {
-            path: $path,
-            edit: Edit::Whole(Template {
-                text: include_str!(concat!("../../hooks/commands/", $file)),
-                hole: ("turnback", " slash"),
-                quoting: Quoting::Bare,
-            }),
-        }
-    };
-}
-
-macro_rules! cline {
-    ($dir:literal, $event:literal) => {
-        File {
-            path: concat!($dir, $event),
-            edit: Edit::Script(Template {
-                text: include_str!(concat!("../../hooks/cline/", $event)),
-                hole: ("turnback", " hook --agent cline"),
-                quoting: Quoting::Shell,
-            }),
-        }
-    };
-}
-
-const PLUGIN: Template<'_> = Template {
-    text: include_str!("../../hooks/opencode/turnback.js"),
-    hole: ("\"turnback\"", "\nconst WAIT_MS"),
-    quoting: Quoting::Script,
-};
-
-const HOOKS: Option<&str> = Some("hooks");
-
-const PLAIN: Row = Row {
-    agent: "",
-    base: home(""),
-    programs: &[],
-    user: &[],
-    project: &[],
-    then: None,
-    by_hand: None,
-    second: 1,
-};
-
-const PASTE: &str = "put its lines in by hand: see hooks/README.md";
-
-/// Every agent, in the order of [`crate::agent::DIALECTS`].
-pub const ROWS: &[Row] = &[
-    Row {
-        agent: "claude-code",
-        base: home_or(".claude", "CLAUDE_CONFIG_DIR", ""),
-        programs: &["claude"],
-        user: &[
-            merge!("settings.json", "claude-code", HOOKS),
-            command!("commands/checkpoint.md", "claude-code/checkpoint.md"),
-            command!("commands/rollback.md", "claude-code/rollback.md"),
-            command!("commands/undo.md", "claude-code/undo.md"),
-        ],
-        project: &[
-            merge!(".claude/settings.json", "claude-code", HOOKS),
-            command!(".claude/commands/checkpoint.md", "claude-code/checkpoint.md"),
-            command!(".claude/commands/rollback.md", "claude-code/rollback.md"),
-            command!(".claude/commands/undo.md", "claude-code/undo.md"),
-        ],
-        ..PLAIN
-    },
-    Row {
-        agent: "codex",
-        base: home_or(".codex", "CODEX_HOME", ""),
-        programs: &["codex"],
-        user: &[
-            merge!("hooks.json", "codex", HOOKS),
-            File {
-                path: "config.toml",
-                edit: Edit::Lines(Block::Toml(Entries {
-                    agent: "codex",
-                    template: include_str!("../../hooks/codex.json"),
-                    holder: HOOKS,
-                })),
-            },
-        ],
-        project: &[merge!(".codex/hooks.json", "codex", HOOKS)],
-        ..PLAIN
-    },
-    Row {
-        agent: "gemini-cli",
-        base: home(".gemini"),
-        programs: &["gemini"],
-        user: &[
-            merge!("settings.json", "gemini-cli", HOOKS),
-            command!("commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
-            command!("commands/rollback.toml", "gemini-cli/rollback.toml"),
-            command!("commands/undo.toml", "gemini-cli/undo.toml"),
-        ],
-        project: &[
-            merge!(".gemini/settings.json", "gemini-cli", HOOKS),
-            command!(".gemini/commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
-            command!(".gemini/commands/rollback.toml", "gemini-cli/rollback.toml"),
-            command!(".gemini/commands/undo.toml", "gemini-cli/undo.toml"),
-        ],
-        second: 1000,
-        ..PLAIN
-    },
-    Row {
-        agent: "qwen-code",
-        base: home(".qwen"),
-        programs: &["qwen"],
-        user: &[
-            merge!("settings.json", "qwen-code", HOOKS),
-            command!("commands/checkpoint.md", "qwen-code/checkpoint.md"),
-            command!("commands/rollback.md", "qwen-code/rollback.md"),
-            command!("commands/undo.md", "qwen-code/undo.md"),
-        ],
-        project: &[
-            merge!(".qwen/settings.json", "qwen-code", HOOKS),
-            command!(".qwen/commands/checkpoint.md", "qwen-code/checkpoint.md"),
-            command!(".qwen/commands/rollback.md", "qwen-code/rollback.md"),
-            command!(".qwen/commands/undo.md", "qwen-code/undo.md"),
-        ],
-        ..PLAIN
-    },
-    Row {
-        agent: "copilot-cli",
-        base: home_or(".copilot", "COPILOT_HOME", ""),
-        programs: &["copilot"],
-        user: &[merge!("hooks/turnback.json", "copilot-cli", HOOKS)],
-        project: &[merge!(".github/hooks/turnback.json", "copilot-cli", HOOKS)],
-        ..PLAIN
-    },
-    Row {
-        agent: "opencode",
-        base: home_or(".config/opencode", "XDG_CONFIG_HOME", "opencode"),
-        programs: &["opencode"],
-        user: &[
-            File { path: "plugins/turnback.js", edit: Edit::Whole(PLUGIN) },
-            command!("command/checkpoint.md", "opencode/checkpoint.md"),
-            command!("command/rollback.md", "opencode/rollback.md"),
-        ],
-        project: &[
-            File { path: ".opencode/plugins/turnback.js", edit: Edit::Whole(PLUGIN) },
-            command!(".opencode/command/checkpoint.md", "opencode/checkpoint.md"),
-            command!(".opencode/command/rollback.md", "opencode/rollback.md"),
-        ],
-        ..PLAIN
-    },
-    Row {
-        agent: "cline",
-        base: home(".cline"),
-        programs: &["cline"],
-        user: &[
-            cline!("hooks/", "PreToolUse"),
-            cline!("hooks/", "PostToolUse"),
-            cline!("hooks/", "UserPromptSubmit"),
-            cline!("hooks/", "TaskStart"),
-            cline!("hooks/", "TaskComplete"),
-        ],
-        project: &[
-            cline!(".clinerules/hooks/", "PreToolUse"),
-            cline!(".clinerules/hooks/", "PostToolUse"),
-            cline!(".clinerules/hooks/", "UserPromptSubmit"),
-            cline!(".clinerules/hooks/", "TaskStart"),
-            cline!(".clinerules/hooks/", "TaskComplete"),
-        ],
-        ..PLAIN
-    },
-    Row {
-        agent: "hermes",
-        base: home_or(".hermes", "HERMES_HOME", ""),
-        programs: &["hermes"],
-        user: &[File {
-            path: "config.yaml",
-            edit: Edit::Lines(Block::Yaml {
-                agent: "hermes",
-                template: include_str!("../../hooks/hermes.yaml"),
-            }),
-        }],
-        then: Some("Hermes asks once for each hook before it runs it: say yes"),
-        ..PLAIN
-    },
-    Row {
-        agent: "cursor",
-        base: home(".cursor"),
-        programs: &["cursor-agent", "cursor"],
-        user: &[merge!("hooks.json", "cursor", HOOKS)],
-        project: &[merge!(".cursor/hooks.json", "cursor", HOOKS)],
-        ..PLAIN
-    },
-    Row {
-        agent: "windsurf",
-        base: home(".codeium/windsurf"),
-        programs: &["windsurf"],
-        user: &[merge!("hooks.json", "windsurf", HOOKS)],
-        project: &[merge!(".windsurf/hooks.json", "windsurf", HOOKS)],
-        ..PLAIN
-    },
-    Row {
-        agent: "kiro",
-        base: home(".kiro"),
-        programs: &["kiro-cli", "q"],
-        by_hand: Some("merge hooks/kiro.json into each agent's file in ~/.kiro/agents by hand"),
-        ..PLAIN
-    },
-    Row {
-        agent: "factory-droid",
-        base: home(".factory"),
-        programs: &["droid"],
-        user: &[merge!("settings.json", "factory-droid", HOOKS)],
-        project: &[merge!(".factory/settings.json", "factory-droid", HOOKS)],
-        then: Some(
-            "Factory Droid runs a new hook only after you have reviewed it: `/hooks` in droid",
-        ),
-        ..PLAIN
-    },
-    Row {
-        agent: "crush",
-        base: home_or(".config/crush", "XDG_CONFIG_HOME", "crush"),
-        programs: &["crush"],
-        user: &[merge!("crush.json", "crush", HOOKS)],
-        project: &[merge!("crush.json", "crush", HOOKS)],
-        ..PLAIN
-    },
-    Row {
-        agent: "goose",
-        base: home(".config/goose"),
-        programs: &["goose"],
-        project: &[merge!(".agents/plugins/turnback/hooks/hooks.json", "goose", HOOKS)],
-        by_hand: Some("only in projects: `turnback install goose --project`"),
-        ..PLAIN
-    },
-    Row {
-        agent: "antigravity",
-        base: home(".antigravity"),
-        programs: &["agy"],
-        project: &[merge!(".agents/hooks.json", "antigravity", Some("turnback"))],
-        by_hand: Some("only in projects: `turnback install antigravity --project`"),
-        ..PLAIN
-    },
-    Row {
-        agent: "grok-build",
-        base: home(".grok"),
-        programs: &["grok"],
-        user: &[merge!("hooks/turnback.json", "grok-build", HOOKS)],
-        ..PLAIN
-    },
-    Row {
-        agent: "devin-cli",
-        base: home(".devin"),
-        programs: &["devin"],
-        project: &[merge!(".devin/hooks.v1.json", "devin-cli", None)],
-        by_hand: Some("only in projects: `turnback install devin-cli --project`"),
-        ..PLAIN
-    },
-    Row { agent: "vscode-agent", base: home(".vscode"), by_hand: Some(PASTE), ..PLAIN },
-    Row {
-        agent: "amplifier",
-        base: home(".amplifier"),
-        programs: &["amplifier"],
-        project: &[merge!(".amplifier/hooks/turnback/hooks.json", "amplifier", HOOKS)],
-        by_hand: Some(
-            "only in projects, with its hook-shell module: `turnback install amplifier --project`",
-        ),
-        ..PLAIN
-    },
-];
