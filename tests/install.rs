@@ -291,6 +291,48 @@ fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
 }
 
 #[test]
+fn doctor_tells_of_calls_that_no_hook_was_called_for() {
+    let mut world = world();
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    // What was before the hooks is not looked at, and the hooks have been put in just now.
+    let installed = world.state().join("installed.json").metadata().unwrap().modified().unwrap();
+    world.now = chrono::DateTime::from(installed) + chrono::TimeDelta::minutes(1);
+    let root = world.root().canonicalize().unwrap();
+    world.write("a", "a");
+    let name: String = root
+        .to_str()
+        .unwrap()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let conversation = home(&world).join(".claude/projects").join(name).join("s.jsonl");
+    let at = world.now().to_rfc3339();
+    let call = |id: &str, command: &str| {
+        serde_json::json!({
+            "type": "assistant", "timestamp": at, "sessionId": "s", "cwd": root, "message": {
+                "content": [{ "type": "tool_use", "id": id, "name": "Bash",
+                              "input": { "command": command } }] }
+        })
+    };
+    let refused = serde_json::json!({ "message": { "content": [
+        { "type": "tool_result", "tool_use_id": "3", "is_error": true }] } });
+    let lines = [call("1", "rm a"), call("2", "ls"), call("3", "rm b"), refused];
+    write(&conversation, lines.map(|line| line.to_string() + "\n").concat());
+    let doctor = |world: &mut World| diagnosis(world, "claude code");
+    assert_eq!(
+        doctor(&mut world),
+        "trouble: hook in ~/.claude/settings.json, 0 of 1 calls seen; not `Bash rm a` (agents \
+         read their hooks when they start: start it again)"
+    );
+    let payload = serde_json::json!({
+        "hook_event_name": "PreToolUse", "session_id": "s", "cwd": root, "tool_name": "Bash",
+        "tool_input": { "command": "rm a" }, "tool_use_id": "1", "prompt_id": "p",
+    });
+    world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+    assert_eq!(doctor(&mut world), "ok: hook in ~/.claude/settings.json, 1 of 1 calls seen (-)");
+}
+
+#[test]
 fn doctor_looks_at_the_store_and_at_remotes() {
     let mut world = World::with_git();
     let state = world.state();

@@ -11,7 +11,7 @@ use chrono::TimeDelta;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use serde_json::{Value, json};
 
-use super::{install::project, print, print_json};
+use super::{Desk, install::project, missed, print, print_json};
 use crate::{
     agent, config,
     error::Result,
@@ -27,6 +27,8 @@ use crate::{
 
 /// An agent must wait longer than `deadline` is by default, with room for a slow disk.
 const TIMEOUT_S_MIN: u64 = 5;
+/// What a hook needs beside its deadline, to start and to answer.
+const DEADLINE_ROOM_S: u64 = 2;
 /// How far back trouble is worth a word.
 const TROUBLE_DAYS: i64 = 7;
 /// Larger than any configuration a person wrote.
@@ -78,7 +80,14 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
     let root = project(process);
     let settings = config::load(process, root.as_deref()).settings;
     let home = process.var("HOME").map(PathBuf::from);
-    let visit = Visit { process, root: root.as_deref(), home: home.as_deref() };
+    let desk = Desk::open(process, None).ok();
+    let visit = Visit {
+        process,
+        root: root.as_deref(),
+        home: home.as_deref(),
+        desk: desk.as_ref(),
+        deadline_s: settings.deadline.as_secs(),
+    };
     let mut lines: Vec<Line> = ROWS.iter().map(|row| visit.agent(row)).collect();
     lines.extend(environment(process, &settings));
     lines.push(store(&state, &settings, home.as_deref()));
@@ -92,6 +101,9 @@ struct Visit<'a, 'p> {
     process: &'a Process<'p>,
     root: Option<&'a Path>,
     home: Option<&'a Path>,
+    desk: Option<&'a Desk>,
+    /// How long a hook may take by the settings.
+    deadline_s: u64,
 }
 
 impl Visit<'_, '_> {
@@ -128,7 +140,7 @@ impl Visit<'_, '_> {
                     let other = ui::path(&other, self.home).into_owned();
                     line(Health::Note, format!("{told} runs another turnback, {other}"), install())
                 }
-                None => line(Health::Ok, told, None),
+                None => self.calls(row, &told, line),
             };
         }
         match (row.is_there(self.process), row.by_hand) {
@@ -139,6 +151,30 @@ impl Visit<'_, '_> {
             }
             (true, None) => {
                 line(Health::Trouble, "it has no hook of turnback's".to_owned(), install())
+            }
+        }
+    }
+
+    /// How many of the agent's calls here we were told of.
+    fn calls(
+        &self,
+        row: &Row,
+        told: &str,
+        line: impl Fn(Health, String, Option<String>) -> Line,
+    ) -> Line {
+        let dialect = agent::by_name(row.agent);
+        let tally = dialect
+            .zip(self.desk)
+            .and_then(|(dialect, desk)| missed::tally(self.process, desk, dialect.agent()));
+        let Some(tally) = tally else { return line(Health::Ok, told.to_owned(), None) };
+        let told = format!("{told}, {} of {} calls seen", tally.seen, tally.all);
+        match tally.missed {
+            None => line(Health::Ok, told, None),
+            Some(call) => {
+                let call = ui::escape_line(call.as_bytes());
+                let hint = "agents read their hooks when they start: start it again";
+                let told = format!("{told}; not `{}`", call.trim());
+                line(Health::Trouble, told, Some(hint.to_owned()))
             }
         }
     }
@@ -158,9 +194,27 @@ impl Visit<'_, '_> {
                 (site.needs_permission() && !is_program)
                     .then(|| (format!("{place} may not be executed"), Some("chmod +x it".into())))
             }
-            Standing::Entries(entries, missing) => entries_fault(row, &place, entries, missing)
+            Standing::Entries(entries, missing) => self
+                .entries_fault(row, &place, entries, missing)
                 .or_else(|| self.codex_fault(row, site, entries)),
         }
+    }
+
+    fn entries_fault(
+        &self,
+        row: &Row,
+        place: &str,
+        entries: &[Entry],
+        missing: &[String],
+    ) -> Option<(String, Option<String>)> {
+        if !missing.is_empty() {
+            return Some((format!("{place} has no hook for {}", missing.join(", ")), None));
+        }
+        let least = TIMEOUT_S_MIN.max(self.deadline_s + DEADLINE_ROOM_S) * row.second;
+        let is_short = |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < least);
+        let short = entries.iter().find(is_short)?;
+        let told = format!("the timeout for {} in {place} is too short", short.event);
+        Some((told, Some(format!("set it to {least} or more"))))
     }
 
     fn codex_fault(
@@ -215,23 +269,6 @@ fn programs(found: &Standing) -> Vec<PathBuf> {
         }
         Standing::Whole(program) => vec![program.clone()],
     }
-}
-
-fn entries_fault(
-    row: &Row,
-    place: &str,
-    entries: &[Entry],
-    missing: &[String],
-) -> Option<(String, Option<String>)> {
-    if !missing.is_empty() {
-        return Some((format!("{place} has no hook for {}", missing.join(", ")), None));
-    }
-    let is_short =
-        |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < TIMEOUT_S_MIN * row.second);
-    let short = entries.iter().find(is_short)?;
-    let seconds = TIMEOUT_S_MIN * row.second;
-    let told = format!("the timeout for {} in {place} is too short", short.event);
-    Some((told, Some(format!("set it to {seconds} or more"))))
 }
 
 /// What the environment changes.

@@ -18,7 +18,7 @@ use super::temp::{TempDir, write};
 /// A project with a home beside it.
 pub(crate) struct World {
     dir: TempDir,
-    now: DateTime<Utc>,
+    pub(crate) now: DateTime<Utc>,
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// Whether a person sits there.
     pub(crate) terminal: Terminal,

@@ -6,6 +6,7 @@
 //! before those already belong to it, is each agent's own. Nothing is written anew: lines are kept
 //! as they are, but for the name of the session where it stands as a whole string.
 
+mod calls;
 mod claude_code;
 mod codex;
 mod copilot_cli;
@@ -21,6 +22,7 @@ use chrono::{DateTime, Utc};
 
 use crate::model::Agent;
 
+pub use calls::{Told, has_calls, told};
 pub use own_way::own_way;
 
 /// Where to cut a conversation: before this turn.

@@ -1,0 +1,198 @@
+//! The tool calls in a conversation, as a hook was told of them or should have been.
+//!
+//! Pure: a line goes in; what comes out is a payload for the agent's own dialect, so that a call
+//! from a conversation and the same call from a hook become the same thing.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use crate::model::Agent;
+
+/// What a line tells of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The model asked for a call.
+    Made {
+        /// As the conversation names it.
+        id: String,
+        /// When.
+        at: Option<DateTime<Utc>>,
+        /// What a hook is told before it.
+        payload: Vec<u8>,
+    },
+    /// It came to nothing: refused, or not even understood. No hook need have been called.
+    Failed(String),
+}
+
+/// Whether calls in conversations of this agent can be told from those that hooks were told of.
+pub fn has_calls(agent: Agent) -> bool {
+    matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::GeminiCli | Agent::CopilotCli)
+}
+
+/// Everything that one line of a conversation tells of calls.
+pub fn told(agent: Agent, line: &[u8]) -> Vec<Told> {
+    let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+    match agent {
+        Agent::ClaudeCode => claude_code(&line),
+        Agent::Codex => codex(&line).into_iter().collect(),
+        Agent::GeminiCli => gemini_cli(&line),
+        Agent::CopilotCli => copilot_cli(&line).into_iter().collect(),
+        Agent::QwenCode
+        | Agent::OpenCode
+        | Agent::Cline
+        | Agent::Hermes
+        | Agent::Cursor
+        | Agent::Windsurf
+        | Agent::Kiro
+        | Agent::FactoryDroid
+        | Agent::Crush
+        | Agent::Goose
+        | Agent::Antigravity
+        | Agent::GrokBuild
+        | Agent::Devin
+        | Agent::VsCodeAgent
+        | Agent::Amplifier => Vec::new(),
+    }
+}
+
+fn claude_code(line: &Value) -> Vec<Told> {
+    let parts = line["message"]["content"].as_array();
+    let tell = |part: &Value| match part["type"].as_str()? {
+        "tool_use" => made(
+            line,
+            &part["id"],
+            &json!({
+                "hook_event_name": "PreToolUse", "session_id": line["sessionId"], "cwd": line["cwd"],
+                "tool_name": part["name"], "tool_input": part["input"], "tool_use_id": part["id"],
+            }),
+        ),
+        "tool_result" if part["is_error"] == true => failed(&part["tool_use_id"]),
+        _ => None,
+    };
+    parts.into_iter().flatten().filter_map(tell).collect()
+}
+
+/// Plain tools only: a program that calls tools names them to hooks by ids of their own.
+fn codex(line: &Value) -> Option<Told> {
+    let item = Some(&line["payload"]).filter(|_| line["type"] == "response_item")?;
+    let id = &item["call_id"];
+    let call = |tool: &str, command: &str| {
+        made(
+            line,
+            id,
+            &json!({
+                "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": { "command": command },
+                "tool_use_id": id,
+            }),
+        )
+    };
+    match (item["type"].as_str()?, item["name"].as_str()) {
+        ("function_call", Some("exec_command")) => {
+            let args: Value = serde_json::from_str(item["arguments"].as_str()?).ok()?;
+            call("Bash", args["cmd"].as_str()?)
+        }
+        ("custom_tool_call", Some("apply_patch")) => call("apply_patch", item["input"].as_str()?),
+        ("function_call_output" | "custom_tool_call_output", _) => {
+            let output = item["output"].as_str()?;
+            let is_refused = output.contains(" failed: ") || output.starts_with("Command blocked");
+            is_refused.then(|| failed(id)).flatten()
+        }
+        _ => None,
+    }
+}
+
+fn gemini_cli(line: &Value) -> Vec<Told> {
+    let tell = |call: &Value| match call["status"].as_str() {
+        Some("success") => made(
+            line,
+            &call["id"],
+            &json!({
+                "hook_event_name": "BeforeTool", "session_id": "", "tool_name": call["name"],
+                "tool_input": call["args"],
+            }),
+        ),
+        Some(_) | None => None,
+    };
+    line["toolCalls"].as_array().into_iter().flatten().filter_map(tell).collect()
+}
+
+fn copilot_cli(line: &Value) -> Option<Told> {
+    let data = &line["data"];
+    match line["type"].as_str()? {
+        "tool.execution_start" => made(
+            line,
+            &data["toolCallId"],
+            &json!({
+                "sessionId": "", "toolName": data["toolName"], "toolArgs": data["arguments"],
+            }),
+        ),
+        "tool.execution_complete" if data["success"] == false => failed(&data["toolCallId"]),
+        _ => None,
+    }
+}
+
+fn made(line: &Value, id: &Value, payload: &Value) -> Option<Told> {
+    let at = line["timestamp"].as_str().and_then(|at| at.parse().ok());
+    Some(Told::Made { id: id.as_str()?.to_owned(), at, payload: payload.to_string().into_bytes() })
+}
+
+fn failed(id: &Value) -> Option<Told> {
+    Some(Told::Failed(id.as_str()?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        agent::{Markers, by_agent},
+        model::{Event, Intent, Language},
+    };
+
+    /// What the calls of a line want.
+    fn wanted(agent: Agent, line: &str) -> Vec<Intent> {
+        let intent = |told: Told| match told {
+            Told::Made { payload, .. } => {
+                match by_agent(agent).parse(&payload, &Markers::default()).unwrap() {
+                    Event::ToolCall(call) => Some(call.intent),
+                    other => panic!("{other:?}"),
+                }
+            }
+            Told::Failed(_) => None,
+        };
+        told(agent, line.as_bytes()).into_iter().filter_map(intent).collect()
+    }
+
+    #[test]
+    fn a_line_becomes_what_a_hook_is_told() {
+        let run =
+            |command: &str| Intent::Run { command: command.to_owned(), language: Language::Shell };
+        let claude = r#"{"type":"assistant","cwd":"/p","sessionId":"s","message":{"content":[
+            {"type":"tool_use","id":"1","name":"Bash","input":{"command":"rm a"}},
+            {"type":"tool_use","id":"2","name":"Write","input":{"file_path":"/p/b"}}]}}"#;
+        let both = [run("rm a"), Intent::Write(vec!["/p/b".into()])];
+        assert_eq!(wanted(Agent::ClaudeCode, claude), both);
+        let codex = r#"{"type":"response_item","payload":{"type":"function_call","call_id":"1",
+            "name":"exec_command","arguments":"{\"cmd\":\"rm a\"}"}}"#;
+        assert_eq!(wanted(Agent::Codex, codex), [run("rm a")]);
+        let gemini = r#"{"type":"gemini","toolCalls":[{"id":"1","name":"run_shell_command",
+            "args":{"command":"rm a"},"status":"success"}]}"#;
+        assert_eq!(wanted(Agent::GeminiCli, gemini), [run("rm a")]);
+        let copilot = r#"{"type":"tool.execution_start","data":{"toolCallId":"1",
+            "toolName":"bash","arguments":{"command":"rm a"}}}"#;
+        assert_eq!(wanted(Agent::CopilotCli, copilot), [run("rm a")]);
+    }
+
+    #[test]
+    fn what_came_to_nothing_is_told_apart() {
+        let refused = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"1",
+            "is_error":true}]}}"#;
+        assert_eq!(told(Agent::ClaudeCode, refused.as_bytes()), [Told::Failed("1".to_owned())]);
+        let refused = r#"{"type":"response_item","payload":{"type":"function_call_output",
+            "call_id":"1","output":"exec_command failed: rejected"}}"#;
+        assert_eq!(told(Agent::Codex, refused.as_bytes()), [Told::Failed("1".to_owned())]);
+        for odd in ["", "5", "{}", r#"{"message":{"content":"hi"}}"#, r#"{"payload":[]}"#] {
+            assert!(told(Agent::ClaudeCode, odd.as_bytes()).is_empty());
+            assert!(told(Agent::Codex, odd.as_bytes()).is_empty());
+        }
+    }
+}
