@@ -54,6 +54,10 @@ class Client:
     def slash(self, text):
         """The command line for a slash command; None where it cannot be run from outside."""
 
+    def load_package(self, dir):
+        """Makes the client load a package of `hooks/packages`. Gives arguments that do it, or None
+        where there is no package; what has to be run first is in `commands`."""
+
     def env(self):
         return {}
 
@@ -81,6 +85,9 @@ class ClaudeCode(Client):
 
     def slash(self, text):
         return self.command(text)
+
+    def load_package(self, dir):
+        return ["--plugin-dir", dir / "claude-code"]
 
     def env(self):
         return {
@@ -131,6 +138,13 @@ trust_level = "trusted"
     def command(self, prompt, *, again=False, guarded=False):
         program = self.package("@openai/codex") / "vendor/x86_64-unknown-linux-musl/bin/codex"
         return [program, "exec", "--json", "-m", self.model, *(["resume", "--last"] if again else []), prompt]
+
+    def load_package(self, dir):
+        program = self.command("")[0]
+        for words in (["marketplace", "add", dir / "codex"], ["add", "turnback@turnback"]):
+            subprocess.run([program, "plugin", *words], cwd=self.project, check=True, capture_output=True,
+                           env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"} | self.env())
+        return ["--dangerously-bypass-hook-trust"]
 
     def env(self):
         return {"TMPDIR": str(self.home)}
@@ -224,6 +238,10 @@ class GeminiCli(Node):
 
     def slash(self, text):
         return self.command(text)
+
+    def load_package(self, dir):
+        shutil.copytree(dir / "gemini-cli", self.home / ".gemini/extensions/turnback")
+        return []
 
     def env(self):
         return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": self.url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}

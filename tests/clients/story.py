@@ -28,12 +28,12 @@ class World:
         self.home, self.project = dir / "home", dir / "project"
         self.home.mkdir(parents=True)
         self.client: Client = kind(packages, self.home, self.project, model.url)
-        self.count = 0
+        self.count, self.path = 0, ""
         make_project(self.project, self.env())
         self.client.set_up(guarded)
 
     def env(self):
-        return {"HOME": str(self.home), "PATH": "/usr/local/bin:/usr/bin:/bin", "TERM": "xterm", "LANG": "C.UTF-8",
+        return {"HOME": str(self.home), "PATH": f"{self.path}/usr/local/bin:/usr/bin:/bin", "TERM": "xterm", "LANG": "C.UTF-8",
                 "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 
     def say(self, text, script, sub=(), *, again=False):
@@ -225,6 +225,21 @@ def round_trip(world):
     yield "install and uninstall: the whole HOME byte for byte as before"
 
 
+def packaged(world):
+    """The package instead of an install."""
+    dir = pathlib.Path(__file__).resolve().parent.parent.parent / "hooks/packages"
+    more = world.client.load_package(dir)
+    if more is None:
+        return
+    world.path = f"{world.turnback.parent}:"
+    world.model.play([[world.client.write("new.txt", "hello\n")], "written"])
+    world.start([*world.client.command(f"{MAIN}: write"), *more])
+    must((world.project / "new.txt").exists(), "nothing was written")
+    rows = world.rows()
+    must([len(row) for row in rows] == [1] and rows[0][0]["summary"] == "new.txt", f"held: {rows}")
+    yield "package: loaded, and held before 'new.txt'"
+
+
 def guarded(with_us, without_us):
     """Where the client asks its user and nobody is there, we do not answer for them."""
     calls = [lambda client: client.write("guarded.txt", "x\n"), lambda client: client.shell("rm -rf src")]
@@ -250,6 +265,7 @@ def tested(kind, packages, dir, turnback, only=None):
 
     parts = {
         "round-trip": lambda: round_trip(world("round-trip")),
+        "packaged": lambda: packaged(world("packaged")),
         "guarded": lambda: guarded(world("guarded", guarded=True), world("control", guarded=True)),
         "story": lambda: story(world("story")),
     }
