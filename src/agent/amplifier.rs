@@ -11,23 +11,15 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say, system_message};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude_code, heard};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude_code, heard};
 use crate::model::{Agent, Decision, Event};
 
 /// The dialect of Amplifier.
 pub(super) struct Amplifier;
 
 impl Dialect for Amplifier {
-    fn agent(&self) -> Agent {
-        Agent::Amplifier
-    }
-
-    fn name(&self) -> &'static str {
-        "amplifier"
-    }
-
-    fn title(&self) -> &'static str {
-        "Amplifier"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Amplifier, name: "amplifier", title: "Amplifier", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -44,10 +36,6 @@ impl Dialect for Amplifier {
                 Answer::json(&json!({ "decision": "block", "reason": reason }))
             }
         }
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

@@ -11,23 +11,15 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Antigravity.
 pub(super) struct Antigravity;
 
 impl Dialect for Antigravity {
-    fn agent(&self) -> Agent {
-        Agent::Antigravity
-    }
-
-    fn name(&self) -> &'static str {
-        "antigravity"
-    }
-
-    fn title(&self) -> &'static str {
-        "Antigravity"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Antigravity, name: "antigravity", title: "Antigravity", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -43,10 +35,6 @@ impl Dialect for Antigravity {
                 Answer::json(&json!({ "decision": "deny", "reason": reason }))
             }
         }
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

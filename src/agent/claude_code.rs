@@ -7,23 +7,15 @@
 //! Not told to us: what `!` lines in slash commands and the user's own `!` commands do.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Claude Code.
 pub(super) struct ClaudeCode;
 
 impl Dialect for ClaudeCode {
-    fn agent(&self) -> Agent {
-        Agent::ClaudeCode
-    }
-
-    fn name(&self) -> &'static str {
-        "claude-code"
-    }
-
-    fn title(&self) -> &'static str {
-        "Claude Code"
+    fn card(&self) -> Card {
+        Card { agent: Agent::ClaudeCode, name: "claude-code", title: "Claude Code", asks: true }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -33,10 +25,6 @@ impl Dialect for ClaudeCode {
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::along("UserPromptSubmit", kind, decision)
             .unwrap_or_else(|| reply::claude_and_told(kind, decision))
-    }
-
-    fn asks(&self) -> bool {
-        true
     }
 }
 

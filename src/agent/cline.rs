@@ -12,23 +12,17 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Cline.
 pub(super) struct Cline;
 
 impl Dialect for Cline {
-    fn agent(&self) -> Agent {
-        Agent::Cline
-    }
-
-    fn name(&self) -> &'static str {
-        "cline"
-    }
-
-    fn title(&self) -> &'static str {
-        "Cline"
+    fn card(&self) -> Card {
+        // It knows "review", but where tools are approved by themselves, as they are by default, it
+        // runs the tool.
+        Card { agent: Agent::Cline, name: "cline", title: "Cline", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -44,12 +38,6 @@ impl Dialect for Cline {
                 Answer::json(&json!({ "cancel": true, "errorMessage": reason }))
             }
         }
-    }
-
-    /// It knows "review", but where tools are approved by themselves, as they are by default, it
-    /// runs the tool.
-    fn asks(&self) -> bool {
-        false
     }
 }
 

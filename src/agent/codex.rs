@@ -9,23 +9,15 @@
 
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Codex.
 pub(super) struct Codex;
 
 impl Dialect for Codex {
-    fn agent(&self) -> Agent {
-        Agent::Codex
-    }
-
-    fn name(&self) -> &'static str {
-        "codex"
-    }
-
-    fn title(&self) -> &'static str {
-        "Codex"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Codex, name: "codex", title: "Codex", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -43,10 +35,6 @@ impl Dialect for Codex {
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::along("UserPromptSubmit", kind, decision)
             .unwrap_or_else(|| reply::claude_without_ask(kind, decision))
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

@@ -14,23 +14,15 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard, mcp};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Copilot CLI.
 pub(super) struct CopilotCli;
 
 impl Dialect for CopilotCli {
-    fn agent(&self) -> Agent {
-        Agent::CopilotCli
-    }
-
-    fn name(&self) -> &'static str {
-        "copilot-cli"
-    }
-
-    fn title(&self) -> &'static str {
-        "Copilot CLI"
+    fn card(&self) -> Card {
+        Card { agent: Agent::CopilotCli, name: "copilot-cli", title: "Copilot CLI", asks: true }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -50,10 +42,6 @@ impl Dialect for CopilotCli {
             (_, Say::Ask(reason)) => permission("ask", reason),
             (_, Say::Deny(reason)) => permission("deny", reason),
         }
-    }
-
-    fn asks(&self) -> bool {
-        true
     }
 }
 

@@ -10,23 +10,15 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard, mcp};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Crush.
 pub(super) struct Crush;
 
 impl Dialect for Crush {
-    fn agent(&self) -> Agent {
-        Agent::Crush
-    }
-
-    fn name(&self) -> &'static str {
-        "crush"
-    }
-
-    fn title(&self) -> &'static str {
-        "Crush"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Crush, name: "crush", title: "Crush", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -43,10 +35,6 @@ impl Dialect for Crush {
                 Answer::json(&json!({ "decision": "deny", "reason": reason }))
             }
         }
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

@@ -14,23 +14,15 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard, mcp};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Cursor.
 pub(super) struct Cursor;
 
 impl Dialect for Cursor {
-    fn agent(&self) -> Agent {
-        Agent::Cursor
-    }
-
-    fn name(&self) -> &'static str {
-        "cursor"
-    }
-
-    fn title(&self) -> &'static str {
-        "Cursor"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Cursor, name: "cursor", title: "Cursor", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -53,10 +45,6 @@ impl Dialect for Cursor {
                 "agent_message": reason,
             })),
         }
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

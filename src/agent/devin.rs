@@ -4,23 +4,15 @@
 //! environment. The names of its tools beyond `write`, and how it is denied, are unverified.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, claude_code, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, claude_code, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Devin.
 pub(super) struct Devin;
 
 impl Dialect for Devin {
-    fn agent(&self) -> Agent {
-        Agent::Devin
-    }
-
-    fn name(&self) -> &'static str {
-        "devin-cli"
-    }
-
-    fn title(&self) -> &'static str {
-        "Devin"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Devin, name: "devin-cli", title: "Devin", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -29,10 +21,6 @@ impl Dialect for Devin {
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::claude_without_ask(kind, decision)
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

@@ -4,23 +4,20 @@
 //! (`Create`, `ApplyPatch`, `Execute`) and their arguments are unverified.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Factory Droid.
 pub(super) struct FactoryDroid;
 
 impl Dialect for FactoryDroid {
-    fn agent(&self) -> Agent {
-        Agent::FactoryDroid
-    }
-
-    fn name(&self) -> &'static str {
-        "factory-droid"
-    }
-
-    fn title(&self) -> &'static str {
-        "Factory Droid"
+    fn card(&self) -> Card {
+        Card {
+            agent: Agent::FactoryDroid,
+            name: "factory-droid",
+            title: "Factory Droid",
+            asks: true,
+        }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -29,10 +26,6 @@ impl Dialect for FactoryDroid {
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::claude(kind, decision)
-    }
-
-    fn asks(&self) -> bool {
-        true
     }
 }
 

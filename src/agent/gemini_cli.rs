@@ -9,23 +9,16 @@ use serde_json::json;
 use super::input::Input;
 use super::reply::{Say, along, say, system_message};
 use super::wire;
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, heard, mcp};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Gemini CLI.
 pub(super) struct GeminiCli;
 
 impl Dialect for GeminiCli {
-    fn agent(&self) -> Agent {
-        Agent::GeminiCli
-    }
-
-    fn name(&self) -> &'static str {
-        "gemini-cli"
-    }
-
-    fn title(&self) -> &'static str {
-        "Gemini CLI"
+    fn card(&self) -> Card {
+        // It knows "ask", but with nobody there (`-p`) it then waits for an answer for ever.
+        Card { agent: Agent::GeminiCli, name: "gemini-cli", title: "Gemini CLI", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -50,11 +43,6 @@ impl Dialect for GeminiCli {
                 Answer::json(&json!({ "decision": "deny", "reason": reason }))
             }
         }
-    }
-
-    /// It knows "ask", but with nobody there (`-p`) it then waits for an answer for ever.
-    fn asks(&self) -> bool {
-        false
     }
 }
 

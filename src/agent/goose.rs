@@ -9,23 +9,15 @@ use serde::Deserialize;
 use super::heard::Heard;
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Goose.
 pub(super) struct Goose;
 
 impl Dialect for Goose {
-    fn agent(&self) -> Agent {
-        Agent::Goose
-    }
-
-    fn name(&self) -> &'static str {
-        "goose"
-    }
-
-    fn title(&self) -> &'static str {
-        "Goose"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Goose, name: "goose", title: "Goose", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -36,10 +28,6 @@ impl Dialect for Goose {
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::by_exit_code(kind, decision, Answer::neutral())
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

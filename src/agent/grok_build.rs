@@ -9,23 +9,15 @@ use serde::Deserialize;
 use super::heard::Heard;
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude_code, heard, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude_code, heard, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Grok Build.
 pub(super) struct GrokBuild;
 
 impl Dialect for GrokBuild {
-    fn agent(&self) -> Agent {
-        Agent::GrokBuild
-    }
-
-    fn name(&self) -> &'static str {
-        "grok-build"
-    }
-
-    fn title(&self) -> &'static str {
-        "Grok Build"
+    fn card(&self) -> Card {
+        Card { agent: Agent::GrokBuild, name: "grok-build", title: "Grok Build", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -36,10 +28,6 @@ impl Dialect for GrokBuild {
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::by_exit_code(kind, decision, Answer::nothing())
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

@@ -12,23 +12,15 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Hermes.
 pub(super) struct Hermes;
 
 impl Dialect for Hermes {
-    fn agent(&self) -> Agent {
-        Agent::Hermes
-    }
-
-    fn name(&self) -> &'static str {
-        "hermes"
-    }
-
-    fn title(&self) -> &'static str {
-        "Hermes"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Hermes, name: "hermes", title: "Hermes", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -53,10 +45,6 @@ impl Dialect for Hermes {
                 Answer::json(&json!({ "action": "block", "message": reason }))
             }
         }
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

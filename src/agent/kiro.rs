@@ -6,23 +6,15 @@
 //! Amazon Q names no session: all of them are one to us.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Kiro.
 pub(super) struct Kiro;
 
 impl Dialect for Kiro {
-    fn agent(&self) -> Agent {
-        Agent::Kiro
-    }
-
-    fn name(&self) -> &'static str {
-        "kiro"
-    }
-
-    fn title(&self) -> &'static str {
-        "Kiro"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Kiro, name: "kiro", title: "Kiro", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -31,10 +23,6 @@ impl Dialect for Kiro {
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::by_exit_code(kind, decision, Answer::nothing())
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

@@ -69,14 +69,28 @@ pub const DIALECTS: &[&dyn Dialect] = &[
 
 /// How one agent talks to its hooks.
 pub trait Dialect: Sync {
+    /// Who the agent is, and whether it can ask.
+    fn card(&self) -> Card;
+
     /// Which agent this is.
-    fn agent(&self) -> Agent;
+    fn agent(&self) -> Agent {
+        self.card().agent
+    }
 
     /// The name used on the command line, as in `--agent claude-code`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.card().name
+    }
 
     /// The name people know it by, as in "Claude Code".
-    fn title(&self) -> &'static str;
+    fn title(&self) -> &'static str {
+        self.card().title
+    }
+
+    /// See [`Card::asks`].
+    fn asks(&self) -> bool {
+        self.card().asks
+    }
 
     /// Reads one payload.
     ///
@@ -90,11 +104,21 @@ pub trait Dialect: Sync {
     /// about; for any other event, and after a [`BadPayload`] ([`EventKind::Other`]), the verdict
     /// is left out.
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer;
+}
 
-    /// Whether this agent's hooks can make it ask its user. Where they cannot, [`Self::answer`]
+/// Who an agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Which agent.
+    pub agent: Agent,
+    /// As in `--agent claude-code`.
+    pub name: &'static str,
+    /// As in "Claude Code".
+    pub title: &'static str,
+    /// Whether this agent's hooks can make it ask its user. Where they cannot, [`Dialect::answer`]
     /// writes [`crate::model::Verdict::Ask`] as a denial: asking first is no promise if not being
     /// able to ask means going ahead.
-    fn asks(&self) -> bool;
+    pub asks: bool,
 }
 
 /// What an [`Event`] is, without what it says. An answer depends on it.

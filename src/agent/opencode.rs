@@ -12,23 +12,15 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, heard};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of our plugin.
 pub(super) struct OpenCode;
 
 impl Dialect for OpenCode {
-    fn agent(&self) -> Agent {
-        Agent::OpenCode
-    }
-
-    fn name(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn title(&self) -> &'static str {
-        "OpenCode"
+    fn card(&self) -> Card {
+        Card { agent: Agent::OpenCode, name: "opencode", title: "OpenCode", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -51,10 +43,6 @@ impl Dialect for OpenCode {
             Say::Nothing(Some(note)) => Answer::json(&json!({ "note": note })),
             Say::Ask(reason) | Say::Deny(reason) => Answer::json(&json!({ "deny": reason })),
         }
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

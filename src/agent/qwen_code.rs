@@ -5,23 +5,15 @@
 //! relative one is refused before the hook.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Qwen Code.
 pub(super) struct QwenCode;
 
 impl Dialect for QwenCode {
-    fn agent(&self) -> Agent {
-        Agent::QwenCode
-    }
-
-    fn name(&self) -> &'static str {
-        "qwen-code"
-    }
-
-    fn title(&self) -> &'static str {
-        "Qwen Code"
+    fn card(&self) -> Card {
+        Card { agent: Agent::QwenCode, name: "qwen-code", title: "Qwen Code", asks: true }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -31,10 +23,6 @@ impl Dialect for QwenCode {
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::along("UserPromptSubmit", kind, decision)
             .unwrap_or_else(|| reply::claude(kind, decision))
-    }
-
-    fn asks(&self) -> bool {
-        true
     }
 }
 

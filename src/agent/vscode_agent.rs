@@ -4,23 +4,15 @@
 //! editor's own and unverified. Paths may be relative to the workspace.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of VS Code's agent mode.
 pub(super) struct VsCodeAgent;
 
 impl Dialect for VsCodeAgent {
-    fn agent(&self) -> Agent {
-        Agent::VsCodeAgent
-    }
-
-    fn name(&self) -> &'static str {
-        "vscode-agent"
-    }
-
-    fn title(&self) -> &'static str {
-        "VS Code agent"
+    fn card(&self) -> Card {
+        Card { agent: Agent::VsCodeAgent, name: "vscode-agent", title: "VS Code agent", asks: true }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -29,10 +21,6 @@ impl Dialect for VsCodeAgent {
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::claude(kind, decision)
-    }
-
-    fn asks(&self) -> bool {
-        true
     }
 }
 

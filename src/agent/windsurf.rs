@@ -9,23 +9,15 @@ use serde::Deserialize;
 use super::heard::Heard;
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Dialect, EventKind, Markers, mcp, reply};
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Windsurf.
 pub(super) struct Windsurf;
 
 impl Dialect for Windsurf {
-    fn agent(&self) -> Agent {
-        Agent::Windsurf
-    }
-
-    fn name(&self) -> &'static str {
-        "windsurf"
-    }
-
-    fn title(&self) -> &'static str {
-        "Windsurf"
+    fn card(&self) -> Card {
+        Card { agent: Agent::Windsurf, name: "windsurf", title: "Windsurf", asks: false }
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
@@ -36,10 +28,6 @@ impl Dialect for Windsurf {
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
         reply::by_exit_code(kind, decision, Answer::nothing())
-    }
-
-    fn asks(&self) -> bool {
-        false
     }
 }
 

@@ -24,35 +24,27 @@ pub enum Told {
     Failed(String),
 }
 
+/// What one line of a conversation tells.
+type Reader = fn(&Value) -> Vec<Told>;
+
+/// How each agent's lines are read.
+const READERS: &[(Agent, Reader)] = &[
+    (Agent::ClaudeCode, claude_code),
+    (Agent::Codex, codex),
+    (Agent::GeminiCli, gemini_cli),
+    (Agent::CopilotCli, copilot_cli),
+];
+
 /// Whether calls in conversations of this agent can be told from those that hooks were told of.
 pub fn has_calls(agent: Agent) -> bool {
-    matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::GeminiCli | Agent::CopilotCli)
+    READERS.iter().any(|(whose, _)| *whose == agent)
 }
 
 /// Everything that one line of a conversation tells of calls.
 pub fn told(agent: Agent, line: &[u8]) -> Vec<Told> {
     let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
-    match agent {
-        Agent::ClaudeCode => claude_code(&line),
-        Agent::Codex => codex(&line).into_iter().collect(),
-        Agent::GeminiCli => gemini_cli(&line),
-        Agent::CopilotCli => copilot_cli(&line).into_iter().collect(),
-        Agent::QwenCode
-        | Agent::OpenCode
-        | Agent::Cline
-        | Agent::Hermes
-        | Agent::Cursor
-        | Agent::Windsurf
-        | Agent::Kiro
-        | Agent::FactoryDroid
-        | Agent::Crush
-        | Agent::Goose
-        | Agent::Antigravity
-        | Agent::GrokBuild
-        | Agent::Devin
-        | Agent::VsCodeAgent
-        | Agent::Amplifier => Vec::new(),
-    }
+    let reader = READERS.iter().find(|(whose, _)| *whose == agent);
+    reader.map_or_else(Vec::new, |(_, read)| read(&line))
 }
 
 fn claude_code(line: &Value) -> Vec<Told> {
@@ -73,7 +65,11 @@ fn claude_code(line: &Value) -> Vec<Told> {
 }
 
 /// Plain tools only: a program that calls tools names them to hooks by ids of their own.
-fn codex(line: &Value) -> Option<Told> {
+fn codex(line: &Value) -> Vec<Told> {
+    codex_item(line).into_iter().collect()
+}
+
+fn codex_item(line: &Value) -> Option<Told> {
     let item = Some(&line["payload"]).filter(|_| line["type"] == "response_item")?;
     let id = &item["call_id"];
     let call = |tool: &str, command: &str| {
@@ -116,9 +112,9 @@ fn gemini_cli(line: &Value) -> Vec<Told> {
     line["toolCalls"].as_array().into_iter().flatten().filter_map(tell).collect()
 }
 
-fn copilot_cli(line: &Value) -> Option<Told> {
+fn copilot_cli(line: &Value) -> Vec<Told> {
     let data = &line["data"];
-    match line["type"].as_str()? {
+    let told = match line["type"].as_str().unwrap_or_default() {
         "tool.execution_start" => made(
             line,
             &data["toolCallId"],
@@ -128,7 +124,8 @@ fn copilot_cli(line: &Value) -> Option<Told> {
         ),
         "tool.execution_complete" if data["success"] == false => failed(&data["toolCallId"]),
         _ => None,
-    }
+    };
+    told.into_iter().collect()
 }
 
 fn made(line: &Value, id: &Value, payload: &Value) -> Option<Told> {
