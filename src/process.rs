@@ -13,7 +13,7 @@ use std::{
         fd::OwnedFd,
         unix::{ffi::OsStrExt, fs::PermissionsExt, process::CommandExt},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
@@ -54,6 +54,16 @@ pub trait Aside {
     ///
     /// Fails if the system starts none.
     fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()>;
+
+    /// Runs a program to its end as an agent runs a hook, and tells how long that took.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be run, does not end in time, or fails itself; `Unsupported` where
+    /// nothing is run at all.
+    fn time(&self, _: &Path, _: &[&str], _: &[u8]) -> io::Result<Duration> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// Starts nothing: for a world that ends with its process.
@@ -75,6 +85,32 @@ impl Aside for OsAside {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         // We end first; whoever inherits it waits for it.
         command.spawn().map(drop)
+    }
+
+    fn time(&self, program: &Path, args: &[&str], input: &[u8]) -> io::Result<Duration> {
+        /// Agents wait longer, people do not.
+        const LIMIT: Duration = Duration::from_secs(5);
+        const PAUSE: Duration = Duration::from_micros(200);
+        let started = Instant::now();
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = command.spawn()?;
+        if let Some(mut stdin) = running.stdin.take() {
+            // One that does not listen may still end well.
+            let _nobody = stdin.write_all(input);
+        }
+        loop {
+            match running.try_wait()? {
+                Some(status) if status.success() => return Ok(started.elapsed()),
+                Some(status) => return Err(io::Error::other(format!("it ended with {status}"))),
+                None if started.elapsed() > LIMIT => {
+                    running.kill()?;
+                    running.wait()?;
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                None => std::thread::sleep(PAUSE),
+            }
+        }
     }
 }
 

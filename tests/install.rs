@@ -5,11 +5,15 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use turnback::process::{Exit, Terminal};
 
-use crate::support::{temp::write, world::World};
+use crate::support::{
+    temp::{chmod, write},
+    world::World,
+};
 
 fn home(world: &World) -> PathBuf {
     world.root().join("../../home").canonicalize().unwrap()
@@ -395,4 +399,31 @@ fn what_held_nothing_holds_nothing_again() {
         assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok, "{text:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
+}
+
+#[test]
+fn doctor_runs_what_is_registered_as_an_agent_would() {
+    let world = World::new();
+    let home = home(&world);
+    fs::create_dir(home.join(".claude")).unwrap();
+    write(&world.settings(), "auto_prune = false\n");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turnback"));
+        let output = command.args(args).current_dir(world.root()).env_clear().env("HOME", &home);
+        String::from_utf8(output.output().unwrap().stdout).unwrap()
+    };
+    run(&["install", "claude-code", "--yes"]);
+    let told = run(&["doctor"]);
+    assert!(
+        told.contains("hook in ~/.claude/settings.json, ") && told.contains(" ms a call"),
+        "{told}"
+    );
+    let broken = home.join("turnback");
+    write(&broken, "#!/bin/sh\nexit 3\n");
+    chmod(&broken, 0o755);
+    let path = home.join(".claude/settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    write(&path, text.replace(env!("CARGO_BIN_EXE_turnback"), broken.to_str().unwrap()));
+    let told = run(&["doctor"]);
+    assert!(told.contains("which fails: it ended with exit status: 3"), "{told}");
 }

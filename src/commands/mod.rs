@@ -25,7 +25,6 @@ pub(crate) mod undo;
 pub(crate) mod warm;
 
 mod compare;
-mod missed;
 mod own_files;
 mod places;
 mod rows;

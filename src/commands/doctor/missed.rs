@@ -11,12 +11,12 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::Desk;
 use crate::{
     agent::{
         self, Markers,
         transcript::{Told, has_calls, told},
     },
+    commands::Desk,
     left::{self, What},
     model::{Agent, Effect, Event, Intent, ToolCall},
     process::Process,

@@ -1,0 +1,222 @@
+//! Whether the hooks of one agent are there, trusted, can be run, wait long enough, and are called.
+
+use std::{
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use super::{Desk, Health, Line, missed};
+use crate::{
+    agent,
+    fs::read_small,
+    install::{Entry, Row, Site, Standing, look, untrusted},
+    process::Process,
+    ui,
+};
+
+/// An agent must wait longer than `deadline` is by default, with room for a slow disk.
+const TIMEOUT_S_MIN: u64 = 5;
+/// What a hook needs beside its deadline, to start and to answer.
+const DEADLINE_ROOM_S: u64 = 2;
+/// Larger than any configuration a person wrote.
+const CONFIG_MAX_BYTES: u64 = 2 << 20;
+
+/// What the agents are looked at with.
+pub(super) struct Visit<'a, 'p> {
+    pub(super) process: &'a Process<'p>,
+    pub(super) root: Option<&'a Path>,
+    pub(super) home: Option<&'a Path>,
+    pub(super) desk: Option<&'a Desk>,
+    /// How long a hook may take by the settings.
+    pub(super) deadline_s: u64,
+}
+
+impl Visit<'_, '_> {
+    /// How one agent stands.
+    pub(super) fn agent(&self, row: &Row) -> Line {
+        let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title());
+        let line = |health, told: String, hint: Option<String>| {
+            let name = title.to_lowercase();
+            Line { name, health, told, hint }
+        };
+        let install = || Some(format!("turnback install {}", row.agent));
+        let mut sites = row.sites(self.process);
+        sites.extend(self.root.map(|root| row.project_sites(root)).unwrap_or_default());
+        sites.retain(Site::is_hook);
+        let mut places = Vec::new();
+        for site in &sites {
+            match look(site) {
+                Ok(Standing::Nothing) => (),
+                Ok(found) => {
+                    if let Some((told, hint)) = self.fault(row, site, &found) {
+                        return line(Health::Trouble, told, hint.or_else(install));
+                    }
+                    places.push((site, found));
+                }
+                Err(err) => {
+                    let hint = err.hint().map(str::to_owned);
+                    return line(Health::Trouble, err.to_string(), hint);
+                }
+            }
+        }
+        if let Some((first, found)) = places.first() {
+            let told = format!("hook in {}", ui::path(&first.path, self.home));
+            let told = match self.speed(found) {
+                Ok(Some(took)) => format!("{told}, {took} a call"),
+                Ok(None) => told,
+                Err(why) => {
+                    let why = ui::escape(why.as_bytes()).into_owned();
+                    return line(Health::Trouble, format!("{told}, which fails: {why}"), install());
+                }
+            };
+            return match self.other(found) {
+                Some(other) => {
+                    let other = ui::path(&other, self.home).into_owned();
+                    line(Health::Note, format!("{told} runs another turnback, {other}"), install())
+                }
+                None => self.calls(row, &told, line),
+            };
+        }
+        match (row.is_there(self.process), row.by_hand) {
+            (false, _) => line(Health::Absent, "not installed".to_owned(), None),
+            (true, Some(how)) => {
+                let told = "its hooks are put in by hand and were not looked at".to_owned();
+                line(Health::Note, told, Some(how.to_owned()))
+            }
+            (true, None) => {
+                line(Health::Trouble, "it has no hook of turnback's".to_owned(), install())
+            }
+        }
+    }
+
+    /// How long the registered program takes for a call that is none, in words.
+    fn speed(&self, found: &Standing) -> Result<Option<String>, String> {
+        /// An event that nobody sends, and so costs what any other costs that is not ours.
+        const NOTHING: &[u8] = br#"{"hook_event_name":"Doctor","session_id":"doctor"}"#;
+        let programs = programs(found);
+        let Some(program) = programs.first().and_then(|program| self.real(program)) else {
+            return Ok(None);
+        };
+        let args = ["hook", "--agent", "claude-code"];
+        match self.process.aside.time(&program, &args, NOTHING) {
+            Ok(took) => Ok(Some(format!("{:.1} ms", took.as_secs_f64() * 1000.0))),
+            Err(err) if err.kind() == std::io::ErrorKind::Unsupported => Ok(None),
+            Err(err) => Err(err.to_string()),
+        }
+    }
+
+    /// How many of the agent's calls here we were told of.
+    fn calls(
+        &self,
+        row: &Row,
+        told: &str,
+        line: impl Fn(Health, String, Option<String>) -> Line,
+    ) -> Line {
+        let dialect = agent::by_name(row.agent);
+        let tally = dialect
+            .zip(self.desk)
+            .and_then(|(dialect, desk)| missed::tally(self.process, desk, dialect.agent()));
+        let Some(tally) = tally else { return line(Health::Ok, told.to_owned(), None) };
+        let told = format!("{told}, {} of {} calls seen", tally.seen, tally.all);
+        match tally.missed {
+            None => line(Health::Ok, told, None),
+            Some(call) => {
+                let call = ui::escape_line(call.as_bytes());
+                let hint = "agents read their hooks when they start: start it again";
+                let told = format!("{told}; not `{}`", call.trim());
+                line(Health::Trouble, told, Some(hint.to_owned()))
+            }
+        }
+    }
+
+    /// What is wrong with what was found in one place, and what to do about it if it is not to
+    /// install again.
+    fn fault(&self, row: &Row, site: &Site, found: &Standing) -> Option<(String, Option<String>)> {
+        let place = ui::path(&site.path, self.home);
+        if let Some(gone) = programs(found).iter().find(|program| self.real(program).is_none()) {
+            let gone = ui::escape_path(gone);
+            return Some((format!("the hook in {place} runs `{gone}`, which cannot be run"), None));
+        }
+        match found {
+            Standing::Nothing => None,
+            Standing::Whole(_) => {
+                let is_program = site.path.metadata().is_ok_and(|found| found.mode() & 0o100 != 0);
+                (site.needs_permission() && !is_program)
+                    .then(|| (format!("{place} may not be executed"), Some("chmod +x it".into())))
+            }
+            Standing::Entries(entries, missing) => self
+                .entries_fault(row, &place, entries, missing)
+                .or_else(|| self.codex_fault(row, site, entries)),
+        }
+    }
+
+    fn entries_fault(
+        &self,
+        row: &Row,
+        place: &str,
+        entries: &[Entry],
+        missing: &[String],
+    ) -> Option<(String, Option<String>)> {
+        if !missing.is_empty() {
+            return Some((format!("{place} has no hook for {}", missing.join(", ")), None));
+        }
+        let least = TIMEOUT_S_MIN.max(self.deadline_s + DEADLINE_ROOM_S) * row.second;
+        let is_short = |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < least);
+        let short = entries.iter().find(is_short)?;
+        let told = format!("the timeout for {} in {place} is too short", short.event);
+        Some((told, Some(format!("set it to {least} or more"))))
+    }
+
+    fn codex_fault(
+        &self,
+        row: &Row,
+        site: &Site,
+        entries: &[Entry],
+    ) -> Option<(String, Option<String>)> {
+        if row.agent != "codex" {
+            return None;
+        }
+        let path = row.dir(self.process)?.join("config.toml");
+        let bytes = read_small(&path, CONFIG_MAX_BYTES).ok()?.unwrap_or_default();
+        let hint = Some("turnback install codex --trust, or `/hooks` in codex".to_owned());
+        match untrusted(&String::from_utf8_lossy(&bytes), &site.path, entries) {
+            Ok(skipped) if skipped.is_empty() => None,
+            Ok(_) => {
+                let told = "the hook is registered but not trusted: codex skips it in silence";
+                Some((told.to_owned(), hint))
+            }
+            Err(why) => {
+                let path = ui::path(&path, self.home);
+                Some((format!("{path}: {}", ui::escape(why.as_bytes())), None))
+            }
+        }
+    }
+
+    /// A program that can be run, without links.
+    fn real(&self, program: &Path) -> Option<PathBuf> {
+        let path = match program.to_str() {
+            Some(name) if !name.contains('/') => self.process.which(name)?,
+            Some(_) | None => program.to_owned(),
+        };
+        let found = path.metadata().ok()?;
+        (path.is_absolute() && found.is_file() && found.permissions().mode() & 0o111 != 0)
+            .then(|| path.canonicalize().ok())
+            .flatten()
+    }
+
+    /// A program that is not this one.
+    fn other(&self, found: &Standing) -> Option<PathBuf> {
+        let own = self.process.program().ok()?.canonicalize().ok()?;
+        programs(found).into_iter().find(|program| self.real(program).is_some_and(|it| it != own))
+    }
+}
+
+fn programs(found: &Standing) -> Vec<PathBuf> {
+    match found {
+        Standing::Nothing => Vec::new(),
+        Standing::Entries(entries, _) => {
+            entries.iter().map(|entry| entry.program.clone()).collect()
+        }
+        Standing::Whole(program) => vec![program.clone()],
+    }
+}

@@ -1,0 +1,205 @@
+//! `turnback doctor`: whether the hooks would really be called, and the store can take what they
+//! save. One line each, with the fix.
+
+mod agents;
+mod missed;
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use chrono::TimeDelta;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use serde_json::{Value, json};
+
+use super::{Desk, install::project, print, print_json};
+use crate::{
+    config,
+    error::Result,
+    install::ROWS,
+    journal::{self, LineKind},
+    model::{RootKind, Settings, StoreChoice},
+    process::{Exit, Process},
+    root::{git_dirs, kind_of, remotes_with_everything},
+    state::State,
+    ui::{self, Clock, Paint, Style},
+};
+use agents::Visit;
+
+/// How far back trouble is worth a word.
+const TROUBLE_DAYS: i64 = 7;
+
+/// Look whether turnback is called by your agents, and can save what they are about to change.
+///
+/// Exits 1 if anything is in the way.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Print an array with an object for each line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How one thing stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Ok,
+    Note,
+    Trouble,
+    Absent,
+}
+
+/// One thing that was looked at.
+struct Line {
+    name: String,
+    health: Health,
+    /// Printable.
+    told: String,
+    hint: Option<String>,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let lines = examine(process)?;
+    if args.json {
+        let value: Vec<Value> = lines.iter().map(Line::json).collect();
+        print_json(process, &value.into())?;
+    } else {
+        let text = words(&lines, Style::stdout(process));
+        print(process, &text)?;
+    }
+    let is_sick = lines.iter().any(|line| line.health == Health::Trouble);
+    Ok(if is_sick { Exit::Failed } else { Exit::Ok })
+}
+
+fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
+    let state = config::state(process, None)?;
+    let root = project(process);
+    let settings = config::load(process, root.as_deref()).settings;
+    let home = process.var("HOME").map(PathBuf::from);
+    let desk = Desk::open(process, None).ok();
+    let visit = Visit {
+        process,
+        root: root.as_deref(),
+        home: home.as_deref(),
+        desk: desk.as_ref(),
+        deadline_s: settings.deadline.as_secs(),
+    };
+    let mut lines: Vec<Line> = ROWS.iter().map(|row| visit.agent(row)).collect();
+    lines.extend(environment(process, &settings));
+    lines.push(store(&state, &settings, home.as_deref()));
+    lines.extend(trouble(process, &state));
+    lines.extend(root.as_deref().and_then(|root| remotes(root, &settings)));
+    Ok(lines)
+}
+
+/// What the environment changes.
+fn environment(process: &Process<'_>, settings: &Settings) -> Option<Line> {
+    let (health, told) = if settings.enabled {
+        let home = process.var("TURNBACK_HOME")?;
+        let home = ui::escape_path(Path::new(home)).into_owned();
+        (Health::Note, format!("checkpoints are kept in {home}: `TURNBACK_HOME` says so"))
+    } else {
+        (Health::Trouble, "turnback is switched off here".to_owned())
+    };
+    let hint = Some("run `turnback config` to see where that comes from".to_owned());
+    Some(Line { name: "settings".to_owned(), health, told, hint })
+}
+
+/// Whether the state directory is private, can be written, and has room.
+fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
+    let dir = state.dir();
+    let shown = ui::path(dir, home).into_owned();
+    let line = |health, told: String, hint: Option<String>| Line {
+        name: "store".to_owned(),
+        health,
+        told,
+        hint,
+    };
+    let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
+    if accessat(CWD, existing, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_err() {
+        return line(Health::Trouble, format!("{shown} cannot be written"), None);
+    }
+    let mode = fs::symlink_metadata(dir).map_or(0o700, |found| found.mode());
+    if mode & 0o077 != 0 && existing == dir {
+        let hint = Some(format!("chmod 700 {shown}"));
+        return line(Health::Trouble, format!("others can look into {shown}"), hint);
+    }
+    let Ok(disk) = rustix::fs::statvfs(existing) else {
+        return line(Health::Note, format!("nobody can tell what is free in {shown}"), None);
+    };
+    let (free, all) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
+    let told = format!("{} limit, {} free", ui::size(settings.max_total_size), ui::size(free));
+    if free < settings.free_space_floor.of(all) {
+        let hint = "free some, or set a lower `free_space_floor`".to_owned();
+        return line(Health::Trouble, format!("{told}, which is too little"), Some(hint));
+    }
+    line(Health::Ok, told, None)
+}
+
+/// The last trouble of the hook.
+fn trouble(process: &Process<'_>, state: &State) -> Option<Line> {
+    let since = process.now - TimeDelta::days(TROUBLE_DAYS);
+    let is_recent = |line: &journal::Line| line.kind == LineKind::Trouble && line.at > since;
+    let last = journal::read(state).into_iter().rfind(is_recent)?;
+    let when = Clock::local(process.now).when(last.at);
+    let told = format!("{when}: {}", ui::escape(last.text.as_bytes()));
+    Some(Line { name: "last trouble".to_owned(), health: Health::Note, told, hint: None })
+}
+
+/// Remotes of this repository that a push would send every ref to, ours included.
+fn remotes(root: &Path, settings: &Settings) -> Option<Line> {
+    let dirs = git_dirs(root).ok()??;
+    let names = remotes_with_everything(&dirs.common_dir);
+    let is_kept_there =
+        settings.store == StoreChoice::Auto && matches!(kind_of(root), RootKind::Git { .. });
+    let line = |health, told: String, hint| Line { name: "remotes".to_owned(), health, told, hint };
+    if names.is_empty() || !is_kept_there {
+        return Some(line(Health::Ok, "none would receive checkpoints".to_owned(), None));
+    }
+    let names: Vec<_> =
+        names.iter().map(|name| format!("`{}`", ui::escape(name.as_bytes()))).collect();
+    let told = format!("a push to {} would send checkpoints along", names.join(", "));
+    let hint = "the setting `store = \"files\"` keeps them out of the repository".to_owned();
+    Some(line(Health::Note, told, Some(hint)))
+}
+
+impl Health {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Trouble => "trouble",
+            Self::Absent => "–",
+        }
+    }
+
+    fn paint(self) -> Paint {
+        match self {
+            Self::Ok => Paint::Plain,
+            Self::Note | Self::Trouble => Paint::Bold,
+            Self::Absent => Paint::Dim,
+        }
+    }
+}
+
+impl Line {
+    fn json(&self) -> Value {
+        let health = if self.health == Health::Absent { "absent" } else { self.health.word() };
+        json!({ "name": self.name, "health": health, "text": self.told, "hint": self.hint })
+    }
+}
+
+fn words(lines: &[Line], style: Style) -> String {
+    let width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Line { name, health, told, hint } in lines {
+        let word = format!("{:<7}", health.word());
+        let row = format!("{name:<width$}  {}  ", style.paint(health.paint(), &word));
+        text.push_str(&format!("{row}{told}\n"));
+        if let Some(hint) = hint {
+            text.push_str(&format!("{:width$}  hint: {hint}\n", ""));
+        }
+    }
+    text
+}
