@@ -24,6 +24,8 @@ class Client:
     refusal_ends_run = False
     # Whether edits are patches.
     patches = False
+    # Whether `/undo` is ours there.
+    has_undo = True
     # How a directory is removed; Codex by itself refuses `rm -rf` where it asks nobody.
     remove = "rm -rf {}"
     # What `turnback install` is told besides, in the words of the client's own rules.
@@ -318,6 +320,7 @@ class CopilotCli(Client):
 
 class OpenCode(Client):
     name = "opencode"
+    has_undo = False
 
     def set_up(self, guarded):
         limits = {"name": "mock", "tool_call": True, "limit": {"context": 100000, "output": 8000}}

@@ -190,9 +190,11 @@ def story(world):
         world.model.play([])
         world.start(back)
         must(world.model.was_told(client.remove.format("src")), "the list did not come")
-        must(not differ(after, files()), "a list changed files")
-        world.start(client.slash("/rollback 3"))
-        how = "/rollback 3"
+        world.start(client.slash("/checkpoint create it's \"$(touch owned)\"; touch owned2 `touch owned3` #"))
+        must(not differ(after, files()), f"arguments became commands: {differ(after, files())}")
+        number = len(world.rows())
+        world.start(client.slash(f"/rollback {number}"))
+        how = f"/rollback {number}"
     else:
         world.us("restore", "3", "--yes")
         how = "restore 3"
@@ -200,6 +202,10 @@ def story(world):
     git_after = subprocess.run(["git", "status", "--porcelain=v1", "--branch"], cwd=project, env=world.env(), capture_output=True).stdout
     must(git_before == git_after, "git sees a difference")
     yield f"{how}: everything as at the start, byte for byte"
+    if back and client.has_undo:
+        world.start(client.slash("/undo"))
+        must(not differ(after, files()), f"/undo left {differ(after, files())}")
+        yield "/undo: and back again"
 
     home_used = tree(world.home, [STATE])
     world.us("uninstall", client.agent, "--yes")
