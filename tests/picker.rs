@@ -112,6 +112,26 @@ fn the_terminal_is_given_back_however_it_ends() {
 }
 
 #[test]
+fn a_repository_that_is_gone_is_in_the_plan_and_comes_back() {
+    let mut world = World::with_git();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    world.write("a.txt", "one\n");
+    let head = world.read(".git/HEAD");
+    world.before_bash("t1", "rm -rf .git");
+    remove(&world, ".git");
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    tmux.line("turnback rewind");
+    tmux.sees("since");
+    tmux.press(&["Enter"]);
+    tmux.sees("the repository, from the vault");
+    tmux.press(&["Enter"]);
+    gone(&tmux);
+    tmux.until("the end", |screen| screen.trim_end().ends_with('$'));
+    assert_eq!(world.read(".git/HEAD"), head);
+}
+
+#[test]
 fn a_terminal_may_change_its_size() {
     let world = three_turns();
     let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };

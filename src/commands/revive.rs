@@ -84,23 +84,10 @@ pub(crate) fn revive(
 ) -> Result<Revived> {
     let path = desk.root.path();
     let own = desk.state.root(&desk.root);
-    let held = if desk.is_gone {
-        vault::fitting(&own, checkpoint.sequence)?
-    } else {
-        // Only what this very checkpoint has: other repositories may be gone for good reasons.
-        record::read(&own, checkpoint.id).ok().and_then(|record| record.vault)
-    };
-    let missing = match &held {
-        Some(held) => vault::missing(&desk.state, path, held)?,
-        None => Vec::new(),
-    };
-    let mending = held.as_ref().filter(|_| vault::is_mendable(path));
-    if missing.is_empty() && mending.is_none() && !desk.is_gone {
+    let Lost { held, missing, is_mended } = lost(desk, checkpoint)?;
+    let said = told(desk, &missing, is_mended);
+    if said.is_empty() && !desk.is_gone {
         return Ok(Revived::Unchanged);
-    }
-    let mut said = told(desk, &missing);
-    if mending.is_some() {
-        said.push_str("  recreate  what .git lacks, from the vault\n");
     }
     let _nobody = process.stderr.write_all(said.as_bytes());
     if dry_run {
@@ -115,7 +102,7 @@ pub(crate) fn revive(
             vault::rebuild(&own, path, held, git_dir)?;
         }
     }
-    if let Some(held) = mending {
+    if let Some(held) = held.as_ref().filter(|_| is_mended) {
         vault::mend(&own, path, held)?;
     }
     point_at_repository(desk)?;
@@ -141,7 +128,44 @@ fn point_at_repository(desk: &Desk) -> Result<()> {
     written.map_err(Error::io("write", &pointer))
 }
 
-fn told(desk: &Desk, missing: &[RelPath]) -> String {
+/// What is gone, in lines of a plan; nothing if nothing is. For whoever shows a plan before a yes.
+///
+/// # Errors
+///
+/// Fails if what is held of it cannot be read.
+pub(crate) fn words(desk: &Desk, checkpoint: &Checkpoint) -> Result<String> {
+    let Lost { missing, is_mended, .. } = lost(desk, checkpoint)?;
+    Ok(told(desk, &missing, is_mended))
+}
+
+/// What is gone and can be brought back.
+struct Lost {
+    /// What the vault has.
+    held: Option<vault::Vault>,
+    /// Every `.git` that is not there.
+    missing: Vec<RelPath>,
+    /// Whether the one that is there lacks what a repository needs.
+    is_mended: bool,
+}
+
+fn lost(desk: &Desk, checkpoint: &Checkpoint) -> Result<Lost> {
+    let path = desk.root.path();
+    let own = desk.state.root(&desk.root);
+    let held = if desk.is_gone {
+        vault::fitting(&own, checkpoint.sequence)?
+    } else {
+        // Only what this very checkpoint has: other repositories may be gone for good reasons.
+        record::read(&own, checkpoint.id).ok().and_then(|record| record.vault)
+    };
+    let missing = match &held {
+        Some(held) => vault::missing(&desk.state, path, held)?,
+        None => Vec::new(),
+    };
+    let is_mended = held.is_some() && vault::is_mendable(path);
+    Ok(Lost { held, missing, is_mended })
+}
+
+fn told(desk: &Desk, missing: &[RelPath], is_mended: bool) -> String {
     let root = ui::path(desk.root.path(), desk.home.as_deref());
     let mut text = String::new();
     if !desk.root.path().is_dir() {
@@ -150,6 +174,9 @@ fn told(desk: &Desk, missing: &[RelPath]) -> String {
     for git_dir in missing {
         let name = ui::escape(git_dir.as_bytes());
         _ = writeln!(text, "  recreate  {name}/   the repository, from the vault");
+    }
+    if is_mended {
+        text.push_str("  recreate  what .git lacks, from the vault\n");
     }
     text
 }

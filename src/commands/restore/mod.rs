@@ -221,11 +221,16 @@ pub(crate) fn preview(
     checkpoint: &Checkpoint,
     talks: bool,
 ) -> Result<Preview> {
-    let order = Order::of(&Args::default(), Picked::All);
-    let planned = planned::make(process, desk, checkpoint, &order)?;
-    let conflicts = planned.plan.conflicts().count();
+    let gone = revive::words(desk, checkpoint)?;
+    let (plan, conflicts) = if desk.root.path().is_dir() {
+        let order = Order::of(&Args::default(), Picked::All);
+        let planned = planned::make(process, desk, checkpoint, &order)?;
+        (show::plan_text(desk, &planned), planned.plan.conflicts().count())
+    } else {
+        (format!("  recreate  {}\n", ui::count(checkpoint.files, "file")), 0)
+    };
     let no_conversation = if talks { talk::prepare(process, desk, checkpoint).err() } else { None };
-    Ok(Preview { text: show::plan_text(desk, &planned), conflicts, no_conversation })
+    Ok(Preview { text: gone + &plan, conflicts, no_conversation })
 }
 
 /// Whether it may be done.
