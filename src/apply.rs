@@ -513,8 +513,11 @@ fn rename_new(parent: &Dir, from: &CStr, to: &CStr) -> io::Result<()> {
     }
 }
 
+/// Why a path was left alone that somebody changed after the plan was made.
+pub const CHANGED: &str = "it changed in this very moment; left as it is";
+
 fn changed() -> io::Error {
-    io::Error::other("it changed in this very moment; left as it is")
+    io::Error::other(CHANGED)
 }
 
 fn said(err: &Error) -> String {

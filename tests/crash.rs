@@ -41,8 +41,12 @@ fn damaged() -> (World, Files, Files) {
 
 /// Runs a restore in a process of its own that dies at `point`; tells whether it came there.
 fn killed_at(world: &World, point: &str) -> bool {
+    dies_at(world, &["restore", "1", "--yes", "--exact", "--force"], point)
+}
+
+fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
     let output = Command::new(env!("CARGO_BIN_EXE_turnback"))
-        .args(["restore", "1", "--yes", "--exact", "--force"])
+        .args(args)
         .current_dir(world.root())
         .env_clear()
         .envs(&world.env)
@@ -113,4 +117,21 @@ fn another_restore_takes_the_interrupted_one_back_first() {
     assert_eq!(on_disk(&world.root()), then);
     world.run(&["undo", "--yes"]);
     assert_eq!(on_disk(&world.root()), now);
+}
+
+#[test]
+fn an_undo_that_was_taken_back_can_be_done_again() {
+    for point in ["apply-vacate:1", "apply-rename:1", "restore-end:1"] {
+        let (mut world, then, now) = damaged();
+        world.run(&["restore", "1", "--yes", "--exact", "--force"]);
+        world.wait(1);
+        assert!(dies_at(&world, &["undo", "--yes"], point), "{point} is never reached");
+        let aborted = world.run(&["restore", "--abort"]);
+        assert_eq!(aborted.exit as u8, 0, "{point}: {}", aborted.stderr);
+        assert_eq!(on_disk(&world.root()), then, "{point}");
+        world.wait(1);
+        let undone = world.run(&["undo", "--yes"]);
+        assert_eq!(undone.exit as u8, 0, "{point}: {}", undone.stderr);
+        assert_eq!(on_disk(&world.root()), now, "{point}");
+    }
 }

@@ -195,6 +195,93 @@ fn a_checkpoint_is_written_elsewhere_and_nothing_else_touched() {
     assert!(again.stderr.contains("is not empty"), "{}", again.stderr);
 }
 
+/// The file in turnback's own store that holds these bytes.
+fn object_of(dir: &std::path::Path, bytes: &[u8]) -> std::path::PathBuf {
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if std::fs::read(&path).unwrap() == bytes {
+                return path;
+            }
+        }
+    }
+    panic!("nothing holds it");
+}
+
+#[test]
+fn what_could_not_be_restored_is_tried_again_or_all_taken_back() {
+    for (flag, text) in [("--continue", "then"), ("--abort", "now")] {
+        let mut world = World::new();
+        world.write("a", "then");
+        world.write("d/b", "then b");
+        world.run(&["create"]);
+        world.write("a", "now");
+        world.write("d/b", "now b");
+        // The bytes of one of them are not to be had for a while.
+        let object = object_of(&world.state().join("objects"), b"then b");
+        let away = object.with_extension("away");
+        std::fs::rename(&object, &away).unwrap();
+        let part = world.run(&["restore", "1", "--yes"]);
+        assert_eq!(part.exit as u8, 1, "{}", part.stdout);
+        assert!(part.stderr.contains("restore --continue` tries again"), "{}", part.stderr);
+        assert_eq!([world.read("a"), world.read("d/b")], ["then", "now b"]);
+        std::fs::rename(&away, &object).unwrap();
+        let done = world.run(&["restore", flag]);
+        assert_eq!(done.exit as u8, 0, "{flag}: {}", done.stderr);
+        assert_eq!(
+            [world.read("a"), world.read("d/b")],
+            [text.to_owned(), format!("{text} b")],
+            "{flag}"
+        );
+        assert!(!world.run(&["list"]).stderr.contains("interrupted"), "{flag}");
+    }
+}
+
+/// A call of a session in a turn, before which and after which the agent calls us.
+fn called(world: &mut World, session: &str, turn: &str, path: Option<&str>, text: &str) {
+    let root = world.root();
+    let (tool, input) = match path {
+        Some(path) => ("Write", serde_json::json!({ "file_path": root.join(path), "content": "" })),
+        None => ("Bash", serde_json::json!({ "command": "make nothing" })),
+    };
+    for event in ["PreToolUse", "PostToolUse"] {
+        let payload = serde_json::json!({
+            "session_id": session, "cwd": root, "hook_event_name": event, "tool_name": tool,
+            "tool_input": input, "tool_use_id": format!("{turn}{path:?}"), "prompt_id": turn,
+            "tool_response": {},
+        });
+        world.wait(1);
+        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+        if let Some(path) = path {
+            world.write(path, text);
+        }
+    }
+}
+
+#[test]
+fn a_turn_that_found_nothing_changed_is_undone_alone() {
+    for second in ["one", "two"] {
+        for flags in [&["undo", "--yes"][..], &["undo", "--yes", "--whole-session"]] {
+            let mut world = World::new();
+            world.write("a", "at first");
+            world.write("b", "at first");
+            called(&mut world, "one", "1", Some("a"), "changed in turn 1");
+            // It takes a checkpoint, and changes nothing: the next turn uses that one.
+            called(&mut world, "one", "1", None, "");
+            called(&mut world, second, "2", Some("b"), "changed in turn 2");
+            let done = world.run(flags);
+            assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{}", done.stdout);
+            assert_eq!(world.read("b"), "at first", "{second} {flags:?}");
+            let both = flags.len() == 3 && second == "one";
+            let a = if both { "at first" } else { "changed in turn 1" };
+            assert_eq!(world.read("a"), a, "{second} {flags:?}");
+        }
+    }
+}
+
 #[test]
 fn a_checkpoint_of_another_place_is_only_written_elsewhere() {
     let mut world = World::new();

@@ -32,12 +32,18 @@ pub(crate) fn is_counted(checkpoint: &Checkpoint) -> bool {
     }
 }
 
-/// Gives what was taken between turns to the newest turn that uses it: it is what was there before
-/// that turn changed anything.
+/// Gives each checkpoint to the newest turn that uses it: that turn found nothing changed, so it is
+/// what was there before that turn changed anything, and what has changed since is its doing.
 pub(crate) fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
-    let between = |checkpoint: &&mut Checkpoint| checkpoint.cause.reason == Reason::Net;
-    for checkpoint in checkpoints.iter_mut().filter(between) {
-        if let Some(used) = uses.iter().find(|used| used.checkpoint == checkpoint.id) {
+    let is_a_turns = |checkpoint: &&mut Checkpoint| match checkpoint.cause.reason {
+        Reason::Call | Reason::Net => true,
+        Reason::Asked | Reason::BeforeRestore => false,
+    };
+    for checkpoint in checkpoints.iter_mut().filter(is_a_turns) {
+        let newest = uses.iter().find(|used| used.checkpoint == checkpoint.id);
+        let own = turn(checkpoint);
+        let other = newest.filter(|used| own.is_none() || turn_by(&used.by) != own);
+        if let Some(used) = other {
             checkpoint.cause = Cause {
                 reason: Reason::Call,
                 by: Some(used.by.clone()),
@@ -76,7 +82,10 @@ pub(crate) fn is_same_turn(a: &Checkpoint, b: &Checkpoint) -> bool {
 }
 
 fn turn(checkpoint: &Checkpoint) -> Option<Turn> {
-    let by = checkpoint.cause.by.as_ref()?;
+    turn_by(checkpoint.cause.by.as_ref()?)
+}
+
+fn turn_by(by: &By) -> Option<Turn> {
     Some((by.agent, by.session.clone(), by.turn.clone()?))
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    ledger,
+    ledger, left,
     model::{Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
@@ -46,7 +46,7 @@ pub(crate) struct How {
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?.into_present()?;
-    let mut checkpoints = desk.store.list()?;
+    let mut checkpoints = steps(&desk)?;
     adopt(&mut checkpoints, &ledger::uses(&desk.state));
     let target = if args.whole_session || args.session.is_some() {
         plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session)
@@ -63,9 +63,17 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     step(process, &desk, &target, "undo", &args.how)
 }
 
+/// Every checkpoint but those of restores that were taken back before they were done.
+fn steps(desk: &Desk) -> Result<Vec<Checkpoint>> {
+    let mut checkpoints = desk.store.list()?;
+    let voided = left::voided(&desk.state.root(&desk.root));
+    checkpoints.retain(|checkpoint| !voided.contains(&checkpoint.id));
+    Ok(checkpoints)
+}
+
 pub(crate) fn redo(process: &mut Process<'_>, how: &How) -> Result<Exit> {
     let desk = Desk::open(process, None)?.into_present()?;
-    let checkpoints = desk.store.list()?;
+    let checkpoints = steps(&desk)?;
     let target = plan::redo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {
         Error::other(

@@ -56,6 +56,7 @@ impl Knowledge {
             | What::Left { .. }
             | What::Done { .. }
             | What::Head { .. }
+            | What::Void { .. }
             | What::Merged { .. } => line.at >= taken_at,
         };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
@@ -87,7 +88,11 @@ impl Knowledge {
                 self.open.insert(call.clone(), Open { of: of.clone(), paths });
             }
             What::Done { call } if ours => drop(self.open.remove(call)),
-            What::Began { .. } | What::Done { .. } | What::Head { .. } | What::Merged { .. } => (),
+            What::Began { .. }
+            | What::Done { .. }
+            | What::Head { .. }
+            | What::Void { .. }
+            | What::Merged { .. } => (),
         }
     }
 

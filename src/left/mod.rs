@@ -11,6 +11,7 @@ mod call;
 mod look;
 
 use std::{
+    collections::BTreeSet,
     fs::{self, OpenOptions},
     io::Write,
     os::unix::fs::OpenOptionsExt,
@@ -88,6 +89,11 @@ pub enum What {
         from: String,
         /// Where it stands since.
         to: String,
+    },
+    /// A restore was taken back before it was done: it is no step that could be undone.
+    Void {
+        /// The before-restore checkpoint.
+        held: String,
     },
     /// A restore left a merge of both sides at a path.
     Merged {
@@ -203,6 +209,7 @@ pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
     let merged = |line: Line| match line.what {
         What::Merged { path, held: by, sha } if by == held => Some((path_of(&path)?, sha)),
         What::Merged { .. }
+        | What::Void { .. }
         | What::Head { .. }
         | What::Began { .. }
         | What::Left { .. }
@@ -219,11 +226,35 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
             Some(HeadMove { branch, from, to, count: 0 })
         }
         What::Head { .. }
+        | What::Void { .. }
         | What::Merged { .. }
         | What::Began { .. }
         | What::Left { .. }
         | What::Done { .. } => None,
     })
+}
+
+/// Notes that the restore that made `held` was taken back.
+///
+/// # Errors
+///
+/// Fails if the log cannot be written.
+pub fn void(place: &RootState, held: CheckpointId) -> Result<()> {
+    let what = What::Void { held: held.to_string() };
+    append(place, &[Line { at: crate::fs::now_ns(), by: String::new(), what }])
+}
+
+/// The before-restore checkpoints of restores that were taken back.
+pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
+    let held = |line: Line| match line.what {
+        What::Void { held } => CheckpointId::parse(&held),
+        What::Head { .. }
+        | What::Merged { .. }
+        | What::Began { .. }
+        | What::Left { .. }
+        | What::Done { .. } => None,
+    };
+    read(place).into_iter().filter_map(held).collect()
 }
 
 /// Keeps the bytes of a file as an agent left it, for a merge. Not kept: the large, and the rest

@@ -41,11 +41,14 @@ pub(super) fn apply(
     let stages = order.index && (moves || desk.store.index_differs(checkpoint.id)?);
     let (mut outcome, mut safety) = (Outcome::default(), None);
     let index;
-    let mut stays = false;
+    let (mut stays, mut is_settled) = (false, true);
     if !plan.is_empty() || stages || moves {
-        let held = hold(process, desk, plan, checkpoint, order, looked)?;
         let place = desk.state.root(&desk.root);
-        log_of(desk, &planned, checkpoint.id, held, order).begin(&place)?;
+        let held = hold(process, desk, plan, checkpoint, order, looked);
+        let begun = held.and_then(|held| {
+            log_of(desk, &planned, checkpoint.id, held, order).begin(&place).map(|()| held)
+        });
+        let held = begun.inspect_err(|_| forget(process, desk, checkpoint, order))?;
         let seen = |path: &RelPath| planned.seen.get(path).copied();
         outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
         crash::point("restore-head");
@@ -54,7 +57,12 @@ pub(super) fn apply(
         index = stage(desk, checkpoint.id, order);
         note_merged(desk, plan, held)?;
         crash::point("restore-end");
-        RestoreLog::end(&place)?;
+        // What failed can be tried again, or all of it taken back, while the log is there. What
+        // somebody changed in this very moment is theirs.
+        is_settled = outcome.missed.iter().all(|(_, why)| why == apply::CHANGED);
+        if is_settled {
+            RestoreLog::end(&place)?;
+        }
         safety = Some(held);
     } else {
         index = stage(desk, checkpoint.id, order);
@@ -65,11 +73,34 @@ pub(super) fn apply(
     }
     let came = Came { checkpoint, planned: &planned, outcome, index, safety };
     let exit = show::report(process, desk, came, consent.json)?;
+    if !is_settled {
+        show::say(process, TRY_AGAIN)?;
+    }
     if stays {
         show::say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
         return Ok(Exit::Failed);
     }
     Ok(exit)
+}
+
+/// What can be done about paths that could not be restored.
+const TRY_AGAIN: &str = "`turnback restore --continue` tries again what was not restored, \
+                         `turnback restore --abort` takes back all of it";
+
+/// Nothing has happened: a checkpoint that was taken for it all the same would count as a step that
+/// was done, and an undo would pass it over.
+fn forget(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoint, order: &Order) {
+    let is_ours = |other: &&Checkpoint| {
+        let cause = &other.cause;
+        let is_same_step =
+            cause.of == Some(checkpoint.id) && cause.tool.as_deref() == Some(order.verb);
+        is_same_step && other.taken_at == process.now
+    };
+    let all = desk.store.list().unwrap_or_default();
+    let ids: Vec<CheckpointId> = all.iter().filter(is_ours).map(|other| other.id).collect();
+    if !ids.is_empty() {
+        let _gone = desk.store.remove(&ids);
+    }
 }
 
 /// Moves the branch, if it is to move. Whether it had to stay.

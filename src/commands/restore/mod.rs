@@ -21,9 +21,11 @@ use std::path::PathBuf;
 use super::{
     Desk, places, print,
     revive::{self, Revived},
+    rows,
 };
 use crate::{
     error::{Error, Result},
+    ledger,
     model::{Checkpoint, CheckpointId, Selector},
     plan::{Options, Picked},
     process::{Exit, Process},
@@ -112,6 +114,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         }
         found => found?,
     };
+    let mut adopted = [checkpoint];
+    rows::adopt(&mut adopted, &ledger::uses(&desk.state));
+    let [checkpoint] = adopted;
     if desk.is_gone || args.paths.is_empty() {
         match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
             Revived::Unchanged => (),

@@ -115,7 +115,12 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;
     }
-    RestoreLog::end(&desk.state.root(&desk.root))?;
+    let place = desk.state.root(&desk.root);
+    if toward == Toward::Before {
+        // Lost, it costs an undo that has to be asked for by the checkpoint's name.
+        let _noted = left::void(&place, log.held);
+    }
+    RestoreLog::end(&place)?;
     Ok(Settled { plan, outcome })
 }
 
