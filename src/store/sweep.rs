@@ -12,10 +12,10 @@ use std::{
 };
 
 use super::{
-    copy, listing,
+    copy,
     objects::{Objects, names_in},
     record::{self, Keeper, Record},
-    vault,
+    vault::{self, GitState},
 };
 use crate::{
     crash,
@@ -110,13 +110,12 @@ impl Marks {
 pub(super) fn mark(objects: &Objects, record: &Record, is_new: &mut impl FnMut(ContentId) -> bool) {
     let vault = record.vault.as_ref().map(|vault| vault.state);
     for id in [record.besides, record.outside, vault].into_iter().flatten() {
-        if !is_new(id) {
-            continue;
-        }
-        let text = objects.read(&id).unwrap_or_default();
-        let lines = listing::parse(&id, &text).unwrap_or_default();
-        for held in lines.values().filter_map(|line| line.entry.content) {
-            is_new(held.id);
+        if is_new(id) {
+            let text = objects.read(&id).unwrap_or_default();
+            let held = GitState::parse(&id, &text).unwrap_or_default();
+            for id in held.objects() {
+                is_new(id);
+            }
         }
     }
     let top = record.checkpoint.top.filter(|_| record.keeper == Keeper::Copy);

@@ -29,7 +29,7 @@ use super::{
     reading::{self, Sink, victim_path},
     record::{self, Keeper, Kept, Record},
     sweep,
-    vault::{self, Vault},
+    vault::{self, GitState, Vault},
 };
 use anchor::Newest;
 
@@ -133,10 +133,8 @@ impl CopyStore {
             (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
         };
         let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
-        let vault = named
-            .vault
-            .as_ref()
-            .map(|state| Vault { state: vault::id_of_state(state), packs: Vec::new() });
+        let vault =
+            named.vault.as_ref().map(|state| Vault { state: state.id(), packs: Vec::new() });
         Record { checkpoint, keeper: Keeper::Copy, besides, outside, tree: None, vault }
     }
 
@@ -359,7 +357,7 @@ struct Named {
     top: Option<ContentId>,
     besides: Listing,
     outside: Listing,
-    vault: Option<Listing>,
+    vault: Option<GitState>,
     changing: Vec<Skipped>,
 }
 

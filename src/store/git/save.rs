@@ -42,7 +42,7 @@ use crate::{
         objects::id_of,
         reading,
         record::{self, Keeper, Kept, Record},
-        vault::{self, Vault},
+        vault::{self, GitState, Vault},
     },
 };
 
@@ -63,7 +63,7 @@ struct Made {
     skipped: Vec<Skipped>,
     staged: Option<u64>,
     /// What there is in the repositories that go to the vault, but for their objects.
-    vault: Option<Listing>,
+    vault: Option<GitState>,
     /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
     proven: Option<ObjectId>,
 }
@@ -256,7 +256,7 @@ impl<'a> Save<'a> {
         scan: &Scan,
         private: &Mutex<Private<'_>>,
         skipped: &mut Vec<Skipped>,
-    ) -> Result<Option<Listing>> {
+    ) -> Result<Option<GitState>> {
         if scan.git_dirs.is_empty() {
             return Ok(None);
         }
@@ -353,10 +353,7 @@ impl<'a> Save<'a> {
             staged: made.staged,
         };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
-        let vault = made
-            .vault
-            .as_ref()
-            .map(|state| Vault { state: vault::id_of_state(state), packs: Vec::new() });
+        let vault = made.vault.as_ref().map(|state| Vault { state: state.id(), packs: Vec::new() });
         Record { checkpoint, keeper: Keeper::Git, besides, outside, tree: None, vault }
     }
 

@@ -12,7 +12,7 @@ use std::{
 use flate2::read::ZlibDecoder;
 use gix::hash::Kind as HashKind;
 
-use super::{OsStr, Vault, rebuild::read_listing};
+use super::{OsStr, Vault, rebuild::read_state};
 use crate::{
     model::ContentId,
     state::RootState,
@@ -48,9 +48,9 @@ impl<'a> Checker<'a> {
     /// Everything wrong with one vault that was not told of another.
     pub(in crate::store) fn check(&mut self, vault: &Vault) -> Vec<Fault> {
         let mut faults = Vec::new();
-        match read_listing(self.state.state(), vault) {
-            Ok(listing) => {
-                for id in listing.values().filter_map(|line| line.entry.content).map(|it| it.id) {
+        match read_state(self.state.state(), vault) {
+            Ok(state) => {
+                for id in state.objects() {
                     faults.extend(self.object(id));
                 }
             }

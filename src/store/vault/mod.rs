@@ -2,11 +2,12 @@
 //!
 //! Git's objects never change once they have their name, so they are hard-linked into the state
 //! directory, or copied where that is another file system. Everything else in a `.git` is little
-//! and changes: it goes, file by file, into the private objects, and a listing names it. A
-//! checkpoint's record names the listing; until then nothing here counts.
+//! and changes: a listing among the private objects holds it, file by file. A checkpoint's record
+//! names the listing; until then nothing here counts.
 
 mod check;
 mod rebuild;
+mod state;
 mod sweep;
 
 use std::{
@@ -21,22 +22,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 pub(super) use check::Checker;
 pub use rebuild::{fitting, is_mendable, mend, missing, reader, rebuild};
+pub(super) use state::GitState;
 pub(super) use sweep::{SetAside, set_aside};
 
 use super::{
     escape::{escape, unescape},
-    listing::{self, Line, Listing},
-    objects::{Batch, Objects, id_of},
+    listing::Line,
+    objects::{Batch, Objects},
 };
 use crate::{
     error::{Error, Result},
     fs::{Dir, create_private_dirs, read_small, replace, stat_path, sync_dir},
-    model::{Content, ContentId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp},
+    model::{ContentId, Entry, Kind, RelPath, SkipReason, Skipped},
     scan::is_racy,
     state::RootState,
 };
@@ -91,32 +92,28 @@ pub(super) fn hold_state(
     root: &Path,
     git_dirs: &[RelPath],
     left: &mut Vec<Skipped>,
-) -> Result<Option<Listing>> {
-    let mut holding = Holding { batch, left, listing: Listing::new() };
+) -> Result<Option<GitState>> {
+    let mut holding = Holding { batch, left, state: GitState::default() };
     for git_dir in git_dirs {
         holding.add(&root.join(git_dir.as_path()), git_dir.as_bytes(), 0)?;
     }
-    let listing = holding.listing;
-    if listing.is_empty() {
+    let state = holding.state;
+    if state.listing.is_empty() {
         return Ok(None);
     }
-    batch.put_bytes(listing::to_text(&listing).as_bytes())?;
-    Ok(Some(listing))
-}
-
-/// The id a listing has.
-pub(super) fn id_of_state(listing: &Listing) -> ContentId {
-    id_of(listing::to_text(listing).as_bytes())
+    state.put_into(batch)?;
+    Ok(Some(state))
 }
 
 /// Whether two states differ by no more than what git notes down for its own speed.
-pub(super) fn is_same(objects: &Objects, old: &Vault, new: &Listing) -> bool {
-    if old.state == id_of_state(new) {
+pub(super) fn is_same(objects: &Objects, old: &Vault, new: &GitState) -> bool {
+    if old.state == new.id() {
         return true;
     }
-    let read = objects.read(&old.state).and_then(|text| listing::parse(&old.state, &text));
-    let Ok(mut read) = read else { return false };
-    let mut new = new.clone();
+    let Ok(GitState { mut listing, .. }) = GitState::read(objects, &old.state) else {
+        return false;
+    };
+    let mut new = new.listing.clone();
     // What is staged is compared as a tree; the rest of the index is stamps. Our own refs come
     // with every checkpoint.
     let ours = b"/refs/turnback";
@@ -125,15 +122,15 @@ pub(super) fn is_same(objects: &Objects, old: &Vault, new: &Listing) -> bool {
             && !path.ends_with(b"/FETCH_HEAD")
             && !path.windows(ours.len()).any(|part| part == ours)
     };
-    read.retain(|path, _| matters(path));
+    listing.retain(|path, _| matters(path));
     new.retain(|path, _| matters(path));
-    read == new
+    listing == new
 }
 
 struct Holding<'h, 'b> {
     batch: &'h mut Batch<'b>,
     left: &'h mut Vec<Skipped>,
-    listing: Listing,
+    state: GitState,
 }
 
 impl Holding<'_, '_> {
@@ -149,14 +146,15 @@ impl Holding<'_, '_> {
             size,
         };
         let held = match stamp.kind() {
-            Some(Kind::File) => self.file(path, &stamp)?,
-            Some(Kind::Link) => fs::read_link(path)
-                .ok()
-                .map(|text| text.as_os_str().as_bytes().to_vec())
-                .map(|text| Ok::<_, Error>((self.batch.put_bytes(&text)?, text.len() as u64)))
-                .transpose()?,
+            Some(Kind::File) if stamp.size > FILE_MAX_BYTES => None,
+            Some(Kind::File) => self.state.keep_file(self.batch, path, stamp.size)?,
+            Some(Kind::Link) => fs::read_link(path).ok().map(|text| {
+                let text = text.into_os_string().into_encoded_bytes();
+                let size = text.len() as u64;
+                (self.state.keep(text), size)
+            }),
             Some(Kind::Directory) => {
-                self.listing.insert(name.to_vec(), line(None, 0));
+                self.state.add(name, line(None, 0));
                 return self.directory(path, name, depth);
             }
             // A daemon's socket is its own.
@@ -164,26 +162,14 @@ impl Holding<'_, '_> {
                 return Ok(());
             }
         };
-        if let Some((id, size)) = held {
-            let content = Content { id, place: Place::Private };
-            self.listing.insert(name.to_vec(), line(Some(content), size));
+        if let Some((content, size)) = held {
+            self.state.add(name, line(Some(content), size));
         } else {
             let large = stamp.size > FILE_MAX_BYTES;
             let reason = if large { SkipReason::TooLarge } else { SkipReason::Unreadable };
             self.left.push(Skipped { path: name.to_vec(), reason, size: stamp.size });
         }
         Ok(())
-    }
-
-    fn file(&mut self, path: &Path, stamp: &Stamp) -> Result<Option<(ContentId, u64)>> {
-        if stamp.size > FILE_MAX_BYTES {
-            return Ok(None);
-        }
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(path) else {
-            return Ok(None);
-        };
-        Ok(self.batch.put_file(&file, stamp.size)?.ok())
     }
 
     fn directory(&mut self, path: &Path, name: &[u8], depth: usize) -> Result<()> {

@@ -13,7 +13,7 @@ use std::{
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::{DEPTH_MAX, Vault, copy_whole, is_object, link_or_copy};
+use super::{DEPTH_MAX, Vault, copy_whole, is_object, link_or_copy, state::GitState};
 use crate::{
     error::{Error, Result},
     fs::{Dir, read_small, remove_tree},
@@ -21,7 +21,7 @@ use crate::{
     scan::TEMPORARY_PREFIX,
     state::{RootState, State},
     store::{
-        listing::{self, Line, Listing},
+        listing::Line,
         objects::Objects,
         record::{self, Record},
     },
@@ -73,12 +73,12 @@ pub fn is_mendable(root: &Path) -> bool {
 ///
 /// Fails if the vault lacks something, or if something cannot be made.
 pub fn mend(state: &RootState, root: &Path, vault: &Vault) -> Result<()> {
-    let listing = read_listing(state.state(), vault)?;
+    let held = read_state(state.state(), vault)?;
     let git_dir = RelPath::from_bytes(b".git").expect("a plain name is a path");
     let objects = Objects::new(state.state().objects());
     let place = root.join(".git");
-    let builder = Rebuild { objects: &objects, git_dir: &git_dir, temporary: &place };
-    builder.build(state, &listing)?;
+    let builder = Rebuild { objects: &objects, held: &held, git_dir: &git_dir, temporary: &place };
+    builder.build(state)?;
     let dir = Dir::open(&place).map_err(Error::io("open", &place))?;
     dir.sync_file_system().map_err(Error::io("sync", &place))
 }
@@ -104,9 +104,9 @@ pub fn fitting(state: &RootState, sequence: u64) -> Result<Option<Vault>> {
 ///
 /// Fails if the vault's listing cannot be read.
 pub fn missing(state: &State, root: &Path, vault: &Vault) -> Result<Vec<RelPath>> {
-    let listing = read_listing(state, vault)?;
+    let held = read_state(state, vault)?;
     let mut missing = Vec::new();
-    for path in listing.keys() {
+    for path in held.listing.keys() {
         let path = RelPath::from_bytes(path)
             .map_err(|_| Error::damaged("the vault", "a path leads out of the root"))?;
         let is_top =
@@ -122,9 +122,8 @@ fn is_below(path: &RelPath, top: &RelPath) -> bool {
     path.as_path().starts_with(top.as_path())
 }
 
-pub(super) fn read_listing(state: &State, vault: &Vault) -> Result<Listing> {
-    let objects = Objects::new(state.objects());
-    listing::parse(&vault.state, &objects.read(&vault.state)?)
+pub(super) fn read_state(state: &State, vault: &Vault) -> Result<GitState> {
+    GitState::read(&Objects::new(state.objects()), &vault.state)
 }
 
 /// Brings one missing `.git` back: made beside its place, put on the disk, then renamed. What is
@@ -135,15 +134,15 @@ pub(super) fn read_listing(state: &State, vault: &Vault) -> Result<Listing> {
 /// Fails if the vault lacks something, or if the place cannot be written. Nothing is at `git_dir`
 /// then that was not there before.
 pub fn rebuild(state: &RootState, root: &Path, vault: &Vault, git_dir: &RelPath) -> Result<()> {
-    let listing = read_listing(state.state(), vault)?;
+    let held = read_state(state.state(), vault)?;
     let place = root.join(git_dir.as_path());
     let parent = place.parent().unwrap_or(root);
     fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
     let temporary = parent.join(format!("{TEMPORARY_PREFIX}vault"));
     remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
     let objects = Objects::new(state.state().objects());
-    let builder = Rebuild { objects: &objects, git_dir, temporary: &temporary };
-    let built = builder.build(state, &listing).and_then(|()| {
+    let builder = Rebuild { objects: &objects, held: &held, git_dir, temporary: &temporary };
+    let built = builder.build(state).and_then(|()| {
         let dir = Dir::open(parent).map_err(Error::io("open", parent))?;
         dir.sync_file_system().map_err(Error::io("sync", parent))?;
         renameat_with(CWD, &temporary, CWD, &place, RenameFlags::NOREPLACE)
@@ -157,15 +156,16 @@ pub fn rebuild(state: &RootState, root: &Path, vault: &Vault, git_dir: &RelPath)
 
 struct Rebuild<'a> {
     objects: &'a Objects,
+    held: &'a GitState,
     git_dir: &'a RelPath,
     temporary: &'a Path,
 }
 
 impl Rebuild<'_> {
-    fn build(&self, state: &RootState, listing: &Listing) -> Result<()> {
+    fn build(&self, state: &RootState) -> Result<()> {
         let top = self.git_dir.as_bytes();
         let lines = || {
-            listing.iter().filter_map(|(path, line)| {
+            self.held.listing.iter().filter_map(|(path, line)| {
                 let rest = path.strip_prefix(top)?;
                 let rest = if rest.is_empty() { rest } else { rest.strip_prefix(b"/")? };
                 is_plain(rest).then(|| (self.place(rest), line))
@@ -201,7 +201,7 @@ impl Rebuild<'_> {
         let Some(content) = line.entry.content else {
             return DirBuilder::new().mode(0o700).recursive(true).create(place).map(Ok);
         };
-        let mut bytes = match self.objects.open(&content.id) {
+        let mut bytes = match self.held.open(self.objects, &content.id) {
             Ok(bytes) => bytes,
             Err(err) => return Ok(Err(err)),
         };
