@@ -143,7 +143,8 @@ impl Story<'_, '_, '_> {
         let title = self.style.bold(&format!("{kind}: {} files", before.len())).into_owned();
         self.say(&format!("{title}\n"))?;
         self.agent_works()?;
-        self.shown("list", |inner| list::run(inner, &list::Args::default()))?;
+        let args = list::Args { is_read: true, ..list::Args::default() };
+        self.shown("list", |inner| list::run(inner, &args))?;
         if with_git {
             let args = diff::Args {
                 from: "1".to_owned(),

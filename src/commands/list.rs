@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// Print an array with an object for each checkpoint
     #[arg(long)]
     pub(crate) json: bool,
+    /// Whether a person will read it although it is no terminal.
+    #[arg(skip)]
+    pub(crate) is_read: bool,
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
@@ -63,7 +66,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, args.root.as_deref())?;
     let mut listed = Listed::of(&desk, args)?;
     listed.digits = shown_digits(process, listed.digits);
-    let counts = listed.counts(process, &desk);
+    // A script that wants to know asks for JSON; for it nobody looks at the files as they are now.
+    let is_read = args.json || args.is_read || process.terminal.stdout;
+    let counts = listed.counts(process, &desk, is_read);
     if args.json {
         let root = desk.root.path().to_string_lossy().into_owned();
         let lines = listed.lines.iter().zip(counts);
@@ -147,11 +152,15 @@ impl Listed {
         Ok(Self { lines, turns, digits })
     }
 
-    /// How much changed between each line and the next newer one, or now, as far as time allows.
-    fn counts(&self, process: &Process<'_>, desk: &Desk) -> Vec<Option<Counts>> {
+    /// How much changed between each line and the next newer one, or if wanted `now`, as far as
+    /// time allows.
+    fn counts(&self, process: &Process<'_>, desk: &Desk, now: bool) -> Vec<Option<Counts>> {
         let mut stats = Stats::load(&desk.state.root(&desk.root));
         let deadline = Instant::now() + COUNT_TIME;
-        let counts = self.lines.iter().map(|line| line.counts(process, desk, &mut stats, deadline));
+        let counts = self.lines.iter().map(|line| {
+            let is_wanted = now || line.next.is_some();
+            is_wanted.then(|| line.counts(process, desk, &mut stats, deadline))?
+        });
         let counts = counts.collect();
         stats.save();
         counts

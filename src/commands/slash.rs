@@ -158,7 +158,7 @@ fn unknown(words: &[impl AsRef<str>]) -> String {
 fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
     match wish {
         Wish::List => {
-            let args = list::Args { limit: Some(ROWS_MAX), ..list::Args::default() };
+            let args = list::Args { limit: Some(ROWS_MAX), is_read: true, ..list::Args::default() };
             let said = inside(process, |inner| list::run(inner, &args));
             said.with(match name {
                 Name::Checkpoint => "\n/checkpoint diff N · /checkpoint restore N\n",

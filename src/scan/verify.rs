@@ -28,7 +28,7 @@ impl Suspects {
 }
 
 /// Below this many entries a second thread costs more than it saves (0.1 ms to start one).
-const ENTRIES_FOR_TWO: usize = 5_000;
+const ENTRIES_FOR_TWO: usize = 800;
 
 /// Compares every directory and file of `table` with what lies below `top`.
 pub(super) fn verify(top: &Dir, table: &Table) -> Suspects {

@@ -355,8 +355,32 @@ fn to_json(file: &impl Serialize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn from_json<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T> {
+/// A file that says of which version it is.
+trait Versioned: DeserializeOwned {
+    fn version(&self) -> u32;
+}
+
+impl Versioned for RecordFile {
+    fn version(&self) -> u32 {
+        self.version
+    }
+}
+
+impl Versioned for PlaceFile {
+    fn version(&self) -> u32 {
+        self.version
+    }
+}
+
+fn from_json<T: Versioned>(what: &str, bytes: &[u8]) -> Result<T> {
     let damaged = |err: serde_json::Error| Error::damaged(what, err.to_string());
+    // Read as the newest first, which it nearly always is: parsing it is what a list costs.
+    let read = serde_json::from_slice::<T>(bytes);
+    if let Ok(file) = read
+        && file.version() == VERSION
+    {
+        return Ok(file);
+    }
     let found = serde_json::from_slice::<VersionOnly>(bytes).map_err(damaged)?.version;
     match found.cmp(&VERSION) {
         Ordering::Greater => {

@@ -17,33 +17,34 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use super::files::{Temporary, durable_rename};
 
 /// Squeezes bytes, again and again, with one set of tables.
-pub(super) struct Deflater(Compress);
+pub(super) struct Deflater(Option<Compress>);
 
 impl Deflater {
     pub(super) fn new() -> Self {
-        // Level 1: the others cost two to four times as much and save a tenth.
-        Self(Compress::new(Compression::new(1), true))
+        Self(None)
     }
 
     /// Appends the zlib stream of `parts`, one after the other, to `out`.
     pub(super) fn deflate(&mut self, parts: &[&[u8]], out: &mut Vec<u8>) {
-        self.0.reset();
+        // Level 1: the others cost two to four times as much and save a tenth.
+        let deflater = self.0.get_or_insert_with(|| Compress::new(Compression::new(1), true));
+        deflater.reset();
         for part in parts {
-            let begin = self.0.total_in();
+            let begin = deflater.total_in();
             let taken = |deflater: &Compress| {
                 usize::try_from(deflater.total_in() - begin).unwrap_or(usize::MAX)
             };
-            while taken(&self.0) < part.len() {
+            while taken(deflater) < part.len() {
                 out.reserve(part.len() / 2 + 64);
-                let rest = &part[taken(&self.0)..];
-                self.0
+                let rest = &part[taken(deflater)..];
+                deflater
                     .compress_vec(rest, out, FlushCompress::None)
                     .expect("deflating into memory cannot fail");
             }
         }
         loop {
             out.reserve(64);
-            let status = self.0.compress_vec(&[], out, FlushCompress::Finish);
+            let status = deflater.compress_vec(&[], out, FlushCompress::Finish);
             if matches!(status, Ok(Status::StreamEnd) | Err(_)) {
                 break;
             }
