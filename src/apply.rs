@@ -67,6 +67,7 @@ pub fn run(
         merges: &plan.merges,
         unlinked: BTreeSet::new(),
         opened: BTreeMap::new(),
+        ready: BTreeSet::new(),
         outcome: Outcome::default(),
     };
     apply.all(plan).map_err(Error::io("sync", root.path()))?;
@@ -133,6 +134,8 @@ struct Apply<'a> {
     unlinked: BTreeSet<u64>,
     /// Directories made writable for the while, with the permissions they get back.
     opened: BTreeMap<RelPath, u32>,
+    /// Directories that are known to be ones we may write in, and the way to them.
+    ready: BTreeSet<RelPath>,
     outcome: Outcome,
 }
 
@@ -242,6 +245,9 @@ impl Apply<'_> {
     /// Opens the directory at `path`, name by name, and makes those on the way ones we may write
     /// in, for the while.
     fn open_up(&mut self, path: &RelPath) -> io::Result<Dir> {
+        if self.ready.contains(path) {
+            return self.top.stand_below(&DirPath(path.as_bytes().to_vec()));
+        }
         let mut dir = self.top.again()?;
         let mut here = DirPath::default();
         for name in path.names() {
@@ -257,6 +263,7 @@ impl Apply<'_> {
             }
             dir = below;
         }
+        self.ready.insert(path.clone());
         Ok(dir)
     }
 

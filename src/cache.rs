@@ -8,7 +8,9 @@ use std::{path::Path, sync::Arc};
 use crate::{
     error::Result,
     fs,
-    model::{ContentId, Found, Kind, Marks, SkipReason, Stamp, Usual, in_tree_order},
+    model::{
+        ContentId, DirPath, Found, Fresh, Kind, Marks, SkipReason, Stamp, Usual, in_tree_order,
+    },
 };
 
 /// Changes whenever the layout does. An older cache is not migrated: the next scan makes it anew.
@@ -175,7 +177,7 @@ impl Table {
     /// What the cache at `path` knows beside its rows, without its checksum and without them.
     pub fn facts_of(path: &Path) -> Option<Facts> {
         let header = fs::read_start(path, HEADER_BYTES).ok()?;
-        let mut header = Reader { bytes: header.get(..HEADER_BYTES)?, at: 0 };
+        let mut header = Reader(header.get(..HEADER_BYTES)?);
         if header.take(8) != MAGIC {
             return None;
         }
@@ -189,7 +191,7 @@ impl Table {
     }
 
     fn take(bytes: Vec<u8>, is_checked: bool) -> Option<Self> {
-        let mut header = Reader { bytes: bytes.get(..HEADER_BYTES)?, at: 0 };
+        let mut header = Reader(bytes.get(..HEADER_BYTES)?);
         if header.take(8) != MAGIC {
             return None;
         }
@@ -256,6 +258,7 @@ impl Table {
     }
 
     /// The entry with this number.
+    #[inline]
     pub fn row(&self, number: usize) -> Row<'_> {
         let mut row = self.entry_reader(number);
         let stamp = row.stamp();
@@ -274,7 +277,47 @@ impl Table {
         }
     }
 
+    /// The bytes of this table with other facts and with `fresh` in place of the directories of
+    /// those paths; `None` if one has other names by now. Costs what changed.
+    pub fn patched<'f>(
+        &self,
+        facts: &Facts,
+        fresh: impl Iterator<Item = (&'f DirPath, &'f Fresh)>,
+    ) -> Option<Vec<u8>> {
+        let mut bytes = self.bytes.to_vec();
+        let mut header = Vec::with_capacity(FACTS_BYTES);
+        facts.write(&mut header);
+        bytes[HEADER_BYTES - FACTS_BYTES..HEADER_BYTES].copy_from_slice(&header);
+        let mut row = Vec::with_capacity(ENTRY_BYTES);
+        for (path, fresh) in fresh {
+            let number = self.position(&path.0);
+            let dir = self.find_dir(&path.0)?;
+            let is_same = dir.count == fresh.found.len()
+                && dir.rows().zip(&fresh.found).all(|(row, found)| row.name == found.name);
+            if !is_same {
+                return None;
+            }
+            let at = HEADER_BYTES + number * DIR_BYTES;
+            row.clear();
+            put_stamp(&mut row, &fresh.stamp);
+            bytes[at..at + STAMP_BYTES].copy_from_slice(&row);
+            bytes[at + DIR_BYTES - 4] = if fresh.racy { RACY } else { 0 };
+            for (number, found) in (dir.first..).zip(&fresh.found) {
+                let at = HEADER_BYTES + self.dirs * DIR_BYTES + number * ENTRY_BYTES;
+                row.clear();
+                put_stamp(&mut row, &found.stamp);
+                // The name between them stays.
+                row.extend_from_slice(&bytes[at + STAMP_BYTES..at + STAMP_BYTES + 6]);
+                put_known(&mut row, &Row::from(found));
+                bytes[at..at + ENTRY_BYTES].copy_from_slice(&row);
+            }
+        }
+        seal(&mut bytes);
+        Some(bytes)
+    }
+
     /// Empty where a damaged row points behind the end.
+    #[inline]
     fn name(&self, offset: u32, length: u32) -> &[u8] {
         let begin = self.names_at + offset as usize;
         self.bytes.get(begin..begin + length as usize).unwrap_or_default()
@@ -282,12 +325,12 @@ impl Table {
 
     fn dir_reader(&self, number: usize) -> Reader<'_> {
         let at = HEADER_BYTES + number * DIR_BYTES;
-        Reader { bytes: &self.bytes[at..at + DIR_BYTES], at: 0 }
+        Reader(&self.bytes[at..at + DIR_BYTES])
     }
 
     fn entry_reader(&self, number: usize) -> Reader<'_> {
         let at = HEADER_BYTES + self.dirs * DIR_BYTES + number * ENTRY_BYTES;
-        Reader { bytes: &self.bytes[at..at + ENTRY_BYTES], at: 0 }
+        Reader(&self.bytes[at..at + ENTRY_BYTES])
     }
 }
 
@@ -335,13 +378,7 @@ impl Builder {
         self.put_name(&mut bytes, row.name);
         let length = u16::try_from(row.name.len()).expect("no file system has names over 64 KiB");
         bytes.extend_from_slice(&length.to_le_bytes());
-        let mark = |set, mark| if set { mark } else { 0 };
-        let marks = row.marks;
-        bytes.push(
-            mark(marks.tracked, TRACKED) | mark(marks.private, PRIVATE) | mark(marks.racy, RACY),
-        );
-        bytes.push(row.skipped.map_or(0, |reason| reason as u8));
-        put_id(&mut bytes, row.content);
+        put_known(&mut bytes, row);
         self.entries = bytes;
         self.entry_count += 1;
     }
@@ -361,8 +398,7 @@ impl Builder {
         bytes.extend_from_slice(&self.dirs);
         bytes.extend_from_slice(&self.entries);
         bytes.extend_from_slice(&self.names);
-        let checksum = u64::from(crc32fast::hash(&bytes[16..]));
-        bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
+        seal(&mut bytes);
         bytes
     }
 
@@ -409,6 +445,22 @@ impl Facts {
     }
 }
 
+/// Writes down the checksum of all that follows it.
+fn seal(bytes: &mut [u8]) {
+    let checksum = u64::from(crc32fast::hash(&bytes[16..]));
+    bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// What is known of an entry beside its name and stamp.
+fn put_known(bytes: &mut Vec<u8>, row: &Row<'_>) {
+    let mark = |set, mark| if set { mark } else { 0 };
+    let marks = row.marks;
+    bytes
+        .push(mark(marks.tracked, TRACKED) | mark(marks.private, PRIVATE) | mark(marks.racy, RACY));
+    bytes.push(row.skipped.map_or(0, |reason| reason as u8));
+    put_id(bytes, row.content);
+}
+
 fn put_u32(bytes: &mut Vec<u8>, number: usize) {
     let number = u32::try_from(number).expect("a root's names are less than 4 GiB");
     bytes.extend_from_slice(&number.to_le_bytes());
@@ -427,34 +479,37 @@ fn put_id(bytes: &mut Vec<u8>, id: Option<ContentId>) {
 }
 
 /// Takes numbers off the front of a row whose length was checked.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
+struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    #[inline]
     fn take(&mut self, length: usize) -> &'a [u8] {
-        let taken = &self.bytes[self.at..self.at + length];
-        self.at += length;
+        let (taken, rest) = self.0.split_at(length);
+        self.0 = rest;
         taken
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> [u8; N] {
         self.take(N).try_into().expect("take gives as many bytes as it is asked for")
     }
 
+    #[inline]
     fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.array())
     }
 
+    #[inline]
     fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.array())
     }
 
+    #[inline]
     fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }
 
+    #[inline]
     fn stamp(&mut self) -> Stamp {
         Stamp {
             mtime_ns: i64::from_le_bytes(self.array()),
@@ -465,6 +520,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn id(&mut self) -> Option<ContentId> {
         Some(ContentId::new(self.take(ID_BYTES))).filter(|id| !id.is_null())
     }
@@ -512,6 +568,50 @@ mod tests {
             table.find_dir(b"x").is_none() && table.find_dir(b"d").unwrap().row(b"x").is_none()
         );
         assert_eq!(table.facts().files, 2);
+    }
+
+    #[test]
+    fn a_patched_table_is_the_one_that_would_be_built() {
+        let table = Table::parse(sample()).unwrap();
+        let change = |path: &[u8]| {
+            let dir = table.find_dir(path).unwrap();
+            let mut found: Vec<Found> = dir.rows().map(|row| row.to_found()).collect();
+            for found in &mut found {
+                found.stamp.size += 1;
+                found.content = Some(ContentId::new(&[9; 32]));
+                found.marks.racy = !found.marks.racy;
+                found.skipped = None;
+            }
+            let stamp = Stamp { mtime_ns: dir.stamp.mtime_ns + 1, ..dir.stamp };
+            (DirPath(path.to_vec()), Fresh { stamp, racy: !dir.racy, id: None, found })
+        };
+        let facts = Facts { files: 7, partial: true, ..*table.facts() };
+        let paths: Vec<Vec<u8>> = table.dirs().map(|dir| dir.path.to_vec()).collect();
+        for changed in 0..1u32 << paths.len() {
+            let is_fresh = |at: &usize| changed >> at & 1 == 1;
+            let fresh: Vec<(DirPath, Fresh)> =
+                (0..paths.len()).filter(is_fresh).map(|at| change(&paths[at])).collect();
+            let mut built = Builder::default();
+            for dir in table.dirs() {
+                match fresh.iter().find(|(path, _)| path.0 == dir.path) {
+                    Some((path, fresh)) => {
+                        built.directory(&path.0, fresh.stamp, fresh.racy);
+                        fresh.found.iter().for_each(|found| built.entry(&Row::from(found)));
+                    }
+                    None => {
+                        built.directory(dir.path, dir.stamp, dir.racy);
+                        dir.rows().for_each(|row| built.entry(&row));
+                    }
+                }
+            }
+            let patched = table.patched(&facts, fresh.iter().map(|(path, fresh)| (path, fresh)));
+            assert_eq!(patched, Some(built.finish(&facts)), "{changed:b}");
+        }
+        let (path, mut fresh) = change(&paths[0]);
+        fresh.found[0].name.push(b'x');
+        assert_eq!(table.patched(&facts, [(&path, &fresh)].into_iter()), None);
+        fresh.found.remove(0);
+        assert_eq!(table.patched(&facts, [(&path, &fresh)].into_iter()), None);
     }
 
     #[test]

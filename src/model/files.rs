@@ -99,6 +99,7 @@ impl ContentId {
     /// # Panics
     ///
     /// Panics if there are more than 32 of them.
+    #[inline]
     pub fn new(hash: &[u8]) -> Self {
         let mut bytes = [0; 32];
         bytes[..hash.len()].copy_from_slice(hash);
@@ -130,6 +131,7 @@ impl ContentId {
     }
 
     /// Whether it is all zeros, which no real hash is.
+    #[inline]
     pub fn is_null(&self) -> bool {
         self.0 == [0; 32]
     }

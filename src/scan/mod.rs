@@ -179,6 +179,10 @@ impl Scan {
 
     /// What the cache keeps of this scan, once every directory has its id.
     pub fn to_table(&self, facts: &Facts) -> Vec<u8> {
+        let base = self.base.as_ref().filter(|_| self.gone.is_empty());
+        if let Some(bytes) = base.and_then(|base| base.patched(facts, self.fresh.iter())) {
+            return bytes;
+        }
         let mut builder = Builder::default();
         self.each_directory(|path, stamp, racy, rows| {
             builder.directory(path, stamp, racy);
