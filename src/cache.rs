@@ -593,15 +593,13 @@ mod tests {
                 (0..paths.len()).filter(is_fresh).map(|at| change(&paths[at])).collect();
             let mut built = Builder::default();
             for dir in table.dirs() {
-                match fresh.iter().find(|(path, _)| path.0 == dir.path) {
-                    Some((path, fresh)) => {
-                        built.directory(&path.0, fresh.stamp, fresh.racy);
-                        fresh.found.iter().for_each(|found| built.entry(&Row::from(found)));
-                    }
-                    None => {
-                        built.directory(dir.path, dir.stamp, dir.racy);
-                        dir.rows().for_each(|row| built.entry(&row));
-                    }
+                let new = fresh.iter().find(|(path, _)| path.0 == dir.path);
+                if let Some((path, fresh)) = new {
+                    built.directory(&path.0, fresh.stamp, fresh.racy);
+                    fresh.found.iter().for_each(|found| built.entry(&Row::from(found)));
+                } else {
+                    built.directory(dir.path, dir.stamp, dir.racy);
+                    dir.rows().for_each(|row| built.entry(&row));
                 }
             }
             let patched = table.patched(&facts, fresh.iter().map(|(path, fresh)| (path, fresh)));

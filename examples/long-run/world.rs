@@ -107,7 +107,7 @@ impl World {
     pub(crate) fn call(&mut self, n: usize) -> Done {
         self.now += self.step;
         let turn = json!({ "prompt_id": format!("t{}", n / 5), "prompt": "go on" });
-        if n % 5 == 0 {
+        if n.is_multiple_of(5) {
             self.event("UserPromptSubmit", &turn)?;
         }
         let root = self.root();

@@ -35,6 +35,7 @@ const COUNT_TIME: Duration = Duration::from_millis(400);
 ///
 /// Number N is the state before that turn changed anything: `turnback restore N` goes back there.
 #[derive(clap::Args, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
     /// Show the steps inside each turn, and what was held before restores
     #[arg(long)]

@@ -208,7 +208,7 @@ mod tests {
         let text = to_text_with(&listing, &inline);
         assert_eq!(parse_with(&id, text.as_bytes()).unwrap(), (listing, inline));
         assert!(parse(&id, text.as_bytes()).is_err(), "only where it is expected");
-        let longer = text.replacen("=", "=x", 1);
+        let longer = text.replacen('=', "=x", 1);
         assert!(parse_with(&id, longer.as_bytes()).is_err(), "its size is another");
     }
 
