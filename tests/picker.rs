@@ -1,5 +1,6 @@
 //! The picker in a real terminal, with real keys.
 
+use rustix::process::{Pid, Signal, kill_process};
 use turnback::process::{Exit, Terminal};
 
 use crate::support::{tmux::Tmux, world::World};
@@ -86,11 +87,13 @@ fn the_terminal_is_given_back_however_it_ends() {
         assert_eq!(stty(&tmux, &format!("K{n}")), before, "{key}");
     }
     // A signal ends it as it ends other programs.
-    for signal in ["TERM", "INT", "HUP"] {
-        let line = format!("sh -c '(sleep 1; kill -{signal} $$) & exec turnback rewind'");
-        starts(&line);
+    for (name, signal) in [("T", Signal::TERM), ("I", Signal::INT), ("H", Signal::HUP)] {
+        let file = world.root().with_file_name("pid");
+        starts(&format!("sh -c 'echo $$ > {}; exec turnback rewind'", file.display()));
+        let pid = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
         gone(&tmux);
-        assert_eq!(stty(&tmux, &format!("S{signal}")), before, "{signal}");
+        assert_eq!(stty(&tmux, &format!("S{name}")), before, "{name}");
     }
     // Stopped and continued, by a key and from outside.
     starts("turnback rewind");

@@ -10,7 +10,7 @@ use std::{
 use super::{temp::TempDir, world::World};
 
 /// Longer than any machine takes to draw; only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal, and what runs in it.
 pub(crate) struct Tmux {
