@@ -19,6 +19,8 @@ use crate::{fs::read_small, model::RootKind};
 const CONFIG_MAX_BYTES: u64 = 4 << 20;
 /// A path and a line end.
 const POINTER_MAX_BYTES: u64 = 64 << 10;
+/// Five million refs; `store::git` reads no more.
+const PACKED_REFS_MAX_BYTES: u64 = 512 << 20;
 /// Git's own limit on alternates of alternates.
 const ALTERNATES_DEPTH_MAX: usize = 5;
 
@@ -156,6 +158,9 @@ fn ours(dir: &Path) -> Result<(), String> {
 fn regular_or_absent(path: &Path) -> Result<(), String> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(format!("`{}` is not a file", path.display())),
+        Ok(found) if found.len() > PACKED_REFS_MAX_BYTES => {
+            Err(format!("`{}` is larger than any such file", path.display()))
+        }
         Ok(_) | Err(_) => Ok(()),
     }
 }
