@@ -13,7 +13,9 @@ use super::world::World;
 /// A command line of turnback in `dir`, with nothing but the world's environment.
 pub(crate) fn turnback(world: &World, dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_turnback"));
-    command.args(args).current_dir(dir).env_clear().envs(&world.env);
+    command.args(args).current_dir(dir).env_clear();
+    // What goes on in the background would outlive the test.
+    command.env("TURNBACK_AUTO_PRUNE", "off").envs(&world.env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
