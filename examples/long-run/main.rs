@@ -29,14 +29,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut samples = Vec::new();
     println!("{}", Sample::HEAD);
     for n in 0..hooks {
-        if n % SESSION == 0 {
+        if n.is_multiple_of(SESSION) {
             world.session_begins(n / SESSION)?;
         }
         world.call(n)?;
         if n % SESSION == SESSION - 1 {
             world.session_ends()?;
         }
-        if n % (hooks / SAMPLES).max(1) == 0 || n + 1 == hooks {
+        if n.is_multiple_of((hooks / SAMPLES).max(1)) || n + 1 == hooks {
             let sample = world.look(n)?;
             println!("{sample}");
             samples.push(sample);
