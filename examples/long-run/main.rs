@@ -16,8 +16,6 @@ use std::error::Error;
 use chart::Sample;
 use world::World;
 
-/// How often there is a look at everything.
-const SAMPLES: usize = 40;
 /// How many calls a session makes.
 const SESSION: usize = 25;
 
@@ -26,6 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |n: usize, default| args.get(n).map_or(Ok(default), |text| text.parse());
     let (hooks, days) = (number(0, 10_000)?, i64::try_from(number(1, 42)?)?);
     let mut world = World::new(hooks, days)?;
+    // Once a day and always at the same hour: what a day adds goes with its round.
+    let look = (hooks / usize::try_from(days)?).max(1);
     let mut samples = Vec::new();
     println!("{}", Sample::HEAD);
     for n in 0..hooks {
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if n % SESSION == SESSION - 1 {
             world.session_ends()?;
         }
-        if n.is_multiple_of((hooks / SAMPLES).max(1)) || n + 1 == hooks {
+        if n.is_multiple_of(look) || n + 1 == hooks {
             let sample = world.look(n)?;
             println!("{sample}");
             samples.push(sample);
