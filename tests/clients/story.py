@@ -182,6 +182,7 @@ def story(world):
     must(client.refusal_ends_run or world.model.was_told(told), f"the model was not told {told!r}")
     yield "self-defence: refused, " + ("which ends the run" if client.refusal_ends_run else f"and the model reads {told!r}")
 
+    yield f"doctor: {diagnosis(world)}"
     world.us("restore", "2", "--yes")
     must(not differ(after, files()), f"restore 2 left {differ(after, files())}")
     yield "restore 2: src is back, byte for byte"
@@ -219,6 +220,17 @@ def story(world):
         if not as_before and not is_dir:
             yield f"uninstall: {name} was changed by the client; nothing of ours is left in it"
     yield "uninstall: every file of ours is as it was before"
+
+
+def diagnosis(world):
+    """What the doctor says of the client, which must be well."""
+    lines = json.loads(world.us("doctor", "--json", check=False))
+    title = {"codex": "codex", "copilot-cli": "copilot cli"}.get(world.client.agent, world.client.agent.replace("-", " "))
+    line = next(line for line in lines if line["name"] == title)
+    must(line["health"] == "ok", f"doctor: {line}")
+    seen = re.search(r"(\d+) of (\d+) calls seen", line["text"])
+    must(not seen or seen[1] == seen[2], f"doctor: {line}")
+    return re.sub(r"[\d.]+ ms", "so many ms", line["text"])
 
 
 def round_trip(world):
