@@ -48,7 +48,14 @@ pub(super) fn apply(
         let begun = held.and_then(|held| {
             log_of(desk, &planned, checkpoint.id, held, order).begin(&place).map(|()| held)
         });
-        let held = begun.inspect_err(|_| forget(process, desk, checkpoint, order))?;
+        let held = begun.inspect_err(|_| {
+            // The log may have its name though it is not known to be on the disk. While it is there
+            // it names the checkpoint.
+            let _gone = RestoreLog::end(&place);
+            if !place.restore_log().exists() {
+                forget(process, desk, checkpoint, order);
+            }
+        })?;
         let seen = |path: &RelPath| planned.seen.get(path).copied();
         outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
         crash::point("restore-head");
