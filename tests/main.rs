@@ -5,6 +5,7 @@
 mod agents;
 mod cli;
 mod crash;
+mod crates;
 mod damage;
 mod find;
 mod formats;
