@@ -333,6 +333,56 @@ fn limits_leave_out_visibly_and_look_again() {
     assert_eq!(place.held(), ["big", "small"]);
 }
 
+/// Where [`wide`] puts a file, and whether a rule there leaves it out.
+fn wide_file(number: usize) -> (String, bool) {
+    let (d, e, f) = (number % 5, number % 7, number % 3);
+    let is_log = number % 10 == 1;
+    let is_ruled = d == 0 || (d, e) == (1, 2) || (d, e, f) == (3, 4, 2);
+    let name = if is_log { format!("{number}.log") } else { number.to_string() };
+    (format!("d{d}/e{e}/f{f}/{name}"), is_log && is_ruled)
+}
+
+/// A tree that two threads share: directories in directories, with rules of their own.
+fn wide(place: &Place) {
+    for number in 0..1200 {
+        place.write(&wide_file(number).0, "x");
+    }
+    for dir in ["d0", "d1/e2", "d3/e4/f2"] {
+        place.write(&format!("{dir}/.gitignore"), "*.log\n");
+    }
+}
+
+#[test]
+fn two_threads_see_what_one_would() {
+    let mut place = Place::git();
+    place.wishes.files_max = 5000;
+    wide(&place);
+    let mut expected: BTreeMap<_, _> = (0..1200)
+        .map(|number| {
+            let (path, is_out) = wide_file(number);
+            (path, is_out.then_some(SkipReason::Ignored))
+        })
+        .collect();
+    for dir in ["d0", "d1/e2", "d3/e4/f2"] {
+        expected.insert(format!("{dir}/.gitignore"), None);
+    }
+    assert_eq!(place.reasons(), expected);
+}
+
+#[test]
+fn which_files_are_too_many_is_always_the_same() {
+    let mut place = Place::plain();
+    wide(&place);
+    place.wishes.files_max = 700;
+    let first = place.reasons();
+    let is_too_many = |why: &Option<SkipReason>| *why == Some(SkipReason::TooMany);
+    assert!(first.values().any(is_too_many));
+    assert_eq!(first.values().filter(|why| why.is_none()).count(), 700);
+    for _ in 0..10 {
+        assert_eq!(place.reasons(), first);
+    }
+}
+
 #[test]
 fn at_the_deadline_the_walk_ends_and_the_next_one_goes_on() {
     let mut place = Place::plain();
