@@ -1,0 +1,290 @@
+//! What is written down about a checkpoint besides its files: one private JSON file each, in
+//! either store, and one for each root. Hides their format.
+
+mod place;
+mod version;
+mod wire;
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use sha2::{Digest, Sha256};
+
+pub use place::{RootPlace, read_place, write_place};
+pub(super) use wire::{agent_name, agent_named};
+
+use self::{
+    place::PlaceFile,
+    version::{from_json, to_json},
+    wire::RecordFile,
+};
+use super::{objects::names_in, vault::Vault};
+use crate::{
+    error::{Error, Result},
+    fs::{create_new_synced, create_private_dirs, now_ns, read_small, sync_dir},
+    model::{Cause, Checkpoint, CheckpointId, ContentId},
+    state::{RootState, State},
+};
+
+/// A hundred thousand skipped paths; a damaged length must not make us ask for more.
+const SIZE_MAX_BYTES: u64 = 64 << 20;
+
+/// A checkpoint, and the private listings that belong to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Who holds the directory that [`Checkpoint::top`] names.
+    pub keeper: Keeper,
+    /// The listing of private and special entries below the root.
+    pub besides: Option<ContentId>,
+    /// The listing of entries outside the root.
+    pub outside: Option<ContentId>,
+    /// What its ref points at, should the ref be gone.
+    pub tree: Option<ContentId>,
+    /// What brings the repository itself back.
+    pub vault: Option<Vault>,
+}
+
+/// The kind of store that holds a checkpoint's files. A directory can become a repository and
+/// cease to be one; its records stay together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// The repository.
+    Git,
+    /// The private objects.
+    Copy,
+}
+
+impl Keeper {
+    const ALL: [Self; 2] = [Self::Git, Self::Copy];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Git => "git",
+            Self::Copy => "copy",
+        }
+    }
+}
+
+/// A record that is there, whether or not it can be read.
+#[derive(Debug)]
+pub struct Kept {
+    /// The name it has.
+    pub id: CheckpointId,
+    /// What it says.
+    pub record: Result<Record>,
+    /// When it was made, as far as can be told.
+    order: (u64, DateTime<Utc>),
+}
+
+impl Kept {
+    /// Its sequence number; 0 if it cannot be told.
+    pub fn sequence(&self) -> u64 {
+        self.order.0
+    }
+
+    /// The checkpoint; for one that cannot be read, something to show in a list.
+    pub fn into_checkpoint(self) -> Checkpoint {
+        match self.record {
+            Ok(record) => record.checkpoint,
+            Err(err) => placeholder(self.id, self.order, err.to_string()),
+        }
+    }
+}
+
+fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: String) -> Checkpoint {
+    Checkpoint {
+        id,
+        sequence: order.0,
+        taken_at: order.1,
+        cause: Cause::asked(Some(why)),
+        top: None,
+        files: 0,
+        partial: true,
+        skipped: Vec::new(),
+        outside: Vec::new(),
+        head: None,
+        staged: None,
+    }
+}
+
+/// Writes the record of a new checkpoint. On the disk when it returns.
+///
+/// # Errors
+///
+/// Fails if there is one of that name, which is left as it is.
+pub fn write(state: &RootState, record: &Record) -> Result<()> {
+    let dir = state.checkpoints();
+    create_private_dirs(&dir)?;
+    let bytes = to_json(&RecordFile::of(record))?;
+    create_new_synced(&path_of(state, record.checkpoint.id), &bytes)
+}
+
+/// Reads the record of a checkpoint.
+///
+/// # Errors
+///
+/// [`Error::NoSuchCheckpoint`], [`Error::FormatTooNew`] or [`Error::Damaged`].
+pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
+    match read_kept(state, id)? {
+        Some(kept) => kept.record,
+        None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+    }
+}
+
+/// Reads every record, the newest first by sequence, then by id.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be listed. A record that cannot be read is still in the result.
+pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
+    let mut kept = Vec::new();
+    for id in ids(state)? {
+        kept.extend(read_kept(state, id)?);
+    }
+    kept.sort_by_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
+    Ok(kept)
+}
+
+/// The names of all records, read or not, in no order.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be listed.
+pub fn ids(state: &RootState) -> Result<Vec<CheckpointId>> {
+    let id_of = |name: &OsString| CheckpointId::parse(name.to_str()?.strip_suffix(".json")?);
+    Ok(names_in(&state.checkpoints())?.iter().filter_map(id_of).collect())
+}
+
+/// Removes the record of a checkpoint, and tells whether there was one.
+pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
+    let path = path_of(state, id);
+    match fs::remove_file(&path) {
+        Ok(()) => Ok(true),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(err) => Err(Error::io("remove", &path)(err)),
+    }
+}
+
+/// Removes the records of several checkpoints, and tells how many there were. On the disk when it
+/// returns: a record that came back after a power cut must not miss what is freed afterwards.
+pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Result<usize> {
+    let mut gone = 0;
+    for id in ids {
+        crate::crash::point("forget-record");
+        gone += usize::from(remove(state, id)?);
+    }
+    if gone > 0 {
+        sync_dir(&state.checkpoints())?;
+    }
+    Ok(gone)
+}
+
+/// Whether a checkpoint of turnback's own store follows one of the repository: that one could not
+/// take it, and will not list it.
+pub fn has_moved(state: &RootState, id: CheckpointId) -> bool {
+    let keeper = |id| read(state, id).ok().map(|record| record.keeper);
+    keeper(id) == Some(Keeper::Copy)
+        && ids(state).is_ok_and(|ids| ids.into_iter().any(|id| keeper(id) == Some(Keeper::Git)))
+}
+
+/// The sequence number and the name of the next checkpoint, given all there are.
+pub fn next(state: &RootState, kept: &[Kept], taken_at: DateTime<Utc>) -> (u64, CheckpointId) {
+    next_after(state, kept.iter().map(Kept::sequence).max().unwrap_or(0), taken_at)
+}
+
+/// The same, given the greatest sequence number there is.
+pub fn next_after(
+    state: &RootState,
+    greatest: u64,
+    taken_at: DateTime<Utc>,
+) -> (u64, CheckpointId) {
+    let sequence = greatest.saturating_add(1);
+    let mut salt = 0u64;
+    loop {
+        let id = new_id(state.dir(), sequence, taken_at, salt);
+        if !path_of(state, id).exists() {
+            return (sequence, id);
+        }
+        salt += 1;
+    }
+}
+
+/// Where the record of a checkpoint is.
+pub fn path_of(state: &RootState, id: CheckpointId) -> PathBuf {
+    state.checkpoints().join(format!("{id}.json"))
+}
+
+fn new_id(dir: &Path, sequence: u64, taken_at: DateTime<Utc>, salt: u64) -> CheckpointId {
+    let mut hash = Sha256::new();
+    hash.update(dir.as_os_str().as_encoded_bytes());
+    hash.update(sequence.to_le_bytes());
+    hash.update(taken_at.timestamp_micros().to_le_bytes());
+    hash.update(std::process::id().to_le_bytes());
+    hash.update(now_ns().to_le_bytes());
+    hash.update(salt.to_le_bytes());
+    let bits: [u8; 8] = hash.finalize()[..8].try_into().expect("a SHA-256 has more than 8 bytes");
+    CheckpointId::from_bits(u64::from_be_bytes(bits))
+}
+
+fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
+    let what = format!("checkpoints/{id}.json");
+    let bytes = match read_small(&path_of(state, id), SIZE_MAX_BYTES) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        // One pipe among the records must not hide the others.
+        Err(Error::Io { source, .. }) if is_no_record(source.kind()) => {
+            let record = Err(Error::damaged(what, source.to_string()));
+            return Ok(Some(Kept { id, record, order: Default::default() }));
+        }
+        Err(err) => return Err(err),
+    };
+    let record = from_json::<RecordFile>(&what, &bytes).and_then(|file| {
+        let record = file.into_record().map_err(|why| Error::damaged(&what, why))?;
+        let is_it = record.checkpoint.id == id;
+        if is_it { Ok(record) } else { Err(Error::damaged(&what, "it names another checkpoint")) }
+    });
+    let order = match &record {
+        Ok(record) => (record.checkpoint.sequence, record.checkpoint.taken_at),
+        Err(_) => guess_order(&bytes),
+    };
+    Ok(Some(Kept { id, record, order }))
+}
+
+/// Whether an error says that what is there is no record, whenever it is read.
+fn is_no_record(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied
+    )
+}
+
+/// Every version of the format has these two, so that a list is in order.
+fn guess_order(bytes: &[u8]) -> (u64, DateTime<Utc>) {
+    let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let sequence = value["sequence"].as_u64().unwrap_or(0);
+    let taken_at = value["taken_at"].as_str().and_then(|text| text.parse().ok());
+    (sequence, taken_at.unwrap_or_default())
+}
+
+/// The state of every root there is anything of.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub fn all_roots(state: &State) -> Result<Vec<RootState>> {
+    let names = names_in(&state.roots())?;
+    Ok(names.iter().map(|name| state.root_named(name)).collect())
+}
+
+/// Reads bytes as each kind of record; for fuzz/.
+pub(crate) fn parse_any(bytes: &[u8]) {
+    let _damaged = from_json::<RecordFile>("x", bytes).map(RecordFile::into_record);
+    let _damaged = from_json::<PlaceFile>("x", bytes).map(PlaceFile::into_place);
+    let _order = guess_order(bytes);
+}

@@ -1,0 +1,121 @@
+//! Where a root is, and where it was when it was first seen. Hides the format of `root.json`.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    SIZE_MAX_BYTES,
+    version::{VERSION, Versioned, from_json, moment, to_json},
+    wire::{escape_path, parse_path},
+};
+use crate::{
+    error::{Error, Result},
+    fs::{create_private_dirs, read_small, replace_synced},
+    model::{Root, RootKind},
+    state::RootState,
+};
+
+/// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootPlace {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its device and inode.
+    pub root: (u64, u64),
+    /// Those of the directory it is in.
+    pub parent: (u64, u64),
+    /// Its git directory, if it was a repository.
+    pub git_dir: Option<PathBuf>,
+    /// When it was first seen.
+    pub first_seen: DateTime<Utc>,
+}
+
+/// Writes down where a root is, unless that is known. What is there and too new is left alone.
+pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result<()> {
+    let known = read_place(state);
+    if matches!(known, Err(Error::FormatTooNew { .. })) {
+        return Ok(());
+    }
+    let stat = |path: &Path| {
+        let data = fs::metadata(path).map_err(Error::io("look at", path))?;
+        Ok::<_, Error>((data.dev(), data.ino()))
+    };
+    let known = known.ok().flatten();
+    let place = RootPlace {
+        path: root.path().to_owned(),
+        root: stat(root.path())?,
+        parent: stat(root.path().parent().unwrap_or(root.path()))?,
+        git_dir: match root.kind() {
+            RootKind::Git { git_dir, .. } => Some(git_dir.clone()),
+            RootKind::Plain { .. } => None,
+        },
+        first_seen: known.as_ref().map_or(now, |known| known.first_seen),
+    };
+    if known.as_ref() == Some(&place) {
+        return Ok(());
+    }
+    create_private_dirs(state.dir())?;
+    replace_synced(&state.place(), &to_json(&PlaceFile::of(&place))?)
+}
+
+/// Reads where a root was; `None` if nobody wrote it down.
+pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
+    let Some(bytes) = read_small(&state.place(), SIZE_MAX_BYTES)? else { return Ok(None) };
+    let file: PlaceFile = from_json("root.json", &bytes)?;
+    let place = file.into_place().ok_or_else(|| Error::damaged("root.json", "not a path"))?;
+    Ok(Some(place))
+}
+
+/// `root.json`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct PlaceFile {
+    version: u32,
+    path: String,
+    device: u64,
+    inode: u64,
+    parent_device: u64,
+    parent_inode: u64,
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    git_dir: Option<String>,
+    #[serde(with = "moment")]
+    first_seen: DateTime<Utc>,
+}
+
+impl Versioned for PlaceFile {
+    fn version(&self) -> u32 {
+        self.version
+    }
+}
+
+impl PlaceFile {
+    fn of(place: &RootPlace) -> Self {
+        Self {
+            version: VERSION,
+            path: escape_path(&place.path),
+            device: place.root.0,
+            inode: place.root.1,
+            parent_device: place.parent.0,
+            parent_inode: place.parent.1,
+            kind: if place.git_dir.is_some() { "git" } else { "plain" }.to_owned(),
+            git_dir: place.git_dir.as_deref().map(escape_path),
+            first_seen: place.first_seen,
+        }
+    }
+
+    pub(super) fn into_place(self) -> Option<RootPlace> {
+        Some(RootPlace {
+            path: parse_path(&self.path).ok()?,
+            root: (self.device, self.inode),
+            parent: (self.parent_device, self.parent_inode),
+            git_dir: self.git_dir.as_deref().map(parse_path).transpose().ok()?,
+            first_seen: self.first_seen,
+        })
+    }
+}
