@@ -1,0 +1,90 @@
+//! Where a line is while it is walked: `cd` and its kin, and the paths that words name from there.
+
+use super::{Base, Walk};
+use crate::{
+    model::{Certainty, Target, TargetAction},
+    shell::flags::Field,
+};
+
+impl Walk<'_> {
+    /// Moves to a directory as `cd` does.
+    pub(in crate::shell) fn enter(&mut self, to: Option<&Field>) {
+        let next = match to {
+            None => self.scope.home.clone().map_or(Base::Dynamic, Base::Known),
+            Some(field) if field.text == "-" => self.previous.clone(),
+            Some(field) => match self.place(field) {
+                (path, Certainty::Exact) => Base::Known(lexical(&path)),
+                (_, Certainty::Glob | Certainty::Dynamic) => Base::Dynamic,
+            },
+        };
+        self.previous = std::mem::replace(&mut self.base, next);
+    }
+
+    /// Moves to a directory and remembers this one, as `pushd` does.
+    pub(in crate::shell) fn push_base(&mut self, to: Option<&Field>) {
+        self.stack.push(self.base.clone());
+        match to {
+            Some(_) => self.enter(to),
+            None => self.base = Base::Dynamic,
+        }
+    }
+
+    /// Goes back to the directory of the last `pushd`.
+    pub(in crate::shell) fn pop_base(&mut self) {
+        let next = self.stack.pop().unwrap_or(Base::Dynamic);
+        self.previous = std::mem::replace(&mut self.base, next);
+    }
+
+    /// Where a word's path is, seen from the call's directory.
+    pub(in crate::shell) fn place(&self, field: &Field) -> (String, Certainty) {
+        let text = field.text.as_str();
+        if text.starts_with('/') || field.sure == Certainty::Dynamic {
+            return (text.to_owned(), field.sure);
+        }
+        match &self.base {
+            Base::Dynamic => (text.to_owned(), Certainty::Dynamic),
+            Base::Known(base) => (join(base, text), field.sure),
+        }
+    }
+
+    /// A target at a word's path.
+    pub(in crate::shell) fn target(
+        &self,
+        field: &Field,
+        action: TargetAction,
+        reason: &str,
+    ) -> Target {
+        let (path, certainty) = self.place(field);
+        Target { path, certainty, action, reason: reason.to_owned() }
+    }
+}
+
+/// Joins a relative path to a directory.
+fn join(base: &str, path: &str) -> String {
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    match (base, path) {
+        ("", "") => ".".to_owned(),
+        ("", path) => path.to_owned(),
+        (base, "" | ".") => base.to_owned(),
+        (base, path) => format!("{}/{path}", base.trim_end_matches('/')),
+    }
+}
+
+/// Takes `..` back by name, as `cd` does.
+fn lexical(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match (part, parts.last()) {
+            ("" | ".", _) => {}
+            ("..", Some(&last)) if last != ".." => {
+                parts.pop();
+            }
+            (part, _) => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}

@@ -1,0 +1,196 @@
+//! What words become: expansions, variables, braces and patterns, and what runs in them on the way.
+
+use super::{Base, PARSED_MAX_BYTES, Variable, Walk, shorten};
+use crate::{
+    model::Certainty,
+    shell::{braces, flags::Field, syntax::Part, verdict::unknown},
+};
+
+impl Walk<'_> {
+    /// Walks arithmetic: substitutions in it run.
+    pub(in crate::shell) fn arithmetic(&mut self, text: &str) {
+        if self.planted {
+            self.push(shorten(text), unknown("arithmetic may run what a variable holds"));
+        }
+        let field = self.text(text);
+        if text.contains('=') {
+            let identifiers =
+                field.text.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+            for name in identifiers.filter(|name| !name.is_empty()) {
+                self.forget(name);
+            }
+        }
+    }
+
+    /// Expands a text in which only expansions count.
+    pub(super) fn text(&mut self, raw: &str) -> Field {
+        let grammar = self.grammar;
+        self.parsed_bytes += raw.len();
+        match grammar.text(raw) {
+            Ok(parts) if self.parsed_bytes <= PARSED_MAX_BYTES => self.join_parts(raw, &parts),
+            Ok(_) | Err(_) => self.unreadable(raw),
+        }
+    }
+
+    pub(super) fn unreadable(&mut self, raw: &str) -> Field {
+        self.push(shorten(raw), unknown("not readable as a shell word"));
+        Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }
+    }
+
+    /// Expands a word that stands for exactly one, such as a redirection's.
+    pub(super) fn one(&mut self, raw: &str) -> Field {
+        let mut fields = self.expand(raw);
+        match fields.len() {
+            1 => fields.swap_remove(0),
+            _ => Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: false },
+        }
+    }
+
+    /// Expands a word into those it stands for, and walks what runs inside it.
+    pub(in crate::shell) fn expand(&mut self, raw: &str) -> Vec<Field> {
+        if self.burn(1) {
+            return Vec::new();
+        }
+        let Some(words) = braces::expand(raw) else {
+            self.expand_one(raw);
+            return vec![Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }];
+        };
+        let mut fields = Vec::new();
+        for word in words {
+            fields.extend(self.expand_one(&word));
+        }
+        fields
+    }
+
+    pub(super) fn expand_one(&mut self, raw: &str) -> Vec<Field> {
+        let is_plain =
+            raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,@+%".contains(&byte));
+        if is_plain {
+            return vec![Field::exact(raw)];
+        }
+        self.parsed_bytes += raw.len();
+        if self.parsed_bytes > PARSED_MAX_BYTES || self.burn(1 + raw.len() / 64) {
+            return vec![self.unreadable(raw)];
+        }
+        let grammar = self.grammar;
+        let Ok(parts) = grammar.word(raw) else { return vec![self.unreadable(raw)] };
+        if let [Part::Variable(name, false)] = parts.as_slice() {
+            return self.split_variable(name, raw);
+        }
+        vec![self.join_parts(raw, &parts)]
+    }
+
+    /// A word that is one unquoted variable: its value is split at blanks.
+    pub(super) fn split_variable(&mut self, name: &str, raw: &str) -> Vec<Field> {
+        match self.variables.get(name) {
+            Some(Variable::Known(text, sure)) if !self.variables.contains_key("IFS") => text
+                .split_whitespace()
+                .map(|text| {
+                    let sure = if is_glob(text) { Certainty::Glob } else { *sure };
+                    Field { text: text.to_owned(), sure, splits: false }
+                })
+                .collect(),
+            Some(_) => vec![Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }],
+            None => vec![self.join_parts(raw, &[Part::Variable(name.to_owned(), false)])],
+        }
+    }
+
+    /// Puts a word together from its parts. Once a part is not known, the word is as written.
+    pub(super) fn join_parts(&mut self, raw: &str, parts: &[Part]) -> Field {
+        let mut text = String::with_capacity(raw.len());
+        let mut sure = Certainty::Exact;
+        let mut splits = false;
+        let mut worse = |with: Certainty| {
+            if sure != Certainty::Dynamic && with != Certainty::Exact {
+                sure = with;
+            }
+        };
+        for part in parts {
+            match part {
+                Part::Text(part, quoted) => {
+                    text.push_str(part);
+                    if !quoted && is_glob(part) {
+                        worse(Certainty::Glob);
+                    }
+                }
+                Part::Home => {
+                    if let Some(home) = &self.scope.home {
+                        text.push_str(home);
+                    } else {
+                        text.push('~');
+                        worse(Certainty::Dynamic);
+                    }
+                }
+                Part::Variable(name, quoted) => {
+                    let (value, certainty) = self.value(name);
+                    let is_several = !quoted && value.contains(char::is_whitespace);
+                    splits |= is_several
+                        || (!quoted && matches!(self.variables.get(name), Some(Variable::Tainted)));
+                    worse(if is_several { Certainty::Dynamic } else { certainty });
+                    text.push_str(&value);
+                }
+                Part::Substitution(script, quoted) => {
+                    self.subscript(script);
+                    worse(Certainty::Dynamic);
+                    splits |= !quoted;
+                    text.push_str("$(…)");
+                }
+                Part::Opaque { words, arithmetic, quoted, assigns, runs } => {
+                    self.opaque(words, arithmetic, *runs);
+                    if let Some(name) = assigns {
+                        self.forget(name);
+                    }
+                    worse(Certainty::Dynamic);
+                    splits |= !quoted;
+                    text.push_str("${…}");
+                }
+            }
+        }
+        // A dynamic word is shown as written, but what precedes its first unknown part decides
+        // whether it is a flag: quotes are the only difference between the two.
+        Field {
+            text: if sure == Certainty::Dynamic { dequote(raw, &text) } else { text },
+            sure,
+            splits,
+        }
+    }
+
+    pub(super) fn opaque(&mut self, words: &[String], arithmetic: &[String], runs: bool) {
+        for word in words {
+            self.expand(word);
+        }
+        for text in arithmetic {
+            self.arithmetic(text);
+        }
+        if runs {
+            self.push("@P".to_owned(), unknown("a variable's value is run as a prompt"));
+        }
+    }
+
+    pub(super) fn value(&self, name: &str) -> (String, Certainty) {
+        match self.variables.get(name) {
+            Some(Variable::Known(text, sure)) => (text.clone(), *sure),
+            Some(Variable::Tainted) => (format!("${name}"), Certainty::Dynamic),
+            None => match (name, &self.scope.home, &self.base) {
+                ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
+                ("PWD", _, Base::Known(base)) if base.is_empty() => {
+                    (".".to_owned(), Certainty::Exact)
+                }
+                ("PWD", _, Base::Known(base)) if base.starts_with('/') => {
+                    (base.clone(), Certainty::Exact)
+                }
+                _ => (format!("${name}"), Certainty::Dynamic),
+            },
+        }
+    }
+}
+
+/// Whether an unquoted text is a pattern; a lone `[` is a program.
+fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?']) || text.find('[').is_some_and(|at| text[at..].contains(']'))
+}
+
+/// A dynamic word as it is shown: as written, unless quotes hide how it begins.
+fn dequote(raw: &str, joined: &str) -> String {
+    if raw.contains(['"', '\'', '\\']) { joined.to_owned() } else { raw.to_owned() }
+}
