@@ -69,40 +69,6 @@ impl Dir {
         if path.split(|&byte| byte == b'/').any(|name| matches!(name, b"" | b"." | b"..")) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a name"));
         }
-        match self.stand_at_once(path) {
-            Some(opened) => opened,
-            None => self.stand_by_name(path),
-        }
-    }
-
-    /// The same in one call, where the system has it.
-    #[cfg(target_os = "linux")]
-    fn stand_at_once(&self, path: &[u8]) -> Option<io::Result<Self>> {
-        use rustix::{
-            fs::{ResolveFlags, openat2},
-            io::Errno,
-        };
-        let beneath =
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let path = c_name(path).ok()?;
-        match openat2(&self.0, &path, stand(), Mode::empty(), beneath) {
-            Ok(dir) => Some(Ok(Self(dir))),
-            // Unknown here, forbidden by a sandbox, or a rename came between: step by step. A
-            // symlink and a path that is too long are told apart there.
-            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::LOOP | Errno::NAMETOOLONG) => {
-                None
-            }
-            Err(err) => Some(Err(err.into())),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "Linux does it at once")]
-    fn stand_at_once(&self, _path: &[u8]) -> Option<io::Result<Self>> {
-        None
-    }
-
-    fn stand_by_name(&self, path: &[u8]) -> io::Result<Self> {
         let mut dir = self.again()?;
         for name in path.split(|&byte| byte == b'/') {
             dir = dir.stand_in(&c_name(name)?)?;

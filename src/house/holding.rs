@@ -143,7 +143,7 @@ impl Holding {
         ids.iter().find_map(tree).map(|tree| tree.to_string())
     }
 
-    /// Whether a [`Holding::sample`] is still there.
+    /// Whether a sample of it is still there.
     pub fn still_has(&self, sample: Option<&str>) -> bool {
         let tree = sample.and_then(ContentId::parse);
         tree.is_none_or(|tree| self.stores.iter().any(|store| store.directory(&tree).is_ok()))

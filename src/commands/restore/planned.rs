@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     commands::Desk,
-    error::Result,
+    error::{Error, Result},
     fs::{Dir, c_name, stat_path},
     left,
     model::{
@@ -232,7 +232,13 @@ fn authors_of_restore(
     changes: &[Change],
     now: &Tree,
 ) -> Result<BTreeMap<RelPath, Author>> {
-    let Ok(restored) = resume::tree(desk, of) else { return Ok(BTreeMap::new()) };
+    let restored = match resume::tree(desk, of) {
+        Ok(restored) => restored,
+        // It is there and cannot be read just now: then nobody knows what that restore made, and
+        // to leave all of it would pass for having taken it back.
+        Err(err @ Error::Io { .. }) => return Err(err),
+        Err(_) => return Ok(BTreeMap::new()),
+    };
     let merged: BTreeMap<_, _> =
         left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
     let store = desk.store.as_ref();
