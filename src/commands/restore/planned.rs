@@ -120,13 +120,15 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
 
 fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
     let looked = desk.look(process, victims)?;
-    let (skipped, mut scan) = (skipped_now(&looked), looked.clone());
+    let mut scan = looked.clone();
     let below = scan.victims.iter().filter_map(|victim| match &victim.path {
         VictimPath::Below(path) => Some(path.clone()),
         VictimPath::Outside(_) => None,
     });
     let unwalked = below.collect();
     let now = desk.store.identify(&mut scan)?;
+    // Only now is it known what could not be read.
+    let skipped = skipped_now(&scan);
     let store = desk.store.as_ref();
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let changes = plan::changes(then, &now, &mut read)?;
@@ -234,10 +236,11 @@ fn authors_of_restore(
 ) -> Result<BTreeMap<RelPath, Author>> {
     let restored = match resume::tree(desk, of) {
         Ok(restored) => restored,
-        // It is there and cannot be read just now: then nobody knows what that restore made, and
-        // to leave all of it would pass for having taken it back.
-        Err(err @ Error::Io { .. }) => return Err(err),
-        Err(_) => return Ok(BTreeMap::new()),
+        // It was pruned meanwhile.
+        Err(Error::NoSuchCheckpoint { .. }) => return Ok(BTreeMap::new()),
+        // Then nobody knows what that restore made, and to leave all of it would pass for having
+        // taken it back.
+        Err(err) => return Err(err),
     };
     let merged: BTreeMap<_, _> =
         left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
