@@ -73,7 +73,7 @@ impl Place {
         let refs = if self.is_ours { "refs/turnback" } else { "refs/paired" };
         let forget = format!(
             "git for-each-ref --format='delete %(refname)' {refs} | git update-ref --stdin
-            rm -rf $STORE && mkdir $STORE && find .git/objects -name '??' -exec rm -rf {{}} +"
+rm -rf $STORE && mkdir $STORE && git prune --expire=now"
         );
         self.system().time(self, &forget)?;
         pause();
