@@ -33,6 +33,10 @@ const ANCHOR: &str = "anchor";
 const STALE_NS: i64 = 1_000_000_000;
 /// How long we wait for a lock to go, or to be that old.
 const STALE_WAIT: std::time::Duration = std::time::Duration::from_millis(1_200);
+/// How often a change of refs is tried while git packs them.
+const TRIES: usize = 5;
+/// Git moves some hundred refs in this time.
+const BETWEEN_TRIES: std::time::Duration = std::time::Duration::from_millis(10);
 /// Two hashes and a word, with room for a symbolic ref's longest name.
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Five million refs.
@@ -304,8 +308,17 @@ fn commit(repo: &Repo, edits: Vec<RefEdit>) -> Result<()> {
     };
     let store = gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options);
     let written = files_of(repo, &edits);
-    let prepared =
-        store.transaction().prepare(edits, wait, wait).map_err(|err| repo.error(&err))?;
+    let mut tries = 0;
+    let prepared = loop {
+        tries += 1;
+        match store.transaction().prepare(edits.clone(), wait, wait) {
+            Ok(prepared) => break prepared,
+            // The user's gc packs refs: a ref moves, and its directory goes for a moment. What a ref
+            // has to be is compared again each time.
+            Err(_) if tries < TRIES => std::thread::sleep(BETWEEN_TRIES),
+            Err(err) => return Err(repo.error(&err)),
+        }
+    };
     written.iter().try_for_each(|path| sync_lock(path))?;
     prepared.commit(None).map(|_| ()).map_err(|err| repo.error(&err))
 }
