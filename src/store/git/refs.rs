@@ -109,7 +109,7 @@ impl Refs {
             edits.push(update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?);
         }
         edits.push(update(&self.name(id), tree, PreviousValue::MustNotExist)?);
-        commit(repo, edits)?;
+        commit(repo, &edits)?;
         self.sync(repo)
     }
 
@@ -123,7 +123,7 @@ impl Refs {
         if old == Some(new) {
             return Ok(());
         }
-        commit(repo, vec![update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?])?;
+        commit(repo, &[update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?])?;
         self.sync(repo)
     }
 
@@ -131,7 +131,7 @@ impl Refs {
     pub(super) fn remove(&self, repo: &Repo, ids: &[CheckpointId], all: bool) -> Result<()> {
         if all && let Some(old) = self.anchor(repo)? {
             // First, and by itself: no cache may believe in what is about to go.
-            commit(repo, vec![delete(&format!("{}{ANCHOR}", self.prefix), old)?])?;
+            commit(repo, &[delete(&format!("{}{ANCHOR}", self.prefix), old)?])?;
         }
         let mut edits = Vec::new();
         for id in ids {
@@ -139,7 +139,7 @@ impl Refs {
                 edits.push(delete(&self.name(*id), old)?);
             }
         }
-        if edits.is_empty() { Ok(()) } else { commit(repo, edits) }
+        if edits.is_empty() { Ok(()) } else { commit(repo, &edits) }
     }
 
     /// The refs that name nothing, or something the repository does not have.
@@ -188,7 +188,7 @@ impl Refs {
 /// Drops a dangling ref. No object goes with it: there is none.
 pub(super) fn drop_dangling(repo: &Repo, name: &str) -> Result<()> {
     match read(repo, name) {
-        Ok(Some(old)) => commit(repo, vec![delete(name, old)?]),
+        Ok(Some(old)) => commit(repo, &[delete(name, old)?]),
         Ok(None) => Ok(()),
         // What is no hash cannot be compared, nor can it be anybody's.
         Err(_) => {
@@ -295,9 +295,9 @@ pub(super) fn check_place(repo: &Repo, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn commit(repo: &Repo, edits: Vec<RefEdit>) -> Result<()> {
+fn commit(repo: &Repo, edits: &[RefEdit]) -> Result<()> {
     use gix::lock::acquire::Fail;
-    for edit in &edits {
+    for edit in edits {
         check_place(repo, &edit.name.as_bstr().to_str_lossy())?;
     }
     // Long enough for a `git pack-refs`, short enough for a hook.
@@ -307,11 +307,11 @@ fn commit(repo: &Repo, edits: Vec<RefEdit>) -> Result<()> {
         ..Default::default()
     };
     let store = gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options);
-    let written = files_of(repo, &edits);
+    let written = files_of(repo, edits);
     let mut tries = 0;
     let prepared = loop {
         tries += 1;
-        match store.transaction().prepare(edits.clone(), wait, wait) {
+        match store.transaction().prepare(edits.to_vec(), wait, wait) {
             Ok(prepared) => break prepared,
             // The user's gc packs refs: a ref moves, and its directory goes for a moment. What a ref
             // has to be is compared again each time.
