@@ -253,15 +253,16 @@ impl Apply<'_> {
         for name in path.names() {
             here = DirPath(here.join(name));
             let name = c_name(name)?;
-            let below = dir.stand_in(&name)?;
-            let permissions = below.stat()?.0.permissions();
-            if permissions & 0o700 != 0o700 {
+            let stamp = dir.stat_child(&name)?;
+            let permissions = stamp.permissions();
+            // Before it is entered: not every system lets us stand in a directory we may not read.
+            if stamp.kind() == Some(Kind::Directory) && permissions & 0o700 != 0o700 {
                 let path = RelPath::from_bytes(&here.0)
                     .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
                 dir.set_permissions(&name, Kind::Directory, permissions | 0o700)?;
                 self.opened.entry(path).or_insert(permissions);
             }
-            dir = below;
+            dir = dir.stand_in(&name)?;
         }
         self.ready.insert(path.clone());
         Ok(dir)

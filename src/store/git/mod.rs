@@ -62,8 +62,8 @@ use crate::{
     error::{Error, Result},
     fs::Lock,
     model::{
-        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Head, Kind,
-        Place, RelPath, Root, Stamp, Tree, Usual,
+        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Head, Kind, Place,
+        RelPath, Root, Stamp, Tree, Usual,
     },
     scan::Scan,
     state::{RootState, State},
@@ -271,32 +271,11 @@ fn know(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Re
     let checkpoint = match (&record, parsed) {
         (Some(record), _) => record.checkpoint.clone(),
         (None, Some(Ok(meta))) if meta.checkpoint.id == id => Checkpoint { top, ..meta.checkpoint },
-        (None, Some(Ok(_))) => placeholder(id, order, "it names another checkpoint"),
-        (None, Some(Err(err))) => placeholder(id, order, &err.to_string()),
-        (None, None) => placeholder(id, order, "its tree cannot be read"),
+        (None, Some(Ok(_))) => record::placeholder(id, order, "it names another checkpoint"),
+        (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
+        (None, None) => record::placeholder(id, order, "its tree cannot be read"),
     };
     Known { checkpoint, record, tree, parts, usual }
-}
-
-/// Something to show in a list for a checkpoint that cannot be read.
-fn placeholder(
-    id: CheckpointId,
-    (sequence, taken_at): (u64, chrono::DateTime<chrono::Utc>),
-    why: &str,
-) -> Checkpoint {
-    Checkpoint {
-        id,
-        sequence,
-        taken_at,
-        cause: Cause::asked(Some(why.to_owned())),
-        top: None,
-        files: 0,
-        partial: true,
-        skipped: Vec::new(),
-        outside: Vec::new(),
-        head: None,
-        staged: None,
-    }
 }
 
 /// Reads a checkpoint's tree: what it holds, and its `meta`.

@@ -92,17 +92,18 @@ impl Kept {
     pub fn into_checkpoint(self) -> Checkpoint {
         match self.record {
             Ok(record) => record.checkpoint,
-            Err(err) => placeholder(self.id, self.order, err.to_string()),
+            Err(err) => placeholder(self.id, self.order, &err.to_string()),
         }
     }
 }
 
-fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: String) -> Checkpoint {
+/// Something to show in a list for a checkpoint that cannot be read.
+pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &str) -> Checkpoint {
     Checkpoint {
         id,
         sequence: order.0,
         taken_at: order.1,
-        cause: Cause::asked(Some(why)),
+        cause: Cause::asked(Some(why.to_owned())),
         top: None,
         files: 0,
         partial: true,
