@@ -26,5 +26,6 @@ mod storm;
 mod support;
 mod talk;
 mod tidy;
+mod unseen;
 mod upkeep;
 mod warm;

@@ -23,6 +23,7 @@ fn files_of(name: &str) -> Vec<String> {
         format!("tests/{path}.rs"),
         format!("src/{path}.rs"),
         format!("src/{own}.rs"),
+        format!("src/{own}_tests.rs"),
         format!("src/{own}/mod.rs"),
     ]
 }

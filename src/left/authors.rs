@@ -110,6 +110,13 @@ impl Knowledge {
         }
     }
 
+    /// Whether something that the agent made was at `path`, or in it, when it was last seen.
+    pub fn was_made_by_agent(&self, path: &RelPath) -> bool {
+        let below = self.left.range(path.clone()..).take_while(|(at, _)| at.is_within(path));
+        let mut last = below.filter_map(|(_, noted)| noted.last());
+        last.any(|noted| noted.ours && noted.state.is_some())
+    }
+
     /// The digests of what the agent left at `path`, the newest first.
     pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a str> {
         let noted = self.left.get(path).map(Vec::as_slice).unwrap_or_default();

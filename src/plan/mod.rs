@@ -3,6 +3,7 @@
 mod diff;
 mod fit;
 mod history;
+mod picked;
 mod prune;
 mod restore;
 mod settle;
@@ -10,9 +11,9 @@ mod settle;
 pub use diff::{Change, Reader, changes, entry_at};
 pub use fit::{Thing, fit};
 pub use history::{redo_target, session_target, undo_target};
+pub use picked::{Pick, Picked};
 pub use prune::{Limits, PrunePlan, Stock, Why, ages};
 pub use restore::{
-    Action, Author, Kept, Options, OutsideStep, Past, Pick, Picked, RestorePlan, Step, is_within,
-    restore,
+    Action, Author, Kept, Options, OutsideStep, Past, RestorePlan, Step, is_within, restore,
 };
 pub use settle::{Unsettled, settle};

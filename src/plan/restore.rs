@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::diff::Change;
+use super::{diff::Change, picked::Picked};
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
 
 /// What the user said about a restore.
@@ -32,52 +32,6 @@ pub enum Author {
     /// Nobody knows.
     #[default]
     Unknown,
-}
-
-/// The part of a root a restore is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Picked {
-    /// Everything.
-    All,
-    /// These files and directories, with what is in them.
-    Paths(Vec<Pick>),
-}
-
-/// A path, or a pattern with `*`, `?` or `[…]` in it. A `*` stays within a name; `**` does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pick(RelPath);
-
-impl Pick {
-    /// Takes a path as the user wrote it. If one is there by that very name, it is meant as well.
-    pub fn of(path: RelPath) -> Self {
-        Self(path)
-    }
-
-    fn has(&self, path: &RelPath) -> bool {
-        use gix::glob::{wildmatch, wildmatch::Mode};
-        if path.is_within(&self.0) {
-            return true;
-        }
-        let pattern = self.0.as_bytes();
-        if !pattern.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
-            return false;
-        }
-        let fits = |path: &RelPath| {
-            wildmatch(pattern.into(), path.as_bytes().into(), Mode::NO_MATCH_SLASH_LITERAL)
-        };
-        let above = std::iter::successors(Some(path.clone()), RelPath::parent);
-        above.into_iter().any(|path| fits(&path))
-    }
-}
-
-impl Picked {
-    /// Whether `path` is part of it.
-    pub fn has(&self, path: &RelPath) -> bool {
-        match self {
-            Self::All => true,
-            Self::Paths(picks) => picks.iter().any(|pick| pick.has(path)),
-        }
-    }
 }
 
 /// What happens to one path.
@@ -176,7 +130,7 @@ impl RestorePlan {
         self.steps.iter().filter(is_conflict)
     }
 
-    /// The paths of the checkpoint that stay because what is there now cannot be looked at.
+    /// The paths that would change and stay, because what is there now cannot be looked at.
     pub fn unseen(&self) -> impl Iterator<Item = (&Step, SkipReason)> {
         self.steps.iter().filter_map(|step| match step.action {
             Action::Keep(Kept::Unseen(reason)) => Some((step, reason)),
@@ -216,11 +170,6 @@ pub fn restore(
     picked: &Picked,
     past: &Past<'_>,
 ) -> RestorePlan {
-    let among = |all: &[Skipped], path: &RelPath| {
-        let counts = |skipped: &&Skipped| skipped.reason != SkipReason::KeptChanging;
-        let mut all = all.iter().filter(counts);
-        all.find(|skipped| is_within(path, &skipped.path)).map(|skipped| skipped.reason)
-    };
     let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
     let mut steps: Vec<Step> = picked_changes
         .map(|Change { path, before: then, after: now }| {
@@ -235,6 +184,7 @@ pub fn restore(
             Step { path, action, then, now, author: known.author }
         })
         .collect();
+    add_unseen(&mut steps, options, picked, past);
     remove_emptied(&mut steps);
     keep_parents(&mut steps);
     keep_below_files(&mut steps);
@@ -247,6 +197,36 @@ pub fn restore(
         .filter_map(|step| Some((step.path.clone(), past.merges.get(&step.path)?.clone())));
     let merges = merges.collect();
     RestorePlan { of, steps, outside: Vec::new(), left, merges }
+}
+
+/// Why a list of what was left out has `path`, or something it lies in.
+fn among(all: &[Skipped], path: &RelPath) -> Option<SkipReason> {
+    let counts = |skipped: &&Skipped| skipped.reason != SkipReason::KeptChanging;
+    let mut all = all.iter().filter(counts);
+    all.find(|skipped| is_within(path, &skipped.path)).map(|skipped| skipped.reason)
+}
+
+/// What was made since and would go, but cannot be looked at, is in neither tree. It stays, and
+/// has to be named: else it would pass for gone.
+fn add_unseen(steps: &mut Vec<Step>, options: Options, picked: &Picked, past: &Past<'_>) {
+    let mut unseen = Vec::new();
+    for Skipped { path, reason, .. } in past.skipped_now {
+        let Ok(path) = RelPath::from_bytes(path) else { continue };
+        let author = past.authors.get(&path).copied().unwrap_or_default();
+        let goes = !options.keep_new && (options.exact || author == Author::Agent);
+        let is_known = steps.binary_search_by(|step| step.path.cmp(&path)).is_ok();
+        let is_left = past.ignored.contains(&path) || among(past.skipped_then, &path).is_some();
+        if goes && !is_known && !is_left && *reason != SkipReason::KeptChanging && picked.has(&path)
+        {
+            let action = Action::Keep(Kept::Unseen(*reason));
+            unseen.push(Step { path, action, then: None, now: None, author });
+        }
+    }
+    if !unseen.is_empty() {
+        steps.append(&mut unseen);
+        steps.sort_by(|a, b| a.path.cmp(&b.path));
+        steps.dedup_by(|a, b| a.path == b.path);
+    }
 }
 
 /// What is known of a path besides what it was and is.
@@ -364,144 +344,5 @@ pub fn is_within(path: &RelPath, dir: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn path(text: &str) -> RelPath {
-        RelPath::from_bytes(text.as_bytes()).unwrap()
-    }
-
-    fn file(id: u8, permissions: u32) -> Entry {
-        let id = crate::model::ContentId::new(&[id; 20]);
-        let content = Some(crate::model::Content { id, place: crate::model::Place::Store });
-        Entry { kind: Kind::File, permissions, content, device: 0 }
-    }
-
-    const DIRECTORY: Entry =
-        Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
-
-    #[test]
-    fn patterns_pick_files_and_what_is_in_directories() {
-        let has = |pick: &str, at: &str| Picked::Paths(vec![Pick::of(path(pick))]).has(&path(at));
-        assert!(has("src", "src/a/b.rs") && has("src/a", "src/a") && !has("src", "srcs"));
-        assert!(has("src/*.rs", "src/a.rs") && !has("src/*.rs", "src/a/b.rs"));
-        assert!(has("src/**/*.rs", "src/a/b.rs") && has("s*", "src/a/b.rs"));
-        assert!(has("a[1]", "a[1]") && has("a[1]", "a1") && !has("a[1]", "a2"));
-    }
-
-    /// One row of the table in the design: what was, what is, whose that is, what was said.
-    fn action(
-        then: Option<Entry>,
-        now: Option<Entry>,
-        author: Author,
-        said: &str,
-        past: &str,
-    ) -> Action {
-        let options = Options {
-            exact: said == "exact",
-            keep_new: said == "keep-new",
-            force: said == "force",
-            merge: said == "merge",
-        };
-        let at = path("a");
-        let skipped = [Skipped { path: b"a".to_vec(), reason: SkipReason::TooLarge, size: 9 }];
-        let none: [Skipped; 0] = [];
-        let set = |is: bool| -> BTreeSet<RelPath> { is.then(|| at.clone()).into_iter().collect() };
-        let merges: BTreeMap<_, _> =
-            (past == "merges").then(|| (at.clone(), b"x".to_vec())).into_iter().collect();
-        let known = Past {
-            authors: &BTreeMap::from([(at.clone(), author)]),
-            merges: &merges,
-            ignored: &set(past == "ignored"),
-            skipped_then: if past == "not covered" { &skipped } else { &none },
-            skipped_now: if past == "unseen" { &skipped } else { &none },
-        };
-        let changes = vec![Change { path: at, before: then, after: now }];
-        let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &known);
-        plan.steps[0].action
-    }
-
-    #[test]
-    fn every_row_of_the_table() {
-        use Action::{Keep, Merge, Recreate, Remove, Restore};
-        use Author::{Agent, SomebodyElse, Unknown};
-        let (old, new) = (Some(file(1, 0o644)), Some(file(2, 0o644)));
-        let rows = [
-            (old, new, Agent, "", "", Restore),
-            (old, new, Unknown, "", "", Restore),
-            (old, new, SomebodyElse, "", "", Keep(Kept::Edited)),
-            (old, new, SomebodyElse, "force", "", Restore),
-            (old, new, SomebodyElse, "merge", "merges", Merge),
-            (old, new, SomebodyElse, "merge", "", Keep(Kept::Edited)),
-            (old, new, SomebodyElse, "exact", "", Keep(Kept::Edited)),
-            (None, new, Agent, "", "", Remove),
-            (None, new, Agent, "keep-new", "", Keep(Kept::New)),
-            (None, new, SomebodyElse, "", "", Keep(Kept::New)),
-            (None, new, Unknown, "", "", Keep(Kept::New)),
-            (None, new, SomebodyElse, "exact", "", Remove),
-            (None, new, Agent, "exact", "ignored", Keep(Kept::Ignored)),
-            (
-                None,
-                new,
-                Agent,
-                "exact",
-                "not covered",
-                Keep(Kept::NotCovered(SkipReason::TooLarge)),
-            ),
-            (old, None, Unknown, "", "", Recreate),
-            (old, None, SomebodyElse, "", "", Recreate),
-            (old, None, Unknown, "", "unseen", Keep(Kept::Unseen(SkipReason::TooLarge))),
-            (Some(DIRECTORY), new, Agent, "", "", Restore),
-            (old, Some(DIRECTORY), Agent, "", "", Restore),
-            (None, Some(DIRECTORY), Agent, "", "", Remove),
-            (old, Some(file(1, 0o755)), Agent, "", "", Restore),
-        ];
-        for (then, now, author, said, past, expected) in rows {
-            let found = action(then, now, author, said, past);
-            assert_eq!(found, expected, "{then:?} {now:?} {author:?} {said:?} {past:?}");
-        }
-    }
-
-    #[test]
-    fn a_directory_goes_only_with_all_that_is_in_it() {
-        let plan = |other: Author| {
-            let change = |at: &str, after| Change { path: path(at), before: None, after };
-            let changes = vec![
-                change("d", Some(DIRECTORY)),
-                change("d/a", Some(file(1, 0o644))),
-                change("d/b", Some(file(2, 0o644))),
-            ];
-            let past = Past {
-                authors: &BTreeMap::from([(path("d/a"), Author::Agent), (path("d/b"), other)]),
-                merges: &BTreeMap::new(),
-                ignored: &BTreeSet::new(),
-                skipped_then: &[],
-                skipped_now: &[],
-            };
-            let id = CheckpointId::from_bits(1);
-            let plan = restore(id, changes, Options::default(), &Picked::All, &past);
-            plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
-        };
-        let (gone, kept) = (Action::Remove, Action::Keep(Kept::New));
-        assert_eq!(plan(Author::Agent), [gone, gone, gone], "an edit does not say it made one");
-        assert_eq!(plan(Author::SomebodyElse), [kept, gone, kept]);
-    }
-
-    #[test]
-    fn what_stays_in_a_directorys_place_keeps_it_away() {
-        let changes = vec![
-            Change { path: path("d"), before: Some(DIRECTORY), after: Some(file(1, 0o644)) },
-            Change { path: path("d/a"), before: Some(file(2, 0o644)), after: None },
-        ];
-        let past = Past {
-            authors: &BTreeMap::from([(path("d"), Author::SomebodyElse)]),
-            merges: &BTreeMap::new(),
-            ignored: &BTreeSet::new(),
-            skipped_then: &[],
-            skipped_now: &[],
-        };
-        let id = CheckpointId::from_bits(1);
-        let plan = restore(id, changes, Options::default(), &Picked::All, &past);
-        assert_eq!(plan.steps[1].action, Action::Keep(Kept::InTheWay));
-    }
-}
+#[path = "restore_tests.rs"]
+mod tests;

@@ -12,6 +12,7 @@ mod same;
 mod show;
 mod talk;
 mod tell;
+mod unseen;
 
 pub(crate) use paths::picked;
 pub(crate) use resume::say_if_interrupted;
@@ -312,6 +313,7 @@ fn carry(
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
+    unseen::refuse(desk, &planned.plan, order)?;
     let exit = deed::apply(process, desk, planned, checkpoint, order, consent)?;
     Ok(Carried { exit, went: true })
 }
@@ -328,7 +330,8 @@ fn ask(
     let heading = show::heading(process, desk, checkpoint, order);
     show::plan(process, desk, planned, &heading, consent.json)?;
     if planned.plan.is_empty() && planned.head.is_none() {
-        return Ok(Some(Exit::Ok));
+        let is_done = consent.dry_run || planned.plan.unseen().next().is_none();
+        return Ok(Some(if is_done { Exit::Ok } else { Exit::Failed }));
     }
     if consent.dry_run {
         show::say(process, "nothing was changed; without --dry-run this asks first")?;

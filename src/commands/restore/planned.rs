@@ -48,8 +48,8 @@ pub(super) fn make(
     let Seen { now, changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let authors = match order.of_restore {
-        Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now)?,
-        None => knowledge.by_path(desk, &changes, &unwalked),
+        Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now, &skipped)?,
+        None => knowledge.by_path(desk, &changes, &unwalked, &skipped),
     };
     let merges = if order.options.merge {
         merge::all(desk, &changes, &authors, &knowledge, order.markers)
@@ -213,6 +213,7 @@ impl Authors {
         desk: &Desk,
         changes: &[Change],
         unwalked: &BTreeSet<RelPath>,
+        skipped: &[Skipped],
     ) -> BTreeMap<RelPath, Author> {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
@@ -222,7 +223,10 @@ impl Authors {
             let is_blind = author == Author::SomebodyElse && unwalked.contains(path);
             (path.clone(), if is_blind { Author::Unknown } else { author })
         });
-        authors.collect()
+        // What cannot be looked at is still the agent's if it made something there last.
+        let unseen = skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok());
+        let made = unseen.filter(|path| self.knowledge.was_made_by_agent(path));
+        authors.chain(made.map(|path| (path, Author::Agent))).collect()
     }
 }
 
@@ -233,6 +237,7 @@ fn authors_of_restore(
     held: CheckpointId,
     changes: &[Change],
     now: &Tree,
+    skipped: &[Skipped],
 ) -> Result<BTreeMap<RelPath, Author>> {
     let restored = match resume::tree(desk, of) {
         Ok(restored) => restored,
@@ -261,6 +266,11 @@ fn authors_of_restore(
         let is_ours = is_left || is_merged;
         let author = if is_ours { Author::Agent } else { Author::SomebodyElse };
         authors.insert(change.path.clone(), author);
+    }
+    for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {
+        if plan::entry_at(&restored, &path, &mut read)?.is_some() {
+            authors.insert(path, Author::Agent);
+        }
     }
     Ok(authors)
 }
@@ -299,6 +309,16 @@ pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
             skipped.push(Skipped { path, reason, size: row.stamp.size });
         }
     });
+    let victims =
+        scan.victims.iter().filter_map(|victim| match (&victim.path, victim.found.skipped) {
+            (VictimPath::Below(path), Some(reason @ SkipReason::Unreadable)) => Some(Skipped {
+                path: path.as_bytes().to_vec(),
+                reason,
+                size: victim.found.stamp.size,
+            }),
+            (VictimPath::Below(_) | VictimPath::Outside(_), _) => None,
+        });
+    skipped.extend(victims);
     skipped
 }
 

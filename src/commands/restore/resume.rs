@@ -157,8 +157,9 @@ fn plan(
     let below = log.paths.iter().map(|path| desk.root.join(path));
     let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let mut scan = desk.look(process, files.chain(log.outside.iter().cloned()).collect())?;
-    let skipped = skipped_now(&scan);
     let now_tree = store.identify(&mut scan)?;
+    // Only now is it known what could not be read.
+    let skipped = skipped_now(&scan);
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let mut paths = Vec::new();
     for path in &log.paths {

@@ -299,7 +299,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let plan = &came.planned.plan;
     let id = came.checkpoint.id.short();
     let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
-    let mut text = match (came.outcome.done, conflicts.is_empty()) {
+    let is_same = conflicts.is_empty() && plan.unseen().next().is_none();
+    let mut text = match (came.outcome.done, is_same) {
         (0, true) => format!("everything is as it was at {id}"),
         (0, false) => "nothing was restored".to_owned(),
         (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),

@@ -1,0 +1,153 @@
+//! Every row of the table of a restore, and what directories come to.
+
+use super::*;
+
+fn path(text: &str) -> RelPath {
+    RelPath::from_bytes(text.as_bytes()).unwrap()
+}
+
+fn file(id: u8, permissions: u32) -> Entry {
+    let id = crate::model::ContentId::new(&[id; 20]);
+    let content = Some(crate::model::Content { id, place: crate::model::Place::Store });
+    Entry { kind: Kind::File, permissions, content, device: 0 }
+}
+
+const DIRECTORY: Entry =
+    Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+
+/// One row of the table in the design: what was, what is, whose that is, what was said.
+fn action(
+    then: Option<Entry>,
+    now: Option<Entry>,
+    author: Author,
+    said: &str,
+    past: &str,
+) -> Action {
+    let options = Options {
+        exact: said == "exact",
+        keep_new: said == "keep-new",
+        force: said == "force",
+        merge: said == "merge",
+    };
+    let at = path("a");
+    let skipped = [Skipped { path: b"a".to_vec(), reason: SkipReason::TooLarge, size: 9 }];
+    let none: [Skipped; 0] = [];
+    let set = |is: bool| -> BTreeSet<RelPath> { is.then(|| at.clone()).into_iter().collect() };
+    let merges: BTreeMap<_, _> =
+        (past == "merges").then(|| (at.clone(), b"x".to_vec())).into_iter().collect();
+    let known = Past {
+        authors: &BTreeMap::from([(at.clone(), author)]),
+        merges: &merges,
+        ignored: &set(past == "ignored"),
+        skipped_then: if past == "not covered" { &skipped } else { &none },
+        skipped_now: if past == "unseen" { &skipped } else { &none },
+    };
+    let changes = vec![Change { path: at, before: then, after: now }];
+    let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &known);
+    plan.steps[0].action
+}
+
+#[test]
+fn every_row_of_the_table() {
+    use Action::{Keep, Merge, Recreate, Remove, Restore};
+    use Author::{Agent, SomebodyElse, Unknown};
+    let (old, new) = (Some(file(1, 0o644)), Some(file(2, 0o644)));
+    let rows = [
+        (old, new, Agent, "", "", Restore),
+        (old, new, Unknown, "", "", Restore),
+        (old, new, SomebodyElse, "", "", Keep(Kept::Edited)),
+        (old, new, SomebodyElse, "force", "", Restore),
+        (old, new, SomebodyElse, "merge", "merges", Merge),
+        (old, new, SomebodyElse, "merge", "", Keep(Kept::Edited)),
+        (old, new, SomebodyElse, "exact", "", Keep(Kept::Edited)),
+        (None, new, Agent, "", "", Remove),
+        (None, new, Agent, "keep-new", "", Keep(Kept::New)),
+        (None, new, SomebodyElse, "", "", Keep(Kept::New)),
+        (None, new, Unknown, "", "", Keep(Kept::New)),
+        (None, new, SomebodyElse, "exact", "", Remove),
+        (None, new, Agent, "exact", "ignored", Keep(Kept::Ignored)),
+        (None, new, Agent, "exact", "not covered", Keep(Kept::NotCovered(SkipReason::TooLarge))),
+        (old, None, Unknown, "", "", Recreate),
+        (old, None, SomebodyElse, "", "", Recreate),
+        (old, None, Unknown, "", "unseen", Keep(Kept::Unseen(SkipReason::TooLarge))),
+        (Some(DIRECTORY), new, Agent, "", "", Restore),
+        (old, Some(DIRECTORY), Agent, "", "", Restore),
+        (None, Some(DIRECTORY), Agent, "", "", Remove),
+        (old, Some(file(1, 0o755)), Agent, "", "", Restore),
+    ];
+    for (then, now, author, said, past, expected) in rows {
+        let found = action(then, now, author, said, past);
+        assert_eq!(found, expected, "{then:?} {now:?} {author:?} {said:?} {past:?}");
+    }
+}
+
+#[test]
+fn a_directory_goes_only_with_all_that_is_in_it() {
+    let plan = |other: Author| {
+        let change = |at: &str, after| Change { path: path(at), before: None, after };
+        let changes = vec![
+            change("d", Some(DIRECTORY)),
+            change("d/a", Some(file(1, 0o644))),
+            change("d/b", Some(file(2, 0o644))),
+        ];
+        let past = Past {
+            authors: &BTreeMap::from([(path("d/a"), Author::Agent), (path("d/b"), other)]),
+            merges: &BTreeMap::new(),
+            ignored: &BTreeSet::new(),
+            skipped_then: &[],
+            skipped_now: &[],
+        };
+        let id = CheckpointId::from_bits(1);
+        let plan = restore(id, changes, Options::default(), &Picked::All, &past);
+        plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
+    };
+    let (gone, kept) = (Action::Remove, Action::Keep(Kept::New));
+    assert_eq!(plan(Author::Agent), [gone, gone, gone], "an edit does not say it made one");
+    assert_eq!(plan(Author::SomebodyElse), [kept, gone, kept]);
+}
+
+#[test]
+fn what_stays_in_a_directorys_place_keeps_it_away() {
+    let changes = vec![
+        Change { path: path("d"), before: Some(DIRECTORY), after: Some(file(1, 0o644)) },
+        Change { path: path("d/a"), before: Some(file(2, 0o644)), after: None },
+    ];
+    let past = Past {
+        authors: &BTreeMap::from([(path("d"), Author::SomebodyElse)]),
+        merges: &BTreeMap::new(),
+        ignored: &BTreeSet::new(),
+        skipped_then: &[],
+        skipped_now: &[],
+    };
+    let id = CheckpointId::from_bits(1);
+    let plan = restore(id, changes, Options::default(), &Picked::All, &past);
+    assert_eq!(plan.steps[1].action, Action::Keep(Kept::InTheWay));
+}
+
+#[test]
+fn what_would_go_and_cannot_be_looked_at_is_named() {
+    let unreadable = |path: &str| {
+        let path = path.as_bytes().to_vec();
+        Skipped { path, reason: SkipReason::Unreadable, size: 1 }
+    };
+    let kept = |exact: bool, author: Author, skipped_then: &[Skipped]| {
+        let now = [unreadable("d/a")];
+        let past = Past {
+            authors: &BTreeMap::from([(path("d"), author), (path("d/a"), author)]),
+            merges: &BTreeMap::new(),
+            ignored: &BTreeSet::new(),
+            skipped_then,
+            skipped_now: &now,
+        };
+        let changes = vec![Change { path: path("d"), before: None, after: Some(DIRECTORY) }];
+        let options = Options { exact, ..Options::default() };
+        let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &past);
+        plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
+    };
+    let unseen = [Action::Keep(Kept::InTheWay), Action::Keep(Kept::Unseen(SkipReason::Unreadable))];
+    assert_eq!(kept(false, Author::Agent, &[]), unseen);
+    assert_eq!(kept(true, Author::Unknown, &[]), unseen);
+    assert_eq!(kept(false, Author::SomebodyElse, &[]), [Action::Keep(Kept::New)], "stays anyway");
+    let then = [unreadable("d/a")];
+    assert_eq!(kept(true, Author::Unknown, &then).len(), 1, "nothing is known of it at either end");
+}

@@ -1,0 +1,105 @@
+//! Undo beside what cannot be looked at: nothing stays without a word, and nothing passes for done.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::support::{temp::write, world::World};
+
+/// A restore brought `a` back as it was, and made `b` again.
+fn restored() -> World {
+    let mut world = World::new();
+    world.write("a", "then");
+    world.write("d/b", "then b");
+    world.run(&["create"]);
+    world.write("a", "now");
+    fs::remove_file(world.root().join("d/b")).unwrap();
+    let done = world.run(&["restore", "1", "--yes"]);
+    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    world
+}
+
+/// What says how to run a program that permissions bind, whoever runs the tests; `None` if there
+/// is no way to.
+fn bound() -> Option<Command> {
+    if !rustix::process::geteuid().is_root() {
+        return Some(Command::new("env"));
+    }
+    let mut command = Command::new("setpriv");
+    let without = "-dac_override,-dac_read_search";
+    command.args(["--bounding-set", without, "--inh-caps", without]);
+    let works = Command::new("setpriv").args(["--bounding-set", without, "true"]).status();
+    works.is_ok_and(|status| status.success()).then_some(command)
+}
+
+#[test]
+fn what_would_go_and_may_not_be_read_stays_and_is_named() {
+    let world = restored();
+    let Some(mut command) = bound() else { return };
+    let secret = world.root().join("d/b");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+    command.arg(env!("CARGO_BIN_EXE_turnback")).args(["undo", "--yes"]);
+    command.current_dir(world.root()).env("TURNBACK_AUTO_PRUNE", "off").envs(&world.env);
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("not restored: d/b: what is there now cannot be read"), "{told}");
+    assert!(secret.exists());
+    assert_eq!(world.read("a"), "now", "the rest is undone: waiting would not help");
+}
+
+/// Turnback's own file whose bytes have `part` in them, of those that `fits`.
+fn own_file(world: &World, part: &str, fits: impl Fn(&Path) -> bool) -> PathBuf {
+    let mut open = vec![world.state()];
+    while let Some(dir) = open.pop() {
+        for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else if fits(&path) {
+                let bytes = fs::read(&path).unwrap();
+                if bytes.windows(part.len()).any(|it| it == part.as_bytes()) {
+                    return path;
+                }
+            }
+        }
+    }
+    panic!("nothing has it");
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_read_is_no_reason_to_leave_what_it_made() {
+    let id: Vec<String> =
+        Sha256::digest("then b").iter().map(|byte| format!("{byte:02x}")).collect();
+    let directory =
+        |world: &World| own_file(world, &id.concat(), |path| path.extension().is_none());
+    let is_record = |path: &Path| path.extension().is_some_and(|it| it == "json");
+    let record = |world: &World| own_file(world, "\"asked\"", is_record);
+    for (what, find) in
+        [("directory", &directory as &dyn Fn(&World) -> PathBuf), ("record", &record)]
+    {
+        let mut world = restored();
+        let path = find(&world);
+        let whole = fs::read(&path).unwrap();
+        replace(&path, b"not what it was");
+        let refused = world.run(&["undo", "--yes"]);
+        assert_eq!(refused.exit as u8, 1, "{what}: {}", refused.stdout);
+        assert!(refused.stderr.contains("is damaged"), "{what}: {}", refused.stderr);
+        assert_eq!([world.read("a"), world.read("d/b")], ["then", "then b"], "{what}");
+        replace(&path, &whole);
+        let undone = world.run(&["undo", "--yes"]);
+        assert_eq!(undone.exit as u8, 0, "{what}: {}", undone.stderr);
+        assert_eq!(world.read("a"), "now", "{what}");
+        assert!(!world.root().join("d/b").exists(), "{what}");
+    }
+}
+
+/// Replaces a file that nobody may write in place.
+fn replace(path: &Path, bytes: &[u8]) {
+    fs::remove_file(path).unwrap();
+    write(path, bytes);
+}
