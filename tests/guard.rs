@@ -231,10 +231,10 @@ fn what_is_written_through_a_link_is_held() {
 fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
     let mut world = project();
     let big = fs::File::create(world.root().join("big.db")).unwrap();
-    big.set_len(100 << 20).unwrap();
+    big.set_len(2 << 30).unwrap();
     fs::create_dir_all(world.root().join("build")).unwrap();
     let built = fs::File::create(world.root().join("build/o")).unwrap();
-    built.set_len(100 << 20).unwrap();
+    built.set_len(2 << 30).unwrap();
     world.write("node_modules/x/y", "z");
     for (command, wanted) in [
         ("rm big.db", "ask"),
@@ -257,7 +257,7 @@ fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
         assert_eq!(verdict(&answer), wanted, "{command}: {answer}");
     }
     let answer = world.before_bash("t1", "rm big.db");
-    assert!(answer.contains("not held: big.db (104.9 MB, over max_victim_size) — rm would"));
+    assert!(answer.contains("not held: big.db (2.1 GB, over max_victim_size) — rm would"));
     world.set("CLAUDE_CODE_SESSION_ATTENDED", "0");
     assert_eq!(verdict(&world.before_bash("t2", "rm big.db")), "", "nobody could answer");
     write(&world.settings(), "cannot_hold = \"deny\"\n");

@@ -14,6 +14,7 @@ mod head;
 mod hostile;
 mod house;
 mod install;
+mod kinds;
 mod notice;
 mod picker;
 mod readme;

@@ -21,7 +21,7 @@ use crate::model::{DirPath, Kind, RelPath, Stamp};
 
 /// A directory held open.
 #[derive(Debug)]
-pub struct Dir(OwnedFd);
+pub struct Dir(pub(super) OwnedFd);
 
 /// One name found by [`Dir::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]

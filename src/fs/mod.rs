@@ -4,12 +4,16 @@
 //! Everything below a user's directory is reached name by name from an open directory, without
 //! following a symlink, so that nothing swapped in meanwhile can lead us elsewhere.
 
+mod attributes;
 mod dir;
+mod holes;
 mod lock;
 mod private;
 
+pub use attributes::Owner;
 pub use dir::{Dir, Listed, stat_path};
 pub(crate) use dir::{c_name, stamp_of};
+pub use holes::Holes;
 pub use lock::Lock;
 pub use private::{
     create_new_synced, create_private_dirs, read_small, read_start, remove_tree, replace,

@@ -4,6 +4,7 @@
 use std::{
     ffi::{CStr, OsStr},
     io,
+    ops::RangeInclusive,
     os::unix::ffi::OsStrExt,
     path::{Component, Path, PathBuf},
     time::Instant,
@@ -21,6 +22,11 @@ use crate::{
 const FILES_MAX: usize = 10_000;
 /// How many times the limit of one victim all victims of a call may hold together.
 const TOGETHER: u64 = 4;
+/// A file that is mostly holes counts with the room it takes, up to this size: reading it takes
+/// about a second, holes and all.
+const SPARSE_MAX_BYTES: u64 = 1 << 30;
+/// The same where somebody waits for us, and other files for their turn.
+const SPARSE_SOON_MAX_BYTES: u64 = 256 << 20;
 /// An ignored path with more in it is most likely something that is made again.
 const SPARED_FILES_MAX: usize = 200;
 /// The same, by its size.
@@ -114,7 +120,7 @@ impl Amount {
         let stamp = dir.stat_child(name)?;
         self.files += 1;
         if stamp.kind() == Some(Kind::File) {
-            self.bytes += stamp.size;
+            self.bytes += weight(dir, name, stamp.size, SPARED_BYTES_MAX..=SPARSE_MAX_BYTES);
         }
         if stamp.kind() != Some(Kind::Directory) || depth >= DEPTH_MAX {
             return Ok(());
@@ -130,6 +136,14 @@ impl Amount {
         }
         Ok(())
     }
+}
+
+/// How much a file of `size` bytes counts. It is looked at for holes only where they `matter`.
+fn weight(dir: &Dir, name: &CStr, size: u64, matter: RangeInclusive<u64>) -> u64 {
+    if !matter.contains(&size) {
+        return size;
+    }
+    dir.room_of(name).map_or(size, |room| room.min(size))
 }
 
 struct Collect<'a, 'r> {
@@ -274,10 +288,14 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
         if kind == Kind::File && !is_alone && !self.is_held(path) {
-            if stamp.size > self.request.wishes.victim_size_max || !self.has_room(stamp.size) {
+            let size_max = self.request.wishes.victim_size_max;
+            let waits = self.request.deadline.is_some();
+            let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
+            let weight = weight(dir, &c_name, stamp.size, size_max..=sparse_max);
+            if weight > size_max || !self.has_room(weight) {
                 return self.leave_out(&bytes, SkipReason::TooLarge, stamp.size);
             }
-            self.bytes += stamp.size;
+            self.bytes += weight;
         }
         if self.scan.victims.len() >= FILES_MAX && !is_alone {
             return self.leave_out(&bytes, SkipReason::TooMany, stamp.size);

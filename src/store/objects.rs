@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{Dir, Lock, create_private_dirs, now_ns, sync_dir},
+    fs::{Dir, Holes, Lock, create_private_dirs, now_ns, sync_dir},
     model::ContentId,
 };
 
@@ -438,7 +438,7 @@ fn hash_of(from: &mut dyn Read) -> Taken {
 /// Passes on what it reads, and keeps a copy.
 struct Tee<'a> {
     from: &'a mut dyn Read,
-    to: &'a mut File,
+    to: Holes<'a>,
     failed: Option<io::Error>,
 }
 
@@ -454,9 +454,10 @@ impl Read for Tee<'_> {
 }
 
 fn copy_hashed(from: &mut dyn Read, to: &mut File, path: &Path) -> Result<Taken> {
-    let mut tee = Tee { from, to, failed: None };
+    let mut tee = Tee { from, to: Holes::new(to), failed: None };
     let taken = hash_of(&mut tee);
-    match tee.failed {
+    let finished = tee.to.finish();
+    match tee.failed.or(finished.err()) {
         Some(err) => Err(Error::io("write", path)(err)),
         None => Ok(taken),
     }

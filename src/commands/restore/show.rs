@@ -267,6 +267,9 @@ pub(super) fn report(
         print(process, &came_text(&came, index_said.as_deref()))?;
     }
     missed(process, desk, &came.outcome);
+    if let Some(note) = names_note(&came.outcome.had_names) {
+        say(process, &note)?;
+    }
     for (step, why) in came.planned.plan.unseen() {
         let (path, why) = (ui::escape(step.path.as_bytes()), why.words());
         say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
@@ -290,6 +293,9 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let mut value = plan_json(&came.planned.plan, &facts);
     value["done"] = json!(came.outcome.done);
     value["missed"] = json!(missed);
+    let linked = came.outcome.had_names.iter();
+    value["had_other_names"] =
+        linked.map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()).collect();
     value["held_in"] = json!(came.safety.map(|id| id.to_string()));
     value["index"] = json!(index);
     value
@@ -329,6 +335,16 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
 
 /// More conflicts are counted, not named.
 const NAMED_MAX: usize = 5;
+
+/// What is worth knowing of files that were hard links.
+fn names_note(paths: &[RelPath]) -> Option<String> {
+    let named = paths.iter().take(NAMED_MAX).map(|path| ui::escape(path.as_bytes()));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
+    (!paths.is_empty()).then(|| {
+        format!("note: had other names (hard links), which keep what was in it: {named}{more}")
+    })
+}
 
 /// Names what could not be done.
 pub(super) fn missed(process: &mut Process<'_>, desk: &Desk, outcome: &Outcome) {

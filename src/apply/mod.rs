@@ -6,11 +6,13 @@
 //! as the plan saw it is left alone and reported. What is overwritten or removed is in the
 //! before-restore checkpoint already; that is the caller's part.
 
+mod make;
+mod outside;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::{CStr, CString},
-    io::{self, Write},
-    os::unix::ffi::OsStrExt,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -18,11 +20,11 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Dir, c_name},
-    model::{CheckpointId, Content, DirPath, Entry, Kind, RelPath, Root, Stamp},
-    plan::{Action, OutsideStep, RestorePlan, Step},
-    state::hash_name,
+    model::{CheckpointId, DirPath, Kind, RelPath, Root, Stamp},
+    plan::{Action, RestorePlan, Step},
     store::Store,
 };
+use make::{Instead, place, unfinished};
 
 /// What our unfinished files are called; see [`TEMPORARY_PREFIX`] in `scan`.
 pub use crate::scan::TEMPORARY_PREFIX;
@@ -34,6 +36,8 @@ pub struct Outcome {
     pub done: usize,
     /// What was not done, and why.
     pub missed: Vec<(PathBuf, String)>,
+    /// What was replaced and has other names, which keep what was in it: hard links.
+    pub had_names: Vec<RelPath>,
 }
 
 /// Tells what the system said about a path when the plan was made; `None` if nothing was there.
@@ -96,11 +100,6 @@ pub fn sweep(root: &Root, paths: &[RelPath], outside: &[PathBuf], id: Checkpoint
             let _gone = litter(&top, &path);
         }
     }
-}
-
-/// What the new file for `path` is called until it takes its place.
-fn unfinished(id: CheckpointId, path: &[u8]) -> io::Result<CString> {
-    c_name(format!("{TEMPORARY_PREFIX}{id}-{}", &hash_name(&[path])[..16]).as_bytes())
 }
 
 /// The directories on the way to what a plan changes that forbid it, with their permissions.
@@ -309,7 +308,10 @@ impl Apply<'_> {
     fn put_directory(&mut self, step: &Step) -> io::Result<bool> {
         let (parent, name) = self.parent(&step.path)?;
         match parent.create_dir(&name, 0o700) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                parent.heir().into_iter().for_each(|heir| parent.give(&name, heir));
+                Ok(true)
+            }
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
                 match parent.stat_child(&name)?.kind() {
                     Some(Kind::Directory) => Ok(true),
@@ -326,8 +328,9 @@ impl Apply<'_> {
         let Some(then) = step.then else { return Err(io::ErrorKind::InvalidInput.into()) };
         let (parent, name) = self.parent(&step.path)?;
         self.check(&parent, &name, step)?;
+        let instead = instead(&parent, &name, step);
         if let (Some(bytes), Some(now)) = (self.merges.get(&step.path), step.now) {
-            return self.make_merged(&parent, step, bytes, now.permissions).map(Some);
+            return self.make_merged(&parent, step, bytes, now.permissions, instead).map(Some);
         }
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
             // Only the bits differ: the file itself stays, with its inode and times.
@@ -337,76 +340,25 @@ impl Apply<'_> {
                 return Ok(None);
             }
         }
-        self.make(&parent, &unfinished(self.id, step.path.as_bytes())?, &then).map(Some)
+        self.make(&parent, &unfinished(self.id, step.path.as_bytes())?, &then, instead).map(Some)
     }
 
     fn put_in_place(&mut self, step: &Step) -> io::Result<bool> {
         let temporary = unfinished(self.id, step.path.as_bytes())?;
         let (parent, name) = self.parent(&step.path).inspect_err(|_| self.discard(&step.path))?;
         let is_new = step.now.is_none() || vacates(step);
+        let is_file = step.now.is_some_and(|now| now.kind == Kind::File) && !vacates(step);
+        let names = parent.owner_of(&name).map_or(1, |(_, names)| names);
         let placed = self.check(&parent, &name, step).and_then(|()| {
             self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
             place(&parent, &temporary, &name, is_new)
         });
         if placed.is_err() {
             let _litter = parent.remove_file(&temporary);
+        } else if is_file && names > 1 {
+            self.outcome.had_names.push(step.path.clone());
         }
         placed.map(|()| true)
-    }
-
-    fn make_merged(
-        &self,
-        parent: &Dir,
-        step: &Step,
-        bytes: &[u8],
-        permissions: u32,
-    ) -> io::Result<u64> {
-        let temporary = unfinished(self.id, step.path.as_bytes())?;
-        let _litter = parent.remove_file(&temporary);
-        let mut file = parent.create_file(&temporary, permissions)?;
-        if let Err(err) = file.write_all(bytes) {
-            let _litter = parent.remove_file(&temporary);
-            return Err(err);
-        }
-        Ok(bytes.len() as u64)
-    }
-
-    /// Makes the file `temporary` of `entry`, or nothing, and tells its size.
-    fn make(&self, parent: &Dir, temporary: &CStr, entry: &Entry) -> io::Result<u64> {
-        let _litter = parent.remove_file(temporary);
-        let made = self.try_make(parent, temporary, entry);
-        if made.is_err() {
-            let _litter = parent.remove_file(temporary);
-        }
-        made
-    }
-
-    fn try_make(&self, parent: &Dir, temporary: &CStr, entry: &Entry) -> io::Result<u64> {
-        match entry.kind {
-            Kind::File => {
-                let mut file = parent.create_file(temporary, 0o600)?;
-                let size = self.copy(entry.content, &mut file)?;
-                drop(file);
-                parent.set_permissions(temporary, Kind::File, entry.permissions)?;
-                Ok(size)
-            }
-            Kind::Link => {
-                let mut text = Vec::new();
-                self.copy(entry.content, &mut text)?;
-                parent.create_link(temporary, &text).map(|()| 0)
-            }
-            Kind::Directory => Err(io::ErrorKind::InvalidInput.into()),
-            Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => {
-                parent.create_special(temporary, entry.kind, entry.device)?;
-                parent.set_permissions(temporary, entry.kind, entry.permissions).map(|()| 0)
-            }
-        }
-    }
-
-    fn copy(&self, content: Option<Content>, to: &mut dyn Write) -> io::Result<u64> {
-        let content = content.ok_or_else(|| io::Error::other("the checkpoint lacks its bytes"))?;
-        let mut from = self.store.open(&content).map_err(|err| io::Error::other(said(&err)))?;
-        io::copy(&mut from, to)
     }
 
     /// Makes sure that a path is still as the plan saw it.
@@ -431,48 +383,6 @@ impl Apply<'_> {
             (Some(_) | None, _) => Err(changed()),
         }
     }
-
-    /// Brings back a path outside the root.
-    fn outside(&mut self, step: &OutsideStep) {
-        if let Err(err) = self.try_outside(step) {
-            self.miss(&step.path, &err);
-        } else {
-            self.outcome.done += 1;
-        }
-    }
-
-    fn try_outside(&self, step: &OutsideStep) -> io::Result<()> {
-        let below = step.path.strip_prefix("/").map_err(io::Error::other)?;
-        let path = RelPath::from_bytes(below.as_os_str().as_bytes())
-            .map_err(|why| io::Error::other(why.to_string()))?;
-        if path.is_git_private() {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is git's own"));
-        }
-        let parent = Dir::open(Path::new("/"))?.parent_of(&path)?;
-        let name = c_name(path.name())?;
-        if step.then.kind == Kind::Directory {
-            return match parent.create_dir(&name, step.then.permissions) {
-                Err(err) if err.kind() != io::ErrorKind::AlreadyExists => Err(err),
-                Ok(()) | Err(_) => Ok(()),
-            };
-        }
-        let seen = parent.stat_child(&name).ok();
-        if seen.map(|stamp| stamp.kind()) == Some(Some(Kind::Directory)) {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory is there"));
-        }
-        if seen != step.seen {
-            return Err(changed());
-        }
-        let temporary = unfinished(self.id, path.as_bytes())?;
-        self.make(&parent, &temporary, &step.then)?;
-        let placed = parent
-            .sync_file_system()
-            .and_then(|()| place(&parent, &temporary, &name, seen.is_none()));
-        if placed.is_err() {
-            let _litter = parent.remove_file(&temporary);
-        }
-        placed
-    }
 }
 
 /// What a path becomes, if the plan changes it and leaves something there.
@@ -496,6 +406,13 @@ fn vacates(step: &Step) -> bool {
     }
 }
 
+/// The file that a new one will replace.
+fn instead<'n>(parent: &Dir, name: &'n CStr, step: &Step) -> Option<Instead<'n>> {
+    step.now.filter(|_| !vacates(step))?;
+    let (owner, _) = parent.owner_of(name).ok()?;
+    Some(Instead { name, owner })
+}
+
 /// Whether `name`, some spelling of `.git`, is the place of git's own in this directory.
 fn is_git_here(parent: &Dir, name: &CStr) -> bool {
     match (parent.stat_child(name), parent.stat_child(c".git")) {
@@ -504,34 +421,9 @@ fn is_git_here(parent: &Dir, name: &CStr) -> bool {
     }
 }
 
-/// Renames an unfinished file into its place, which must be free if it is new.
-fn place(parent: &Dir, temporary: &CStr, name: &CStr, new: bool) -> io::Result<()> {
-    if new { rename_new(parent, temporary, name) } else { parent.rename(temporary, parent, name) }
-}
-
-/// Renames to a name that must be free. Where the system cannot promise that, what was looked at a
-/// moment ago has to do.
-fn rename_new(parent: &Dir, from: &CStr, to: &CStr) -> io::Result<()> {
-    match parent.rename_new(from, to) {
-        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Err(changed()),
-        Err(err) if matches!(err.raw_os_error(), Some(22 | 38 | 95)) => {
-            parent.rename(from, parent, to)
-        }
-        other => other,
-    }
-}
-
 /// Why a path was left alone that somebody changed after the plan was made.
 pub const CHANGED: &str = "it changed in this very moment; left as it is";
 
 fn changed() -> io::Error {
     io::Error::other(CHANGED)
-}
-
-fn said(err: &Error) -> String {
-    use std::error::Error as _;
-    match err.source() {
-        Some(source) => format!("{err}: {source}"),
-        None => err.to_string(),
-    }
 }

@@ -1,0 +1,148 @@
+//! New files, made beside their places under names of ours and then renamed.
+
+use std::{
+    ffi::{CStr, CString},
+    fs::File,
+    io::{self, Write},
+};
+
+use super::{Apply, changed};
+use crate::{
+    error::Error,
+    fs::{Dir, Holes, Owner, c_name},
+    model::{CheckpointId, Content, Entry, Kind},
+    plan::Step,
+    scan::TEMPORARY_PREFIX,
+    state::hash_name,
+};
+
+/// What the new file for `path` is called until it takes its place.
+pub(super) fn unfinished(id: CheckpointId, path: &[u8]) -> io::Result<CString> {
+    c_name(format!("{TEMPORARY_PREFIX}{id}-{}", &hash_name(&[path])[..16]).as_bytes())
+}
+
+/// What a new file takes the place of, and so takes over from.
+#[derive(Clone, Copy)]
+pub(super) struct Instead<'a> {
+    /// Its name in the same directory.
+    pub(super) name: &'a CStr,
+    /// Whose it is.
+    pub(super) owner: Owner,
+}
+
+impl Apply<'_> {
+    pub(super) fn make_merged(
+        &self,
+        parent: &Dir,
+        step: &Step,
+        bytes: &[u8],
+        permissions: u32,
+        instead: Option<Instead<'_>>,
+    ) -> io::Result<u64> {
+        let temporary = unfinished(self.id, step.path.as_bytes())?;
+        let _litter = parent.remove_file(&temporary);
+        let mut file = parent.create_file(&temporary, permissions)?;
+        let written = file.write_all(bytes).and_then(|()| {
+            inherit(parent, &temporary, instead, Some(&file));
+            parent.set_permissions(&temporary, Kind::File, permissions)
+        });
+        if let Err(err) = written {
+            let _litter = parent.remove_file(&temporary);
+            return Err(err);
+        }
+        Ok(bytes.len() as u64)
+    }
+
+    /// Makes the file `temporary` of `entry`, or nothing, and tells its size.
+    pub(super) fn make(
+        &self,
+        parent: &Dir,
+        temporary: &CStr,
+        entry: &Entry,
+        instead: Option<Instead<'_>>,
+    ) -> io::Result<u64> {
+        let _litter = parent.remove_file(temporary);
+        let made = self.try_make(parent, temporary, entry, instead);
+        if made.is_err() {
+            let _litter = parent.remove_file(temporary);
+        }
+        made
+    }
+
+    fn try_make(
+        &self,
+        parent: &Dir,
+        temporary: &CStr,
+        entry: &Entry,
+        instead: Option<Instead<'_>>,
+    ) -> io::Result<u64> {
+        match entry.kind {
+            Kind::File => {
+                let mut file = parent.create_file(temporary, 0o600)?;
+                let mut holes = Holes::new(&mut file);
+                let size = self.copy(entry.content, &mut holes)?;
+                holes.finish()?;
+                inherit(parent, temporary, instead, Some(&file));
+                drop(file);
+                parent.set_permissions(temporary, Kind::File, entry.permissions)?;
+                Ok(size)
+            }
+            Kind::Link => {
+                let mut text = Vec::new();
+                self.copy(entry.content, &mut text)?;
+                parent.create_link(temporary, &text)?;
+                inherit(parent, temporary, instead, None);
+                Ok(0)
+            }
+            Kind::Directory => Err(io::ErrorKind::InvalidInput.into()),
+            Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => {
+                parent.create_special(temporary, entry.kind, entry.device)?;
+                inherit(parent, temporary, instead, None);
+                parent.set_permissions(temporary, entry.kind, entry.permissions).map(|()| 0)
+            }
+        }
+    }
+
+    fn copy(&self, content: Option<Content>, to: &mut dyn Write) -> io::Result<u64> {
+        let content = content.ok_or_else(|| io::Error::other("the checkpoint lacks its bytes"))?;
+        let mut from = self.store.open(&content).map_err(|err| io::Error::other(said(&err)))?;
+        io::copy(&mut from, to)
+    }
+}
+
+/// Gives a new file what the one before it had besides bytes and permissions; where there was none,
+/// to whom its directory belongs. To be called before it gets its permissions: a new owner takes
+/// the special ones away.
+fn inherit(parent: &Dir, temporary: &CStr, instead: Option<Instead<'_>>, file: Option<&File>) {
+    if let Some(owner) = instead.map(|instead| instead.owner).or_else(|| parent.heir()) {
+        parent.give(temporary, owner);
+    }
+    if let (Some(instead), Some(file)) = (instead, file) {
+        parent.copy_notes(instead.name, file);
+    }
+}
+
+/// Renames an unfinished file into its place, which must be free if it is new.
+pub(super) fn place(parent: &Dir, temporary: &CStr, name: &CStr, new: bool) -> io::Result<()> {
+    if new { rename_new(parent, temporary, name) } else { parent.rename(temporary, parent, name) }
+}
+
+/// Renames to a name that must be free. Where the system cannot promise that, what was looked at a
+/// moment ago has to do.
+fn rename_new(parent: &Dir, from: &CStr, to: &CStr) -> io::Result<()> {
+    match parent.rename_new(from, to) {
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Err(changed()),
+        Err(err) if matches!(err.raw_os_error(), Some(22 | 38 | 95)) => {
+            parent.rename(from, parent, to)
+        }
+        other => other,
+    }
+}
+
+fn said(err: &Error) -> String {
+    use std::error::Error as _;
+    match err.source() {
+        Some(source) => format!("{err}: {source}"),
+        None => err.to_string(),
+    }
+}

@@ -1,0 +1,85 @@
+//! What a file has besides its bytes and permissions: an owner, other names, and what people and
+//! programs noted on it. A new file that takes its place takes these over, where the system lets
+//! us.
+
+use std::{ffi::CStr, fs::File, io};
+
+use rustix::{
+    fs::{AtFlags, Gid, Uid, XattrFlags, chownat, fgetxattr, flistxattr, fsetxattr, statat},
+    process::geteuid,
+};
+
+use super::Dir;
+
+/// All the names of what is noted on a file, or one such note. Longer ones are left behind.
+const NOTES_MAX_BYTES: usize = 64 << 10;
+
+/// Whose a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    user: u32,
+    group: u32,
+}
+
+impl Dir {
+    /// Whose `name` is, and how many names it has. A symlink is not followed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such name.
+    pub fn owner_of(&self, name: &CStr) -> io::Result<(Owner, u64)> {
+        let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        #[expect(clippy::allow_attributes, reason = "needless only on some platforms")]
+        #[allow(clippy::useless_conversion, reason = "another width elsewhere")]
+        let names = u64::from(stat.st_nlink);
+        Ok((Owner { user: stat.st_uid, group: stat.st_gid }, names))
+    }
+
+    /// The room that the file `name` takes on the disk: a sparse one less than its size.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such name.
+    pub fn room_of(&self, name: &CStr) -> io::Result<u64> {
+        let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512))
+    }
+
+    /// To whom something new in this directory belongs: where root puts it, to the directory's
+    /// owner. Anybody else can only make what is his own.
+    pub fn heir(&self) -> Option<Owner> {
+        if !geteuid().is_root() {
+            return None;
+        }
+        let stat = rustix::fs::fstat(&self.0).ok()?;
+        Some(Owner { user: stat.st_uid, group: stat.st_gid })
+    }
+
+    /// Gives `name`, which is new and ours, to `owner`, or at least to the group. What the system
+    /// refuses stays as it is.
+    pub fn give(&self, name: &CStr, owner: Owner) {
+        let is_id = |id: &u32| *id != u32::MAX;
+        let user = Some(owner.user).filter(is_id).map(Uid::from_raw);
+        let group = Some(owner.group).filter(is_id).map(Gid::from_raw);
+        if self.owner_of(name).is_ok_and(|(now, _)| now == owner) {
+            return;
+        }
+        let to = |user| chownat(&self.0, name, user, group, AtFlags::SYMLINK_NOFOLLOW);
+        let _given = to(user).or_else(|_| to(None));
+    }
+
+    /// Copies what people and programs noted on the file `name`, and its access list, to a file
+    /// that will take its place. Not what only the system may note.
+    pub fn copy_notes(&self, name: &CStr, to: &File) {
+        let Ok((from, _)) = self.open_file(name) else { return };
+        let mut names = vec![0; NOTES_MAX_BYTES];
+        let Ok(length @ 1..) = flistxattr(&from, &mut names[..]) else { return };
+        let mut value = vec![0; NOTES_MAX_BYTES];
+        for note in names[..length].split(|&byte| byte == 0) {
+            let is_kept = note.starts_with(b"user.") || note == b"system.posix_acl_access";
+            if is_kept && let Ok(length) = fgetxattr(&from, note, &mut value[..]) {
+                let _noted = fsetxattr(to, note, &value[..length], XattrFlags::empty());
+            }
+        }
+    }
+}

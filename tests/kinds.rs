@@ -1,0 +1,116 @@
+//! What a file is besides its bytes: holes, owners, notes and other names, before and after a
+//! restore.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::{MetadataExt, lchown},
+};
+
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+
+use crate::support::{
+    temp::write,
+    world::{Output, World},
+};
+
+const SIZE: u64 = 24 << 20;
+
+fn restore(world: &mut World) -> Output {
+    let done = world.run(&["restore", "1", "--yes"]);
+    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    done
+}
+
+#[test]
+fn a_sparse_file_counts_with_its_room_and_comes_back_with_its_holes() {
+    for mut world in [World::new(), World::with_git()] {
+        write(&world.settings(), "max_file_size = \"1 MB\"\nmax_victim_size = \"2 MB\"\n");
+        world.write("disk.img", "head");
+        let path = world.root().join("disk.img");
+        let file = File::options().write(true).open(&path).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"middle", SIZE / 2).unwrap();
+        file.set_len(SIZE).unwrap();
+        let before = fs::read(&path).unwrap();
+        let created = world.run(&["create"]);
+        assert_eq!(created.exit as u8, 0, "{}", created.stderr);
+        File::open(world.state())
+            .and_then(|dir| rustix::fs::syncfs(dir).map_err(Into::into))
+            .unwrap();
+        let stored = turnback::store::own_bytes(&world.state());
+        assert!(stored < 2 << 20, "{stored} bytes in the store");
+        fs::remove_file(&path).unwrap();
+        restore(&mut world);
+        assert!(fs::read(&path).unwrap() == before, "the same bytes");
+        File::open(&path).unwrap().sync_all().unwrap();
+        let room = fs::metadata(&path).unwrap().blocks() * 512;
+        assert!(room < 1 << 20, "{room} bytes on the disk");
+    }
+}
+
+#[test]
+fn a_large_file_without_holes_is_still_too_large() {
+    let mut world = World::new();
+    write(&world.settings(), "max_file_size = \"1 MB\"\nmax_victim_size = \"2 MB\"\n");
+    world.write("disk.img", vec![1; 3 << 20]);
+    world.run(&["create"]);
+    let shown = world.run(&["show", "1"]);
+    assert!(shown.stdout.contains("disk.img"), "it is named: {}", shown.stdout);
+    fs::remove_file(world.root().join("disk.img")).unwrap();
+    world.run(&["restore", "1", "--yes"]);
+    assert!(!world.root().join("disk.img").exists());
+}
+
+#[test]
+fn what_is_noted_on_a_file_stays_on_it() {
+    let mut world = World::new();
+    world.write("a", "then");
+    let path = world.root().join("a");
+    world.run(&["create"]);
+    world.write("a", "now");
+    if setxattr(&path, "user.note", b"mine", XattrFlags::empty()).is_err() {
+        // Not every file system takes notes.
+        return;
+    }
+    restore(&mut world);
+    assert_eq!(world.read("a"), "then");
+    let mut note = [0; 16];
+    let length = getxattr(&path, "user.note", &mut note[..]).unwrap();
+    assert_eq!(&note[..length], b"mine");
+}
+
+#[test]
+fn what_root_restores_still_belongs_to_its_owner() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut world = World::new();
+    for path in ["kept", "gone", "d/new"] {
+        world.write(path, "then");
+        lchown(world.root().join(path), Some(1234), Some(1235)).unwrap();
+    }
+    lchown(world.root(), Some(1234), Some(1235)).unwrap();
+    world.run(&["create"]);
+    world.write("kept", "now");
+    fs::remove_file(world.root().join("gone")).unwrap();
+    fs::remove_file(world.root().join("d/new")).unwrap();
+    fs::remove_dir(world.root().join("d")).unwrap();
+    restore(&mut world);
+    for path in ["kept", "gone", "d", "d/new"] {
+        let found = fs::metadata(world.root().join(path)).unwrap();
+        assert_eq!((found.uid(), found.gid()), (1234, 1235), "{path}");
+    }
+}
+
+#[test]
+fn a_hard_link_that_becomes_a_file_of_its_own_is_named() {
+    let mut world = World::new();
+    world.write("a", "then");
+    world.write("alone", "then");
+    world.run(&["create"]);
+    world.write("alone", "now");
+    world.write("a", "now");
+    fs::hard_link(world.root().join("a"), world.root().parent().unwrap().join("other")).unwrap();
+    let done = restore(&mut world);
+    assert!(done.stderr.contains("hard links), which keep what was in it: a\n"), "{}", done.stderr);
+    assert_eq!(fs::read(world.root().parent().unwrap().join("other")).unwrap(), b"now");
+}
