@@ -7,6 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use super::effort;
+
 /// The longest line that is read at all. An agent's longest real lines are files in here-documents.
 const SIZE_MAX_BYTES: usize = 64 * 1024;
 
@@ -54,6 +56,9 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
         if depth > NESTING_MAX || openings > OPENINGS_MAX || row > PARENTHESES_MAX {
             return Some("nested too deeply");
         }
+    }
+    if effort::is_endless(text) {
+        return Some("nested too deeply");
     }
     if has_endless_document(text) {
         return Some("has a here-document that nothing ends");

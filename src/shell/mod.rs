@@ -6,6 +6,7 @@
 
 mod braces;
 mod brush;
+mod effort;
 mod flags;
 mod guard;
 mod lexer;

@@ -69,6 +69,25 @@ fn hostile_lines_end_as_unknown_and_in_time() {
 }
 
 #[test]
+fn a_value_that_doubles_itself_is_followed_only_so_far() {
+    let doubling = "a=$a$a;".repeat(40);
+    let splitting = "a=\"$a $a\";".repeat(40);
+    for line in [
+        format!("a=xx;{doubling} rm $a"),
+        format!("a='x y';{splitting} for b in $a $a; do rm $b $a; done"),
+        format!("export a=xx;{doubling} echo {} > b", "$a".repeat(5000)),
+        format!("a={};{} rm $a", "x".repeat(4000), "echo $a;".repeat(5000)),
+    ] {
+        assert!(guard::refuse(&line).is_none(), "it is read");
+        let finding = walked(&line, &scope());
+        let texts = finding.commands.iter().map(|simple| simple.text.len()).sum::<usize>();
+        let paths = finding.targets().map(|target| target.path.len()).sum::<usize>();
+        assert!(texts + paths < 4 << 20, "{line:.40}: {texts} and {paths} bytes");
+        assert_ne!(finding.level, Level::ReadOnly, "{line:.40}");
+    }
+}
+
+#[test]
 fn a_call_that_makes_only_known_paths_touches_them() {
     let run = |command: &str| {
         let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };

@@ -3,6 +3,7 @@
 
 mod places;
 mod redirects;
+mod variables;
 mod words;
 
 use std::collections::{HashMap, HashSet};
@@ -10,10 +11,11 @@ use std::collections::{HashMap, HashSet};
 use super::flags::Field;
 use super::guard;
 use super::names;
-use super::syntax::{Assign, Block, Command, Grammar, Item, Kind, Node};
+use super::syntax::{Block, Command, Grammar, Item, Kind, Node};
 use super::verdict::{Call, Stdin, Verdict, unknown};
 use super::{Scope, programs};
 use crate::model::{Certainty, Level, Simple};
+use variables::Variable;
 
 /// How many nodes and words one line may have us look at, substitutions included. The public
 /// corpus stays below 500; the limit is reached after a few milliseconds.
@@ -38,13 +40,6 @@ pub(super) enum Base {
     Known(String),
     /// Somewhere.
     Dynamic,
-}
-
-/// What is known of a variable that the line sets.
-#[derive(Clone, Debug)]
-enum Variable {
-    Known(String, Certainty),
-    Tainted,
 }
 
 /// The state of one walk.
@@ -168,12 +163,6 @@ impl<'scope> Walk<'scope> {
         }
     }
 
-    fn taint(&mut self, names: &[String]) {
-        for name in names {
-            self.variables.insert(name.clone(), Variable::Tainted);
-        }
-    }
-
     fn nodes(&mut self, nodes: &[Node]) {
         for node in nodes {
             self.node(node, &Stdin::Inherited);
@@ -274,7 +263,7 @@ impl<'scope> Walk<'scope> {
         self.loops += 1;
         if known {
             for value in values {
-                self.variables.insert(name.to_owned(), Variable::Known(value.text, value.sure));
+                self.variables.insert(name.to_owned(), Variable::of(value.text, value.sure));
                 self.fed(&block.body, stdin);
             }
         } else {
@@ -308,68 +297,6 @@ impl<'scope> Walk<'scope> {
         self.prefixes(&command.assigns, fields.is_empty());
         if !fields.is_empty() {
             self.run(&fields, &stdin);
-        }
-    }
-
-    /// Assignments before a command, or alone.
-    fn prefixes(&mut self, assigns: &[Assign], alone: bool) {
-        for assign in assigns {
-            let field = self.assignment(assign, "");
-            let value = field.after(&format!("{}=", assign.name));
-            if let Some(reason) = names::environment(&assign.name, &value) {
-                self.push(field.text.clone(), unknown(reason));
-            }
-            if alone {
-                self.assign(assign, value);
-            }
-        }
-    }
-
-    fn assign(&mut self, assign: &Assign, value: Field) {
-        let is_known = assign.value.is_some() && value.sure != Certainty::Dynamic;
-        let variable = if is_known {
-            Variable::Known(value.text, Certainty::Exact)
-        } else {
-            Variable::Tainted
-        };
-        self.variables.insert(assign.name.clone(), variable);
-    }
-
-    /// Walks an assignment's words; the field is `name=value`.
-    fn assignment(&mut self, assign: &Assign, raw: &str) -> Field {
-        for word in &assign.extra {
-            self.expand(word);
-        }
-        match &assign.value {
-            None => Field {
-                text: format!("{}={raw}", assign.name),
-                sure: Certainty::Dynamic,
-                splits: false,
-            },
-            Some(value) => {
-                let value = self.one(value);
-                if value.text.contains("$(") || value.text.contains('`') {
-                    self.planted |= value.sure == Certainty::Exact;
-                }
-                Field { text: format!("{}={}", assign.name, value.text), ..value }
-            }
-        }
-    }
-
-    /// Marks a variable as set by something we do not follow, such as `read`.
-    pub(super) fn forget(&mut self, name: &str) {
-        let name = name.split(['[', '=']).next().unwrap_or(name);
-        self.variables.insert(name.to_owned(), Variable::Tainted);
-    }
-
-    /// Sets a variable as a declaring builtin does with `name=value`.
-    pub(super) fn declare(&mut self, field: &Field) {
-        if let Some((name, value)) = field.text.split_once('=') {
-            let variable = match field.sure {
-                Certainty::Exact => Variable::Known(value.to_owned(), Certainty::Exact),
-                Certainty::Glob | Certainty::Dynamic => Variable::Tainted,
-            };
-            self.variables.insert(name.to_owned(), variable);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What words become: expansions, variables, braces and patterns, and what runs in them on the way.
 
-use super::{Base, PARSED_MAX_BYTES, Variable, Walk, shorten};
+use super::{PARSED_MAX_BYTES, Variable, Walk, shorten};
 use crate::{
     model::Certainty,
     shell::{braces, flags::Field, syntax::Part, verdict::unknown},
@@ -82,6 +82,13 @@ impl Walk<'_> {
 
     /// A word that is one unquoted variable: its value is split at blanks.
     pub(super) fn split_variable(&mut self, name: &str, raw: &str) -> Vec<Field> {
+        let size = match self.variables.get(name) {
+            Some(Variable::Known(text, _)) => text.len(),
+            Some(Variable::Tainted) | None => 0,
+        };
+        if self.burn(size / 8) {
+            return vec![self.unreadable(raw)];
+        }
         match self.variables.get(name) {
             Some(Variable::Known(text, sure)) if !self.variables.contains_key("IFS") => text
                 .split_whitespace()
@@ -122,7 +129,11 @@ impl Walk<'_> {
                     }
                 }
                 Part::Variable(name, quoted) => {
-                    let (value, certainty) = self.value(name);
+                    let (mut value, mut certainty) = self.value(name);
+                    // A line of a hundred bytes could double a value until nothing holds it.
+                    if self.burn(value.len() / 64) {
+                        (value, certainty) = (format!("${name}"), Certainty::Dynamic);
+                    }
                     let is_several = !quoted && value.contains(char::is_whitespace);
                     splits |= is_several
                         || (!quoted && matches!(self.variables.get(name), Some(Variable::Tainted)));
@@ -164,23 +175,6 @@ impl Walk<'_> {
         }
         if runs {
             self.push("@P".to_owned(), unknown("a variable's value is run as a prompt"));
-        }
-    }
-
-    pub(super) fn value(&self, name: &str) -> (String, Certainty) {
-        match self.variables.get(name) {
-            Some(Variable::Known(text, sure)) => (text.clone(), *sure),
-            Some(Variable::Tainted) => (format!("${name}"), Certainty::Dynamic),
-            None => match (name, &self.scope.home, &self.base) {
-                ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
-                ("PWD", _, Base::Known(base)) if base.is_empty() => {
-                    (".".to_owned(), Certainty::Exact)
-                }
-                ("PWD", _, Base::Known(base)) if base.starts_with('/') => {
-                    (base.clone(), Certainty::Exact)
-                }
-                _ => (format!("${name}"), Certainty::Dynamic),
-            },
         }
     }
 }

@@ -1,12 +1,13 @@
-//! The grammar as `brush-parser` reads it. Hides that crate: nobody else names its types.
+//! The grammar as `brush-parser` reads it. Hides that crate: nobody else names its types. Commands
+//! are here, what is inside a word is in `words`.
+
+mod words;
 
 use brush_parser::ast;
-use brush_parser::word::WordPieceWithSource;
-use brush_parser::word::{
-    Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, TildeExpr, WordPiece,
-};
 use brush_parser::{ParserOptions, TokenizerOptions};
 
+use self::words::parts;
+use super::effort;
 use super::syntax::{
     Assign, Block, Command, Grammar, Item, Kind, Node, Part, Redirect, Unreadable,
 };
@@ -27,15 +28,22 @@ impl Grammar for Brush {
     }
 
     fn word(&self, raw: &str) -> Result<Vec<Part>, Unreadable> {
+        readable(raw)?;
         let pieces = brush_parser::word::parse(raw, &self.options).map_err(|_| Unreadable)?;
         Ok(parts(&pieces, false))
     }
 
     fn text(&self, raw: &str) -> Result<Vec<Part>, Unreadable> {
+        readable(raw)?;
         let pieces =
             brush_parser::word::parse_heredoc(raw, &self.options).map_err(|_| Unreadable)?;
         Ok(parts(&pieces, true))
     }
+}
+
+/// What braces and backticks made of a line may nest deeper than the line did.
+fn readable(raw: &str) -> Result<(), Unreadable> {
+    if effort::is_endless(raw) { Err(Unreadable) } else { Ok(()) }
 }
 
 fn list(list: &ast::CompoundList) -> Vec<Node> {
@@ -287,168 +295,4 @@ fn file_redirect(kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTar
         Direction::Append | Direction::ReadAndWrite => Redirect::Writes { word, keeps: true },
         Direction::DuplicateInput | Direction::DuplicateOutput => Redirect::Duplicates(word),
     }
-}
-
-fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<Part> {
-    let mut found = Vec::new();
-    for piece in pieces {
-        part(&piece.piece, quoted, &mut found);
-    }
-    found
-}
-
-fn part(piece: &WordPiece, quoted: bool, found: &mut Vec<Part>) {
-    match piece {
-        WordPiece::Text(text) => found.push(Part::Text(text.clone(), quoted)),
-        WordPiece::SingleQuotedText(text) => found.push(Part::Text(text.clone(), true)),
-        WordPiece::AnsiCQuotedText(text) => found.push(Part::Text(unescape(text), true)),
-        WordPiece::DoubleQuotedSequence(pieces)
-        | WordPiece::GettextDoubleQuotedSequence(pieces) => {
-            found.push(Part::Text(String::new(), true));
-            found.extend(parts(pieces, true));
-        }
-        WordPiece::TildeExpansion(TildeExpr::Home) => found.push(Part::Home),
-        WordPiece::TildeExpansion(_) => found.push(opaque(quoted)),
-        WordPiece::ParameterExpansion(expr) => found.push(parameter(expr, quoted)),
-        WordPiece::CommandSubstitution(script) => {
-            found.push(Part::Substitution(script.clone(), quoted));
-        }
-        WordPiece::BackquotedCommandSubstitution(script) => {
-            found.push(Part::Substitution(unbackquote(script), quoted));
-        }
-        WordPiece::EscapeSequence(text) => {
-            let plain = text.strip_prefix('\\').unwrap_or(text);
-            // A backslash before a newline joins two lines and leaves nothing.
-            let plain = plain.strip_prefix('\n').unwrap_or(plain);
-            found.push(Part::Text(plain.to_owned(), true));
-        }
-        WordPiece::ArithmeticExpression(expr) => found.push(Part::Opaque {
-            words: Vec::new(),
-            arithmetic: vec![expr.value.clone()],
-            quoted: true,
-            assigns: None,
-            runs: false,
-        }),
-    }
-}
-
-/// Takes away one level of backslashes, as the shell does inside backticks.
-fn unbackquote(script: &str) -> String {
-    let mut plain = String::with_capacity(script.len());
-    let mut chars = script.chars().peekable();
-    while let Some(char) = chars.next() {
-        match (char, chars.peek()) {
-            ('\\', Some(&next @ ('`' | '\\' | '$'))) => {
-                plain.push(next);
-                chars.next();
-            }
-            _ => plain.push(char),
-        }
-    }
-    plain
-}
-
-/// The text of `$'…'`. Escapes we do not compute become U+FFFD, which no table entry contains.
-fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
-        if char != '\\' {
-            plain.push(char);
-            continue;
-        }
-        match chars.next() {
-            Some('n') => plain.push('\n'),
-            Some('t') => plain.push('\t'),
-            Some('r') => plain.push('\r'),
-            Some(quote @ ('\\' | '\'' | '"' | '?')) => plain.push(quote),
-            Some('x') => {
-                let digits: String =
-                    chars.clone().take(2).take_while(char::is_ascii_hexdigit).collect();
-                chars.by_ref().take(digits.len()).for_each(drop);
-                let code = u8::from_str_radix(&digits, 16).unwrap_or(0xff);
-                plain.push(if code.is_ascii() { char::from(code) } else { '\u{fffd}' });
-            }
-            Some(_) | None => plain.push('\u{fffd}'),
-        }
-    }
-    plain
-}
-
-fn opaque(quoted: bool) -> Part {
-    Part::Opaque { words: Vec::new(), arithmetic: Vec::new(), quoted, assigns: None, runs: false }
-}
-
-fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
-    let mut words = Vec::new();
-    let mut arithmetic = Vec::new();
-    let mut assigns = None;
-    let mut runs = false;
-    let (used, is_indirect) = match expr {
-        ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => {
-            return Part::Variable(name.clone(), quoted);
-        }
-        ParameterExpr::Parameter { parameter, indirect }
-        | ParameterExpr::ParameterLength { parameter, indirect } => (Some(parameter), *indirect),
-        ParameterExpr::UseDefaultValues { parameter, indirect, default_value: word, .. }
-        | ParameterExpr::IndicateErrorIfNullOrUnset {
-            parameter,
-            indirect,
-            error_message: word,
-            ..
-        }
-        | ParameterExpr::UseAlternativeValue {
-            parameter, indirect, alternative_value: word, ..
-        }
-        | ParameterExpr::RemoveSmallestSuffixPattern { parameter, indirect, pattern: word }
-        | ParameterExpr::RemoveLargestSuffixPattern { parameter, indirect, pattern: word }
-        | ParameterExpr::RemoveSmallestPrefixPattern { parameter, indirect, pattern: word }
-        | ParameterExpr::RemoveLargestPrefixPattern { parameter, indirect, pattern: word }
-        | ParameterExpr::UppercaseFirstChar { parameter, indirect, pattern: word }
-        | ParameterExpr::UppercasePattern { parameter, indirect, pattern: word }
-        | ParameterExpr::LowercaseFirstChar { parameter, indirect, pattern: word }
-        | ParameterExpr::LowercasePattern { parameter, indirect, pattern: word } => {
-            words.extend(word.clone());
-            (Some(parameter), *indirect)
-        }
-        ParameterExpr::AssignDefaultValues { parameter, indirect, default_value, .. } => {
-            words.extend(default_value.clone());
-            if let Parameter::Named(name) = parameter {
-                assigns = Some(name.clone());
-            }
-            (Some(parameter), *indirect)
-        }
-        ParameterExpr::Substring { parameter, indirect, offset, length } => {
-            arithmetic.push(offset.value.clone());
-            arithmetic.extend(length.iter().map(|length| length.value.clone()));
-            (Some(parameter), *indirect)
-        }
-        ParameterExpr::Transform { parameter, indirect, op } => {
-            runs = matches!(op, ParameterTransformOp::PromptExpand);
-            (Some(parameter), *indirect)
-        }
-        ParameterExpr::ReplaceSubstring { parameter, indirect, pattern, replacement, .. } => {
-            words.push(pattern.clone());
-            words.extend(replacement.clone());
-            (Some(parameter), *indirect)
-        }
-        ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => (None, false),
-    };
-    if let Some(Parameter::NamedWithIndex { index, .. }) = used {
-        arithmetic.push(index.clone());
-    }
-    // "$@" and "${a[@]}" are several words even between quotes.
-    let quoted = quoted
-        && !matches!(
-            used,
-            Some(
-                Parameter::Special(SpecialParameter::AllPositionalParameters { .. })
-                    | Parameter::NamedWithAllIndices { .. }
-            )
-        );
-    // An indirect name may hold a subscript, and subscripts run substitutions.
-    if is_indirect {
-        arithmetic.push(String::new());
-    }
-    Part::Opaque { words, arithmetic, quoted, assigns, runs }
 }
