@@ -66,14 +66,17 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
     keywords(text)
 }
 
-/// Whether a here-document has an empty word for its end: where a comment follows and no line, the
-/// parser reads on forever, and takes all memory there is (found by fuzz/, as `cat <<'' #`).
+/// Whether a here-document has nothing but quotes or odd blanks for its end: where a comment follows
+/// and no line, the parser reads on forever, and takes all memory there is (found by fuzz/, as
+/// `cat <<'' #` and with a carriage return for a word).
 fn has_endless_document(text: &str) -> bool {
     text.match_indices("<<").any(|(at, _)| {
         let behind = text[at + 2..].trim_start_matches('-').trim_start_matches([' ', '\t']);
-        let ends = |c: char| c.is_whitespace() || ";|&<>()#".contains(c);
-        let word = behind.split(ends).next().unwrap_or_default();
-        !word.is_empty() && word.chars().all(|c| matches!(c, '\'' | '"' | '\\' | '$'))
+        let word = behind.split([' ', '\t', '\n', ';', '|', '&', '<', '>', '(', ')']).next();
+        let is_nothing = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\' | '$');
+        word.is_some_and(|word| {
+            !word.is_empty() && word.trim_end_matches('#').chars().all(is_nothing)
+        })
     })
 }
 
@@ -157,7 +160,10 @@ mod tests {
 
     #[test]
     fn a_here_document_that_nothing_ends_never_reaches_the_parser() {
-        for text in ["cat <<'' #", "cat <<- \"\" x #y", "awk a <<  '' #at << b", "x <<''\"\" #"] {
+        for text in [
+            "cat <<'' #", "cat <<- \"\" x #y", "awk a <<  '' #at << b", "x <<''\"\" #", "a <<\r #",
+            "a <<\r;#", "$(a <<\r\t#", "a <<\"\\\n\" #", "a <<\u{b}#",
+        ] {
             assert!(refuse(text).is_some() && !is_small(text), "{text}");
         }
         for text in ["cat <<a #\nb\na\n", "cat <<'a b'\na b\n", "echo $((1<<2))", "a <<< ''"] {
