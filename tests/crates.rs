@@ -1,5 +1,5 @@
 //! What comes from outside: its licences, where it is fetched from, and what is there twice. A small
-//! part of what cargo-deny does; see `docs/decisions/080-crates.md`.
+//! part of what cargo-deny does; see `docs/decisions/081-crates.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
