@@ -43,8 +43,9 @@ pub(super) fn is_endless(text: &str) -> bool {
                 open.push(Opening { closes: closing(byte), weight, in_expansion, quotes });
             }
             b')' | b'}' | b']' => {
-                let paired = |it: &&Opening| (0..2).all(|n| (quotes[n] - it.quotes[n]) % 2 == 0);
-                if open.last().filter(|it| it.closes == byte).filter(paired).is_some()
+                let pairs = |it: &Opening, n: usize| (quotes[n] - it.quotes[n]).is_multiple_of(2);
+                let closes = |it: &Opening| it.closes == byte && pairs(it, 0) && pairs(it, 1);
+                if open.last().is_some_and(closes)
                     && let Some(gone) = open.pop()
                 {
                     *if gone.in_expansion { &mut expansion } else { &mut group } -= gone.weight;

@@ -66,17 +66,29 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
     keywords(text)
 }
 
-/// Whether a here-document has nothing but quotes or odd blanks for its end: where a comment follows
-/// and no line, the parser reads on forever, and takes all memory there is (found by fuzz/, as
-/// `cat <<'' #` and with a carriage return for a word).
+/// Whether a here-document has nothing but quotes or blanks for its end: where no line follows, the
+/// parser reads on forever, and takes all memory there is (found by fuzz/, as `cat <<'' #` and with
+/// a carriage return for a word).
 fn has_endless_document(text: &str) -> bool {
+    let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
     text.match_indices("<<").any(|(at, _)| {
-        let behind = text[at + 2..].trim_start_matches('-').trim_start_matches([' ', '\t']);
-        let word = behind.split([' ', '\t', '\n', ';', '|', '&', '<', '>', '(', ')']).next();
-        let is_nothing = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\' | '$');
-        word.is_some_and(|word| {
-            !word.is_empty() && word.trim_end_matches('#').chars().all(is_nothing)
-        })
+        let behind = text[at + 2..].trim_start_matches('-');
+        let word = behind.trim_start_matches([' ', '\t']);
+        let word = match word.strip_prefix('$') {
+            Some(quoted) if quoted.starts_with(is_quote) => quoted,
+            Some(_) | None => word,
+        };
+        let rest = word.trim_start_matches(|c: char| {
+            is_quote(c) || c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n')
+        });
+        let is_named = rest.starts_with(|c: char| !" \t\n;|&<>(){}[]`#$".contains(c));
+        // Inside of `$(` a second blank is taken for the word.
+        let is_blank = behind.starts_with([' ', '\t']) && behind[1..].starts_with([' ', '\t']);
+        // Nothing at all is no here-document to a shell, but what begins an expression may follow.
+        let is_shift = behind.starts_with('<')
+            || rest.len() == word.len() && rest.starts_with(['$', '(', '{']);
+        let is_open = !behind.contains('\n');
+        is_open && is_blank || !is_named && !is_shift && rest.len() < behind.len()
     })
 }
 
@@ -162,11 +174,18 @@ mod tests {
     fn a_here_document_that_nothing_ends_never_reaches_the_parser() {
         for text in [
             "cat <<'' #", "cat <<- \"\" x #y", "awk a <<  '' #at << b", "x <<''\"\" #", "a <<\r #",
-            "a <<\r;#", "$(a <<\r\t#", "a <<\"\\\n\" #", "a <<\u{b}#",
+            "a <<\r;#", "$(a <<\r\t#", "${a<<\r}", "a <<''$x", "$(a << \t", "$(a <<  b #",
+            "a <<$'' #", "a <<\"\\\n\" #", "a <<\u{b}#",
         ] {
             assert!(refuse(text).is_some() && !is_small(text), "{text}");
         }
-        for text in ["cat <<a #\nb\na\n", "cat <<'a b'\na b\n", "echo $((1<<2))", "a <<< ''"] {
+        for text in [
+            "cat <<a #\nb\na\n",
+            "cat <<'a b'\na b\n",
+            "echo $((1 << 2)) $((1 << $x))",
+            "a <<< ''",
+            "a <<'b'",
+        ] {
             assert!(refuse(text).is_none(), "{text}");
         }
         assert!(!is_small("cat <<a\na\n"), "it is judged where a hang does no harm");
