@@ -133,6 +133,11 @@ impl RootState {
         self.dir.join("checkpoints")
     }
 
+    /// Records of which nothing can be told.
+    pub fn damaged(&self) -> PathBuf {
+        self.dir.join("damaged")
+    }
+
     /// The anchor of the file store: the top directory the cache was written for.
     pub fn anchor(&self) -> PathBuf {
         self.dir.join("anchor")

@@ -30,7 +30,7 @@ pub(crate) fn keep_house(world: &World) {
 }
 
 /// A round every day for so many days.
-fn live(world: &mut World, days: i64) {
+pub(crate) fn live(world: &mut World, days: i64) {
     for _ in 0..days {
         world.wait(DAY);
         keep_house(world);
@@ -63,7 +63,7 @@ fn collect_ids(value: &Value, ids: &mut Vec<String>) {
 }
 
 /// Takes a checkpoint of a file with this many bytes, no two alike.
-fn save(world: &mut World, name: &str, bytes: usize) -> String {
+pub(crate) fn save(world: &mut World, name: &str, bytes: usize) -> String {
     let salt = ids(world).len();
     world.write(name, vec![u8::try_from(salt).unwrap(); bytes]);
     world.wait(1);
@@ -393,7 +393,7 @@ fn two_rounds_never_run_at_once() {
 }
 
 /// What `status --json` says.
-fn status(world: &mut World) -> (Exit, Value) {
+pub(crate) fn status(world: &mut World) -> (Exit, Value) {
     let output = world.run(&["status", "--json"]);
     (output.exit, serde_json::from_str(&output.stdout).unwrap())
 }

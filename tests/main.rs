@@ -27,6 +27,7 @@ mod storm;
 mod support;
 mod talk;
 mod tidy;
+mod unread;
 mod unseen;
 mod upkeep;
 mod warm;

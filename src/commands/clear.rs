@@ -13,7 +13,8 @@ use crate::{
     house::{self, Holding, Memory},
     plan::{self, Stock},
     process::{Exit, Process},
-    store::sweep,
+    state::RootState,
+    store::{record, sweep},
     ui,
 };
 
@@ -45,9 +46,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let checkpoints = desk.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
-    let pinned = prune::pinned(&desk, &checkpoints);
+    let pinned = prune::pinned(&desk, &checkpoints)?;
     let plan = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
-    if plan.goes.is_empty() {
+    let own = desk.state.root(&desk.root);
+    if plan.goes.is_empty() && record::aside(&own)?.is_empty() {
         let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
     }
@@ -58,6 +60,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             return Ok(Exit::Failed);
         }
     }
+    give_up_aside(&own)?;
     let freed = prune::carry_out(&desk, &plan)?;
     print(process, &prune::summary(&plan, freed, false))?;
     Ok(Exit::Ok)
@@ -97,11 +100,17 @@ fn clear_several(
     let mut gone = 0;
     for (holding, goes) in holdings.iter_mut().zip(&goes) {
         gone += holding.forget(goes)?;
+        give_up_aside(&holding.own)?;
     }
     let freed = sweep::sweep(&state, Instant::now() + PATIENCE)?;
     let gone = ui::count(gone as u64, "checkpoint");
     print(process, &format!("{gone} dropped; {} freed\n", ui::size(freed)))?;
     Ok(Exit::Ok)
+}
+
+/// Lets go of the damaged records that were put aside, and so of what they may have named.
+fn give_up_aside(own: &RootState) -> Result<()> {
+    record::aside(own)?.into_iter().try_for_each(|id| record::give_up(own, id))
 }
 
 fn is_sure(process: &mut Process<'_>, count: usize) -> bool {

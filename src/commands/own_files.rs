@@ -32,6 +32,7 @@ pub(crate) fn check(own: &RootState) -> Vec<Damage> {
     if let Err(err) = record::read_place(own) {
         found.push(damage("root.json", &told(err)));
     }
+    found.extend(record::damage_aside(own).unwrap_or_default());
     found
 }
 

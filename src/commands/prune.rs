@@ -1,7 +1,5 @@
 //! `turnback prune`: forgets old checkpoints of one project, by the plan it shows.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use super::{Desk, print, print_json};
@@ -10,7 +8,7 @@ use crate::{
     error::Result,
     house,
     model::{Checkpoint, CheckpointId},
-    plan::{self, Limits, PrunePlan, Stock, Why},
+    plan::{self, Limits, Pins, PrunePlan, Stock, Why},
     process::{Exit, Process},
     store::{record, weigh::Scales},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
@@ -44,7 +42,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let wanted = wanted(process, &desk, args)?;
     let checkpoints = desk.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
-    let pinned = pinned(&desk, &checkpoints);
+    let pinned = pinned(&desk, &checkpoints)?;
     let stock = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
     let mut plan = stock.prune(wanted.limits);
     if let Some(max) = wanted.size_max_bytes {
@@ -116,10 +114,10 @@ fn make_room(desk: &Desk, stock: Stock<'_>, max: u64, plan: &mut PrunePlan) -> R
     Ok(())
 }
 
-/// The checkpoints that a restore needs which was begun and has not ended: all, if nobody can tell.
-pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> BTreeSet<CheckpointId> {
-    let pinned = house::pinned(&desk.state.root(&desk.root));
-    pinned.unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect())
+/// What must stay of a project's checkpoints.
+pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> Result<Pins> {
+    let own = desk.state.root(&desk.root);
+    Ok(house::pins(&own, checkpoints, &desk.store.unread()?))
 }
 
 pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {

@@ -1,6 +1,7 @@
 //! `turnback status`: what is protected, where, and how much room that takes.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,11 +14,11 @@ use crate::{
     error::Result,
     house::{self, Disk, Holding, Memory, Report},
     journal::{self, Line, LineKind},
-    model::{Scope, Settings},
+    model::{CheckpointId, Scope, Settings},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     snapshot,
-    store::{Standing, own_bytes, weigh::Scales},
+    store::{Standing, Unread, own_bytes, record, weigh::Scales},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
@@ -63,6 +64,8 @@ struct Place {
     /// About how much of its repository waits for git's own gc.
     waiting: u64,
     standing: Standing,
+    /// Those that cannot be read.
+    unread: BTreeMap<CheckpointId, Unread>,
     /// Why it is there and not protected.
     unprotected: Option<&'static str>,
     /// When nothing is kept of it any more.
@@ -75,6 +78,8 @@ struct Status {
     /// Bytes of everything of ours, content shared by all roots included.
     total: u64,
     disk: Option<Disk>,
+    /// Because of which record nothing can be freed.
+    in_the_way: Option<(PathBuf, Unread)>,
     last_prune: Option<(DateTime<Utc>, Report)>,
     trouble: Option<Line>,
     troubles: usize,
@@ -100,6 +105,7 @@ impl Status {
             places,
             total: own_bytes(desk.state.dir()),
             disk: Disk::of(&desk.state),
+            in_the_way: record::in_the_way(&desk.state)?,
             last_prune: memory.at().zip(memory.report),
             troubles: lines.len(),
             trouble: lines.pop(),
@@ -132,6 +138,8 @@ impl Status {
         }
         let mut text = table.show(process.terminal.columns, Style::stdout(process));
         text.push('\n');
+        text.extend(self.places.iter().map(|place| place.unread_words(home)));
+        text.push_str(&self.in_the_way_words(desk));
         text.push_str(&self.room_words(desk));
         text.push_str(&self.prune_words(&clock, &desk.settings));
         text.push_str(&self.trouble_words(&clock));
@@ -161,6 +169,19 @@ impl Status {
             text.push_str(&format!("about {about} wait in repositories for your own git gc\n"));
         }
         text
+    }
+
+    fn in_the_way_words(&self, desk: &Desk) -> String {
+        let Some((path, why)) = &self.in_the_way else { return String::new() };
+        let path = ui::path(path, desk.home.as_deref());
+        let until = match why {
+            Unread::Damaged => {
+                let retention = ui::duration(desk.settings.retention);
+                format!("is damaged; it is given up after {retention}, or with turnback clear")
+            }
+            Unread::Newer => "is from a newer turnback; update this one".to_owned(),
+        };
+        format!("nothing can be freed, for nobody knows what is still needed:\n  {path} {until}\n")
     }
 
     fn prune_words(&self, clock: &Clock, settings: &Settings) -> String {
@@ -220,6 +241,8 @@ impl Status {
             "state": desk.state.dir().to_string_lossy(),
             "size": self.total,
             "free": self.disk.map(|disk| disk.free),
+            "nothing_freed_because_of":
+                self.in_the_way.as_ref().map(|(path, _)| path.to_string_lossy()),
             "limits": {
                 "max_total_size": settings.max_total_size,
                 "free_space_floor": self.disk.map(|disk| settings.free_space_floor.of(disk.size)),
@@ -259,6 +282,7 @@ impl Place {
             in_repository: holding.stores.iter().map(|store| store.repository_bytes()).sum(),
             waiting: waiting.map_or(0, |waiting| waiting.bytes),
             standing: holding.standing,
+            unread: holding.unread.clone(),
             unprotected: is_live.then(|| unprotected(&holding.settings, &scope)).flatten(),
             forgotten_in: forgotten_in(desk, holding, memory),
         }
@@ -277,10 +301,30 @@ impl Place {
             size: 0,
             in_repository: desk.store.repository_bytes(),
             waiting: 0,
+            unread: desk.store.unread().unwrap_or_default(),
             standing: if desk.is_gone { Standing::Gone } else { Standing::Live },
             unprotected: unprotected(&desk.settings, &desk.scope).filter(|_| !desk.is_gone),
             forgotten_in: None,
         }
+    }
+
+    fn unread_ids(&self, why: Unread) -> Vec<String> {
+        let fitting = self.unread.iter().filter(|(_, it)| **it == why);
+        fitting.map(|(id, _)| id.to_string()).collect()
+    }
+
+    /// A line for each checkpoint that cannot be read.
+    fn unread_words(&self, home: Option<&Path>) -> String {
+        let path = ui::path(&self.path, home);
+        let line = |(id, why): (&CheckpointId, &Unread)| match why {
+            Unread::Damaged => {
+                format!("damaged: {} of {path}; turnback check names what is\n", id.short())
+            }
+            Unread::Newer => {
+                format!("checkpoint {} of {path} is from a newer turnback\n", id.short())
+            }
+        };
+        self.unread.iter().map(line).collect()
     }
 
     fn standing_words(&self) -> String {
@@ -316,6 +360,8 @@ impl Place {
             "standing": standing,
             "protected": self.standing == Standing::Live && self.unprotected.is_none(),
             "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),
+            "damaged": self.unread_ids(Unread::Damaged),
+            "newer": self.unread_ids(Unread::Newer),
             "status": self.standing_words(),
         })
     }

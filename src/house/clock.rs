@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace},
+    model::CheckpointId,
     state::State,
 };
 
@@ -49,6 +50,9 @@ struct Seen {
     /// Since when it has been gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gone: Option<u64>,
+    /// Since when each of its records has been damaged.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    damaged: BTreeMap<String, u64>,
 }
 
 /// What a round did.
@@ -173,6 +177,16 @@ impl Memory {
     pub fn gone_for(&self, root: &str) -> Option<Duration> {
         let since = self.roots.get(root)?.gone?;
         Some(Duration::from_secs(self.lived.saturating_sub(since)))
+    }
+
+    /// These records of a root are damaged, and no others. Gives for how long each has been.
+    pub fn damaged(&mut self, root: &str, records: &[CheckpointId]) -> Vec<Duration> {
+        let lived = self.lived;
+        let known = &mut self.roots.entry(root.to_owned()).or_default().damaged;
+        let names: Vec<String> = records.iter().map(CheckpointId::to_string).collect();
+        known.retain(|name, _| names.contains(name));
+        let since = names.into_iter().map(|name| *known.entry(name).or_insert(lived));
+        since.map(|since| Duration::from_secs(lived.saturating_sub(since))).collect()
     }
 
     /// Forgets roots that nothing is left of.

@@ -1,7 +1,7 @@
 //! A root and all there is of it, wherever it is.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     thread,
     time::{Duration, Instant},
 };
@@ -12,12 +12,12 @@ use crate::{
     error::Result,
     fs::Lock,
     model::{Checkpoint, CheckpointId, ContentId, Settings},
-    plan::{self, Stock},
+    plan::{self, Pin, Pins, Stock},
     process::Process,
     restore_log::RestoreLog,
     state::{RootState, State},
     store::{
-        Standing, Store,
+        Standing, Store, Unread,
         record::{self, RootPlace},
         standing::{forget_unseen, open_all},
     },
@@ -45,8 +45,10 @@ pub struct Holding {
     pub settings: Settings,
     /// All checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
+    /// Those that cannot be read.
+    pub unread: BTreeMap<CheckpointId, Unread>,
     ages: Vec<Duration>,
-    pinned: BTreeSet<CheckpointId>,
+    pinned: Pins,
 }
 
 /// Every root, and a fragment for each that cannot be looked at.
@@ -73,12 +75,29 @@ pub fn all(
 }
 
 /// What a restore needs that is under way in a root; `None` for everything, if nobody can tell.
-pub fn pinned(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
+fn under_way(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
     match RestoreLog::read(own) {
         Ok(Some(log)) => Some(BTreeSet::from([log.of, log.held])),
         Ok(None) => Some(BTreeSet::new()),
         Err(_) => None,
     }
+}
+
+/// What must stay of the checkpoints of one root, given those that cannot be read.
+pub fn pins(
+    own: &RootState,
+    checkpoints: &[Checkpoint],
+    unread: &BTreeMap<CheckpointId, Unread>,
+) -> Pins {
+    let pin = |(id, why): (&CheckpointId, &Unread)| match why {
+        Unread::Newer => (*id, Pin::Newer),
+        Unread::Damaged => (*id, Pin::Damaged),
+    };
+    let mut pins: Pins = unread.iter().map(pin).collect();
+    let under_way = under_way(own)
+        .unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect());
+    pins.extend(under_way.into_iter().map(|id| (id, Pin::UnderWay)));
+    pins
 }
 
 impl Holding {
@@ -99,10 +118,11 @@ impl Holding {
         for store in &stores {
             checkpoints.extend(store.list()?);
         }
+        let mut unread = record::unread(&own)?;
+        for store in &stores {
+            unread.extend(store.unread()?);
+        }
         let kept = record::read_all(&own)?;
-        // A newer turnback knows what to do with what we cannot read.
-        let unread: Vec<_> =
-            kept.iter().filter(|kept| kept.record.is_err()).map(|kept| kept.id).collect();
         checkpoints.extend(kept.into_iter().map(record::Kept::into_checkpoint));
         checkpoints.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
         checkpoints.dedup_by_key(|it| it.id);
@@ -112,11 +132,9 @@ impl Holding {
         let seen = |(age, it): (Duration, &Checkpoint)| age.min(memory.age(&name, it.sequence));
         let ages = plan::ages(&checkpoints, process.now);
         let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
-        let mut pinned = pinned(&own)
-            .unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect());
-        pinned.extend(unread);
+        let pinned = pins(&own, &checkpoints, &unread);
         let settings = config::load(process, Some(&place.path)).settings;
-        Ok(Self { name, own, place, standing, stores, settings, checkpoints, ages, pinned })
+        Ok(Self { name, own, place, standing, stores, settings, checkpoints, unread, ages, pinned })
     }
 
     /// What decides about them.
@@ -157,7 +175,7 @@ impl Holding {
     pub fn forget(&mut self, ids: &BTreeSet<CheckpointId>) -> Result<usize> {
         // Whoever restores may need any of them.
         let _nobody_restores = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
-        let pinned = pinned(&self.own);
+        let pinned = under_way(&self.own);
         let goes = |id: &&CheckpointId| pinned.as_ref().is_some_and(|pinned| !pinned.contains(id));
         let ids: Vec<CheckpointId> = ids.iter().filter(goes).copied().collect();
         let mut gone = 0;

@@ -23,7 +23,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 pub use clock::{Memory, Report, Waiting};
-pub use holding::{Holding, all, pinned};
+pub use holding::{Holding, all, pins};
 pub use room::{Disk, plan as plan_room, unmet};
 pub use round::{Ended, keep, tidy};
 

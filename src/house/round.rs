@@ -20,7 +20,7 @@ use crate::{
     plan::{Limits, PrunePlan, Stock},
     process::Process,
     state::{RootState, State},
-    store::{Standing, record, standing::open_all, sweep},
+    store::{Standing, Unread, record, standing::open_all, sweep},
     ui,
 };
 
@@ -120,10 +120,15 @@ impl Round<'_, '_> {
                 goes.extend(self.plan(holding).goes.into_keys());
             }
             self.forget(holding, &goes);
+            self.give_up(holding)?;
         }
         self.sweep();
         if self.settings.auto_prune {
-            self.make_room(&mut holdings);
+            // Where nothing can be freed, dropping checkpoints would gain nothing.
+            if record::in_the_way(self.state)?.is_none() {
+                self.make_room(&mut holdings);
+            }
+            self.report.unmet.extend(room::unmet(self.state, &self.settings));
             self.bury(&holdings);
             litter::drop_old(
                 self.state, &holdings, &self.settings, &self.memory, self.process.now,
@@ -176,6 +181,24 @@ impl Round<'_, '_> {
         }
     }
 
+    /// Gives up records that have been damaged for as long as any other is kept. What nobody else
+    /// needs goes with the next sweep.
+    fn give_up(&mut self, holding: &Holding) -> Result<()> {
+        let unread = holding.unread.iter().filter(|(_, why)| **why == Unread::Damaged);
+        let mut damaged: Vec<CheckpointId> = unread.map(|(id, _)| *id).collect();
+        damaged.extend(record::aside(&holding.own)?);
+        let ages = self.memory.damaged(&holding.name, &damaged);
+        let is_over = |age: Duration| age > holding.settings.retention;
+        let over = damaged.into_iter().zip(ages).filter(|(_, age)| is_over(*age));
+        let over: Vec<CheckpointId> = over.map(|(id, _)| id).collect();
+        if self.settings.auto_prune && !over.is_empty() {
+            let _alone = Lock::acquire(&holding.own.lock(), Instant::now() + PATIENCE)?;
+            crash::point("house-give-up");
+            over.into_iter().try_for_each(|id| record::give_up(&holding.own, id))?;
+        }
+        Ok(())
+    }
+
     fn sweep(&mut self) {
         match sweep::sweep(self.state, Instant::now() + PATIENCE) {
             Ok(freed) => self.report.freed += freed,
@@ -199,7 +222,6 @@ impl Round<'_, '_> {
         if goes.iter().any(|goes| !goes.is_empty()) {
             self.sweep();
         }
-        self.report.unmet.extend(room::unmet(self.state, &self.settings));
     }
 
     /// Removes what is left of roots that are gone, and of which there is no checkpoint any more.

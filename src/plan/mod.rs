@@ -12,7 +12,7 @@ pub use diff::{Change, Reader, changes, entry_at};
 pub use fit::{Thing, fit};
 pub use history::{redo_target, session_target, undo_target};
 pub use picked::{Pick, Picked};
-pub use prune::{Limits, PrunePlan, Stock, Why, ages};
+pub use prune::{Limits, Pin, Pins, PrunePlan, Stock, Why, ages};
 pub use restore::{
     Action, Author, Kept, Options, OutsideStep, Past, RestorePlan, Step, is_within, restore,
 };

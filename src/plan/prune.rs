@@ -1,9 +1,6 @@
 //! Which checkpoints go when there are too many or they are too old, and why. Pure.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, Utc};
 
@@ -20,6 +17,31 @@ pub struct Limits {
     /// None older than this; `None` for any age.
     pub older_than: Option<Duration>,
 }
+
+/// Why a checkpoint must stay, whatever the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// A restore that is under way needs it.
+    UnderWay,
+    /// Its record is damaged: it can neither be judged nor be made again.
+    Damaged,
+    /// A newer turnback wrote it, and knows what to do with it.
+    Newer,
+}
+
+impl Pin {
+    /// A fragment for people, and for scripts.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::UnderWay => "a restore is under way",
+            Self::Damaged => "it is damaged: turnback check --repair",
+            Self::Newer => "a newer turnback wrote it",
+        }
+    }
+}
+
+/// What must stay of one root.
+pub type Pins = BTreeMap<CheckpointId, Pin>;
 
 /// Why a checkpoint goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +89,8 @@ pub struct Stock<'a> {
     pub newest_first: &'a [Checkpoint],
     /// How old each of them is.
     pub ages: &'a [Duration],
-    /// What a restore needs that is under way.
-    pub pinned: &'a BTreeSet<CheckpointId>,
+    /// What must stay.
+    pub pinned: &'a Pins,
 }
 
 /// How old checkpoints are, given newest first, by a clock that may have stood anywhere when they
@@ -96,14 +118,18 @@ impl Stock<'_> {
         })
     }
 
-    /// Plans to drop everything but what a restore needs that is under way.
+    /// Plans to drop everything but what a restore needs that is under way, and what a newer
+    /// turnback wrote.
     pub fn clear(self) -> PrunePlan {
         let mut plan = PrunePlan::default();
         for Checkpoint { id, .. } in self.newest_first {
-            if self.pinned.contains(id) {
-                plan.spared.insert(*id, UNDER_WAY);
-            } else {
-                plan.goes.insert(*id, Why::Asked);
+            match self.pinned.get(id) {
+                Some(pin @ (Pin::UnderWay | Pin::Newer)) => {
+                    plan.spared.insert(*id, pin.words());
+                }
+                Some(Pin::Damaged) | None => {
+                    plan.goes.insert(*id, Why::Asked);
+                }
             }
         }
         plan.stays = plan.spared.len();
@@ -148,8 +174,8 @@ impl Stock<'_> {
         let ordinary = self.newest_first.iter().position(|it| !is_before_restore(it));
         if n == 0 || Some(n) == ordinary {
             Some("the newest always stays")
-        } else if self.pinned.contains(&checkpoint.id) {
-            Some(UNDER_WAY)
+        } else if let Some(pin) = self.pinned.get(&checkpoint.id) {
+            Some(pin.words())
         } else if is_before_restore(checkpoint) && self.ages[n] < BEFORE_RESTORE_STAYS {
             Some("held before a restore, for seven days")
         } else {
@@ -157,8 +183,6 @@ impl Stock<'_> {
         }
     }
 }
-
-const UNDER_WAY: &str = "a restore is under way";
 
 fn is_before_restore(checkpoint: &Checkpoint) -> bool {
     checkpoint.cause.reason == Reason::BeforeRestore
@@ -199,8 +223,13 @@ mod tests {
         DateTime::from_timestamp(1_795_183_331, 0).unwrap()
     }
 
+    fn pins(sequences: &[u64]) -> Pins {
+        let pin = |sequence: &u64| (CheckpointId::from_bits(*sequence), Pin::UnderWay);
+        sequences.iter().map(pin).collect()
+    }
+
     fn goes(checkpoints: &[Checkpoint], limits: Limits, pinned: &[u64]) -> Vec<(u64, Why)> {
-        let pinned = pinned.iter().copied().map(CheckpointId::from_bits).collect();
+        let pinned = pins(pinned);
         let ages = ages(checkpoints, now());
         let plan = Stock { newest_first: checkpoints, ages: &ages, pinned: &pinned }.prune(limits);
         assert_eq!(plan.stays + plan.goes.len(), checkpoints.len());
@@ -254,7 +283,7 @@ mod tests {
         let all = [of(6, "b"), of(5, "a"), of(4, "a"), asked(3, 0), of(2, "b"), of(1, "a")];
         let ages = ages(&all, now());
         let plan = |session: &str, pinned: &[u64]| {
-            let pinned = pinned.iter().copied().map(CheckpointId::from_bits).collect();
+            let pinned = pins(pinned);
             let stock = Stock { newest_first: &all, ages: &ages, pinned: &pinned };
             let plan = stock.end_session(Agent::Codex, &SessionId(session.to_owned()));
             let gone = all.iter().filter(|it| plan.goes.contains_key(&it.id));
@@ -280,5 +309,21 @@ mod tests {
         let limits = Limits { keep: Some(1), older_than: None };
         let all = [asked(4, 0), held(3, 6), held(2, 8), asked(1, 9)];
         assert_eq!(goes(&all, limits, &[]), [(1, Why::TooMany), (2, Why::TooMany)]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_stays_and_may_be_cleared_unless_it_is_newer() {
+        let all = [asked(4, 0), asked(3, 400), asked(2, 400), asked(1, 400)];
+        let id = CheckpointId::from_bits;
+        let pinned = Pins::from([(id(3), Pin::Damaged), (id(2), Pin::Newer)]);
+        let ages = ages(&all, now());
+        let stock = Stock { newest_first: &all, ages: &ages, pinned: &pinned };
+        let plan = stock.prune(Limits { keep: Some(0), older_than: None });
+        assert_eq!(plan.goes.into_keys().collect::<Vec<_>>(), [id(1)]);
+        assert_eq!(plan.spared.get(&id(2)), Some(&"a newer turnback wrote it"));
+        assert_eq!(stock.may_go(), [id(1)]);
+        let plan = stock.clear();
+        assert_eq!(plan.spared.into_keys().collect::<Vec<_>>(), [id(2)]);
+        assert_eq!(plan.goes.len(), 3);
     }
 }

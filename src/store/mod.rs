@@ -12,7 +12,7 @@ pub mod sweep;
 pub mod vault;
 pub mod weigh;
 
-use std::{io::Read, time::Instant};
+use std::{collections::BTreeMap, io::Read, time::Instant};
 
 use chrono::{DateTime, Utc};
 
@@ -28,6 +28,7 @@ use crate::{
 
 pub use copy::CopyStore;
 pub use git::GitStore;
+pub use record::Unread;
 pub use standing::Standing;
 pub use weigh::own_bytes;
 
@@ -143,8 +144,17 @@ pub trait Store {
     /// Opens the bytes of one file.
     fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
 
-    /// Forgets checkpoints and tells how many there were. One already gone is no error. What they
-    /// alone held is freed by the next [`sweep`](sweep::sweep).
+    /// Those of [`Store::list`] that cannot be read, and why.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be listed.
+    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
+        Ok(BTreeMap::new())
+    }
+
+    /// Forgets checkpoints and tells how many there were. One already gone is no error, and one that
+    /// a newer turnback wrote stays. What they alone held is freed by the next [`sweep`](sweep::sweep).
     ///
     /// # Errors
     ///

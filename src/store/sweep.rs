@@ -14,7 +14,7 @@ use std::{
 use super::{
     copy,
     objects::{Objects, names_in},
-    record::{self, Keeper, Record},
+    record::{self, Needs},
     vault::{self, GitState},
 };
 use crate::{
@@ -32,7 +32,8 @@ const REST: Duration = Duration::from_millis(40);
 /// Removes every object that no record needs and returns how many bytes that freed. Waits until
 /// `deadline` for those who save. An anchor that stands for something removed goes first.
 ///
-/// If there is a record that cannot be read, nobody knows what it needs, and nothing is removed.
+/// If there is a record of which nobody knows what it needs, nothing is removed; see
+/// [`record::in_the_way`].
 /// Killed anywhere, what was to go and is still there goes with the next sweep.
 ///
 /// # Errors
@@ -88,14 +89,17 @@ impl Marks {
     fn look(&mut self, state: &State, objects: &Objects) -> Result<bool> {
         for name in names_in(&state.roots())? {
             let root = state.root_named(&name);
+            if !record::aside(&root)?.is_empty() {
+                return Ok(false);
+            }
             for id in record::ids(&root)? {
                 if !self.seen.insert((name.clone(), id)) {
                     continue;
                 }
-                match record::read(&root, id) {
-                    Ok(record) => mark(objects, &record, &mut |id| self.needed.insert(id)),
+                match record::needs(&root, id) {
+                    Ok(Some(needs)) => mark(objects, &needs, &mut |id| self.needed.insert(id)),
                     // Gone in the meantime, and what only it needed may go too.
-                    Err(Error::NoSuchCheckpoint { .. }) => (),
+                    Ok(None) => (),
                     Err(_) => return Ok(false),
                 }
             }
@@ -104,12 +108,11 @@ impl Marks {
     }
 }
 
-/// Names every object that a record needs. `is_new` says whether to look into it.
+/// Names every object that is needed. `is_new` says whether to look into it.
 ///
 /// What cannot be read is damaged already; whatever it would need is of no use without it.
-pub(super) fn mark(objects: &Objects, record: &Record, is_new: &mut impl FnMut(ContentId) -> bool) {
-    let vault = record.vault.as_ref().map(|vault| vault.state);
-    for id in [record.besides, record.outside, vault].into_iter().flatten() {
+pub(super) fn mark(objects: &Objects, needs: &Needs, is_new: &mut impl FnMut(ContentId) -> bool) {
+    for id in needs.listings.iter().copied() {
         if is_new(id) {
             let text = objects.read(&id).unwrap_or_default();
             let held = GitState::parse(&id, &text).unwrap_or_default();
@@ -118,8 +121,7 @@ pub(super) fn mark(objects: &Objects, record: &Record, is_new: &mut impl FnMut(C
             }
         }
     }
-    let top = record.checkpoint.top.filter(|_| record.keeper == Keeper::Copy);
-    let mut unread: Vec<_> = top.into_iter().collect();
+    let mut unread: Vec<_> = needs.top.into_iter().collect();
     while let Some(id) = unread.pop() {
         if !is_new(id) {
             continue;

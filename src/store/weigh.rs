@@ -4,7 +4,7 @@ use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
 
 use super::{
     objects::Objects,
-    record::{self, Record},
+    record::{self, Needs},
     sweep::mark,
 };
 use crate::{
@@ -61,19 +61,19 @@ impl Scales {
         by_place.sort_by_key(|(place, _)| std::cmp::Reverse(place.unwrap_or(usize::MAX)));
         let mut has_vault = false;
         for (place, id) in by_place {
-            let Ok(record) = record::read(root, id) else { continue };
-            self.add_record(line, place, &record);
+            let Ok(Some(needs)) = record::needs(root, id) else { continue };
+            self.add_needs(line, place, &needs);
             let file = record::path_of(root, id);
             self.add_other(line, place, room(&file));
-            if record.vault.is_some() && !std::mem::replace(&mut has_vault, true) {
+            if needs.vault && !std::mem::replace(&mut has_vault, true) {
                 self.add_other(line, place, own_bytes(&root.vault()));
             }
         }
     }
 
-    fn add_record(&mut self, line: usize, place: Option<usize>, record: &Record) {
+    fn add_needs(&mut self, line: usize, place: Option<usize>, needs: &Needs) {
         let needed = &mut self.needed;
-        mark(&self.objects, record, &mut |id| {
+        mark(&self.objects, needs, &mut |id| {
             let by = needed.entry(id).or_default();
             // Whoever was added first needs it longest.
             let is_new = by.iter().all(|(known, _)| *known != line);

@@ -23,7 +23,7 @@ pub(super) use anchor::{drop_hint, read as read_anchor};
 pub(crate) use directory::{entry_of, parse as parse_directory};
 
 use super::{
-    Damage, Draft, Saved, Store,
+    Damage, Draft, Saved, Store, Unread,
     listing::{self, Line, Listing},
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victim_path},
@@ -306,6 +306,18 @@ impl Store for CopyStore {
 
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         self.objects.open(&content.id)
+    }
+
+    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
+        record::unread(&self.state)
+    }
+
+    fn repair(&self) -> Result<Vec<String>> {
+        if !self.state.dir().is_dir() {
+            return Ok(Vec::new());
+        }
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        record::mend_all(&self.state, |_| None)
     }
 
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {

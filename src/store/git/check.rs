@@ -11,7 +11,7 @@ use super::{GitStore, Known, meta, modes, repo::Repo, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
-    store::{Damage, listing, vault},
+    store::{Damage, listing, record, vault},
 };
 
 /// Everything that is wrong with `known`.
@@ -35,7 +35,9 @@ pub(super) fn check(
 /// one of those is enough to make the user's own gc fail. Says what was done. For whoever holds the
 /// root's lock.
 pub(super) fn repair(store: &GitStore, repo: &Repo) -> Result<Vec<String>> {
-    let mut done = Vec::new();
+    let known = store.known(repo)?;
+    let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
+    let mut done = record::mend_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
     for name in store.refs.dangling(repo)? {
         super::refs::drop_dangling(repo, &name)?;
         done.push(format!("dropped {name}, which led nowhere"));

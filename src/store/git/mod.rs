@@ -49,7 +49,7 @@ use self::{
     sink::GitSink,
 };
 use super::{
-    Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store,
+    Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unread,
     copy::entry_of,
     listing,
     objects::Objects,
@@ -201,6 +201,15 @@ impl GitStore {
         });
         let sequence = json.map_or(0, |json| meta::order(&json).0);
         There { id, sequence, record: None, has_ref: true }
+    }
+
+    /// Whether a newer turnback wrote a checkpoint, by its record or what the repository has of it.
+    fn is_newer(&self, repo: &Repo, id: CheckpointId) -> bool {
+        let meta = || {
+            let (_, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
+            meta::parse("meta", &repo.read(&meta, ObjectKind::Blob)?).map(drop)
+        };
+        record::is_newer(&self.state, id) || matches!(meta(), Err(Error::FormatTooNew { .. }))
     }
 
     /// Looks into the tree of a checkpoint.
@@ -442,6 +451,18 @@ impl Store for GitStore {
         }
     }
 
+    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
+        let repo = self.repo.refreshed();
+        let mut unread = record::unread(&self.state)?;
+        let there = self.there(&repo, &record::read_all(&self.state)?)?;
+        for There { id, .. } in there.iter().filter(|there| there.record.is_none()) {
+            if self.is_newer(&repo, *id) {
+                unread.insert(*id, Unread::Newer);
+            }
+        }
+        Ok(unread)
+    }
+
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
         quick::forget(&self.state);
         if !self.state.dir().is_dir() && self.refs.list(&self.repo)?.is_empty() {
@@ -452,9 +473,14 @@ impl Store for GitStore {
         let repo = self.repo.refreshed();
         self.refs.remove_stale_locks(&repo)?;
         let mut there = self.there(&repo, &record::read_all(&self.state)?)?;
-        let all = there.iter().all(|there| ids.contains(&there.id));
-        there.retain(|there| ids.contains(&there.id));
-        self.refs.remove(&repo, ids, all)?;
+        let is_newer = |there: &There| there.record.is_none() && self.is_newer(&repo, there.id);
+        let stays: Vec<CheckpointId> =
+            there.iter().filter(|there| is_newer(there)).map(|there| there.id).collect();
+        let goes = |id: &CheckpointId| ids.contains(id) && !stays.contains(id);
+        let all = there.iter().all(|there| goes(&there.id));
+        there.retain(|there| goes(&there.id));
+        let ids: Vec<CheckpointId> = ids.iter().copied().filter(goes).collect();
+        self.refs.remove(&repo, &ids, all)?;
         record::forget(&self.state, there.iter().map(|there| there.id))?;
         Ok(there.len())
     }

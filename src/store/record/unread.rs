@@ -1,0 +1,243 @@
+//! Records that cannot be read: which there are, what can still be told of one, and where one goes
+//! that nothing can be told of.
+//!
+//! A record that is text as it should be but for a value or two still says what it needs. Of any
+//! other nobody knows, and whatever only it may need stays where it is until its time is up. What a
+//! newer turnback wrote is neither: it is left alone.
+
+use std::{collections::BTreeMap, fs, io, path::PathBuf};
+
+use serde_json::Value;
+
+use super::{
+    Keeper, Kept, Record, SIZE_MAX_BYTES, ids, order_of, path_of, placeholder, read_all, read_kept,
+    version::{VERSION, to_json},
+    wire::RecordFile,
+};
+use crate::{
+    error::{Error, Result},
+    fs::{create_private_dirs, read_small, replace_synced, sync_dir},
+    model::{Checkpoint, CheckpointId, ContentId},
+    state::{RootState, State},
+    store::{
+        Damage,
+        objects::names_in,
+        vault::{Vault, VaultFile},
+    },
+};
+
+/// The objects a record names; each may name more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// A directory among the private objects.
+    pub top: Option<ContentId>,
+    /// Listings.
+    pub listings: Vec<ContentId>,
+    /// Whether a repository is in the vault for it.
+    pub vault: bool,
+}
+
+impl Record {
+    /// What it names among the private objects.
+    pub fn needs(&self) -> Needs {
+        let vault = self.vault.as_ref().map(|vault| vault.state);
+        Needs {
+            top: self.checkpoint.top.filter(|_| self.keeper == Keeper::Copy),
+            listings: [self.besides, self.outside, vault].into_iter().flatten().collect(),
+            vault: vault.is_some(),
+        }
+    }
+}
+
+/// Why a record cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// A newer turnback wrote it.
+    Newer,
+    /// It is damaged.
+    Damaged,
+}
+
+/// The records of a root that cannot be read.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub fn unread(state: &RootState) -> Result<BTreeMap<CheckpointId, Unread>> {
+    let why = |Kept { id, record, .. }: Kept| Some((id, is_unread(record.as_ref().err()?)));
+    Ok(read_all(state)?.into_iter().filter_map(why).collect())
+}
+
+fn is_unread(err: &Error) -> Unread {
+    match err {
+        Error::FormatTooNew { .. } => Unread::Newer,
+        _ => Unread::Damaged,
+    }
+}
+
+/// Whether a newer turnback wrote the record of a checkpoint.
+pub fn is_newer(state: &RootState, id: CheckpointId) -> bool {
+    let kept = read_kept(state, id).ok().flatten();
+    kept.and_then(|kept| kept.record.err()).is_some_and(|err| is_unread(&err) == Unread::Newer)
+}
+
+/// What a record needs, even one that is damaged, as long as that can be told for certain; `None`
+/// if there is no such record.
+///
+/// # Errors
+///
+/// Fails if nobody can tell.
+pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
+    let Some(kept) = read_kept(state, id)? else { return Ok(None) };
+    match kept.record {
+        Ok(record) => Ok(Some(record.needs())),
+        Err(err @ Error::FormatTooNew { .. }) => Err(err),
+        Err(err) => match rest_of(state, id) {
+            Some(rest) => Ok(Some(rest.needs())),
+            None => Err(err),
+        },
+    }
+}
+
+/// The record because of which nobody knows what may be freed, and why it cannot be read; `None`
+/// if nothing is in the way.
+///
+/// # Errors
+///
+/// Fails if the roots cannot be listed.
+pub fn in_the_way(state: &State) -> Result<Option<(PathBuf, Unread)>> {
+    for name in names_in(&state.roots())? {
+        let root = state.root_named(&name);
+        for id in ids(&root)? {
+            if let Err(err) = needs(&root, id) {
+                return Ok(Some((path_of(&root, id), is_unread(&err))));
+            }
+        }
+        if let Some(id) = aside(&root)?.first() {
+            return Ok(Some((aside_path(&root, *id), Unread::Damaged)));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes damaged records readable from what is left of them, or puts them aside, and says what was
+/// done. `seen` is what else is known of a checkpoint. What they may need stays for now. For
+/// whoever holds the root's lock.
+///
+/// # Errors
+///
+/// Fails if our own files cannot be written. Then each is as it was, or done with.
+pub(in crate::store) fn mend_all<'a>(
+    state: &RootState,
+    seen: impl Fn(CheckpointId) -> Option<&'a Checkpoint>,
+) -> Result<Vec<String>> {
+    let mut done = Vec::new();
+    for (id, _) in unread(state)?.into_iter().filter(|(_, why)| *why == Unread::Damaged) {
+        done.push(match mend(state, id, seen(id))? {
+            Mended::Again => format!("made checkpoints/{id}.json again from what was left of it"),
+            Mended::Aside => format!(
+                "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and \
+                 what it may have named is kept for a while"
+            ),
+        });
+    }
+    Ok(done)
+}
+
+/// What came of mending a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mended {
+    /// It reads again.
+    Again,
+    /// Nothing could be told of it, and it lies beside the others now.
+    Aside,
+}
+
+fn mend(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Result<Mended> {
+    let path = path_of(state, id);
+    let Some(mut rest) = rest_of(state, id) else {
+        let to = aside_path(state, id);
+        create_private_dirs(&state.damaged())?;
+        fs::rename(&path, &to).map_err(Error::io("put aside", &path))?;
+        sync_dir(&state.damaged())?;
+        sync_dir(&state.checkpoints())?;
+        return Ok(Mended::Aside);
+    };
+    if let Some(seen) = seen {
+        rest.checkpoint = Checkpoint { cause: rest.checkpoint.cause, ..seen.clone() };
+    }
+    replace_synced(&path, &to_json(&RecordFile::of(&rest))?)?;
+    Ok(Mended::Again)
+}
+
+/// The damaged records that were put aside.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub fn aside(state: &RootState) -> Result<Vec<CheckpointId>> {
+    let names = names_in(&state.damaged())?;
+    let id = |name: &std::ffi::OsString| CheckpointId::parse(name.to_str()?.strip_suffix(".json")?);
+    Ok(names.iter().filter_map(id).collect())
+}
+
+/// Removes a damaged record, put aside or not: its time is up.
+///
+/// # Errors
+///
+/// Fails if it is still there.
+pub fn give_up(state: &RootState, id: CheckpointId) -> Result<()> {
+    for path in [path_of(state, id), aside_path(state, id)] {
+        match fs::remove_file(&path) {
+            Err(err) if err.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &path)(err));
+            }
+            Ok(()) | Err(_) => (),
+        }
+    }
+    Ok(())
+}
+
+/// The damaged records of a root, as damage.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub fn damage_aside(state: &RootState) -> Result<Vec<Damage>> {
+    let damage = |id: CheckpointId| Damage {
+        checkpoint: Some(id),
+        what: format!("damaged/{id}.json"),
+        why: "it could not be read; what only it may name is kept for a while".to_owned(),
+    };
+    Ok(aside(state)?.into_iter().map(damage).collect())
+}
+
+fn aside_path(state: &RootState, id: CheckpointId) -> PathBuf {
+    state.damaged().join(format!("{id}.json"))
+}
+
+/// A record from what is left of one that is damaged: all it names, or nothing at all.
+fn rest_of(state: &RootState, id: CheckpointId) -> Option<Record> {
+    let bytes = read_small(&path_of(state, id), SIZE_MAX_BYTES).ok()??;
+    let value: Value = serde_json::from_slice(&bytes).ok()?;
+    let is_ours = value["version"] == VERSION && value["id"] == id.to_string();
+    let keeper = Keeper::ALL.into_iter().find(|keeper| value["keeper"] == keeper.name())?;
+    let named = |key: &str| match &value[key] {
+        Value::Null => Some(None),
+        Value::String(text) => ContentId::parse(text).map(Some),
+        _ => None,
+    };
+    let vault = match &value["vault"] {
+        Value::Null => None,
+        vault => Some(vault_of(vault)?),
+    };
+    let why = "what is left of a damaged record";
+    let (top, besides, outside) = (named("top")?, named("besides")?, named("outside")?);
+    let tree = named("tree")?;
+    let checkpoint = Checkpoint { top, ..placeholder(id, order_of(&value), why) };
+    is_ours.then_some(Record { checkpoint, keeper, besides, outside, tree, vault })
+}
+
+fn vault_of(value: &Value) -> Option<Vault> {
+    serde_json::from_value::<VaultFile>(value.clone()).ok()?.into_vault().ok()
+}

@@ -1,0 +1,229 @@
+//! Checkpoints that cannot be read: named, kept with all they may need, and in nobody's way for
+//! ever. One that a newer turnback wrote is left alone.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use serde_json::{Value, json};
+use turnback::{process::Exit, state::State};
+
+use crate::{
+    house::{ids, keep_house, live, save, status},
+    support::{
+        temp::{chmod, on_disk, write},
+        world::World,
+    },
+};
+
+fn record(world: &World, id: &str) -> PathBuf {
+    let own = State::new(world.state()).root_at(&world.root());
+    own.checkpoints().join(format!("{id}.json"))
+}
+
+fn aside(world: &World, id: &str) -> PathBuf {
+    State::new(world.state()).root_at(&world.root()).damaged().join(format!("{id}.json"))
+}
+
+/// Changes the record of a checkpoint.
+fn damage(world: &World, id: &str, with: impl Fn(&str) -> String) {
+    let path = record(world, id);
+    let text = with(&fs::read_to_string(&path).unwrap());
+    chmod(&path, 0o600);
+    write(&path, text);
+}
+
+fn half(text: &str) -> String {
+    text[..text.len() / 2].to_owned()
+}
+
+fn odd(text: &str) -> String {
+    let odd = text.replace("\"reason\": \"asked\"", "\"reason\": \"a cosmic ray\"");
+    assert_ne!(odd, text);
+    odd
+}
+
+/// Takes a checkpoint with a file of this many bytes that goes to the private store.
+fn save_private(world: &mut World, bytes: usize) -> String {
+    save(world, ".env", bytes)
+}
+
+/// The sizes of the private objects that `save_private` made.
+fn sizes(world: &World) -> Vec<u64> {
+    let objects = world.state().join("objects");
+    let paths = on_disk(&objects).into_keys().map(|path| String::from_utf8(path).unwrap());
+    let all = paths.map(|path| fs::metadata(objects.join(path)).unwrap());
+    let mut sizes: Vec<u64> = all
+        .filter(fs::Metadata::is_file)
+        .map(|data| data.len())
+        .filter(|len| *len >= 5000 && len % 1000 == 0)
+        .collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+fn git(world: &World, line: &str) -> String {
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(world.root())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", world.state())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn is_named(world: &mut World, id: &str) {
+    let told = world.run(&["status"]).stdout;
+    assert!(told.contains(&format!("damaged: {}", &id[..4])), "{told}");
+    let (_, told) = status(world);
+    assert_eq!(told["roots"][0]["damaged"], json!([id]));
+    let told = world.run(&["check"]);
+    assert!(told.exit == Exit::Failed && told.stdout.contains(&id[..4]), "{}", told.stdout);
+}
+
+#[test]
+fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
+    for mut world in [World::new(), World::with_git()] {
+        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+        damage(&world, &all[1], half);
+        is_named(&mut world, &all[1]);
+        let told = world.run(&["status"]).stdout;
+        assert!(told.contains("nothing can be freed"), "{told}");
+        let pruned = world.run(&["prune", "--keep", "1"]).stdout;
+        assert!(pruned.contains("it is damaged: turnback check --repair"), "{pruned}");
+        let mut stay = vec![all[3].clone(), all[1].clone()];
+        assert_eq!(ids(&mut world), stay, "the limit holds for what can be read");
+        assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "it may need any of them");
+        world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+        stay.insert(0, save_private(&mut world, 9000));
+        live(&mut world, 13);
+        assert_eq!(ids(&mut world), stay, "what would gain no room is not dropped for it");
+        world.set("TURNBACK_MAX_TOTAL_SIZE", "1 GB");
+        live(&mut world, 3);
+        assert!(!record(&world, &all[1]).exists());
+        // What a repository has of it is a checkpoint like any other, and too old.
+        live(&mut world, 1);
+        assert_eq!(ids(&mut world), [stay[0].clone()]);
+        assert!(!sizes(&world).contains(&6000), "{:?}", sizes(&world));
+        let told = world.run(&["status"]).stdout;
+        assert!(!told.contains("damaged"), "{told}");
+        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
+    }
+}
+
+#[test]
+fn a_record_that_still_says_what_it_needs_is_in_nobodys_way_and_can_be_mended() {
+    for mut world in [World::new(), World::with_git()] {
+        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+        damage(&world, &all[1], odd);
+        is_named(&mut world, &all[1]);
+        let told = world.run(&["status"]).stdout;
+        assert!(!told.contains("nothing can be freed"), "{told}");
+        world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+        keep_house(&world);
+        assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
+        assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
+        let said = world.run(&["check", "--repair"]);
+        assert!(said.stderr.contains("from what was left of it"), "{}", said.stderr);
+        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
+        let done = world.run(&["restore", &all[1], "--yes", "--force"]);
+        assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
+        assert_eq!(world.read(".env").len(), 6000);
+    }
+}
+
+#[test]
+fn repair_puts_aside_what_nothing_is_left_of_and_frees_nothing() {
+    for mut world in [World::new(), World::with_git()] {
+        let is_git = world.root().join(".git").exists();
+        world.write("a", "then");
+        let all: Vec<String> = (0..2).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+        damage(&world, &all[0], half);
+        world.write("a", "now");
+        let said = world.run(&["check", "--repair"]);
+        assert!(said.stderr.contains("kept for a while"), "{}", said.stderr);
+        assert!(said.stdout.contains("damaged/"), "it is still named: {}", said.stdout);
+        assert!(aside(&world, &all[0]).exists() && !record(&world, &all[0]).exists());
+        world.run(&["prune", "--keep", "9"]);
+        keep_house(&world);
+        assert_eq!(sizes(&world), [5000, 6000]);
+        if is_git {
+            // What the repository has of it restores again.
+            let done = world.run(&["restore", &all[0], "--yes", "--force", "--", "a"]);
+            assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
+            assert_eq!(world.read("a"), "then");
+        }
+        live(&mut world, 16);
+        assert!(!aside(&world, &all[0]).exists());
+        assert!(!sizes(&world).contains(&5000));
+    }
+}
+
+#[test]
+fn clear_lets_go_of_damaged_ones_too() {
+    let mut world = World::new();
+    let all: Vec<String> = (0..2).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+    damage(&world, &all[0], half);
+    world.run(&["check", "--repair"]);
+    damage(&world, &all[1], half);
+    assert_eq!(world.run(&["clear", "--yes"]).exit, Exit::Ok);
+    assert_eq!(sizes(&world), [0; 0]);
+}
+
+/// Makes a checkpoint one of a newer turnback: its record, and what the repository has of it.
+fn make_newer(world: &World, id: &str) {
+    damage(world, id, |text| {
+        let mut value: Value = serde_json::from_str(text).unwrap();
+        value["version"] = json!(99);
+        value.to_string()
+    });
+    if world.root().join(".git").exists() {
+        git(
+            world,
+            &format!(
+                "r=refs/turnback/main/{id}; m=$(git show $r:meta | sed 's/\"version\": *1/\"version\":99/' \
+                 | git hash-object -w --stdin); \
+                 t=$(git ls-tree $r | sed \"s/blob [0-9a-f]*\\tmeta/blob $m\\tmeta/\" | git mktree); \
+                 git update-ref $r $t"
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_newer_checkpoint_is_never_dropped_by_any_command() {
+    for mut world in [World::new(), World::with_git()] {
+        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+        make_newer(&world, &all[0]);
+        let before = fs::read(record(&world, &all[0])).unwrap();
+        let told = world.run(&["prune", "--keep", "1"]).stdout;
+        assert!(told.contains("a newer turnback wrote it"), "{told}");
+        world.run(&["prune", "--max-size", "1"]);
+        world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+        live(&mut world, 40);
+        world.run(&["clear", "--yes"]);
+        world.run(&["clear", "--everywhere", "--yes"]);
+        world.run(&["check", "--repair"]);
+        assert_eq!(fs::read(record(&world, &all[0])).unwrap(), before);
+        assert_eq!(ids(&mut world), [all[0].clone()]);
+        assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "nobody knows what it needs");
+        let told = world.run(&["status"]).stdout;
+        assert!(told.contains("from a newer turnback; update this one"), "{told}");
+    }
+}
+
+#[test]
+fn a_newer_checkpoint_of_somebody_elses_state_keeps_its_ref() {
+    let mut world = World::with_git();
+    let all: Vec<String> = (0..3).map(|_| save(&mut world, "a", 10)).collect();
+    make_newer(&world, &all[0]);
+    fs::remove_file(record(&world, &all[0])).unwrap();
+    world.run(&["prune", "--keep", "1"]);
+    world.run(&["clear", "--yes"]);
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    live(&mut world, 20);
+    let refs = git(&world, "git for-each-ref --format='%(refname)' refs/turnback/main");
+    assert!(refs.contains(&all[0]) && !refs.contains(&all[1]), "{refs}");
+    assert!(refs.contains("anchor"), "not all have gone: {refs}");
+}
