@@ -66,9 +66,9 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
     keywords(text)
 }
 
-/// Whether a here-document has nothing but quotes or blanks for its end: where no line follows, the
-/// parser reads on forever, and takes all memory there is (found by fuzz/, as `cat <<'' #` and with
-/// a carriage return for a word).
+/// Whether a here-document has nothing but quotes or blanks for its end, or an expansion: where no
+/// line follows, the parser reads on forever, and takes all memory there is (found by fuzz/, as
+/// `cat <<'' #` and with a carriage return for a word).
 fn has_endless_document(text: &str) -> bool {
     let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
     text.match_indices("<<").any(|(at, _)| {
@@ -88,7 +88,11 @@ fn has_endless_document(text: &str) -> bool {
         let is_shift = behind.starts_with('<')
             || rest.len() == word.len() && rest.starts_with(['$', '(', '{']);
         let is_open = !behind.contains('\n');
-        is_open && is_blank || !is_named && !is_shift && rest.len() < behind.len()
+        // No shell expands the word, and the parser loses its way in it.
+        let is_odd = word.split([' ', '\t', '\n', ';', '|', '&']).next().is_some_and(|word| {
+            ["$(", "${", "$[", "`"].iter().any(|expansion| word.contains(expansion))
+        });
+        is_odd || is_open && is_blank || !is_named && !is_shift && rest.len() < behind.len()
     })
 }
 
