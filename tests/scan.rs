@@ -490,7 +490,7 @@ fn a_path_longer_than_the_system_takes_at_once_is_walked_and_verified() {
         dir.create_dir(&name, 0o755).unwrap();
         dir = dir.open_child(&name).unwrap();
     }
-    drop(dir.create_file(c"bottom", 0o644).unwrap());
+    drop(dir.create_file(c"bottom").unwrap());
     assert_eq!(place.settle().len(), 1);
     assert!(place.scan().is_unchanged());
     // A path so long cannot be removed by one either.

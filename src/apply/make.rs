@@ -9,7 +9,7 @@ use std::{
 use super::{Apply, changed};
 use crate::{
     error::Error,
-    fs::{Dir, Holes, Owner, c_name},
+    fs::{Dir, Holes, Owner, c_name, set_permissions},
     model::{CheckpointId, Content, Entry, Kind},
     plan::Step,
     scan::TEMPORARY_PREFIX,
@@ -40,11 +40,10 @@ impl Apply<'_> {
         instead: Option<Instead<'_>>,
     ) -> io::Result<u64> {
         let temporary = unfinished(self.id, step.path.as_bytes())?;
-        let _litter = parent.remove_file(&temporary);
-        let mut file = parent.create_file(&temporary, permissions)?;
+        let mut file = anew(parent, &temporary, |name| parent.create_file(name))?;
         let written = file.write_all(bytes).and_then(|()| {
             inherit(parent, &temporary, instead, Some(&file));
-            parent.set_permissions(&temporary, Kind::File, permissions)
+            set_permissions(&file, permissions)
         });
         if let Err(err) = written {
             let _litter = parent.remove_file(&temporary);
@@ -61,7 +60,6 @@ impl Apply<'_> {
         entry: &Entry,
         instead: Option<Instead<'_>>,
     ) -> io::Result<u64> {
-        let _litter = parent.remove_file(temporary);
         let made = self.try_make(parent, temporary, entry, instead);
         if made.is_err() {
             let _litter = parent.remove_file(temporary);
@@ -78,25 +76,26 @@ impl Apply<'_> {
     ) -> io::Result<u64> {
         match entry.kind {
             Kind::File => {
-                let mut file = parent.create_file(temporary, 0o600)?;
+                let mut file = anew(parent, temporary, |name| parent.create_file(name))?;
                 let mut holes = Holes::new(&mut file);
                 let size = self.copy(entry.content, &mut holes)?;
                 holes.finish()?;
                 inherit(parent, temporary, instead, Some(&file));
-                drop(file);
-                parent.set_permissions(temporary, Kind::File, entry.permissions)?;
+                set_permissions(&file, entry.permissions)?;
                 Ok(size)
             }
             Kind::Link => {
                 let mut text = Vec::new();
                 self.copy(entry.content, &mut text)?;
-                parent.create_link(temporary, &text)?;
+                anew(parent, temporary, |name| parent.create_link(name, &text))?;
                 inherit(parent, temporary, instead, None);
                 Ok(0)
             }
             Kind::Directory => Err(io::ErrorKind::InvalidInput.into()),
             Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => {
-                parent.create_special(temporary, entry.kind, entry.device)?;
+                anew(parent, temporary, |name| {
+                    parent.create_special(name, entry.kind, entry.device)
+                })?;
                 inherit(parent, temporary, instead, None);
                 parent.set_permissions(temporary, entry.kind, entry.permissions).map(|()| 0)
             }
@@ -107,6 +106,17 @@ impl Apply<'_> {
         let content = content.ok_or_else(|| io::Error::other("the checkpoint lacks its bytes"))?;
         let mut from = self.store.open(&content).map_err(|err| io::Error::other(said(&err)))?;
         io::copy(&mut from, to)
+    }
+}
+
+/// Makes something under a name of ours. What a restore that was killed left there goes first.
+fn anew<T>(parent: &Dir, name: &CStr, make: impl Fn(&CStr) -> io::Result<T>) -> io::Result<T> {
+    match make(name) {
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
+            parent.remove_file(name)?;
+            make(name)
+        }
+        other => other,
     }
 }
 

@@ -14,13 +14,14 @@ use std::{
     ffi::{CStr, CString},
     io,
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Dir, c_name},
-    model::{CheckpointId, DirPath, Kind, RelPath, Root, Stamp},
+    fs::{Dir, Way, c_name},
+    model::{CheckpointId, Kind, RelPath, Root, Stamp},
     plan::{Action, RestorePlan, Step},
     store::Store,
 };
@@ -65,6 +66,7 @@ pub fn run(
     let top = Dir::open(root.path()).map_err(Error::io("open", root.path()))?;
     let mut apply = Apply {
         top: &top,
+        way: Way::from(&top),
         store,
         seen,
         id,
@@ -123,6 +125,7 @@ pub fn closed(root: &Root, plan: &RestorePlan) -> Vec<(RelPath, u32)> {
 
 struct Apply<'a> {
     top: &'a Dir,
+    way: Way<'a>,
     store: &'a dyn Store,
     seen: &'a Seen<'a>,
     id: CheckpointId,
@@ -145,6 +148,8 @@ impl Apply<'_> {
             crash::point("apply-vacate");
             self.try_step(step, Self::vacate);
         }
+        // What has gone may come back under the same name.
+        self.way.forget();
         for step in plan.deeds().filter(|step| becomes(step) == Some(Kind::Directory)) {
             crash::point("apply-directory");
             self.try_step(step, Self::put_directory);
@@ -206,9 +211,9 @@ impl Apply<'_> {
     }
 
     /// Removes the unfinished file for `path`.
-    fn discard(&self, path: &RelPath) {
+    fn discard(&mut self, path: &RelPath) {
         if let (Ok(parent), Ok(name)) =
-            (self.top.parent_of(path), unfinished(self.id, path.as_bytes()))
+            (self.way.parent_of(path), unfinished(self.id, path.as_bytes()))
         {
             let _gone = parent.remove_file(&name);
         }
@@ -226,14 +231,14 @@ impl Apply<'_> {
     }
 
     /// The directory `path` lies in, open and writable, and the last name.
-    fn parent(&mut self, path: &RelPath) -> io::Result<(Dir, CString)> {
+    fn parent(&mut self, path: &RelPath) -> io::Result<(Rc<Dir>, CString)> {
         if path.names().any(|name| name == b".git") {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is git's own"));
         }
         let name = c_name(path.name())?;
         let parent = match path.parent() {
             Some(above) => self.open_up(&above)?,
-            None => self.top.again()?,
+            None => self.way.enter(&[])?,
         };
         if name.to_bytes().eq_ignore_ascii_case(b".git") && is_git_here(&parent, &name) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is git's own"));
@@ -243,32 +248,28 @@ impl Apply<'_> {
 
     /// Opens the directory at `path`, name by name, and makes those on the way ones we may write
     /// in, for the while.
-    fn open_up(&mut self, path: &RelPath) -> io::Result<Dir> {
+    fn open_up(&mut self, path: &RelPath) -> io::Result<Rc<Dir>> {
         if self.ready.contains(path) {
-            return self.top.stand_below(&DirPath(path.as_bytes().to_vec()));
+            return self.way.enter(path.as_bytes());
         }
-        let mut dir = self.top.again()?;
-        let mut here = DirPath::default();
-        for name in path.names() {
-            here = DirPath(here.join(name));
-            let name = c_name(name)?;
-            let stamp = dir.stat_child(&name)?;
-            let permissions = stamp.permissions();
-            // Before it is entered: not every system lets us stand in a directory we may not read.
-            if stamp.kind() == Some(Kind::Directory) && permissions & 0o700 != 0o700 {
-                let path = RelPath::from_bytes(&here.0)
-                    .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-                dir.set_permissions(&name, Kind::Directory, permissions | 0o700)?;
-                self.opened.entry(path).or_insert(permissions);
-            }
-            dir = dir.stand_in(&name)?;
+        let above = match path.parent() {
+            Some(above) => self.open_up(&above)?,
+            None => self.way.enter(&[])?,
+        };
+        let name = c_name(path.name())?;
+        let stamp = above.stat_child(&name)?;
+        let permissions = stamp.permissions();
+        // Before it is entered: not every system lets us stand in a directory we may not read.
+        if stamp.kind() == Some(Kind::Directory) && permissions & 0o700 != 0o700 {
+            above.set_permissions(&name, Kind::Directory, permissions | 0o700)?;
+            self.opened.entry(path.clone()).or_insert(permissions);
         }
         self.ready.insert(path.clone());
-        Ok(dir)
+        self.way.enter(path.as_bytes())
     }
 
     fn close(&mut self, path: &RelPath, permissions: u32) -> io::Result<()> {
-        let parent = self.top.parent_of(path)?;
+        let parent = self.way.parent_of(path)?;
         let name = c_name(path.name())?;
         match parent.stat_child(&name) {
             Ok(stamp) if stamp.kind() != Some(Kind::Directory) => Ok(()),
@@ -282,7 +283,7 @@ impl Apply<'_> {
     /// Takes away what is at a path where nothing, or something of another kind, is to be.
     fn vacate(&mut self, step: &Step) -> io::Result<bool> {
         let (parent, name) = self.parent(&step.path)?;
-        self.check(&parent, &name, step)?;
+        let there = self.check(&parent, &name, step)?;
         match step.now.map(|now| now.kind) {
             Some(Kind::Directory) => match parent.remove_dir(&name) {
                 Ok(()) => (),
@@ -296,7 +297,7 @@ impl Apply<'_> {
                 Err(err) => return Err(err),
             },
             Some(_) => {
-                self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
+                self.unlinked.extend(there.map(|stamp| stamp.inode));
                 parent.remove_file(&name)?;
             }
             None => (),
@@ -327,7 +328,7 @@ impl Apply<'_> {
     fn put_beside(&mut self, step: &Step) -> io::Result<Option<u64>> {
         let Some(then) = step.then else { return Err(io::ErrorKind::InvalidInput.into()) };
         let (parent, name) = self.parent(&step.path)?;
-        self.check(&parent, &name, step)?;
+        let there = self.check(&parent, &name, step)?;
         let instead = instead(&parent, &name, step);
         if let (Some(bytes), Some(now)) = (self.merges.get(&step.path), step.now) {
             return self.make_merged(&parent, step, bytes, now.permissions, instead).map(Some);
@@ -335,7 +336,7 @@ impl Apply<'_> {
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
             // Only the bits differ: the file itself stays, with its inode and times.
             if now.kind == Kind::File && now.content == then.content {
-                self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
+                self.unlinked.extend(there.map(|stamp| stamp.inode));
                 parent.set_permissions(&name, Kind::File, then.permissions)?;
                 return Ok(None);
             }
@@ -349,8 +350,8 @@ impl Apply<'_> {
         let is_new = step.now.is_none() || vacates(step);
         let is_file = step.now.is_some_and(|now| now.kind == Kind::File) && !vacates(step);
         let names = parent.owner_of(&name).map_or(1, |(_, names)| names);
-        let placed = self.check(&parent, &name, step).and_then(|()| {
-            self.unlinked.extend(parent.stat_child(&name).map(|stamp| stamp.inode));
+        let placed = self.check(&parent, &name, step).and_then(|there| {
+            self.unlinked.extend(there.map(|stamp| stamp.inode));
             place(&parent, &temporary, &name, is_new)
         });
         if placed.is_err() {
@@ -361,27 +362,28 @@ impl Apply<'_> {
         placed.map(|()| true)
     }
 
-    /// Makes sure that a path is still as the plan saw it.
-    fn check(&self, parent: &Dir, name: &CStr, step: &Step) -> io::Result<()> {
+    /// Makes sure that a path is still as the plan saw it, and tells what is there.
+    fn check(&self, parent: &Dir, name: &CStr, step: &Step) -> io::Result<Option<Stamp>> {
         let stamp = match parent.stat_child(name) {
             Ok(stamp) => Some(stamp),
             Err(err) if err.kind() == io::ErrorKind::NotFound => None,
             Err(err) => return Err(err),
         };
         let is_directory = |stamp: &Stamp| stamp.kind() == Some(Kind::Directory);
-        match (stamp, (self.seen)(&step.path)) {
-            (None, None) => Ok(()),
+        let is_as_seen = match (stamp, (self.seen)(&step.path)) {
+            (None, None) => true,
             // Its own stamp changes with every name in it; what is in it is checked by itself.
-            (Some(now), Some(seen)) if is_directory(&now) && is_directory(&seen) => Ok(()),
-            (Some(now), Some(seen)) if now == seen => Ok(()),
+            (Some(now), Some(seen)) if is_directory(&now) && is_directory(&seen) => true,
+            (Some(now), Some(seen)) if now == seen => true,
             (Some(now), Some(seen)) if self.unlinked.contains(&now.inode) => {
                 let same = Stamp { ctime_ns: seen.ctime_ns, mode: seen.mode, ..now } == seen;
-                if same && now.kind() == seen.kind() { Ok(()) } else { Err(changed()) }
+                same && now.kind() == seen.kind()
             }
             // Taken away a moment ago, to make room for what is put here now.
-            (None, Some(_)) if vacates(step) => Ok(()),
-            (Some(_) | None, _) => Err(changed()),
-        }
+            (None, Some(_)) => vacates(step),
+            (Some(_), _) => false,
+        };
+        if is_as_seen { Ok(stamp) } else { Err(changed()) }
     }
 }
 

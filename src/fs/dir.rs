@@ -128,13 +128,12 @@ impl Dir {
         Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
-    /// Makes the file `name`, which must not exist, with `permissions` whatever the umask.
-    pub fn create_file(&self, name: &CStr, permissions: u32) -> io::Result<File> {
+    /// Makes the file `name`, which must not exist, for nobody but its owner, if the umask lets
+    /// him; see [`set_permissions`].
+    pub fn create_file(&self, name: &CStr) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?);
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(permissions))?;
-        Ok(file)
+        Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?.into())
     }
 
     /// Makes the directory `name` with `permissions` whatever the umask.
@@ -213,6 +212,11 @@ impl Dir {
         rustix::fs::fsync(&dir.0)?;
         Ok(())
     }
+}
+
+/// Sets the permissions of an open file, whatever the umask.
+pub(crate) fn set_permissions(file: &File, permissions: u32) -> io::Result<()> {
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(permissions))?)
 }
 
 /// The stamp of an open file.

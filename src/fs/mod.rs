@@ -9,16 +9,18 @@ mod dir;
 mod holes;
 mod lock;
 mod private;
+mod way;
 
 pub use attributes::Owner;
 pub use dir::{Dir, Listed, stat_path};
-pub(crate) use dir::{c_name, stamp_of};
+pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use holes::Holes;
 pub use lock::Lock;
 pub use private::{
     create_new_synced, create_private_dirs, read_small, read_start, remove_tree, replace,
     replace_synced, replace_with, sync_dir,
 };
+pub use way::Way;
 
 /// The system's clock, in nanoseconds since 1970: what stamps of files are compared with.
 #[expect(clippy::disallowed_methods, reason = "stamps are judged by this moment, not our start")]

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     cache::{DirRow, Table},
-    fs::{Dir, Listed, c_name, read_small, stat_path},
-    model::{DirPath, Kind, RelPath, Root, RootKind},
+    fs::{Dir, Listed, Way, read_small, stat_path},
+    model::{DirPath, Kind, Root, RootKind},
 };
 
 /// What decides about the files of one repository, or of a plain root. Cheap to clone.
@@ -46,34 +46,6 @@ impl Ground {
         let is_git = matches!(root.kind(), RootKind::Git { .. });
         let adopts = is_git && !converts && !has_info && !tracked.has_attributes();
         Self { rules, tracked: tracked.into(), adopts, hash }
-    }
-
-    /// The ground that holds in the directory at `path` below `top`: nested repositories and
-    /// ignore files on the way down to it, not those in it.
-    pub(super) fn at(
-        &self,
-        root: &Root,
-        wishes: &Wishes,
-        top: &Dir,
-        path: &DirPath,
-    ) -> io::Result<Self> {
-        let mut here = self.clone();
-        let mut way = Vec::new();
-        let mut at = path.clone();
-        while let Some((above, _)) = at.split() {
-            way.push(above.clone());
-            at = above;
-        }
-        for above in way.into_iter().rev() {
-            let open = match RelPath::from_bytes(&above.0) {
-                Ok(rel) => top.parent_of(&rel)?.open_child(&c_name(rel.name())?)?,
-                Err(_) => top.listable()?,
-            };
-            let names = names_of_rules(&open);
-            let nested = here.nested(root, wishes, &open, &above, &names);
-            here = nested.unwrap_or(here).inside(&open, &above, &names);
-        }
-        Ok(here)
     }
 
     /// The ground inside the directory at `path`, which has these names: its ignore file counts,
@@ -110,6 +82,50 @@ impl Ground {
         let rules = self.rules.nested(&path.0, exclude.ok().flatten().as_deref());
         let tracked = Tracked::read(&git_dir.join("index"), self.hash, path.0.len() + 1);
         Some(Self { rules, tracked: tracked.into(), adopts: false, hash: self.hash })
+    }
+}
+
+/// What holds in one directory after the other. In the order of a tree, what was read of the
+/// directories above is not read again.
+pub(super) struct Descent<'a> {
+    root: &'a Root,
+    wishes: &'a Wishes,
+    pub(super) way: Way<'a>,
+    whole: Ground,
+    /// The directories on the way that were read, with what holds inside each.
+    inside: Vec<(DirPath, Ground)>,
+}
+
+impl<'a> Descent<'a> {
+    pub(super) fn new(root: &'a Root, wishes: &'a Wishes, top: &'a Dir, whole: Ground) -> Self {
+        Self { root, wishes, way: Way::from(top), whole, inside: Vec::new() }
+    }
+
+    /// The ground that holds in the directory at `path`: nested repositories and ignore files on
+    /// the way down to it, not those in it.
+    pub(super) fn at(&mut self, path: &DirPath) -> io::Result<Ground> {
+        let leads_there = |above: &DirPath| above != path && above.contains(&path.0);
+        while self.inside.last().is_some_and(|(above, _)| !leads_there(above)) {
+            self.inside.pop();
+        }
+        let known = self.inside.last().map(|(above, _)| above.clone());
+        let above = |path: &DirPath| path.split().map(|(above, _)| above);
+        let unread: Vec<DirPath> = std::iter::successors(above(path), above)
+            .take_while(|above| Some(above) != known.as_ref())
+            .collect();
+        for above in unread.into_iter().rev() {
+            let open = self.way.enter(&above.0)?;
+            let names = names_of_rules(&open);
+            let here = self.here();
+            let nested = here.nested(self.root, self.wishes, &open, &above, &names);
+            let inside = nested.as_ref().unwrap_or(here).inside(&open, &above, &names);
+            self.inside.push((above, inside));
+        }
+        Ok(self.here().clone())
+    }
+
+    fn here(&self) -> &Ground {
+        self.inside.last().map_or(&self.whole, |(_, inside)| inside)
     }
 }
 
@@ -162,15 +178,12 @@ pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
 /// Whether an ignore file is new, changed or gone, so that every decision is open again.
 pub(super) fn rules_changed(top: &Dir, base: &Table, suspects: &Suspects) -> bool {
     let is_rules = |entry| base.row(entry).name == rules::IGNORE_FILE;
-    suspects.reread.iter().any(|&(_, entry)| is_rules(entry))
-        || suspects.relist.iter().any(|&number| rules_came_or_went(top, &base.dir(number)))
+    let mut way = Way::from(top);
+    suspects.reread.iter().any(|&(_, entry, _)| is_rules(entry))
+        || suspects.relist.iter().any(|&number| rules_came_or_went(&mut way, &base.dir(number)))
 }
 
-fn rules_came_or_went(top: &Dir, dir: &DirRow<'_>) -> bool {
+fn rules_came_or_went(way: &mut Way<'_>, dir: &DirRow<'_>) -> bool {
     let before = dir.row(rules::IGNORE_FILE).map(|row| row.stamp);
-    let parent = match RelPath::from_bytes(&DirPath(dir.path.to_vec()).join(rules::IGNORE_FILE)) {
-        Ok(path) => top.parent_of(&path),
-        Err(_) => return true,
-    };
-    before != parent.and_then(|dir| dir.stat_child(c".gitignore")).ok()
+    before != way.enter(dir.path).and_then(|dir| dir.stat_child(c".gitignore")).ok()
 }

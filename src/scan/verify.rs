@@ -4,17 +4,17 @@ use std::io;
 
 use crate::{
     cache::{DirRow, Row, Table},
-    fs::{Dir, c_name},
+    fs::{Dir, Way, c_name},
     model::{Kind, SkipReason, Stamp},
 };
 
 /// What may have changed since the last scan, by the numbers of a table.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
-    /// Directories whose names may have changed.
+    /// Directories whose names may have changed, in order.
     pub(super) relist: Vec<usize>,
-    /// Files whose bytes may have changed, with their directories.
-    pub(super) reread: Vec<(usize, usize)>,
+    /// Files whose bytes may have changed: the directory, the entry, and what the system says now.
+    pub(super) reread: Vec<(usize, usize, Stamp)>,
     /// Directories that are gone, each standing for everything below it.
     pub(super) gone: Vec<usize>,
 }
@@ -32,6 +32,13 @@ const ENTRIES_FOR_TWO: usize = 800;
 
 /// Compares every directory and file of `table` with what lies below `top`.
 pub(super) fn verify(top: &Dir, table: &Table) -> Suspects {
+    let mut suspects = verify_all(top, table);
+    suspects.relist.sort_unstable();
+    suspects.relist.dedup();
+    suspects
+}
+
+fn verify_all(top: &Dir, table: &Table) -> Suspects {
     let dirs = table.dir_count();
     if table.entry_count() < ENTRIES_FOR_TWO {
         return verify_range(top, table, 0, dirs);
@@ -59,7 +66,7 @@ fn table_middle(table: &Table) -> usize {
 
 fn verify_range(top: &Dir, table: &Table, from: usize, to: usize) -> Suspects {
     let mut suspects = Suspects::default();
-    let mut way = Way { top, open: Vec::new() };
+    let mut way = Way::from(top);
     let mut number = from;
     while number < to {
         let dir = table.dir(number);
@@ -68,7 +75,7 @@ fn verify_range(top: &Dir, table: &Table, from: usize, to: usize) -> Suspects {
                 if stamp != dir.stamp || dir.racy {
                     suspects.relist.push(number);
                 }
-                verify_files(open, &dir, number, &mut suspects);
+                verify_files(&open, &dir, number, &mut suspects);
                 number += 1;
             }
             Err(err) if is_gone(&err) => {
@@ -105,7 +112,7 @@ fn verify_files(open: &Dir, dir: &DirRow<'_>, number: usize, suspects: &mut Susp
             Look::Again => suspects.relist.push(number),
             Look::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
                 Ok(stamp) if is_same(&row, &stamp) => (),
-                Ok(_) => suspects.reread.push((number, entry)),
+                Ok(stamp) => suspects.reread.push((number, entry, stamp)),
                 Err(_) => suspects.relist.push(number),
             },
         }
@@ -157,44 +164,4 @@ fn is_same(row: &Row<'_>, stamp: &Stamp) -> bool {
         || row.skipped.is_some()
         || !row.kind().is_some_and(Kind::has_content);
     row.stamp == *stamp && !row.marks.racy && is_known
-}
-
-/// The directories from the root to where we are, held open.
-struct Way<'a> {
-    top: &'a Dir,
-    /// Each with the length of its path.
-    open: Vec<(usize, Dir, Vec<u8>)>,
-}
-
-impl Way<'_> {
-    /// Goes to the directory at `path`, through its parents, and stands in it.
-    fn enter(&mut self, path: &[u8]) -> io::Result<&Dir> {
-        if path.is_empty() {
-            self.open.clear();
-            self.open.push((0, self.top.again()?, Vec::new()));
-        }
-        while self.open.last().is_some_and(|(_, _, at)| !is_above(at, path)) {
-            self.open.pop();
-        }
-        if self.open.is_empty() {
-            self.open.push((0, self.top.again()?, Vec::new()));
-        }
-        let mut done = self.open.last().map_or(0, |(length, _, _)| *length);
-        while done < path.len() {
-            let start = if done == 0 { 0 } else { done + 1 };
-            let end = path[start..].iter().position(|&byte| byte == b'/');
-            let end = end.map_or(path.len(), |at| start + at);
-            let (_, above, _) = self.open.last().expect("the root was pushed above");
-            let next = above.stand_in(&c_name(&path[start..end])?)?;
-            self.open.push((end, next, path[..end].to_vec()));
-            done = end;
-        }
-        let (_, here, _) = self.open.last().expect("the root was pushed above");
-        Ok(here)
-    }
-}
-
-/// Whether `path` is `above`, or lies below it.
-fn is_above(above: &[u8], path: &[u8]) -> bool {
-    above.is_empty() || path.strip_prefix(above).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }

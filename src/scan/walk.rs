@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     Scan, crew,
-    ground::{Ground, rules_changed},
+    ground::{Descent, Ground, rules_changed},
     is_racy,
     list::{Frame, Lister, Listings, Place, is_file},
     sources::{Sources, UserDirs, Wishes},
@@ -22,9 +22,9 @@ use super::{
 use crate::{
     cache::{DirRow, Facts, Table},
     error::{Error, Result},
-    fs::{Dir, c_name, stat_path},
+    fs::{Dir, stat_path},
     model::{
-        ContentId, DirPath, Fresh, Kind, Marks, RelPath, Root, RootKind, Scope, SkipReason, Usual,
+        ContentId, DirPath, Fresh, Kind, Marks, Root, RootKind, Scope, SkipReason, Stamp, Usual,
     },
 };
 
@@ -191,32 +191,29 @@ impl<'a> Walk<'a> {
             self.scan.gone.push(DirPath(base.dir(number).path.to_vec()));
             self.count_out(&base.dir(number));
         }
-        let mut relist = suspects.relist.clone();
-        relist.sort_unstable();
-        relist.dedup();
-        for &(number, entry) in &suspects.reread {
+        let relist = &suspects.relist;
+        for &(number, entry, stamp) in &suspects.reread {
             if relist.binary_search(&number).is_err() {
-                self.reread(base, number, entry);
+                self.reread(base, number, entry, stamp);
             }
         }
-        for &number in &relist {
-            self.relist(base, &base.dir(number))?;
+        if !relist.is_empty() {
+            let ground = self.take_ground();
+            let Frame { root, wishes, .. } = self.frame;
+            let mut descent = Descent::new(root, wishes, self.top, ground.clone());
+            self.ground = Some(ground);
+            for &number in relist {
+                self.relist(base, &base.dir(number), &mut descent)?;
+            }
         }
         self.touch_above(base);
         Ok(())
     }
 
     /// Notes that one file of a directory that is otherwise as it was has to be read.
-    fn reread(&mut self, base: &Table, number: usize, entry: usize) {
-        let dir = base.dir(number);
+    fn reread(&mut self, base: &Table, number: usize, entry: usize, stamp: Stamp) {
         let row = base.row(entry);
-        let rel = DirPath(dir.path.to_vec());
-        let stamp = RelPath::from_bytes(&rel.join(row.name))
-            .map_err(|_| io::ErrorKind::InvalidInput.into())
-            .and_then(|path| self.top.parent_of(&path))
-            .and_then(|parent| parent.stat_child(&c_name(row.name)?))
-            // Gone in this very moment: the store will find that out when it reads.
-            .unwrap_or(row.stamp);
+        let rel = DirPath(base.dir(number).path.to_vec());
         let racy = is_racy(&stamp, self.frame.now_ns);
         let (untracked, size_max) = (!row.marks.tracked, self.frame.wishes.file_size_max);
         let is_private = row.marks.private || self.frame.is_private_mode(&stamp, untracked);
@@ -235,22 +232,21 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists one directory of the base anew. Known names keep what was decided about them.
-    fn relist(&mut self, base: &Table, dir: &DirRow<'_>) -> io::Result<()> {
+    fn relist(
+        &mut self,
+        base: &Table,
+        dir: &DirRow<'_>,
+        descent: &mut Descent<'_>,
+    ) -> io::Result<()> {
         let path = DirPath(dir.path.to_vec());
         self.count_out(dir);
-        let ground = self.take_ground();
-        let Frame { root, wishes, .. } = self.frame;
-        let local = ground.at(root, wishes, self.top, &path)?;
-        let opened = match RelPath::from_bytes(dir.path) {
-            Ok(rel) => self.top.parent_of(&rel).and_then(|up| up.open_child(&c_name(rel.name())?)),
-            Err(_) => self.top.listable(),
-        };
+        let local = descent.at(&path)?;
+        let opened = descent.way.listable(&path);
         let place = Place { depth: path.depth(), path, ground: &local };
         let listed = opened.and_then(|open| {
             let mut lister = Lister::new(&self.frame, Some(base), &self.scan.gone, None);
             lister.list(&open, &place, false).map(|()| lister.listed)
         });
-        self.ground = Some(ground);
         match listed {
             Ok(listed) => {
                 self.add(listed);

@@ -6,7 +6,7 @@ use super::Order;
 use crate::{
     commands::Desk,
     error::{Error, Result},
-    model::{Cause, Checkpoint, CheckpointId, Kind, Skipped},
+    model::{Cause, Checkpoint, CheckpointId, Kind, RelPath, Skipped},
     plan::{RestorePlan, Step},
     process::Process,
     scan::Scan,
@@ -27,7 +27,10 @@ pub(super) fn hold(
     order: &Order,
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
-    let touched = plan.deeds().map(|step| desk.root.join(&step.path));
+    // What the scan holds by itself need not be named.
+    let is_held = |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
+    let touched = plan.deeds().filter(|step| !is_held(&step.path));
+    let touched = touched.map(|step| desk.root.join(&step.path));
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let outside = plan.outside.iter().map(|step| step.path.clone());
     let victims = there.chain(outside).collect();

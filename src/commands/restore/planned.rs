@@ -12,7 +12,7 @@ use super::{
 use crate::{
     commands::Desk,
     error::{Error, Result},
-    fs::{Dir, c_name, stat_path},
+    fs::{Dir, Way, stat_path},
     left,
     model::{
         Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
@@ -101,7 +101,10 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
     // What is ignored now and was not then seems to be gone.
     let hidden = |change: &&Change| change.before.is_some() && change.after.is_none();
     let paths = seen.changes.iter().filter(hidden).map(|change| &change.path);
-    let files = paths.filter(|path| kind_below(desk, path).is_some_and(|k| k != Kind::Directory));
+    let top = open_root(desk)?;
+    let mut way = Way::from(&top);
+    let files =
+        paths.filter(|path| kind_at(&mut way, path).is_some_and(|kind| kind != Kind::Directory));
     let hidden: Vec<PathBuf> = files.map(|path| desk.root.join(path)).collect();
     let mut seen = if hidden.is_empty() {
         seen
@@ -113,7 +116,7 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
         let now =
             change.after.map(|now| named_alike(desk, &change.path, now, [change.before, None]));
         change.after = now;
-        !change.is_none() && !is_hidden_directory(desk, change)
+        !change.is_none() && !is_hidden_directory(&mut way, change)
     });
     Ok(seen)
 }
@@ -135,17 +138,19 @@ fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) 
     Ok(Seen { now, changes, skipped, looked, scan, unwalked })
 }
 
+fn open_root(desk: &Desk) -> Result<Dir> {
+    Dir::open(desk.root.path()).map_err(Error::io("open", desk.root.path()))
+}
+
 /// What sort of file is at a path, reached through no symlink.
-fn kind_below(desk: &Desk, path: &RelPath) -> Option<Kind> {
-    let parent = Dir::open(desk.root.path()).ok()?.parent_of(path).ok()?;
-    parent.stat_child(&c_name(path.name()).ok()?).ok()?.kind()
+fn kind_at(way: &mut Way<'_>, path: &RelPath) -> Option<Kind> {
+    way.stat(path).ok()?.kind()
 }
 
 /// A directory that is ignored now is not gone.
-fn is_hidden_directory(desk: &Desk, change: &Change) -> bool {
+fn is_hidden_directory(way: &mut Way<'_>, change: &Change) -> bool {
     let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
-    let is_there = || kind_below(desk, &change.path) == Some(Kind::Directory);
-    was_directory && change.after.is_none() && is_there()
+    was_directory && change.after.is_none() && kind_at(way, &change.path) == Some(Kind::Directory)
 }
 
 /// Adds the directories on the way to what comes back that neither tree tells of: what is ignored
@@ -283,11 +288,9 @@ pub(super) fn seen_by_plan(
     scan: &Scan,
 ) -> BTreeMap<RelPath, Stamp> {
     let top = Dir::open(desk.root.path());
-    let look = |path: &RelPath| {
-        let parent = top.as_ref().ok()?.parent_of(path).ok()?;
-        parent.stat_child(&c_name(path.name()).ok()?).ok()
-    };
-    let stamp = |path: &RelPath| scan.stamp(path).or_else(|| look(path));
+    let mut way = top.as_ref().ok().map(Way::from);
+    let mut look = |path: &RelPath| way.as_mut()?.stat(path).ok();
+    let mut stamp = |path: &RelPath| scan.stamp(path).or_else(|| look(path));
     plan.deeds().filter_map(|step| Some((step.path.clone(), stamp(&step.path)?))).collect()
 }
 

@@ -1,0 +1,129 @@
+//! The way down to a directory, held open: whoever goes to its neighbour next begins there and not
+//! at the top again. Nothing on it is followed.
+
+use std::{io, rc::Rc};
+
+use super::{Dir, c_name};
+use crate::model::{DirPath, RelPath, Stamp};
+
+/// The directories from an open one down to where we are.
+///
+/// What is held open stays the directory it was when it was opened, whatever becomes of its name.
+/// Paths in the order of a tree cost one `openat` a directory.
+pub struct Way<'a> {
+    top: &'a Dir,
+    /// Where we are.
+    at: Vec<u8>,
+    /// Each directory on the way, with the length of its path.
+    open: Vec<(usize, Rc<Dir>)>,
+}
+
+impl<'a> Way<'a> {
+    /// At the top.
+    pub fn from(top: &'a Dir) -> Self {
+        Self { top, at: Vec::new(), open: Vec::new() }
+    }
+
+    /// The directory at `path` below the top, only to stand in it. An empty path is the top.
+    pub fn enter(&mut self, path: &[u8]) -> io::Result<Rc<Dir>> {
+        while self.open.last().is_some_and(|(end, _)| !is_above(&self.at[..*end], path)) {
+            self.open.pop();
+        }
+        let mut here = match self.open.last() {
+            Some((_, here)) => Rc::clone(here),
+            None => self.push(0, self.top.again()?),
+        };
+        let done = self.open.last().map_or(0, |(end, _)| *end);
+        self.at.clear();
+        self.at.extend_from_slice(path);
+        let begin = if done > 0 { done + 1 } else { 0 };
+        let rest = path.get(begin..).filter(|rest| !rest.is_empty());
+        let mut end = done;
+        for name in rest.into_iter().flat_map(|rest| rest.split(|&byte| byte == b'/')) {
+            if matches!(name, b"" | b"." | b"..") {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a name"));
+            }
+            end += name.len() + usize::from(end > 0);
+            let below = here.stand_in(&c_name(name)?)?;
+            here = self.push(end, below);
+        }
+        Ok(here)
+    }
+
+    fn push(&mut self, end: usize, dir: Dir) -> Rc<Dir> {
+        let dir = Rc::new(dir);
+        self.open.push((end, Rc::clone(&dir)));
+        dir
+    }
+
+    /// The directory that `path` lies in.
+    pub fn parent_of(&mut self, path: &RelPath) -> io::Result<Rc<Dir>> {
+        let above = path.parent();
+        self.enter(above.as_ref().map_or(&[], |above| above.as_bytes()))
+    }
+
+    /// What the system says about `path`, a symlink itself included.
+    pub fn stat(&mut self, path: &RelPath) -> io::Result<Stamp> {
+        self.parent_of(path)?.stat_child(&c_name(path.name())?)
+    }
+
+    /// Opens the directory at `path` for listing.
+    pub fn listable(&mut self, path: &DirPath) -> io::Result<Dir> {
+        match path.split() {
+            Some((above, name)) => self.enter(&above.0)?.open_child(&c_name(name)?),
+            None => self.top.listable(),
+        }
+    }
+
+    /// Begins at the top again: the names on the way may be those of other directories now.
+    pub fn forget(&mut self) {
+        self.open.clear();
+        self.at.clear();
+    }
+}
+
+/// Whether `path` is `above`, or lies below it.
+fn is_above(above: &[u8], path: &[u8]) -> bool {
+    above.is_empty() || path.strip_prefix(above).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(name: &str) -> std::path::PathBuf {
+        let name = format!("turnback-way-{name}-{}", std::process::id());
+        let temp = std::env::temp_dir().join(name);
+        for dir in ["a/b/c", "a/bc", "d"] {
+            std::fs::create_dir_all(temp.join(dir)).unwrap();
+        }
+        temp
+    }
+
+    #[test]
+    fn every_way_leads_where_the_name_does() {
+        let temp = tree("names");
+        let top = Dir::open(&temp).unwrap();
+        let mut way = Way::from(&top);
+        for path in ["", "a", "a/b/c", "a/bc", "a/b", "", "d", "a/b/c", "a/b/c"] {
+            let wanted = super::super::stat_path(&temp.join(path)).unwrap();
+            let found = way.enter(path.as_bytes()).unwrap().stat().unwrap().0;
+            assert_eq!(found.inode, wanted.inode, "{path:?}");
+        }
+        std::fs::remove_dir_all(&temp).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_plain_name_is_refused_and_the_next_way_is_right() {
+        let temp = tree("refused");
+        std::os::unix::fs::symlink("..", temp.join("a/up")).unwrap();
+        let top = Dir::open(&temp).unwrap();
+        let mut way = Way::from(&top);
+        for path in ["a/..", "a//b", "./a", "a/up", "a/b/none", "a/b/../../d"] {
+            assert!(way.enter(path.as_bytes()).is_err(), "{path:?}");
+        }
+        let wanted = super::super::stat_path(&temp.join("a/b")).unwrap();
+        assert_eq!(way.enter(b"a/b").unwrap().stat().unwrap().0.inode, wanted.inode);
+        std::fs::remove_dir_all(&temp).unwrap();
+    }
+}
