@@ -2,7 +2,7 @@
 //! a hook call is answered before any of this is built.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
@@ -133,15 +133,37 @@ fn guarded_hook(process: &mut Process<'_>, agent: &str) -> Exit {
 }
 
 fn command(process: &mut Process<'_>) -> Exit {
-    let name = std::iter::once("turnback".into());
-    let parsed = Cli::try_parse_from(name.chain(process.args.iter().cloned()));
+    let words = || std::iter::once("turnback".into()).chain(process.args.iter().cloned());
+    let parsed = alone(&process.args)
+        .map_or_else(|| Cli::try_parse_from(words()).map(|cli| cli.command), Ok);
     let command = match parsed {
-        Ok(cli) => cli.command,
+        Ok(command) => command,
         Err(err) => return usage(process, &err),
     };
     match dispatch(process, command) {
         Ok(exit) => exit,
         Err(err) => report(process, &err),
+    }
+}
+
+/// One of the commands that people, agents and scripts run often, parsed without building the
+/// others. What it does not understand is left to the whole parser, which says why.
+fn alone(words: &[OsString]) -> Option<Command> {
+    fn parsed<A: clap::Args>(words: &[OsString]) -> Option<A> {
+        let parser = A::augment_args(clap::Command::new("turnback").no_binary_name(true));
+        A::from_arg_matches(&parser.try_get_matches_from(words).ok()?).ok()
+    }
+    let (name, words) = words.split_first()?;
+    match name.to_str()? {
+        "create" => parsed(words).map(Command::Create),
+        "list" => parsed(words).map(Command::List),
+        "diff" => parsed(words).map(Command::Diff),
+        "restore" => parsed(words).map(Command::Restore),
+        "undo" => parsed(words).map(Command::Undo),
+        "status" => parsed(words).map(Command::Status),
+        "housekeep" => parsed(words).map(Command::Housekeep),
+        "warm" => parsed(words).map(Command::Warm),
+        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which directory a call can reach, how much of it, and what it names. Hides how a root is found.
 
 use std::{
+    cell::LazyCell,
     ffi::OsStr,
     fs, io,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
@@ -33,20 +34,27 @@ pub struct Surroundings<'a> {
 /// Finds the root that a session working in `start` has: the git worktree around it, or else that
 /// very directory. `None` if there is no such directory.
 pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
-    let start = fs::canonicalize(start).ok()?;
+    root_around_real(&fs::canonicalize(start).ok()?, surroundings)
+}
+
+/// The same for a path that is canonical already.
+pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
     // What cannot be looked at is not taken for a file: the root would be one directory too high.
-    let is_file = fs::metadata(&start).is_ok_and(|found| !found.is_dir());
-    let start = if is_file { start.parent()?.to_owned() } else { start };
+    let is_file = fs::metadata(start).is_ok_and(|found| !found.is_dir());
+    let start = if is_file { start.parent()? } else { start };
+    let home = LazyCell::new(|| surroundings.home.and_then(|home| fs::canonicalize(home).ok()));
+    let is_home = |dir: &Path| home.as_deref().is_some_and(|home| home.starts_with(dir));
     let worktree = start
         .ancestors()
         // A repository over the whole home is for its dot files; a directory in it is no part.
-        .take_while(|dir| *dir == start || !is_home(dir, surroundings))
+        .take_while(|dir| *dir == start || !is_home(dir))
         .find(|dir| may_be_there(&dir.join(".git")));
     let (path, kind) = match worktree {
         Some(dir) => (dir.to_owned(), root::kind_of(dir)),
-        None => (start, RootKind::Plain { why: None }),
+        None => (start.to_owned(), RootKind::Plain { why: None }),
     };
-    let scope = if is_walked(&path, &kind, surroundings) { Scope::Whole } else { Scope::Named };
+    let is_walked = !is_home(&path) && is_walked(&path, &kind, surroundings);
+    let scope = if is_walked { Scope::Whole } else { Scope::Named };
     Some((Root::new(path, kind), scope))
 }
 
@@ -57,13 +65,8 @@ fn may_be_there(path: &Path) -> bool {
         .map_or_else(|err| !matches!(err.kind(), NotFound | NotADirectory), |_| true)
 }
 
-fn is_home(dir: &Path, surroundings: &Surroundings<'_>) -> bool {
-    let home = surroundings.home.and_then(|home| fs::canonicalize(home).ok());
-    home.is_some_and(|home| home.starts_with(dir))
-}
-
-/// Whether a root may be walked: not `/`, the home directory or anything around it, not a place of
-/// the kernel's, not a mount point unless it is a worktree (a container often mounts just that),
+/// Whether a root that is neither the home directory nor anything around it may be walked: not `/`,
+/// not a place of the kernel's, not a mount point unless it is a worktree (a container often mounts just that),
 /// and nothing that our own state is a part of.
 fn is_walked(path: &Path, kind: &RootKind, surroundings: &Surroundings<'_>) -> bool {
     let state = fs::canonicalize(surroundings.state.dir());
@@ -71,7 +74,6 @@ fn is_walked(path: &Path, kind: &RootKind, surroundings: &Surroundings<'_>) -> b
     let is_ours = path.starts_with(&state) || state.starts_with(path);
     let is_worktree = matches!(kind, RootKind::Git { .. });
     path.parent().is_some()
-        && !is_home(path, surroundings)
         && !is_ours
         && !is_of_the_kernel(path)
         && (is_worktree || !is_mount_point(path))

@@ -54,13 +54,27 @@ pub struct Order<'a> {
 /// Fails if neither can.
 pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Saved> {
     let store = store::open(&order.reach.root, state, order.settings.store)?;
+    take_into(store.as_ref(), process, state, order)
+}
+
+/// The same, with the store of that root at hand.
+///
+/// # Errors
+///
+/// As [`take`].
+pub fn take_into(
+    store: &dyn Store,
+    process: &Process<'_>,
+    state: &State,
+    order: Order<'_>,
+) -> Result<Saved> {
     let wishes = wishes(order.settings);
     let Order { reach, cause, taken_at, always, spare, deadline, waits, .. } = order;
     if waits {
         await_warm(&state.root(&reach.root), deadline);
     }
     let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, spare, deadline };
-    let scan = look.at(process, state, store.as_ref())?;
+    let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline })?;
     if saved.is_new && store.is_untidy() {
         let args = ["housekeep".into(), "--tidy".into(), reach.root.path().into()];

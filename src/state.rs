@@ -138,6 +138,11 @@ impl RootState {
         self.dir.join("damaged")
     }
 
+    /// What the records said when they were last read. Nothing depends on it.
+    pub fn records(&self) -> PathBuf {
+        self.dir.join("records")
+    }
+
     /// The anchor of the file store: the top directory the cache was written for.
     pub fn anchor(&self) -> PathBuf {
         self.dir.join("anchor")

@@ -46,10 +46,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         deadline: None,
         waits: true,
     };
-    let mut saved = snapshot::take(process, &desk.state, order(args.message.is_some()))?;
+    let take =
+        |always| snapshot::take_into(desk.store.as_ref(), process, &desk.state, order(always));
+    let mut saved = take(args.message.is_some())?;
     if !saved.is_new && saved.checkpoint.cause.reason == Reason::Net {
         // One that was taken in the background is in no list; this one shall be.
-        saved = snapshot::take(process, &desk.state, order(true))?;
+        saved = take(true)?;
     }
     let checkpoint = &saved.checkpoint;
     for skipped in checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters()) {

@@ -47,7 +47,7 @@ use crate::{
     },
     plan,
     process::Process,
-    reach::{Surroundings, root_around},
+    reach::{Surroundings, root_around_real},
     scan::{Named, PastRules, Scan, UserDirs, Wishes},
     snapshot::{self, Look},
     state::State,
@@ -109,8 +109,10 @@ impl Desk {
             return Ok(Self { root, scope, settings, state, store, home, user, is_gone });
         }
         let surroundings = Surroundings { home: home.as_deref(), state: &state };
-        let known = known_root(&start, &state);
-        let found = root_around(known.as_deref().unwrap_or(&start), &surroundings);
+        let found = std::fs::canonicalize(&start).ok().and_then(|start| {
+            let known = known_root(&start, &state);
+            root_around_real(known.as_deref().unwrap_or(&start), &surroundings)
+        });
         let (root, scope) = found.ok_or_else(|| Error::Io {
             action: "find the directory",
             path: start.clone(),
@@ -257,7 +259,6 @@ fn whole<'a>(reach: &'a Reach, wishes: &'a Wishes) -> Look<'a> {
 /// The plain root around `start` that already has checkpoints, if `start` is in no repository: a
 /// subdirectory of it is no project of its own.
 fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
-    let start = std::fs::canonicalize(start).ok()?;
     let in_repository = start.ancestors().any(|dir| dir.join(".git").symlink_metadata().is_ok());
     if in_repository {
         return None;

@@ -110,7 +110,7 @@ mod tests {
             let found = way.enter(path.as_bytes()).unwrap().stat().unwrap().0;
             assert_eq!(found.inode, wanted.inode, "{path:?}");
         }
-        std::fs::remove_dir_all(&temp).unwrap();
+        super::super::remove_tree(&temp).unwrap();
     }
 
     #[test]
@@ -124,6 +124,6 @@ mod tests {
         }
         let wanted = super::super::stat_path(&temp.join("a/b")).unwrap();
         assert_eq!(way.enter(b"a/b").unwrap().stat().unwrap().0.inode, wanted.inode);
-        std::fs::remove_dir_all(&temp).unwrap();
+        super::super::remove_tree(&temp).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 //! either store, and one for each root. Hides their format.
 
 mod place;
+mod recall;
 mod unread;
 mod version;
 mod wire;
@@ -24,6 +25,7 @@ pub(super) use wire::{agent_name, agent_named};
 
 use self::{
     place::PlaceFile,
+    recall::Recall,
     version::{from_json, to_json},
     wire::RecordFile,
 };
@@ -149,10 +151,24 @@ pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
 ///
 /// Fails if the directory cannot be listed. A record that cannot be read is still in the result.
 pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
-    let mut kept = Vec::new();
-    for id in ids(state)? {
-        kept.extend(read_kept(state, id)?);
+    let (ids, mut recall) = (ids(state)?, Recall::load(state));
+    let mut kept = Vec::with_capacity(ids.len());
+    for id in ids {
+        if let Some(Ok(record)) = recall.find(id).map(RecordFile::into_record)
+            && record.checkpoint.id == id
+        {
+            let order = (record.checkpoint.sequence, record.checkpoint.taken_at);
+            kept.push(Kept { id, record: Ok(record), order });
+            continue;
+        }
+        let stamp = recall.stamp(id);
+        let read = read_kept(state, id)?;
+        if let Some(record) = read.as_ref().and_then(|kept| kept.record.as_ref().ok()) {
+            recall.add(id, stamp, &RecordFile::of(record));
+        }
+        kept.extend(read);
     }
+    recall.save(state);
     kept.sort_by_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
     Ok(kept)
 }
@@ -297,4 +313,5 @@ pub(crate) fn parse_any(bytes: &[u8]) {
     let _damaged = from_json::<RecordFile>("x", bytes).map(RecordFile::into_record);
     let _damaged = from_json::<PlaceFile>("x", bytes).map(PlaceFile::into_place);
     let _order = guess_order(bytes);
+    recall::parse_any(bytes);
 }

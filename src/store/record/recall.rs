@@ -1,0 +1,235 @@
+//! What the records said when they were last read, together in one file, so that a list of fifty
+//! reads one file and not fifty. A record is known only under the name and the stamp it was read
+//! with: what the directory does not bear out is read anew. May be deleted at any time.
+
+use std::collections::HashMap;
+
+use super::{RecordFile, SIZE_MAX_BYTES, from_json};
+use crate::{
+    fs::{Dir, c_name, now_ns, read_small, replace},
+    model::{CheckpointId, Stamp},
+    scan::is_racy,
+    state::RootState,
+};
+
+/// The first line, before the checksum of the rest.
+const MAGIC: &str = "turnback-records-1";
+/// A record with thousands of skipped paths is read where it is.
+const RECORD_MAX_BYTES: usize = 16 << 10;
+/// So many may be unknown before the file is worth writing again: a save adds one at a time.
+const UNKNOWN_MAX: usize = 8;
+
+/// Records as they were read from a directory, by their names.
+pub(super) struct Recall {
+    bytes: Vec<u8>,
+    known: HashMap<CheckpointId, Known>,
+    dir: Option<Dir>,
+    /// What a new file would have, in any order.
+    stands: Vec<(CheckpointId, Stamp, Json)>,
+    /// How many it lacks.
+    unknown: usize,
+    now_ns: i64,
+}
+
+/// The text of a record: a part of the file that was read, or a new one.
+enum Json {
+    Known(std::ops::Range<usize>),
+    New(Vec<u8>),
+}
+
+/// Where one record is in the file, and the stamp it had.
+struct Known {
+    stamp: Stamp,
+    json: std::ops::Range<usize>,
+}
+
+impl Recall {
+    /// Reads what is known of the records of a root; nothing, if that cannot be understood.
+    pub(super) fn load(state: &RootState) -> Self {
+        let bytes = read_small(&state.records(), SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
+        let known = parse(&bytes).unwrap_or_default();
+        let dir = Dir::open(&state.checkpoints()).ok();
+        Self { bytes, known, dir, stands: Vec::new(), unknown: 0, now_ns: now_ns() }
+    }
+
+    /// The record called `id`, if it is known and its file is the one that was read.
+    pub(super) fn find(&mut self, id: CheckpointId) -> Option<RecordFile> {
+        let known = self.known.get(&id)?;
+        if self.stamp(id)? != known.stamp {
+            return None;
+        }
+        let record = from_json::<RecordFile>("records", &self.bytes[known.json.clone()]).ok()?;
+        self.stands.push((id, known.stamp, Json::Known(known.json.clone())));
+        Some(record)
+    }
+
+    /// What the system says about a record, to be asked before it is read.
+    pub(super) fn stamp(&self, id: CheckpointId) -> Option<Stamp> {
+        let name = c_name(format!("{id}.json").as_bytes()).ok()?;
+        self.dir.as_ref()?.stat_child(&name).ok()
+    }
+
+    /// Takes down a record that had to be read, with the stamp it had before.
+    pub(super) fn add(&mut self, id: CheckpointId, stamp: Option<Stamp>, record: &RecordFile) {
+        self.unknown += 1;
+        let Some(stamp) = stamp.filter(|stamp| !is_racy(stamp, self.now_ns)) else { return };
+        match serde_json::to_vec(record) {
+            Ok(json) if json.len() <= RECORD_MAX_BYTES => {
+                self.stands.push((id, stamp, Json::New(json)));
+            }
+            Ok(_) | Err(_) => (),
+        }
+    }
+
+    /// Writes it down, if so much is new that it is worth it. It can be made again, so failing is no
+    /// harm.
+    pub(super) fn save(self, state: &RootState) {
+        if self.unknown <= UNKNOWN_MAX {
+            return;
+        }
+        let mut lines = Vec::with_capacity(self.bytes.len());
+        for (id, stamp, json) in &self.stands {
+            let json = match json {
+                Json::Known(range) => &self.bytes[range.clone()],
+                Json::New(bytes) => bytes,
+            };
+            push_line(&mut lines, *id, stamp, json);
+        }
+        let mut bytes = format!("{MAGIC} {:08x}\n", crc32fast::hash(&lines)).into_bytes();
+        bytes.append(&mut lines);
+        let _again_next_time = replace(&state.records(), &bytes);
+    }
+}
+
+fn push_line(lines: &mut Vec<u8>, id: CheckpointId, stamp: &Stamp, json: &[u8]) {
+    let Stamp { mtime_ns, ctime_ns, inode, size, mode } = stamp;
+    lines.extend_from_slice(
+        format!("{id} {mtime_ns} {ctime_ns} {inode} {size} {mode} {}\n", json.len()).as_bytes(),
+    );
+    lines.extend_from_slice(json);
+    lines.push(b'\n');
+}
+
+fn parse(bytes: &[u8]) -> Option<HashMap<CheckpointId, Known>> {
+    let head = bytes.iter().position(|&byte| byte == b'\n')? + 1;
+    let sum = str::from_utf8(&bytes[..head - 1]).ok()?.strip_prefix(MAGIC)?.trim_start();
+    if u32::from_str_radix(sum, 16).ok()? != crc32fast::hash(&bytes[head..]) {
+        return None;
+    }
+    let mut known = HashMap::new();
+    let mut at = head;
+    while at < bytes.len() {
+        let from = at + bytes[at..].iter().position(|&byte| byte == b'\n')? + 1;
+        let mut words = str::from_utf8(&bytes[at..from - 1]).ok()?.split(' ');
+        let id = CheckpointId::parse(words.next()?)?;
+        let stamp = Stamp {
+            mtime_ns: words.next()?.parse().ok()?,
+            ctime_ns: words.next()?.parse().ok()?,
+            inode: words.next()?.parse().ok()?,
+            size: words.next()?.parse().ok()?,
+            mode: words.next()?.parse().ok()?,
+        };
+        let to = from.checked_add(words.next()?.parse().ok()?)?;
+        if bytes.get(to) != Some(&b'\n') {
+            return None;
+        }
+        known.insert(id, Known { stamp, json: from..to });
+        at = to + 1;
+    }
+    Some(known)
+}
+
+/// Reads bytes as what is known of records; for fuzz/.
+pub(super) fn parse_any(bytes: &[u8]) {
+    let _damaged = parse(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        state::State,
+        store::record::{Record, ids, path_of, read_all, write},
+    };
+
+    /// A root with `count` records, old enough to be believed.
+    fn place(name: &str, count: u64) -> RootState {
+        let dir = std::env::temp_dir().join(format!("tb-recall-{name}-{}", std::process::id()));
+        let place = State::new(dir).root_at(std::path::Path::new("/x"));
+        for number in 0..count {
+            write(&place, &record(number)).unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        place
+    }
+
+    fn record(number: u64) -> Record {
+        let id = CheckpointId::from_bits(number);
+        let json = format!(
+            r#"{{"version": 1, "id": "{id}", "keeper": "git", "sequence": {number}, "files": 7,
+            "taken_at": "2026-01-02T03:04:05Z", "reason": "asked", "summary": "a \"word\""}}"#
+        );
+        from_json::<RecordFile>("x", json.as_bytes()).unwrap().into_record().unwrap()
+    }
+
+    /// Writes into the file that is there.
+    fn put(path: &std::path::Path, bytes: &[u8]) {
+        let open = std::fs::OpenOptions::new().write(true).truncate(true).open(path);
+        std::io::Write::write_all(&mut open.unwrap(), bytes).unwrap();
+    }
+
+    fn sequences(place: &RootState) -> Vec<u64> {
+        read_all(place).unwrap().iter().map(super::super::Kept::sequence).collect()
+    }
+
+    #[test]
+    fn what_was_read_once_is_not_opened_again() {
+        let place = place("once", 12);
+        assert_eq!(sequences(&place), (0..12).rev().collect::<Vec<_>>());
+        let recall = Recall::load(&place);
+        assert_eq!(recall.known.len(), 12);
+        let mut recall = Recall::load(&place);
+        let all = ids(&place).unwrap();
+        let found = all.iter().filter_map(|id| recall.find(*id)?.into_record().ok());
+        let mut numbers: Vec<u64> = found.map(|found| found.checkpoint.sequence).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..12).collect::<Vec<_>>());
+        crate::fs::remove_tree(place.state().dir()).unwrap();
+    }
+
+    #[test]
+    fn a_record_that_changed_or_went_is_not_what_it_was() {
+        let place = place("changed", 12);
+        sequences(&place);
+        std::fs::remove_file(path_of(&place, CheckpointId::from_bits(3))).unwrap();
+        let path = path_of(&place, CheckpointId::from_bits(4));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let longer = text.replace("\"sequence\": 4", "\"sequence\": 444");
+        put(&path, longer.as_bytes());
+        let expected = [444, 11, 10, 9, 8, 7, 6, 5, 2, 1, 0];
+        assert_eq!(sequences(&place), expected);
+        // The same length, and a moment later: the ctime alone tells.
+        put(&path, longer.replace("444", "555").as_bytes());
+        assert_eq!(sequences(&place)[0], 555);
+        crate::fs::remove_tree(place.state().dir()).unwrap();
+    }
+
+    #[test]
+    fn what_is_damaged_or_no_record_of_that_name_is_not_believed() {
+        let place = place("damaged", 12);
+        let all = || -> Vec<_> {
+            read_all(&place).unwrap().into_iter().map(|kept| kept.record.unwrap()).collect()
+        };
+        let expected = all();
+        let whole = std::fs::read(place.records()).unwrap();
+        for at in (0..whole.len()).step_by(43) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            put(&place.records(), &bytes);
+            assert_eq!(all(), expected, "at {at}");
+            put(&place.records(), &whole[..at]);
+            assert_eq!(all(), expected, "cut at {at}");
+        }
+        crate::fs::remove_tree(place.state().dir()).unwrap();
+    }
+}
