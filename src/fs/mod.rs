@@ -9,6 +9,7 @@ mod dir;
 mod holes;
 mod lock;
 mod private;
+mod sync;
 mod way;
 
 pub use attributes::Owner;
@@ -20,6 +21,7 @@ pub use private::{
     create_new_synced, create_private_dirs, read_small, read_start, remove_tree, replace,
     replace_synced, replace_with, sync_dir,
 };
+pub(crate) use sync::all_at_once;
 pub use way::Way;
 
 /// The system's clock, in nanoseconds since 1970: what stamps of files are compared with.

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{Dir, Holes, Lock, create_private_dirs, now_ns, sync_dir},
+    fs::{Dir, Holes, Lock, all_at_once, create_private_dirs, now_ns, sync_dir},
     model::ContentId,
 };
 
@@ -352,7 +352,8 @@ impl Batch<'_> {
         if self.pending.0.len() > SYNC_EACH_MAX {
             return self.sync_everything();
         }
-        self.pending.0.values().try_for_each(|path| {
+        let paths: Vec<&PathBuf> = self.pending.0.values().collect();
+        all_at_once(&paths, |path| {
             File::open(path).and_then(|file| file.sync_data()).map_err(Error::io("sync", path))
         })
     }
@@ -377,8 +378,9 @@ impl Batch<'_> {
         if fans.len() > SYNC_EACH_MAX {
             return self.sync_everything();
         }
-        fans.iter().try_for_each(|fan| sync_dir(&self.objects.dir.join(fan)))?;
-        sync_dir(&self.objects.dir)
+        let fans = fans.iter().map(|fan| self.objects.dir.join(fan));
+        let dirs: Vec<PathBuf> = fans.chain([self.objects.dir.clone()]).collect();
+        all_at_once(&dirs, |dir| sync_dir(dir))
     }
 
     fn sync_everything(&self) -> Result<()> {

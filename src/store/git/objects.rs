@@ -14,7 +14,6 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
 };
 
 use flate2::{Compression, write::ZlibEncoder};
@@ -30,14 +29,14 @@ use super::{
     pack::{Deflater, Keep, Pack, Packed},
     repo::{Odb, Repo, name},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    fs::all_at_once,
+};
 
 /// One loose object is a file for the user's git to carry and a sync for us; a pack is two files
 /// and two syncs whatever is in it. Many packs slow git down too: see `consolidate`.
 const LOOSE_MAX: usize = 3;
-/// They only wait: 23 new objects in 23 directories take 35–50 ms with eight on ext4, 51–64 ms
-/// with one. (A pack of them takes 16–24 ms.)
-const SYNC_THREADS: usize = 8;
 /// What is held in memory before it is known whether there will be a pack.
 const HELD_MAX_BYTES: usize = 4 << 20;
 /// New trees that are remembered: those of some hundred directories.
@@ -356,30 +355,6 @@ fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Resul
     let dirs: Vec<_> = dirs.into_iter().collect();
     all_at_once(&dirs, |dir| durable_rename(dir))?;
     Ok(paths)
-}
-
-/// Syncs many things from several threads: those that wait at the same time share one write of
-/// the file system's journal.
-fn all_at_once<T: Sync>(all: &[T], sync: impl Fn(&T) -> io::Result<()> + Sync) -> io::Result<()> {
-    let part = all.len().div_ceil(SYNC_THREADS).max(2);
-    let sync_part = &|part: &[T]| part.iter().try_for_each(&sync);
-    let mut parts = all.chunks(part);
-    let first = parts.next().unwrap_or_default();
-    thread::scope(|scope| {
-        let (mut others, mut synced) = (Vec::new(), Ok(()));
-        for part in parts {
-            match thread::Builder::new().spawn_scoped(scope, move || sync_part(part)) {
-                Ok(other) => others.push(other),
-                Err(_) => synced = synced.and(sync_part(part)),
-            }
-        }
-        synced = synced.and(sync_part(first));
-        for other in others {
-            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            synced = synced.and(other);
-        }
-        synced
-    })
 }
 
 /// What a save relies on: objects it wrote, and objects that were there before.

@@ -15,6 +15,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
 use super::files::{Temporary, durable_rename};
+use crate::fs::all_at_once;
 
 /// Squeezes bytes, again and again, with one set of tables.
 pub(super) struct Deflater(Option<Compress>);
@@ -135,11 +136,10 @@ impl Pack {
         let checksum = hash_of(&mut file, length, hash)?;
         file.seek(SeekFrom::Start(length))?;
         file.write_all(checksum.as_slice())?;
-        file.sync_data()?;
         rows.sort_unstable_by_key(|row| row.0);
         let (index, mut index_file) = Temporary::create(&dir, "tmp_idx_")?;
         index_file.write_all(&index_of(&rows, &checksum, hash)?)?;
-        index_file.sync_data()?;
+        all_at_once(&[&file, &index_file], |file| file.sync_data())?;
         // The index last: a pack without one is not there for git.
         let path = dir.join(format!("pack-{checksum}.pack"));
         let keep = Keep::of(&path);

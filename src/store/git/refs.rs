@@ -23,7 +23,7 @@ use gix::{
 use super::repo::Repo;
 use crate::{
     error::{Error, Result},
-    fs::read_small,
+    fs::{all_at_once, read_small, sync_dir},
     model::CheckpointId,
 };
 
@@ -180,8 +180,8 @@ impl Refs {
     /// Puts the names of refs on the disk; gix does not.
     fn sync(&self, repo: &Repo) -> Result<()> {
         let dir = repo.common_dir.join(&self.prefix);
-        crate::fs::sync_dir(&dir)?;
-        dir.parent().map_or(Ok(()), crate::fs::sync_dir)
+        let dirs: Vec<&Path> = dir.parent().into_iter().chain([&*dir]).collect();
+        all_at_once(&dirs, |dir| sync_dir(dir))
     }
 }
 
@@ -319,7 +319,7 @@ fn commit(repo: &Repo, edits: &[RefEdit]) -> Result<()> {
             Err(err) => return Err(repo.error(&err)),
         }
     };
-    written.iter().try_for_each(|path| sync_lock(path))?;
+    all_at_once(&written, |path| sync_lock(path))?;
     prepared.commit(None).map(|_| ()).map_err(|err| repo.error(&err))
 }
 

