@@ -181,9 +181,9 @@ fn a_clock_that_leaps_ahead_and_back_drops_nothing() {
     keep_house(&world);
     live(&mut world, 2);
     assert_eq!(ids(&mut world).len(), all.len());
-    // A day more than it takes: a lock that a process keeps which another test just began costs a
+    // Days more than it takes: a lock that a process keeps which another test just began costs a
     // round.
-    live(&mut world, 15);
+    live(&mut world, 25);
     assert_eq!(ids(&mut world).len(), 1);
 }
 
