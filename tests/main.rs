@@ -21,6 +21,7 @@ mod readme;
 mod reliability;
 mod restore;
 mod scan;
+mod served;
 mod shells;
 mod store;
 mod storm;

@@ -36,7 +36,9 @@ function ask(payload) {
   })
 }
 
-export const Turnback = async ({ client, directory, worktree }) => {
+export const Turnback = async (instance) => {
+  const { client, directory, worktree } = instance
+
   // The user's latest message in each session is its turn; a child session works for its parent.
   const turns = new Map()
   const parents = new Map()
@@ -45,6 +47,15 @@ export const Turnback = async ({ client, directory, worktree }) => {
     let top = session
     for (let depth = 0; parents.has(top) && depth < 20; depth++) top = parents.get(top)
     return top
+  }
+
+  // The server may be given its address after us.
+  function server() {
+    try {
+      return instance.serverUrl ? String(instance.serverUrl) : undefined
+    } catch {
+      return undefined
+    }
   }
 
   async function tell(event, session, more) {
@@ -57,6 +68,7 @@ export const Turnback = async ({ client, directory, worktree }) => {
       message_id: turns.get(top),
       cwd: directory,
       worktree,
+      server: server(),
       ...more,
     })
     if (typeof answer.note === "string") {

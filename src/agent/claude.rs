@@ -38,13 +38,13 @@ impl Payload {
             session: self.session_id,
             turn: self.prompt_id,
             cwd: self.cwd,
-            roots: Vec::new(),
             transcript: self.transcript_path,
             subagent: self.agent_id,
             prompt: self.prompt,
             call: self.tool_use_id,
             tool: self.tool_name,
             input: self.tool_input,
+            ..Heard::default()
         }
     }
 }

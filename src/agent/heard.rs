@@ -26,6 +26,8 @@ pub(super) struct Heard {
     /// Workspace directories other than the one worked in.
     pub(super) roots: Vec<PathBuf>,
     pub(super) transcript: Text,
+    /// Where the agent's own server listens.
+    pub(super) server: Text,
     pub(super) subagent: Text,
     pub(super) prompt: Text,
     pub(super) call: Text,
@@ -99,7 +101,9 @@ impl Heard {
             // An agent that does not say where it works may say so in the environment.
             cwd: self.cwd.path().or_else(|| project.clone()),
             bases: Vec::new(),
-            transcript: self.transcript.path(),
+            // A place without a beginning is none that could be found again.
+            transcript: self.transcript.path().filter(|path| path.is_absolute()),
+            server: self.server.text(),
             subagent: self.subagent.id(),
         };
         for dir in self.roots.into_iter().chain(project) {

@@ -76,6 +76,7 @@ struct Payload {
     call_id: Text,
     cwd: Text,
     worktree: Text,
+    server: Text,
     prompt: Text,
     tool_name: Text,
     tool_input: Input,
@@ -89,6 +90,7 @@ impl Payload {
             cwd: self.cwd,
             // Outside a repository the worktree is given as the root of the file system.
             roots: self.worktree.path().filter(|dir| dir.parent().is_some()).into_iter().collect(),
+            server: self.server,
             subagent: self.subagent,
             prompt: self.prompt,
             call: self.call_id,

@@ -92,6 +92,7 @@ fn reach_of(process: &Process<'_>, cwd: &std::path::Path, effect: &Effect) -> Op
         cwd: Some(cwd.to_owned()),
         bases: Vec::new(),
         transcript: None,
+        server: None,
         subagent: None,
     };
     let surroundings = Surroundings { home: home.as_deref(), state: &state };

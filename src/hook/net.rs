@@ -36,6 +36,9 @@ pub(super) fn turn_begins(
         if let Some(transcript) = &context.transcript {
             ledger.converses(transcript);
         }
+        if let Some(server) = &context.server {
+            ledger.is_served(server);
+        }
         open = ledger.take_open();
     });
     let quiet = quiet(process, context, begun);

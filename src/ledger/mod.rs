@@ -89,6 +89,9 @@ struct Wire {
     said: Vec<String>,
     #[serde(default)]
     transcript: Option<Bytes>,
+    /// Where the agent's own server listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
     /// Commands whose end nobody saw yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     open: Vec<WireOpen>,
@@ -375,6 +378,12 @@ pub fn uses(state: &State) -> Vec<Use> {
         ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
+}
+
+/// Where the server of the agent of a session listened when it was last heard of.
+pub fn server(state: &State, agent: &str, session: &str) -> Option<String> {
+    let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    read(&state.sessions().join(format!("{name}.json")))?.server
 }
 
 /// Whether the turn that runs in a session has had a checkpoint of `root` since then. Reads the

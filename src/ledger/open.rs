@@ -30,6 +30,14 @@ pub(super) struct WireOpen {
 }
 
 impl Ledger {
+    /// Notes where the agent's own server listens.
+    pub fn is_served(&mut self, address: &str) {
+        if self.wire.server.as_deref() != Some(address) {
+            self.wire.server = Some(address.to_owned());
+            self.changed = true;
+        }
+    }
+
     /// Notes what the model is to be told with the next prompt.
     pub fn tell(&mut self, text: String) {
         self.wire.tell = Some(text);

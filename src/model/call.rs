@@ -69,6 +69,8 @@ pub struct Context {
     pub bases: Vec<PathBuf>,
     /// Where the agent keeps the conversation, if it says.
     pub transcript: Option<PathBuf>,
+    /// The address of the agent's own server, where it has one and says so.
+    pub server: Option<String>,
     /// The sub-agent that makes the call, if it is one.
     pub subagent: Option<String>,
 }

@@ -13,6 +13,7 @@ mod copilot_cli;
 mod gemini_cli;
 mod own_way;
 mod qwen_code;
+mod served;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use crate::model::Agent;
 
 pub use calls::{Told, has_calls, told};
 pub use own_way::own_way;
+pub use served::{Asked, ask, is_served, resume};
 
 /// Where to cut a conversation: before this turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

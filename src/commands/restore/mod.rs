@@ -9,6 +9,7 @@ mod paths;
 mod planned;
 mod resume;
 mod same;
+mod served;
 mod show;
 mod talk;
 mod tell;
@@ -268,12 +269,11 @@ pub(crate) fn with_conversation(
     if !carried.went && !consent.dry_run {
         return Ok(carried.exit);
     }
-    if !consent.dry_run {
-        talk.write().inspect_err(|_| {
-            let _nobody = show::say(process, "note: the files are restored, see above; but:");
-        })?;
-    }
-    print(process, &format!("{}\n", talk.words(!consent.dry_run)))?;
+    let made = if consent.dry_run { None } else { Some(talk.make()) };
+    let made = made.transpose().inspect_err(|_| {
+        let _nobody = show::say(process, "note: the files are restored, see above; but:");
+    })?;
+    print(process, &format!("{}\n", talk.words(made.as_deref())))?;
     Ok(carried.exit)
 }
 

@@ -14,10 +14,11 @@ use std::{
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
+use super::served;
 use crate::{
     agent::{
         by_agent,
-        transcript::{self, Cut, Fork},
+        transcript::{self, Asked, Cut, Fork},
     },
     commands::Desk,
     error::{Error, Result},
@@ -33,8 +34,22 @@ const SIZE_MAX_BYTES: u64 = 512 << 20;
 /// The few lines a session has beside its conversation.
 const COMPANION_MAX_BYTES: u64 = 1 << 20;
 
+/// A fork that is ready to be made.
+pub(super) enum Talk {
+    /// We write it.
+    Written(Box<Written>),
+    /// The agent's server makes it.
+    Served {
+        /// What it is asked.
+        asked: Asked,
+        session: String,
+        /// The user's words that will not be in it any more.
+        prompt: String,
+    },
+}
+
 /// A fork that is ready to be written.
-pub(super) struct Talk {
+pub(super) struct Written {
     fork: Fork,
     /// Where it goes.
     dir: PathBuf,
@@ -57,6 +72,12 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
     let turn = by.turn.as_ref().map(|turn| turn.0.as_str());
     let own_way = || transcript::own_way(by.agent, &by.session.0, turn);
     let title = by_agent(by.agent).title();
+    if transcript::is_served(by.agent) {
+        return serve(desk, &by).map_err(|why| {
+            let what = format!("{title}'s server cannot be asked to fork the conversation: {why}");
+            Error::other(what, own_way())
+        });
+    }
     if !transcript::can_fork(by.agent) {
         return Err(Error::other(
             format!("a conversation with {title} cannot be forked from outside"),
@@ -84,14 +105,27 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
     let fork = Fork { prompt: prompt.unwrap_or(fork.prompt), ..fork };
     let here = path.parent().unwrap_or_else(|| Path::new("/"));
     match transcript::companion(by.agent) {
-        None => Ok(Talk { fork, dir: here.to_owned(), companion: None }),
+        None => Ok(Talk::written(fork, here.to_owned(), None)),
         Some(name) => {
             let above = here.parent().unwrap_or(here);
             let text = read_small(&here.join(name), COMPANION_MAX_BYTES)?.unwrap_or_default();
             let text = transcript::renamed(&text, &by.session.0, &new);
-            Ok(Talk { fork, dir: above.join(&new), companion: Some((name, text)) })
+            Ok(Talk::written(fork, above.join(&new), Some((name, text))))
         }
     }
+}
+
+/// What to ask the agent's own server, which must be there and know the turn.
+fn serve(desk: &Desk, by: &By) -> Result<Talk, String> {
+    let name = by_agent(by.agent).name();
+    let address = ledger::server(&desk.state, name, &by.session.0);
+    let address = address.ok_or("it did not say where it listens")?;
+    let turn = by.turn.as_ref().ok_or("it did not say which turn it was")?;
+    let asked = transcript::ask(&address, &by.session.0, &turn.0, desk.root.path());
+    let asked = asked.ok_or("it is not on this machine")?;
+    served::look(&asked)?;
+    let (session, prompt) = (by.session.0.clone(), by.prompt.clone().unwrap_or_default());
+    Ok(Talk::Served { asked, session, prompt })
 }
 
 /// Whose turn the checkpoint is the beginning of, and a moment in it: the newest turn that uses
@@ -160,22 +194,29 @@ fn new_session(old: &str) -> String {
 }
 
 impl Talk {
-    /// Writes the fork. Nobody ever sees half of it, and nobody but its owner can read it.
+    fn written(fork: Fork, dir: PathBuf, companion: Option<(&'static str, Vec<u8>)>) -> Self {
+        Self::Written(Box::new(Written { fork, dir, companion }))
+    }
+
+    /// Makes the fork and returns the command that takes it up. Nobody ever sees half of it.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be written; the original is as it was.
-    pub(super) fn write(&self) -> Result<()> {
-        if let Some((name, text)) = &self.companion {
-            create_private_dirs(&self.dir)?;
-            create_new_synced(&self.dir.join(name), text)?;
+    /// Fails if it cannot be made; the original is as it was.
+    pub(super) fn make(&self) -> Result<Vec<String>> {
+        match self {
+            Self::Written(written) => written.write().map(|()| written.fork.resume.clone()),
+            Self::Served { asked, session, .. } => served::fork(asked, session),
         }
-        create_new_synced(&self.dir.join(&self.fork.file_name), &self.fork.bytes)
     }
 
-    /// What the user has to know of it.
-    pub(super) fn words(&self, is_done: bool) -> String {
-        let prompt = match self.fork.prompt.trim() {
+    /// What the user has to know of it; `resume` takes it up, if it is made.
+    pub(super) fn words(&self, resume: Option<&[String]>) -> String {
+        let prompt = match self {
+            Self::Written(written) => written.fork.prompt.trim(),
+            Self::Served { prompt, .. } => prompt.trim(),
+        };
+        let prompt = match prompt {
             "" => "that turn".to_owned(),
             words => {
                 let line = words.lines().next().unwrap_or_default();
@@ -184,12 +225,24 @@ impl Talk {
                 format!("\"{}{more}\"", ui::escape(short.as_bytes()))
             }
         };
-        if !is_done {
-            return format!("the conversation would be forked before {prompt}");
+        match resume {
+            None => format!("the conversation would be forked before {prompt}"),
+            // Plain words and a plain name: nothing in it needs quotes.
+            Some(command) => {
+                format!("the conversation goes on before {prompt} with: {}", command.join(" "))
+            }
         }
-        // Words of ours and a name of ours: nothing in it needs quotes.
-        let command = self.fork.resume.join(" ");
-        format!("the conversation goes on before {prompt} with: {command}")
+    }
+}
+
+impl Written {
+    /// Writes it where nobody but its owner can read it.
+    fn write(&self) -> Result<()> {
+        if let Some((name, text)) = &self.companion {
+            create_private_dirs(&self.dir)?;
+            create_new_synced(&self.dir.join(name), text)?;
+        }
+        create_new_synced(&self.dir.join(&self.fork.file_name), &self.fork.bytes)
     }
 }
 

@@ -1,0 +1,58 @@
+"""A real terminal: tmux with a server of its own."""
+
+import shlex
+import subprocess
+import time
+
+TIME_MAX_S = 60
+
+
+class Terminal:
+    """One terminal with a shell in it, and every screen that was looked at."""
+
+    def __init__(self, dir, cwd, env, size=(110, 34)):
+        self.socket, self.screens, self.seen = dir / "tmux", dir / "screens.txt", []
+        words = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-c", str(cwd), f"exec env -i PS1='$ ' {words} sh -i")
+        self.tmux("set-option", "-g", "escape-time", "0")
+        self.until("$")
+
+    def tmux(self, *args):
+        done = subprocess.run(["tmux", "-S", str(self.socket), *args], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def keys(self, *names):
+        """Presses keys, by the names tmux has for them."""
+        self.tmux("send-keys", *names)
+
+    def type(self, text):
+        self.tmux("send-keys", "-l", text)
+
+    def enter(self, text):
+        self.type(text)
+        time.sleep(0.3)
+        self.keys("Enter")
+
+    def until(self, *texts, without=()):
+        """Waits for a screen with all of these on it, and none of those. Keeps it."""
+        end = time.monotonic() + TIME_MAX_S
+        while True:
+            screen = self.screen()
+            if all(text in screen for text in texts) and not any(text in screen for text in without):
+                break
+            if time.monotonic() > end:
+                self.keep(screen)
+                raise TimeoutError(f"no {texts} on the screen:\n{screen}")
+            time.sleep(0.1)
+        self.keep(screen)
+        return screen
+
+    def keep(self, screen):
+        with self.screens.open("a") as file:
+            file.write(screen.rstrip() + "\n" + "=" * 78 + "\n")
+
+    def end(self):
+        self.tmux("kill-server")
