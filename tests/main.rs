@@ -28,6 +28,7 @@ mod storm;
 mod support;
 mod talk;
 mod tidy;
+mod turns;
 mod unread;
 mod unseen;
 mod upkeep;

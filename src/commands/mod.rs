@@ -25,6 +25,7 @@ pub(crate) mod undo;
 pub(crate) mod warm;
 
 mod compare;
+mod held;
 mod own_files;
 mod places;
 mod rows;
@@ -42,19 +43,18 @@ use crate::{
     config as settings,
     error::{Error, Result},
     ledger,
-    model::{
-        Checkpoint, Entry, Kind, Place, Reach, RelPath, Root, Scope, Selector, Settings, Tree,
-    },
+    model::{Checkpoint, Kind, Reach, RelPath, Root, Scope, Selector, Settings, Tree},
     plan,
     process::Process,
     reach::{Surroundings, root_around_real},
-    scan::{Named, PastRules, Scan, UserDirs, Wishes},
+    scan::{Named, Scan, UserDirs, Wishes},
     snapshot::{self, Look},
     state::State,
     store::{self, Store},
     ui,
 };
 
+pub(crate) use held::Later;
 pub(crate) use rows::{Row, rows};
 
 /// An ignore file beyond it has no rules; see `scan`.
@@ -177,61 +177,6 @@ impl Desk {
         let (reach, wishes) = (self.reach(victims), snapshot::wishes(&self.settings));
         whole(&reach, &wishes).also(process, &self.state, self.store.as_ref(), &mut scan);
         scan
-    }
-
-    /// What was there before the turn of a checkpoint: its files, and what later steps of the same
-    /// turn held for its own sake. An ignored file is held only when a call names it; until then
-    /// the turn had left it alone, so what was held then is what was there before. What the first
-    /// look would have seen, though, and did not see, was made since: some agents write files that
-    /// nobody else may read, and those are held for their own sake too.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the checkpoint cannot be read. Of later steps, what can be read counts.
-    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint) -> Result<Tree> {
-        let mut tree = self.store.tree(checkpoint.id)?;
-        let mut all = self.store.list()?;
-        rows::adopt(&mut all, &ledger::uses(&self.state));
-        let checkpoint = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
-        let later = all.iter().rev().filter(|other| other.sequence > checkpoint.sequence);
-        let of_turn = later.filter(|other| rows::is_same_turn(checkpoint, other));
-        for step in of_turn.filter_map(|step| self.store.tree(step.id).ok()) {
-            let mut privately = step.besides;
-            privately.retain(|_, entry| {
-                entry.content.is_none_or(|content| content.place == Place::Private)
-            });
-            let mut read = |tree: &Tree, id: &_| store::directory_of(self.store.as_ref(), tree, id);
-            let mut missing = Vec::new();
-            for (path, entry) in privately {
-                if plan::entry_at(&tree, &path, &mut read)?.is_none() {
-                    missing.push((path, entry));
-                }
-            }
-            self.keep_unseen(checkpoint, &tree, &mut missing);
-            tree.besides.extend(missing);
-            for (path, entry) in step.outside {
-                tree.outside.entry(path).or_insert(entry);
-            }
-        }
-        Ok(tree)
-    }
-
-    /// Keeps what a look at the root would not have seen at a checkpoint: it was ignored, or the
-    /// checkpoint says that it was left out.
-    fn keep_unseen(&self, then: &Checkpoint, tree: &Tree, paths: &mut Vec<(RelPath, Entry)>) {
-        if paths.is_empty() {
-            return;
-        }
-        let mut read = |path: &RelPath| self.small_file(tree, path);
-        let mut rules = PastRules::new(&self.root, &self.user, &mut read);
-        let is_left_out = |path: &RelPath| {
-            let below = |dir: &[u8]| path.as_bytes().strip_prefix(dir);
-            let mut rests = then.skipped.iter().filter_map(|skipped| below(&skipped.path));
-            rests.any(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        };
-        paths.retain(|(path, entry)| {
-            then.partial || rules.ignores(path, entry.kind == Kind::Directory) || is_left_out(path)
-        });
     }
 
     /// The bytes of a file of a tree, if it has one there that is no larger than an ignore file.

@@ -117,6 +117,12 @@ impl Knowledge {
         last.any(|noted| noted.ours && noted.state.is_some())
     }
 
+    /// Whether the agent left something at just this `path`, or saw it.
+    pub fn was_left(&self, path: &RelPath) -> bool {
+        let noted = self.left.get(path).map(Vec::as_slice).unwrap_or_default();
+        noted.iter().any(|noted| noted.ours && noted.state.is_some())
+    }
+
     /// The digests of what the agent left at `path`, the newest first.
     pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a str> {
         let noted = self.left.get(path).map(Vec::as_slice).unwrap_or_default();

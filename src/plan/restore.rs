@@ -153,6 +153,8 @@ pub struct Past<'a> {
     pub merges: &'a BTreeMap<RelPath, Vec<u8>>,
     /// What was ignored then.
     pub ignored: &'a BTreeSet<RelPath>,
+    /// What the agent made, and somebody else changed after it.
+    pub edited: &'a BTreeSet<RelPath>,
     /// What the checkpoint left out.
     pub skipped_then: &'a [Skipped],
     /// What cannot be looked into now.
@@ -176,6 +178,7 @@ pub fn restore(
             let known = Known {
                 author: past.authors.get(&path).copied().unwrap_or_default(),
                 was_ignored: past.ignored.contains(&path),
+                was_edited: past.edited.contains(&path),
                 uncovered: among(past.skipped_then, &path),
                 unseen: among(past.skipped_now, &path),
                 merges: past.merges.contains_key(&path),
@@ -234,6 +237,7 @@ fn add_unseen(steps: &mut Vec<Step>, options: Options, picked: &Picked, past: &P
 struct Known {
     author: Author,
     was_ignored: bool,
+    was_edited: bool,
     uncovered: Option<SkipReason>,
     unseen: Option<SkipReason>,
     merges: bool,
@@ -267,6 +271,8 @@ fn decide(
             None if known.was_ignored => Action::Keep(Kept::Ignored),
             None if options.keep_new => Action::Keep(Kept::New),
             None if options.exact || known.author == Author::Agent => Action::Remove,
+            None if known.was_edited && options.force => Action::Remove,
+            None if known.was_edited => Action::Keep(Kept::Edited),
             None => Action::Keep(Kept::New),
         },
     }

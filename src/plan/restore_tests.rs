@@ -39,6 +39,7 @@ fn action(
         authors: &BTreeMap::from([(at.clone(), author)]),
         merges: &merges,
         ignored: &set(past == "ignored"),
+        edited: &set(past == "edited"),
         skipped_then: if past == "not covered" { &skipped } else { &none },
         skipped_now: if past == "unseen" { &skipped } else { &none },
     };
@@ -64,6 +65,10 @@ fn every_row_of_the_table() {
         (None, new, Agent, "keep-new", "", Keep(Kept::New)),
         (None, new, SomebodyElse, "", "", Keep(Kept::New)),
         (None, new, Unknown, "", "", Keep(Kept::New)),
+        (None, new, SomebodyElse, "", "edited", Keep(Kept::Edited)),
+        (None, new, SomebodyElse, "force", "edited", Remove),
+        (None, new, SomebodyElse, "exact", "edited", Remove),
+        (None, new, SomebodyElse, "keep-new", "edited", Keep(Kept::New)),
         (None, new, SomebodyElse, "exact", "", Remove),
         (None, new, Agent, "exact", "ignored", Keep(Kept::Ignored)),
         (None, new, Agent, "exact", "not covered", Keep(Kept::NotCovered(SkipReason::TooLarge))),
@@ -94,6 +99,7 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
             authors: &BTreeMap::from([(path("d/a"), Author::Agent), (path("d/b"), other)]),
             merges: &BTreeMap::new(),
             ignored: &BTreeSet::new(),
+            edited: &BTreeSet::new(),
             skipped_then: &[],
             skipped_now: &[],
         };
@@ -116,6 +122,7 @@ fn what_stays_in_a_directorys_place_keeps_it_away() {
         authors: &BTreeMap::from([(path("d"), Author::SomebodyElse)]),
         merges: &BTreeMap::new(),
         ignored: &BTreeSet::new(),
+        edited: &BTreeSet::new(),
         skipped_then: &[],
         skipped_now: &[],
     };
@@ -136,6 +143,7 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
             authors: &BTreeMap::from([(path("d"), author), (path("d/a"), author)]),
             merges: &BTreeMap::new(),
             ignored: &BTreeSet::new(),
+            edited: &BTreeSet::new(),
             skipped_then,
             skipped_now: &now,
         };

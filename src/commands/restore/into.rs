@@ -9,7 +9,7 @@ use std::{
 use super::{Order, show};
 use crate::{
     apply,
-    commands::{Desk, print},
+    commands::{Desk, Later, print},
     error::{Error, Result},
     model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind},
     plan::{Action, Author, RestorePlan, Step},
@@ -27,7 +27,7 @@ pub(super) fn run(
     dry_run: bool,
 ) -> Result<Exit> {
     let place = place(process, desk, dir)?;
-    let files = store::manifest(desk.store.as_ref(), &desk.tree_of(checkpoint)?)?;
+    let files = store::manifest(desk.store.as_ref(), &desk.tree_of(checkpoint, Later::All)?)?;
     let plan = plan(checkpoint, order, &files);
     let count =
         ui::count(plan.steps.iter().filter(|step| !is_directory(step)).count() as u64, "file");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    planned::Authors,
+    authors::Authors,
     same::{bytes_now, bytes_then},
 };
 use crate::{

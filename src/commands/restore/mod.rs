@@ -1,5 +1,6 @@
 //! `turnback restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
 
+mod authors;
 mod deed;
 mod head;
 mod hold;

@@ -6,17 +6,16 @@ use std::{
 };
 
 use super::{
-    Order, head, merge, resume,
-    same::{Present, bytes_now, named_alike},
+    Order,
+    authors::{self, Authors, Whose},
+    head, merge,
+    same::named_alike,
 };
 use crate::{
-    commands::Desk,
+    commands::{Desk, Later},
     error::{Error, Result},
     fs::{Dir, Way, stat_path},
-    left,
-    model::{
-        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
-    },
+    model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     scan::{PastRules, Scan, VictimPath},
@@ -44,11 +43,11 @@ pub(super) fn make(
     order: &Order,
 ) -> Result<Planned> {
     let head = head::plan(desk, checkpoint, order)?;
-    let then = desk.tree_of(checkpoint)?;
+    let then = desk.tree_of(checkpoint, Later::Gone)?;
     let Seen { now, changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
-    let authors = match order.of_restore {
-        Some(of) => authors_of_restore(desk, of, checkpoint.id, &changes, &now, &skipped)?,
+    let Whose { authors, edited } = match order.of_restore {
+        Some(of) => authors::of_restore(desk, of, checkpoint.id, &changes, &now, &skipped)?,
         None => knowledge.by_path(desk, &changes, &unwalked, &skipped),
     };
     let merges = if order.options.merge {
@@ -58,6 +57,7 @@ pub(super) fn make(
     };
     let past = Past {
         authors: &authors,
+        edited: &edited,
         merges: &merges,
         ignored: &ignored_then(desk, &then, &changes),
         skipped_then: &checkpoint.skipped,
@@ -175,109 +175,6 @@ fn add_parents(desk: &Desk, plan: &mut RestorePlan) {
         author: Author::Unknown,
     }));
     plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
-}
-
-/// What the log of the agents says of the paths that changed.
-pub(super) struct Authors {
-    pub(super) knowledge: left::Knowledge,
-    likely: BTreeMap<RelPath, Entry>,
-}
-
-impl Authors {
-    fn of(
-        desk: &Desk,
-        checkpoint: &Checkpoint,
-        order: &Order,
-        changes: &[Change],
-        then: &Tree,
-    ) -> Result<Self> {
-        let by = checkpoint.cause.by.as_ref();
-        let name = by.map(|by| left::author(by.agent, &by.session));
-        let lines = match order.of_restore {
-            Some(_) => Vec::new(),
-            None => left::read(&desk.state.root(&desk.root)),
-        };
-        let knowledge = left::Knowledge::since(checkpoint, name.as_deref(), &lines);
-        let mut likely = BTreeMap::new();
-        if let Some(tree) = knowledge.likely.and_then(|id| desk.store.tree(id).ok()) {
-            let store = desk.store.as_ref();
-            let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-            for change in changes {
-                let there = plan::entry_at(&tree, &change.path, &mut read)?;
-                // What had not changed by then is not the agent's.
-                if there != plan::entry_at(then, &change.path, &mut read)? {
-                    likely.extend(there.map(|there| (change.path.clone(), there)));
-                }
-            }
-        }
-        Ok(Self { knowledge, likely })
-    }
-
-    fn by_path(
-        &self,
-        desk: &Desk,
-        changes: &[Change],
-        unwalked: &BTreeSet<RelPath>,
-        skipped: &[Skipped],
-    ) -> BTreeMap<RelPath, Author> {
-        let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
-        let authors = there.map(|(path, now)| {
-            let likely = self.likely.get(path).copied();
-            let author = self.knowledge.author(path, &Present { desk, path, now, likely });
-            // After a command the tree is looked at, and what is ignored is not in it.
-            let is_blind = author == Author::SomebodyElse && unwalked.contains(path);
-            (path.clone(), if is_blind { Author::Unknown } else { author })
-        });
-        // What cannot be looked at is still the agent's if it made something there last.
-        let unseen = skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok());
-        let made = unseen.filter(|path| self.knowledge.was_made_by_agent(path));
-        authors.chain(made.map(|path| (path, Author::Agent))).collect()
-    }
-}
-
-/// When a restore is taken back: what it left is its own, the rest is somebody else's.
-fn authors_of_restore(
-    desk: &Desk,
-    of: CheckpointId,
-    held: CheckpointId,
-    changes: &[Change],
-    now: &Tree,
-    skipped: &[Skipped],
-) -> Result<BTreeMap<RelPath, Author>> {
-    let restored = match resume::tree(desk, of) {
-        Ok(restored) => restored,
-        // It was pruned meanwhile.
-        Err(Error::NoSuchCheckpoint { .. }) => return Ok(BTreeMap::new()),
-        // Then nobody knows what that restore made, and to leave all of it would pass for having
-        // taken it back.
-        Err(err) => return Err(err),
-    };
-    let merged: BTreeMap<_, _> =
-        left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
-    let store = desk.store.as_ref();
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-    let mut authors = BTreeMap::new();
-    for change in changes {
-        let left = plan::entry_at(&restored, &change.path, &mut read)?;
-        let here = plan::entry_at(now, &change.path, &mut read)?;
-        let here = here.map(|here| named_alike(desk, &change.path, here, [left, None]));
-        let is_left = left.zip(here).is_some_and(|(left, here)| {
-            let is_dir = here.kind == Kind::Directory;
-            left.kind == here.kind && (is_dir || left.content == here.content)
-        });
-        let is_merged = merged.get(&change.path).is_some_and(|sha| {
-            bytes_now(desk, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
-        });
-        let is_ours = is_left || is_merged;
-        let author = if is_ours { Author::Agent } else { Author::SomebodyElse };
-        authors.insert(change.path.clone(), author);
-    }
-    for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {
-        if plan::entry_at(&restored, &path, &mut read)?.is_some() {
-            authors.insert(path, Author::Agent);
-        }
-    }
-    Ok(authors)
 }
 
 /// What the system said about the paths a plan changes. What the scan left out is looked at now: it

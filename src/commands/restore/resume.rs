@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     apply::{self, Outcome},
-    commands::{Desk, print},
+    commands::{Desk, Later, print},
     config,
     error::{Error, Result},
     fs::{Dir, c_name, stat_path},
@@ -195,7 +195,7 @@ fn plan(
 /// The files of a checkpoint as a restore goes to them.
 pub(super) fn tree(desk: &Desk, id: CheckpointId) -> Result<Tree> {
     match desk.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
-        Some(checkpoint) => desk.tree_of(checkpoint),
+        Some(checkpoint) => desk.tree_of(checkpoint, Later::All),
         None => desk.store.tree(id),
     }
 }

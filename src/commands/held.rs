@@ -1,0 +1,140 @@
+//! What was there at a checkpoint: its files, and what later ones held that had not changed until
+//! then.
+//!
+//! An ignored file is held only when a call names it. Until then the agent had left it alone, so
+//! what was held then is what was there before. Within a turn that is sure enough to be put back in
+//! any case. Across turns somebody may have changed it meanwhile, so it is only taken for what is
+//! gone altogether: old bytes are better than none.
+
+use std::{cell::OnceCell, collections::BTreeMap};
+
+use super::{Desk, rows};
+use crate::{
+    error::Result,
+    fs::stat_path,
+    ledger, left,
+    left::What,
+    model::{Checkpoint, Entry, Kind, Place, Reason, RelPath, Tree},
+    plan,
+    scan::PastRules,
+    store,
+};
+
+/// What counts of the turns after a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Later {
+    /// Everything they held.
+    All,
+    /// What is there no more.
+    Gone,
+}
+
+/// Which checkpoint something was held by, seen from the one it is wanted for.
+#[derive(Clone, Copy)]
+struct Held<'a> {
+    then: &'a Checkpoint,
+    by: &'a Checkpoint,
+    /// Whether both are of one turn.
+    in_turn: bool,
+}
+
+impl Desk {
+    /// What was there before the turn of a checkpoint. What the first look would have seen, and did
+    /// not see, was made since: some agents write files that nobody else may read, and those are
+    /// held for their own sake too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read. Of later ones, what can be read counts.
+    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint, later: Later) -> Result<Tree> {
+        let mut tree = self.store.tree(checkpoint.id)?;
+        let mut all = self.store.list()?;
+        rows::adopt(&mut all, &ledger::uses(&self.state));
+        let then = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
+        let touched = OnceCell::new();
+        for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
+            let held = Held { then, by, in_turn: rows::is_same_turn(then, by) };
+            if !held.in_turn && by.cause.reason != Reason::Call {
+                continue;
+            }
+            let Ok(step) = self.store.tree(by.id) else { continue };
+            let mut missing = self.missing(&tree, step.besides)?;
+            self.keep_unseen(held, &tree, &mut missing);
+            if missing.is_empty() && !held.in_turn {
+                continue;
+            }
+            missing.retain(|(path, _)| {
+                let is_gone = || stat_path(&self.root.join(path)).is_err();
+                let counts = held.in_turn || later == Later::All || is_gone();
+                counts && !touched.get_or_init(|| Touched::of(self)).between(path, held)
+            });
+            tree.besides.extend(missing);
+            if held.in_turn {
+                for (path, entry) in step.outside {
+                    tree.outside.entry(path).or_insert(entry);
+                }
+            }
+        }
+        Ok(tree)
+    }
+
+    /// What was held for its own sake of all that is in `besides`, and `tree` has not.
+    fn missing(
+        &self,
+        tree: &Tree,
+        mut besides: BTreeMap<RelPath, Entry>,
+    ) -> Result<Vec<(RelPath, Entry)>> {
+        besides
+            .retain(|_, entry| entry.content.is_none_or(|content| content.place == Place::Private));
+        let mut read = |tree: &Tree, id: &_| store::directory_of(self.store.as_ref(), tree, id);
+        let mut missing = Vec::new();
+        for (path, entry) in besides {
+            if plan::entry_at(tree, &path, &mut read)?.is_none() {
+                missing.push((path, entry));
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Keeps what a look at the root would not have seen at a checkpoint: it was ignored, or the
+    /// checkpoint says that it was left out.
+    fn keep_unseen(&self, held: Held<'_>, tree: &Tree, paths: &mut Vec<(RelPath, Entry)>) {
+        if paths.is_empty() {
+            return;
+        }
+        let mut read = |path: &RelPath| self.small_file(tree, path);
+        let mut rules = PastRules::new(&self.root, &self.user, &mut read);
+        let is_left_out = |path: &RelPath| {
+            let mut skipped = held.then.skipped.iter();
+            skipped.any(|skipped| plan::is_within(path, &skipped.path))
+        };
+        paths.retain(|(path, entry)| {
+            let is_dir = entry.kind == Kind::Directory;
+            (held.in_turn && held.then.partial) || rules.ignores(path, is_dir) || is_left_out(path)
+        });
+    }
+}
+
+/// When agents were seen to have left something at a path, by path.
+struct Touched(BTreeMap<RelPath, Vec<i64>>);
+
+impl Touched {
+    fn of(desk: &Desk) -> Self {
+        let mut touched: BTreeMap<RelPath, Vec<i64>> = BTreeMap::new();
+        for line in left::read(&desk.state.root(&desk.root)) {
+            if let What::Left { path, state: Some(_) } = &line.what
+                && let Some(path) = left::path_of(path)
+            {
+                touched.entry(path).or_default().push(line.at);
+            }
+        }
+        Self(touched)
+    }
+
+    /// Whether an agent had changed what is at `path` before it was held.
+    fn between(&self, path: &RelPath, held: Held<'_>) -> bool {
+        let at = |checkpoint: &Checkpoint| checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let meanwhile = at(held.then)..at(held.by);
+        self.0.get(path).is_some_and(|times| times.iter().any(|time| meanwhile.contains(time)))
+    }
+}

@@ -1,0 +1,90 @@
+//! Several turns with a person's own work in between, and the way back over all of them.
+
+use std::fs;
+
+use crate::support::world::{Output, World};
+
+/// The agent writes a file.
+fn writes(world: &mut World, turn: &str, path: &str) {
+    let root = world.root();
+    let input = serde_json::json!({ "file_path": root.join(path), "content": "" });
+    for event in ["PreToolUse", "PostToolUse"] {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": "Write",
+            "tool_input": input, "tool_use_id": turn, "prompt_id": turn, "tool_response": {},
+        });
+        world.wait(1);
+        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+        if event == "PreToolUse" {
+            world.write(path, turn);
+        }
+    }
+}
+
+/// In the first turn the agent wrote `a`, in the second `.env.made`, which is ignored; in the
+/// third it removed what is ignored.
+fn three_turns() -> World {
+    let mut world = World::new();
+    world.write(".gitignore", ".env*\n");
+    world.write(".env", "secret");
+    world.write("sub/.env", "deep secret");
+    world.write("sub/code", "code");
+    writes(&mut world, "one", "a");
+    writes(&mut world, "two", ".env.made");
+    world.wait(1);
+    world.before_bash("three", "rm -rf sub .env .env.made");
+    for path in ["sub/.env", "sub/code", ".env", ".env.made"] {
+        fs::remove_file(world.root().join(path)).unwrap();
+    }
+    fs::remove_dir(world.root().join("sub")).unwrap();
+    world
+}
+
+fn restored(world: &mut World, number: &str) -> Output {
+    let done = world.run(&["restore", number, "--yes"]);
+    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    done
+}
+
+#[test]
+fn what_a_later_turn_removed_comes_back_from_before_an_earlier_one() {
+    for number in ["1", "2", "3"] {
+        let mut world = three_turns();
+        restored(&mut world, number);
+        let back = [".env", "sub/.env", "sub/code"].map(|path| world.read(path));
+        assert_eq!(back, ["secret", "deep secret", "code"], "restore {number}");
+    }
+}
+
+#[test]
+fn what_an_agent_made_in_between_is_not_taken_for_what_was_there() {
+    let mut world = three_turns();
+    restored(&mut world, "3");
+    assert!(!world.root().join(".env.made").exists(), "it was made after that");
+    let mut world = three_turns();
+    restored(&mut world, "1");
+    assert_eq!(world.read(".env.made"), "two");
+}
+
+#[test]
+fn an_ignored_file_that_is_there_is_left_to_its_own_turn() {
+    let mut world = three_turns();
+    world.write(".env", "a new one, by hand");
+    restored(&mut world, "3");
+    assert_eq!(world.read(".env"), "a new one, by hand");
+    assert_eq!(world.read("sub/.env"), "deep secret");
+}
+
+#[test]
+fn what_the_agent_made_and_a_person_went_on_with_is_a_conflict() {
+    for (flags, exit, is_there) in [(&[][..], 3, true), (&["--force"], 0, false)] {
+        let mut world = World::new();
+        world.write("a", "x");
+        writes(&mut world, "one", "made");
+        world.write("made", "and then mine");
+        let done = world.run(&[&["undo", "--yes"], flags].concat());
+        assert_eq!(done.exit as u8, exit, "{flags:?}: {}", done.stderr);
+        assert_eq!(world.root().join("made").exists(), is_there, "{flags:?}");
+        assert_eq!(done.stdout.contains("1 conflict kept: made"), is_there, "{}", done.stdout);
+    }
+}
