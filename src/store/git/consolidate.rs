@@ -6,8 +6,8 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, OpenOptions},
-    io::{self, Write},
+    fs::{self, File, OpenOptions},
+    io::{self, BufReader, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -16,7 +16,7 @@ use std::{
 use gix::{ObjectId, hash::Kind as HashKind};
 
 use super::{
-    pack::{Keep, Pack, Packed},
+    pack::{Keep, Pack},
     repo::Repo,
 };
 use crate::{
@@ -30,10 +30,13 @@ use crate::{
 const PACKS_MAX: usize = 16;
 /// From so many on whoever adds one more does it, for nobody else seems to.
 pub(super) const PACKS_AT_MOST: usize = 20;
-/// A larger pack stays as it is on the way of a save: copying it would cost more than it saves.
-const PACK_MAX_BYTES: u64 = 16 << 20;
-/// The same in the background, where it costs memory and nobody's time.
-const TIDY_MAX_BYTES: u64 = 128 << 20;
+/// So much is copied on the way of a save; more costs more than it saves. The background has no such
+/// limit, it has [`how_many`].
+const SAVE_MAX_BYTES: u64 = 64 << 20;
+/// Where an offset says that it is one of eight bytes.
+const LARGE: u32 = 1 << 31;
+/// An index of git's over ten million objects.
+const INDEX_MAX_BYTES: u64 = 512 << 20;
 /// A line for each pack of a long life.
 const LIST_MAX_BYTES: u64 = 1 << 20;
 /// No save takes an hour between its objects and its ref.
@@ -69,17 +72,18 @@ impl Packs {
 
     /// Whether there are so many that [`Packs::tidy`] should be called.
     pub(super) fn is_untidy(&self) -> bool {
-        self.listed().len() > PACKS_MAX && self.small(TIDY_MAX_BYTES).len() > PACKS_MAX
+        self.listed().len() > PACKS_MAX && self.ours().len() > PACKS_MAX
     }
 
-    /// Puts packs of ours together, small or not, if there are many.
+    /// Puts packs of ours together, small and large, if there are many.
     pub(super) fn tidy(&self) -> Result<()> {
-        self.merge_more_than(PACKS_MAX, TIDY_MAX_BYTES).map(drop)
+        self.merge_more_than(PACKS_MAX, u64::MAX).map(drop)
     }
 
-    /// Puts small packs of ours into one if there are more than `max`. Returns how many went.
+    /// Puts packs of ours together if there are more than `max`, as far as it does not take long.
+    /// Returns how many went.
     pub(super) fn consolidate(&self, max: usize) -> Result<usize> {
-        self.merge_more_than(max, PACK_MAX_BYTES)
+        self.merge_more_than(max, SAVE_MAX_BYTES)
     }
 
     /// The room that packs of ours take.
@@ -89,18 +93,21 @@ impl Packs {
         files.map(|path| fs::symlink_metadata(path).map_or(0, |found| found.blocks() * 512)).sum()
     }
 
-    fn merge_more_than(&self, max: usize, size_max_bytes: u64) -> Result<usize> {
-        if self.listed().len() <= max || self.small(size_max_bytes).len() <= max {
+    fn merge_more_than(&self, max: usize, copied_max_bytes: u64) -> Result<usize> {
+        if self.listed().len() <= max || self.ours().len() <= max {
             return Ok(0);
         }
         let _lock = self.lock()?;
-        let old = self.small(size_max_bytes);
-        if old.len() <= max {
+        let ours = self.ours();
+        let sizes: Vec<u64> = ours.iter().map(|(size, _)| *size).collect();
+        let count = how_many(&sizes, max, copied_max_bytes);
+        if count < 2 || !self.has_room(sizes[..count].iter().sum()) {
             return Ok(0);
         }
+        let old: Vec<&str> = ours[..count].iter().map(|(_, name)| &**name).collect();
         let new = self.merge(&old).map_err(Error::io("put packs together in", &self.dir))?;
         let mut gone = 0;
-        for name in old.iter().filter(|name| Some(&name[..]) != new.as_deref()) {
+        for name in old.iter().filter(|name| Some(**name) != new.as_deref()) {
             gone += usize::from(self.remove(name));
         }
         let mut kept: Vec<String> = self.listed();
@@ -108,6 +115,12 @@ impl Packs {
         kept.extend(new.filter(|new| !self.listed().contains(new)));
         replace(&self.list, (kept.join("\n") + "\n").as_bytes())?;
         Ok(gone)
+    }
+
+    /// Whether the disk takes so much, twice over: nobody else shall run out of it because of us.
+    fn has_room(&self, bytes: u64) -> bool {
+        let found = rustix::fs::statvfs(&self.dir);
+        found.map_or(true, |found| found.f_bavail.saturating_mul(found.f_frsize) / 2 >= bytes)
     }
 
     fn lock(&self) -> Result<Lock> {
@@ -132,17 +145,31 @@ impl Packs {
         String::from_utf8_lossy(&bytes).lines().filter(is_name).map(str::to_owned).collect()
     }
 
-    /// Those that are still there, and no larger than what is worth copying.
-    fn small(&self, size_max_bytes: u64) -> Vec<String> {
-        let is_small = |name: &String| {
-            let found = fs::symlink_metadata(self.path(name, "pack"));
-            let kept = self.is_kept(name) || self.path(name, "promisor").exists();
-            found.is_ok_and(|found| found.is_file() && found.len() <= size_max_bytes) && !kept
+    /// Those that are still there and may go, by size, the smallest first.
+    fn ours(&self) -> Vec<(u64, String)> {
+        let held = self.held_by_an_index();
+        let found = |name: String| {
+            let found = fs::symlink_metadata(self.path(&name, "pack")).ok()?;
+            let is_free = found.is_file()
+                && !self.is_kept(&name)
+                && !self.path(&name, "promisor").exists()
+                && !held.as_ref().is_none_or(|held| contains(held, name.as_bytes()));
+            is_free.then_some((found.len(), name))
         };
-        let mut names: Vec<String> = self.listed().into_iter().filter(is_small).collect();
-        names.sort();
-        names.dedup();
-        names
+        let mut ours: Vec<_> = self.listed().into_iter().filter_map(found).collect();
+        ours.sort();
+        ours.dedup();
+        ours
+    }
+
+    /// Git's index over several packs, if there is one: what it names is git's to put together.
+    /// `None` if there is one that cannot be read.
+    fn held_by_an_index(&self) -> Option<Vec<u8>> {
+        if self.dir.join("multi-pack-index.d").exists() {
+            return None;
+        }
+        let index = read_small(&self.dir.join("multi-pack-index"), INDEX_MAX_BYTES).ok()?;
+        Some(index.unwrap_or_default())
     }
 
     /// Whether somebody wants a pack to stay. What a save of ours left when it was killed goes.
@@ -156,20 +183,22 @@ impl Packs {
     }
 
     /// Writes one pack with everything in `old`; its name, or `None` if there was nothing.
-    fn merge(&self, old: &[String]) -> io::Result<Option<String>> {
+    fn merge(&self, old: &[&str]) -> io::Result<Option<String>> {
         let objects = self.dir.parent().unwrap_or(&self.dir);
         let mut pack = Pack::begin(objects, self.hash)?;
         let mut seen = HashSet::new();
         for name in old {
-            let bytes = fs::read(self.path(name, "pack"))?;
+            let file = File::open(self.path(name, "pack"))?;
+            let length = file.metadata()?.len();
             let index = fs::read(self.path(name, "idx"))?;
-            for (id, crc, range) in rows(&index, bytes.len(), self.hash).ok_or_else(damaged)? {
-                let entry = bytes.get(range).ok_or_else(damaged)?;
-                if crc32fast::hash(entry) != crc {
-                    return Err(damaged());
-                }
+            let (mut file, mut at) = (BufReader::with_capacity(256 << 10, file), 0);
+            for (id, crc, range) in rows(&index, length, self.hash).ok_or_else(damaged)? {
+                let bytes = range.end.checked_sub(range.start).ok_or_else(damaged)?;
                 if seen.insert(id) {
-                    pack.push(&Packed::copied(id, crc, entry.to_vec()))?;
+                    let ahead = i64::try_from(range.start - at).map_err(|_| damaged())?;
+                    file.seek_relative(ahead)?;
+                    pack.copy(id, crc, &mut file, bytes)?;
+                    at = range.end;
                 }
             }
         }
@@ -194,11 +223,38 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a pack of ours is not as we wrote it")
 }
 
-pub(super) type Row = (ObjectId, u32, std::ops::Range<usize>);
+/// How many packs to put together, the smallest first, given their sizes in that order: none unless
+/// there are more than `max`, and none that would make more than `copied_max_bytes` to copy.
+///
+/// Those stay that are twice as large as everything below them. So a byte is copied once for each time
+/// what is there has doubled, however large it is: gigabytes seldom, and never for one small pack more.
+fn how_many(sizes: &[u64], max: usize, copied_max_bytes: u64) -> usize {
+    if sizes.len() <= max {
+        return 0;
+    }
+    let (mut below, mut count, mut affordable) = (0_u64, 0, 0);
+    for (n, size) in sizes.iter().enumerate() {
+        if *size < below.saturating_mul(2) {
+            count = n + 1;
+        }
+        below = below.saturating_add(*size);
+        if below <= copied_max_bytes {
+            affordable = n + 1;
+        }
+    }
+    // Half of what there may be at most is left, so that it is not done again at once.
+    count.max(sizes.len() + 1 - max / 2).min(affordable)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+pub(super) type Row = (ObjectId, u32, std::ops::Range<u64>);
 
 /// What the index of a pack of ours says: each object, its checksum, and where it is. Ours have
 /// version 2 and no deltas, so an entry ends where the next one begins.
-pub(super) fn rows(index: &[u8], pack_bytes: usize, hash: HashKind) -> Option<Vec<Row>> {
+pub(super) fn rows(index: &[u8], pack_bytes: u64, hash: HashKind) -> Option<Vec<Row>> {
     let width = hash.len_in_bytes();
     let u32_at = |at: usize| {
         let bytes = index.get(at..at.checked_add(4)?)?;
@@ -211,18 +267,81 @@ pub(super) fn rows(index: &[u8], pack_bytes: usize, hash: HashKind) -> Option<Ve
     let ids: usize = 8 + 256 * 4;
     let crcs = ids.checked_add(count.checked_mul(width)?)?;
     let offsets = crcs.checked_add(count.checked_mul(4)?)?;
+    let large = offsets.checked_add(count.checked_mul(4)?)?;
     let mut found = Vec::new();
     for number in 0..count {
         let id = index.get(ids + number * width..ids + (number + 1) * width)?;
-        let offset = u32_at(offsets + number * 4)?;
-        // One that small has no offsets of eight bytes.
-        let offset = usize::try_from(offset).ok().filter(|_| offset < 1 << 31)?;
+        let offset = match u32_at(offsets + number * 4)? {
+            offset if offset < LARGE => u64::from(offset),
+            row => {
+                let at = large.checked_add(((row ^ LARGE) as usize).checked_mul(8)?)?;
+                u64::from(u32_at(at)?) << 32 | u64::from(u32_at(at + 4)?)
+            }
+        };
         found.push((offset, ObjectId::from_bytes_or_panic(id), u32_at(crcs + number * 4)?));
     }
     found.sort_unstable_by_key(|(offset, _, _)| *offset);
-    let end = pack_bytes.checked_sub(width)?;
-    let ends = found.iter().skip(1).map(|(offset, _, _)| *offset).chain([end]);
-    let ends: Vec<usize> = ends.collect();
+    let end = pack_bytes.checked_sub(width as u64)?;
+    let ends: Vec<u64> = found.iter().skip(1).map(|(offset, _, _)| *offset).chain([end]).collect();
     let rows = found.into_iter().zip(ends).map(|((at, id, crc), end)| (id, crc, at..end));
     Some(rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds packs one by one, as saves do, with a background that runs or not; the most there ever
+    /// were, and how much was copied for each byte that was added.
+    fn live(added: impl Iterator<Item = u64>, tidies: bool) -> (usize, u64) {
+        let (mut packs, mut most) = (Vec::<u64>::new(), 0);
+        let (mut copied, mut total) = (0, 0);
+        let mut merge = |packs: &mut Vec<u64>, max, copied_max_bytes| {
+            packs.sort_unstable();
+            let count = how_many(packs, max, copied_max_bytes);
+            if count > 1 {
+                let merged: u64 = packs.drain(..count).sum();
+                copied += merged;
+                packs.push(merged);
+            }
+        };
+        for size in added {
+            total += size;
+            packs.push(size);
+            merge(&mut packs, PACKS_AT_MOST, SAVE_MAX_BYTES);
+            most = most.max(packs.len());
+            if tidies {
+                merge(&mut packs, PACKS_MAX, u64::MAX);
+            }
+        }
+        assert_eq!(packs.iter().sum::<u64>(), total, "not a byte is lost");
+        (most, copied / total)
+    }
+
+    #[test]
+    fn there_are_never_many_and_gigabytes_are_seldom_copied() {
+        const MB: u64 = 1 << 20;
+        let mixed = |n: u64| if n.is_multiple_of(9) { 300 * MB } else { 1 + n * n % MB };
+        for (most, copied, (found, times)) in [
+            (17, 8, live((0..2000).map(|_| MB), true)),
+            (17, 8, live((0..2000).map(|_| 500 * MB), true)),
+            (17, 8, live((0..2000).map(mixed), true)),
+            // One large first snapshot, and small ones for ever.
+            (17, 1, live((0..2000).map(|n| if n == 0 { 20_000 * MB } else { 10_000 }), true)),
+            // Nobody tidies up: then whoever saves does, as far as it is cheap.
+            (20, 8, live((0..2000).map(|n| 1000 + n), false)),
+        ] {
+            assert!(found <= most, "{found} packs instead of {most}");
+            assert!(times <= copied, "each byte was copied {times} times instead of {copied}");
+        }
+    }
+
+    #[test]
+    fn an_entry_beyond_two_gigabytes_is_found() {
+        let id = |byte| ObjectId::Sha1([byte; 20]);
+        let rows_then = [(id(1), 7, 12), (id(2), 8, 5 << 30)];
+        let index = super::super::pack::index_of(&rows_then, &id(9), HashKind::Sha1).unwrap();
+        let found = rows(&index, (6 << 30) + 20, HashKind::Sha1).unwrap();
+        assert_eq!(found, [(id(1), 7, 12..5 << 30), (id(2), 8, 5 << 30..6 << 30)]);
+    }
 }

@@ -25,7 +25,7 @@ pub fn parts(bytes: &[u8]) {
     let _damaged = modes::parse(bytes);
     let _damaged = index::parse_extra(bytes);
     for hash in [HashKind::Sha1, HashKind::Sha256] {
-        let _damaged = consolidate::rows(bytes, bytes.len(), hash);
+        let _damaged = consolidate::rows(bytes, bytes.len() as u64, hash);
     }
 }
 

@@ -17,6 +17,9 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use super::files::{Temporary, durable_rename};
 use crate::fs::all_at_once;
 
+/// A pack may be gigabytes, and so may one object in it.
+const COPIED_AT_ONCE: usize = 256 << 10;
+
 /// Squeezes bytes, again and again, with one set of tables.
 pub(super) struct Deflater(Option<Compress>);
 
@@ -71,13 +74,6 @@ impl Packed {
     }
 }
 
-impl Packed {
-    /// Takes the entry of another pack as it is.
-    pub(super) fn copied(id: ObjectId, crc: u32, bytes: Vec<u8>) -> Self {
-        Self { id, crc, bytes }
-    }
-}
-
 /// Type and size, seven bits a byte after the first four.
 fn put_header(kind: Kind, mut size: u64, out: &mut Vec<u8>) {
     let number = match kind {
@@ -122,6 +118,37 @@ impl Pack {
         self.file.write_all(&object.bytes)?;
         self.rows.push((object.id, object.crc, self.length));
         self.length += object.bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Adds an entry of another pack as it is, `bytes` long from where `from` stands. It must not be
+    /// in it already.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the entry is not what its checksum says.
+    pub(super) fn copy(
+        &mut self,
+        id: ObjectId,
+        crc: u32,
+        from: &mut impl Read,
+        bytes: u64,
+    ) -> io::Result<()> {
+        let (mut hasher, mut left) = (crc32fast::Hasher::new(), bytes);
+        let mut buffer =
+            vec![0; usize::try_from(bytes).unwrap_or(COPIED_AT_ONCE).min(COPIED_AT_ONCE)];
+        while left > 0 {
+            let part = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            from.read_exact(&mut buffer[..part])?;
+            hasher.update(&buffer[..part]);
+            self.file.write_all(&buffer[..part])?;
+            left -= part as u64;
+        }
+        if hasher.finalize() != crc {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a pack is not as we wrote it"));
+        }
+        self.rows.push((id, crc, self.length));
+        self.length += bytes;
         Ok(())
     }
 
@@ -194,7 +221,11 @@ fn hash_of(file: &mut File, length: u64, hash: HashKind) -> io::Result<ObjectId>
 }
 
 /// The index, version 2, of sorted rows.
-fn index_of(rows: &[(ObjectId, u32, u64)], pack: &ObjectId, hash: HashKind) -> io::Result<Vec<u8>> {
+pub(super) fn index_of(
+    rows: &[(ObjectId, u32, u64)],
+    pack: &ObjectId,
+    hash: HashKind,
+) -> io::Result<Vec<u8>> {
     const LARGE: u32 = 1 << 31;
     let mut bytes = b"\xfftOc\0\0\0\x02".to_vec();
     for first in 0..=u8::MAX {
