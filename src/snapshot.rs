@@ -43,7 +43,8 @@ pub struct Order<'a> {
     pub spare: bool,
     /// When to stop and keep what there is.
     pub deadline: Option<Instant>,
-    /// Whether to wait a while for whoever warms the cache.
+    /// Whether to wait a while for whoever warms the cache. Who does not gives way to a checkpoint
+    /// that is taken meanwhile.
     pub waits: bool,
 }
 
@@ -70,12 +71,16 @@ pub fn take_into(
 ) -> Result<Saved> {
     let wishes = wishes(order.settings);
     let Order { reach, cause, taken_at, always, spare, deadline, waits, .. } = order;
-    if waits {
+    let after = if waits {
         await_warm(&state.root(&reach.root), deadline);
-    }
+        None
+    } else {
+        // Whoever does not wait is waited for, and not for ever: a call may be first.
+        Some(store.list()?.first().map_or(0, |newest| newest.sequence))
+    };
     let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, spare, deadline };
     let scan = look.at(process, state, store)?;
-    let saved = store.save(Draft { cause, taken_at, scan, always, deadline })?;
+    let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
         let args = ["housekeep".into(), "--tidy".into(), reach.root.path().into()];
         // It is tried again with the next piece.

@@ -110,6 +110,7 @@ pub(crate) fn draft(scan: Scan) -> Draft {
         scan,
         always: false,
         deadline: None,
+        after: None,
     }
 }
 
@@ -167,6 +168,7 @@ macro_rules! contract {
             at_the_deadline_what_there_is_is_kept,
             saving_twice_without_a_change_adds_nothing,
             a_checkpoint_that_was_asked_for_is_always_new,
+            whoever_gives_way_saves_nothing_after_another,
             a_saved_checkpoint_never_changes,
             identify_after_save_equals_the_manifest,
             identify_saves_nothing,
@@ -450,6 +452,21 @@ fn a_checkpoint_that_was_asked_for_is_always_new<F: Fixture>() {
     let second = fixture.open().save(asked).unwrap();
     assert!(second.is_new && second.checkpoint.id != first.id);
     assert_eq!(second.checkpoint.top, first.top);
+}
+
+fn whoever_gives_way_saves_nothing_after_another<F: Fixture>() {
+    let fixture = F::new();
+    let path = fixture.root().path().join("a");
+    write(&path, "a");
+    let first = save_new(&fixture);
+    let late = |after| Draft { after: Some(after), ..draft(walk(fixture.root())) };
+    write(&path, "b");
+    let second = fixture.open().save(late(first.sequence)).unwrap();
+    assert!(second.is_new, "nobody was first");
+    write(&path, "c");
+    let third = fixture.open().save(late(first.sequence)).unwrap();
+    assert_eq!((third.is_new, third.checkpoint.id), (false, second.checkpoint.id));
+    assert_eq!(fixture.open().list().unwrap().len(), 2);
 }
 
 fn a_saved_checkpoint_never_changes<F: Fixture>() {

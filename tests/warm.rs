@@ -2,13 +2,21 @@
 
 use std::{
     fs::{self, File},
-    path::Path,
+    path::{Path, PathBuf},
+    thread,
 };
 
 use serde_json::{Value, json};
-use turnback::{process::Exit, state::State};
+use turnback::{
+    model::{Root, RootKind, StoreChoice},
+    process::Exit,
+    state::State,
+};
 
-use crate::support::{temp::count, world::World};
+use crate::{
+    store::draft,
+    support::{temp::count, walk::walk, world::World},
+};
 
 /// An event of the session, as Claude Code tells it.
 fn event(world: &World, name: &str, more: &Value) {
@@ -83,6 +91,78 @@ fn a_prompt_has_what_the_last_turn_did_looked_at() {
     assert_eq!(checkpoints(&world), 3);
     world.run(&["undo", "--yes"]);
     assert_eq!(world.read("a"), "2", "one turn was taken back");
+}
+
+/// How many descriptors this process has of a file.
+fn opened(path: &Path) -> usize {
+    let fds = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    fds.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to == path)).count()
+}
+
+/// Goes on once somebody else has opened a file that we hold, or `is_over`.
+fn await_second(path: &Path, is_over: impl Fn() -> bool) {
+    while opened(path) < 2 && !is_over() {
+        thread::yield_now();
+    }
+}
+
+fn held(path: PathBuf) -> File {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let lock = File::create(path).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+#[test]
+fn a_call_waits_for_whoever_warms_and_uses_what_he_leaves() {
+    let mut world = World::new();
+    world.write("a", "0");
+    let state = State::new(world.state());
+    let place = state.root_at(&world.root());
+    let warming = held(place.warming());
+    let root = world.root();
+    thread::scope(|scope| {
+        let call = scope.spawn(|| world.before_bash("t1", "make"));
+        await_second(&place.warming(), || call.is_finished());
+        assert!(!call.is_finished(), "it did not wait");
+        let root = Root::new(root, RootKind::Plain { why: None });
+        let store = turnback::store::open(&root, &state, StoreChoice::Auto).unwrap();
+        assert!(store.save(draft(walk(&root))).unwrap().is_new);
+        drop(warming);
+        assert_eq!(call.join().unwrap(), "{}");
+    });
+    assert_eq!(checkpoints(&world), 1);
+}
+
+#[test]
+fn whoever_warms_too_long_leaves_no_second_checkpoint_of_the_turn() {
+    for mut world in [World::new(), World::with_git()] {
+        world.set("TURNBACK_DEADLINE", "2s");
+        world.write("a", "before");
+        let place = State::new(world.state()).root_at(&world.root());
+        let at_the_store = held(place.lock());
+        let dir = world.root().to_string_lossy().into_owned();
+        let args = ["warm", "--agent", "claude-code", "--session", "s1", "--dir", &dir];
+        let input = json!({ "file_path": world.root().join("a"), "content": "after" });
+        let payload = json!({
+            "session_id": "s1", "cwd": dir, "prompt_id": "t1", "hook_event_name": "PreToolUse",
+            "tool_name": "Write", "tool_input": input, "tool_use_id": "x",
+        });
+        let world = &world;
+        thread::scope(|scope| {
+            let warm = scope.spawn(move || world.run_in(Path::new("/"), &args, "").exit);
+            await_second(&place.lock(), || warm.is_finished());
+            assert!(!warm.is_finished(), "it has looked, and waits to save");
+            let hook = ["hook", "--agent", "claude-code"];
+            let answer = world.run_in(&world.root(), &hook, &payload.to_string());
+            assert_eq!(answer.stdout, "{}", "the call's own is saved without waiting longer");
+            assert_eq!(checkpoints(world), 1);
+            world.write("a", "after");
+            drop(at_the_store);
+            assert_eq!(warm.join().unwrap(), Exit::Ok);
+        });
+        assert_eq!(checkpoints(world), 1, "a state in the middle of a turn is nobody's");
+    }
 }
 
 #[test]

@@ -46,6 +46,17 @@ pub struct Draft {
     /// When to stop reading and keep what there is; the checkpoint is then partial. `None` for one
     /// that must be whole.
     pub deadline: Option<Instant>,
+    /// For whoever nobody waits for: if a checkpoint has a greater sequence number than this by the
+    /// time there would be one, it is returned and nothing is saved.
+    pub after: Option<u64>,
+}
+
+impl Draft {
+    /// The checkpoint it gives way to, given the newest there is.
+    pub fn gives_way(&self, newest: Option<&Checkpoint>) -> Option<Saved> {
+        let newest = newest.filter(|it| self.after.is_some_and(|after| it.sequence > after))?;
+        Some(Saved { checkpoint: newest.clone(), is_new: false })
+    }
 }
 
 /// What came of saving a draft.

@@ -40,7 +40,8 @@ pub(super) fn hold(
     };
     refuse_unheld(&scan.unheld, plan)?;
     let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
-    let draft = Draft { cause, taken_at: process.now, scan, always: true, deadline: None };
+    let draft =
+        Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
     let saved = desk.store.save(draft)?;
     refuse_unheld(&saved.checkpoint.skipped, plan)?;
     Ok(saved.checkpoint.id)

@@ -84,10 +84,12 @@ impl CopyStore {
         Ok(record::read_all(&self.state)?.into_iter().filter(is_ours).collect())
     }
 
-    /// `None` if somebody else has it until the deadline.
+    /// `None` if somebody else has it for too long. Half of the time is for reading.
     fn lock(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
-        match Lock::acquire(&self.state.lock(), deadline) {
+        let now = Instant::now();
+        let wait =
+            deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(now) / 2);
+        match Lock::acquire(&self.state.lock(), now + wait) {
             Ok(lock) => Ok(Some(lock)),
             Err(Error::Busy { .. }) => Ok(None),
             Err(err) => Err(err),
@@ -182,6 +184,14 @@ impl CopyStore {
             && self.is_believed(scan)
     }
 
+    /// The checkpoint that a draft gives way to.
+    fn overtaken(&self, draft: &Draft) -> Result<Option<Saved>> {
+        match draft.after {
+            Some(_) => Ok(draft.gives_way(self.list()?.first())),
+            None => Ok(None),
+        }
+    }
+
     fn is_believed(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
@@ -249,6 +259,9 @@ impl Store for CopyStore {
             self.keep(&draft.scan, &same.checkpoint, batch, lock.is_some())?;
             return Ok(Saved { checkpoint: same.checkpoint.clone(), is_new: false });
         }
+        if let Some(first) = self.overtaken(&draft)? {
+            return Ok(first);
+        }
         let named = self.put(&mut draft, &mut batch)?;
         let mut record = self.compose(&draft, &named, &newest);
         let is_same = |newest: &Record| is_same(newest, &record) && self.has_vault(newest, &named);
@@ -261,6 +274,10 @@ impl Store for CopyStore {
             let skipped = &mut record.checkpoint.skipped;
             let (root, git_dirs) = (self.root.path(), &draft.scan.git_dirs);
             vault.packs = vault::hold_objects(&self.state, root, git_dirs, skipped)?;
+        }
+        // Reading took a while, and who could not wait has saved without the lock.
+        if let Some(first) = self.overtaken(&draft)? {
+            return Ok(first);
         }
         self.add(&draft, &record, batch, lock.is_some())?;
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })

@@ -36,7 +36,7 @@ use crate::{
     },
     scan::{Scan, is_racy},
     store::{
-        Draft, Saved,
+        Draft, Saved, Store,
         copy::{entry_of, victims},
         listing::{self, Line, Listing},
         objects::{Held, id_of},
@@ -94,6 +94,9 @@ impl GitStore {
         }
         create_private_dirs(self.state.dir())?;
         let mut save = Save::begin(self, &draft)?;
+        if let Some(first) = self.overtaken(&draft)? {
+            return Ok(first);
+        }
         let mut believe = save.facts.is_some();
         for tries in 1..=TRIES {
             match save.attempt(&mut draft, believe) {
@@ -111,6 +114,14 @@ impl GitStore {
         }
         let why = "its objects kept going while others were added".to_owned();
         Err(Error::Repository { path: save.repo.common_dir, why })
+    }
+
+    /// The checkpoint that a draft gives way to.
+    fn overtaken(&self, draft: &Draft) -> Result<Option<Saved>> {
+        match draft.after {
+            Some(_) => Ok(draft.gives_way(self.list()?.first())),
+            None => Ok(None),
+        }
     }
 
     /// `None` if somebody else has it for too long. Half of the time is for reading.
@@ -190,6 +201,10 @@ impl<'a> Save<'a> {
         }
         if !still_there() {
             return Ok(None);
+        }
+        // Reading took a while, and who could not wait has saved without the lock.
+        if let Some(first) = self.store.overtaken(draft)? {
+            return Ok(Some(first));
         }
         self.publish(&record, tree, made.parts.files)?;
         // A gc that runs now may have looked at the refs before ours was there.
