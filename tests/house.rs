@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
+    io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -10,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use turnback::{
     model::CheckpointId,
-    process::Exit,
+    process::{Exit, Stdin},
     restore_log::RestoreLog,
     state::{RootState, State},
     store::own_bytes,
@@ -249,6 +250,57 @@ fn what_was_held_before_a_restore_stays_seven_days() {
     assert_eq!(ids(&mut world), [newest.clone(), held]);
     live(&mut world, 2);
     assert_eq!(ids(&mut world), [newest]);
+}
+
+/// Somebody who is asked, lets others work, and then says yes.
+struct Slow<F: FnMut()>(Option<F>);
+
+impl<F: FnMut()> io::Read for Slow<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let said: &[u8] = match self.0.take() {
+            Some(mut meanwhile) => {
+                meanwhile();
+                b"y"
+            }
+            None => b"\n",
+        };
+        buffer[..said.len()].copy_from_slice(said);
+        Ok(said.len())
+    }
+}
+
+impl<F: FnMut()> Stdin for Slow<F> {
+    fn ready(&mut self, _: Duration) -> bool {
+        true
+    }
+}
+
+#[test]
+fn nothing_goes_while_somebody_is_asked_whether_to_restore() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("a", "first");
+        world.wait(1);
+        assert_eq!(world.run(&["create"]).exit, Exit::Ok);
+        let first = ids(&mut world)[0].clone();
+        for n in 2..5 {
+            save(&mut world, "a", n);
+        }
+        world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+        let meanwhile = || {
+            keep_house(&world);
+            let pruned = world.run_in(&world.root(), &["prune", "--keep", "1"], "");
+            assert_eq!(pruned.exit, Exit::Failed, "{}", pruned.stdout);
+            let cleared = world.run_in(&world.root(), &["clear", "--yes"], "");
+            assert_eq!(cleared.exit, Exit::Failed, "{}", cleared.stdout);
+        };
+        let args = ["restore", &first, "--force"];
+        let done = world.run_asked(&args, &mut Slow(Some(meanwhile)));
+        assert_eq!(done.exit, Exit::Ok, "{}{}", done.stdout, done.stderr);
+        assert_eq!(world.read("a"), "first");
+        assert_eq!(ids(&mut world).len(), 5, "with the one held before the restore");
+        keep_house(&world);
+        assert_eq!(ids(&mut world).len(), 2);
+    }
 }
 
 #[test]

@@ -12,8 +12,8 @@ use serde_json::json;
 use turnback::{process::Exit, state::State};
 
 use crate::{
-    house::{ids, keep_house},
-    support::{temp::on_disk, world::World},
+    house::{ids, keep_house, live},
+    support::{real, temp::on_disk, world::World},
 };
 
 /// Where a round can be killed, and how often it comes there in [`full`].
@@ -211,4 +211,44 @@ fn what_was_held_and_then_committed_survives_a_round_and_gc() {
     let told = world.run(&["status", "--json"]).stdout;
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["roots"][0]["waiting_for_gc_estimate"], 0, "gc has run");
+}
+
+/// The refs of ours in the project's repository, by their worktree's part.
+fn refs(world: &World) -> Vec<String> {
+    let all =
+        real::git(world, &world.root(), "git for-each-ref --format='%(refname)' refs/turnback");
+    all.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_linked_worktree_that_was_removed_leaves_no_refs_behind() {
+    for (way, pruned) in [("round", false), ("round", true), ("clear", false)] {
+        let mut world = World::new();
+        world.write("a", "main");
+        let root = world.root();
+        real::git(&world, &root, "git init -q -b main && git add -A && git commit -qm one");
+        real::git(&world, &root, "git worktree add -q ../linked");
+        let linked = root.with_file_name("linked");
+        assert_eq!(world.run(&["create"]).exit, Exit::Ok);
+        fs::write(linked.join("a"), "only in the worktree").unwrap();
+        assert_eq!(world.run_in(&linked, &["create"], "").exit, Exit::Ok);
+        let ours = |name: &String| name.starts_with("refs/turnback/main/");
+        assert_eq!(refs(&world).iter().filter(|name| !ours(name)).count(), 2);
+        fs::remove_dir_all(&linked).unwrap();
+        if pruned {
+            real::git(&world, &root, "git worktree prune");
+        }
+        if way == "clear" {
+            let args = ["clear", "--root", linked.to_str().unwrap(), "--yes"];
+            assert_eq!(world.run(&args).exit, Exit::Ok);
+        } else {
+            live(&mut world, 14);
+            assert_eq!(refs(&world).len(), 4, "it may yet come back");
+            live(&mut world, 3);
+        }
+        let left = refs(&world);
+        assert!(left.len() == 2 && left.iter().all(ours), "{way} {pruned}: {left:?}");
+        real::git(&world, &root, "git gc -q --prune=now && git fsck --strict");
+        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
+    }
 }

@@ -10,6 +10,7 @@ use crate::{
     model::{Checkpoint, CheckpointId},
     plan::{self, Limits, Pins, PrunePlan, Stock, Why},
     process::{Exit, Process},
+    restore_log,
     store::{record, weigh::Scales},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
@@ -124,6 +125,8 @@ pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
     if plan.goes.is_empty() {
         return Ok(0);
     }
+    // Whoever restores, or was asked whether to, may need any of them.
+    let _nobody_restores = restore_log::lock(&desk.state.root(&desk.root))?;
     let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
     desk.store.remove(&ids)
 }

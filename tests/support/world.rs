@@ -11,7 +11,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use turnback::process::{Aside, Exit, Process, Terminal};
+use turnback::process::{Aside, Exit, Process, Stdin, Terminal};
 
 use super::temp::{TempDir, write};
 
@@ -123,6 +123,22 @@ impl World {
 
     /// Runs one command somewhere with something on stdin.
     pub(crate) fn run_in(&self, cwd: &Path, args: &[&str], stdin: &str) -> Output {
+        self.run_with(cwd, args, &mut stdin.as_bytes(), self.terminal)
+    }
+
+    /// Runs one command in the project with a person at the terminal, who answers as `stdin` says.
+    pub(crate) fn run_asked(&self, args: &[&str], stdin: &mut dyn Stdin) -> Output {
+        let terminal = Terminal { stdin: true, ..self.terminal };
+        self.run_with(&self.root(), args, stdin, terminal)
+    }
+
+    fn run_with(
+        &self,
+        cwd: &Path,
+        args: &[&str],
+        stdin: &mut dyn Stdin,
+        terminal: Terminal,
+    ) -> Output {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let exit = turnback::run(&mut Process {
             args: args.iter().map(Into::into).collect(),
@@ -130,10 +146,10 @@ impl World {
             env: self.env.clone(),
             now: self.now,
             started: Instant::now(),
-            stdin: &mut stdin.as_bytes(),
+            stdin,
             stdout: &mut stdout,
             stderr: &mut stderr,
-            terminal: self.terminal,
+            terminal,
             aside: &self.aside,
         });
         let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -571,8 +571,10 @@ impl Store for GitStore {
 ///
 /// Fails if that repository cannot be used, or a ref not be removed.
 pub(super) fn drop_refs_of_gone(place: &record::RootPlace, ids: &[CheckpointId]) -> Result<()> {
-    let Some(repo) = Repo::linked(place)? else { return Ok(()) };
-    let refs = Refs::of(&repo, &place.path);
+    let (Some(repo), Some(git_dir)) = (Repo::linked(place)?, &place.git_dir) else {
+        return Ok(());
+    };
+    let refs = Refs::of_linked(git_dir, &place.path);
     let all = refs.list(&repo)?.iter().all(|id| ids.contains(id));
     refs.remove(&repo, ids, all)
 }

@@ -51,14 +51,19 @@ pub(super) struct Refs {
 impl Refs {
     /// Names the refs of the worktree at `worktree`.
     pub(super) fn of(repo: &Repo, worktree: &Path) -> Self {
-        let part = if repo.git_dir == repo.common_dir {
-            "main".to_owned()
+        if repo.git_dir == repo.common_dir {
+            Self { prefix: "refs/turnback/main/".to_owned() }
         } else {
-            let hash = crate::state::hash_name(&[worktree.as_os_str().as_encoded_bytes()]);
-            let name = repo.git_dir.file_name().unwrap_or_default().to_string_lossy();
-            format!("{}-{}", plain(&name), &hash[..8])
-        };
-        Self { prefix: format!("refs/turnback/{part}/") }
+            Self::of_linked(&repo.git_dir, worktree)
+        }
+    }
+
+    /// Names the refs of the linked worktree at `worktree`, whose own git directory is, or was,
+    /// `git_dir`.
+    pub(super) fn of_linked(git_dir: &Path, worktree: &Path) -> Self {
+        let hash = crate::state::hash_name(&[worktree.as_os_str().as_encoded_bytes()]);
+        let name = git_dir.file_name().unwrap_or_default().to_string_lossy();
+        Self { prefix: format!("refs/turnback/{}-{}/", plain(&name), &hash[..8]) }
     }
 
     /// The full name of a checkpoint's ref.

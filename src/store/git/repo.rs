@@ -58,7 +58,9 @@ impl Repo {
         let refuse = |why| Error::Repository { path: common_dir.to_owned(), why };
         let sha256 = inspect_common(common_dir).map_err(refuse)?;
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
-        let (git_dir, common_dir) = (git_dir.clone(), common_dir.to_owned());
+        // `git worktree prune` may have been there; what is shared is all that is needed.
+        let git_dir = if git_dir.is_dir() { git_dir.as_path() } else { common_dir };
+        let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
         Ok(Some(Self { git_dir, common_dir, hash, odb: OnceLock::new() }))
     }
 
