@@ -13,7 +13,11 @@ use turnback::{process::Exit, state::State};
 
 use crate::{
     house::{ids, keep_house, live},
-    support::{real, temp::on_disk, world::World},
+    support::{
+        real,
+        temp::{on_disk, write},
+        world::World,
+    },
 };
 
 /// Where a round can be killed, and how often it comes there in [`full`].
@@ -230,11 +234,11 @@ fn a_linked_worktree_that_was_removed_leaves_no_refs_behind() {
         real::git(&world, &root, "git worktree add -q ../linked");
         let linked = root.with_file_name("linked");
         assert_eq!(world.run(&["create"]).exit, Exit::Ok);
-        fs::write(linked.join("a"), "only in the worktree").unwrap();
+        write(&linked.join("a"), "only in the worktree");
         assert_eq!(world.run_in(&linked, &["create"], "").exit, Exit::Ok);
         let ours = |name: &String| name.starts_with("refs/turnback/main/");
         assert_eq!(refs(&world).iter().filter(|name| !ours(name)).count(), 2);
-        fs::remove_dir_all(&linked).unwrap();
+        fs::rename(&linked, linked.with_extension("away")).unwrap();
         if pruned {
             real::git(&world, &root, "git worktree prune");
         }
