@@ -1,7 +1,6 @@
 //! Which directory a call can reach, how much of it, and what it names. Hides how a root is found.
 
 use std::{
-    cell::LazyCell,
     ffi::OsStr,
     fs, io,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
@@ -39,23 +38,47 @@ pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Roo
 
 /// The same for a path that is canonical already.
 pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
-    // What cannot be looked at is not taken for a file: the root would be one directory too high.
-    let is_file = fs::metadata(start).is_ok_and(|found| !found.is_dir());
-    let start = if is_file { start.parent()? } else { start };
-    let home = LazyCell::new(|| surroundings.home.and_then(|home| fs::canonicalize(home).ok()));
-    let is_home = |dir: &Path| home.as_deref().is_some_and(|home| home.starts_with(dir));
-    let worktree = start
-        .ancestors()
-        // A repository over the whole home is for its dot files; a directory in it is no part.
-        .take_while(|dir| *dir == start || !is_home(dir))
-        .find(|dir| may_be_there(&dir.join(".git")));
-    let (path, kind) = match worktree {
-        Some(dir) => (dir.to_owned(), root::kind_of(dir)),
-        None => (start.to_owned(), RootKind::Plain { why: None }),
-    };
-    let is_walked = !is_home(&path) && is_walked(&path, &kind, surroundings);
+    let Around { path, has_git, is_home } = Around::of(start, surroundings)?;
+    let kind = if has_git { root::kind_of(&path) } else { RootKind::Plain { why: None } };
+    let is_worktree = matches!(kind, RootKind::Git { .. });
+    let is_walked = !is_home && is_walked(&path, is_worktree, surroundings);
     let scope = if is_walked { Scope::Whole } else { Scope::Named };
     Some((Root::new(path, kind), scope))
+}
+
+/// The path of the root that [`root_around`] finds, if it is walked whatever its kind. Nothing of
+/// its repository is opened.
+pub fn walked_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<PathBuf> {
+    let Around { path, is_home, .. } = Around::of(&fs::canonicalize(start).ok()?, surroundings)?;
+    let is_walked = !is_home && is_walked(&path, false, surroundings);
+    is_walked.then_some(path)
+}
+
+/// Where a root is.
+struct Around {
+    path: PathBuf,
+    /// Whether it has something called `.git`.
+    has_git: bool,
+    /// Whether it is the home directory, or around it.
+    is_home: bool,
+}
+
+impl Around {
+    fn of(start: &Path, surroundings: &Surroundings<'_>) -> Option<Self> {
+        // What cannot be looked at is not taken for a file: the root would be one directory too
+        // high.
+        let is_file = fs::metadata(start).is_ok_and(|found| !found.is_dir());
+        let start = if is_file { start.parent()? } else { start };
+        let home = surroundings.home.and_then(|home| fs::canonicalize(home).ok());
+        let is_home = |dir: &Path| home.as_deref().is_some_and(|home| home.starts_with(dir));
+        let worktree = start
+            .ancestors()
+            // A repository over the whole home is for its dot files; a directory in it is no part.
+            .take_while(|dir| *dir == start || !is_home(dir))
+            .find(|dir| may_be_there(&dir.join(".git")));
+        let path = worktree.unwrap_or(start).to_owned();
+        Some(Self { is_home: is_home(&path), has_git: worktree.is_some(), path })
+    }
 }
 
 /// Whether there is such a name, or no telling: only a plain "no" sends the search further up.
@@ -66,13 +89,12 @@ fn may_be_there(path: &Path) -> bool {
 }
 
 /// Whether a root that is neither the home directory nor anything around it may be walked: not `/`,
-/// not a place of the kernel's, not a mount point unless it is a worktree (a container often mounts just that),
-/// and nothing that our own state is a part of.
-fn is_walked(path: &Path, kind: &RootKind, surroundings: &Surroundings<'_>) -> bool {
+/// not a place of the kernel's, not a mount point unless it is a worktree (a container often mounts
+/// just that), and nothing that our own state is a part of.
+fn is_walked(path: &Path, is_worktree: bool, surroundings: &Surroundings<'_>) -> bool {
     let state = fs::canonicalize(surroundings.state.dir());
     let state = state.unwrap_or_else(|_| surroundings.state.dir().to_owned());
     let is_ours = path.starts_with(&state) || state.starts_with(path);
-    let is_worktree = matches!(kind, RootKind::Git { .. });
     path.parent().is_some()
         && !is_ours
         && !is_of_the_kernel(path)
@@ -108,9 +130,18 @@ pub fn reach(
     effect: &Effect,
     surroundings: &Surroundings<'_>,
 ) -> Option<Reach> {
-    let (root, scope) = root_around(start, surroundings)?;
+    Some(reach_in(root_around(start, surroundings)?, start, context, effect))
+}
+
+/// The same, with the root around `start` at hand.
+pub fn reach_in(
+    (root, scope): (Root, Scope),
+    start: &Path,
+    context: &Context,
+    effect: &Effect,
+) -> Reach {
     let victims = places(effect, &bases(start, context, &root), Wanted::Held, &root);
-    Some(Reach { root, scope, victims })
+    Reach { root, scope, victims }
 }
 
 /// The places a call names, exactly or by a glob, for something to be lost there: what has to be

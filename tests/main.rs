@@ -4,6 +4,7 @@
 
 mod agents;
 mod cli;
+mod costs;
 mod crash;
 mod crates;
 mod damage;

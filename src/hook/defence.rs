@@ -28,8 +28,9 @@ impl Hook<'_, '_> {
         let (root, places) = match &self.effect {
             Effect::None | Effect::Touches(_) => (self.cwd.clone(), Vec::new()),
             Effect::Destroys(_) | Effect::Unknown(_) => {
-                let (root, _) = reach::root_around(&self.cwd, &surroundings)?;
-                let places = reach::stakes(&self.cwd, context, &self.effect, &root);
+                let around = reach::root_around(&self.cwd, &surroundings)?;
+                let (root, _) = self.around.insert(around);
+                let places = reach::stakes(&self.cwd, context, &self.effect, root);
                 (root.path().to_owned(), places)
             }
         };

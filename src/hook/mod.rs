@@ -35,7 +35,7 @@ use crate::{
     journal::LineKind,
     ledger::Ledger,
     left,
-    model::{Decision, Effect, Event, Intent, Reach, Settings, ToolCall},
+    model::{Decision, Effect, Event, Intent, Reach, Root, RootKind, Scope, Settings, ToolCall},
     policy::{self, Action, Standing},
     process::{Exit, Process},
     reach::{self, Surroundings},
@@ -148,7 +148,8 @@ fn on_call(
     if effect == Effect::None {
         return Decision::NEUTRAL;
     }
-    let mut hook = Hook { process, dialect, loaded, call, effect, cwd, stakes: Vec::new() };
+    let (stakes, around) = (Vec::new(), None);
+    let mut hook = Hook { process, dialect, loaded, call, effect, cwd, stakes, around };
     if !hook.loaded.settings.enabled {
         return hook.say_if_switched_off();
     }
@@ -177,6 +178,8 @@ struct Hook<'h, 'p> {
     cwd: PathBuf,
     /// What the call names and can destroy, once its root is known.
     stakes: Vec<PathBuf>,
+    /// The root around `cwd`, once somebody has looked.
+    around: Option<(Root, Scope)>,
 }
 
 impl Hook<'_, '_> {
@@ -198,9 +201,15 @@ impl Hook<'_, '_> {
         let home =
             ledger.as_mut().map_or_else(|| self.cwd.clone(), |ledger| ledger.home(&self.cwd));
         let start = if self.cwd.starts_with(&home) { home } else { self.cwd.clone() };
-        let reach = self.reach(&start, &state)?;
+        let covered = ledger.as_mut().and_then(|ledger| self.covered(ledger, &start, &state));
+        let (reach, standing) = if let Some(covered) = covered {
+            covered
+        } else {
+            let reach = self.reach(&start, &state)?;
+            let standing = self.standing(ledger.as_mut(), &reach, &state);
+            (reach, standing)
+        };
         self.stakes = reach::stakes(&start, context, &self.effect, &reach.root);
-        let standing = self.standing(ledger.as_mut(), &reach, &state);
         let mut notes = Notes::default();
         notes.lines.append(&mut self.loaded.notes);
         if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
@@ -222,6 +231,24 @@ impl Hook<'_, '_> {
         Ok(notes)
     }
 
+    /// What a plain edit reaches whose every file the turn has already. To know as much takes no
+    /// look into the repository, and of a root that nothing is saved of the kind does not matter.
+    fn covered(
+        &self,
+        ledger: &mut Ledger,
+        start: &Path,
+        state: &State,
+    ) -> Option<(Reach, Standing)> {
+        let Effect::Touches(_) = &self.effect else { return None };
+        let home = self.process.var("HOME").map(PathBuf::from);
+        let path = reach::walked_around(start, &Surroundings { home: home.as_deref(), state })?;
+        let around = (Root::new(path, RootKind::Plain { why: None }), Scope::Whole);
+        let reach = reach::reach_in(around, start, &self.call.context, &self.effect);
+        let standing = self.standing(Some(ledger), &reach, state);
+        let action = policy::decide(&self.effect, standing, self.settings().dedupe);
+        (action == Action::Nothing).then_some((reach, standing))
+    }
+
     /// Notes for restores that the call begins. What is not noted has no known author.
     fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
         let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
@@ -230,7 +257,12 @@ impl Hook<'_, '_> {
         }
     }
 
-    fn reach(&self, start: &Path, state: &State) -> Result<Reach> {
+    fn reach(&mut self, start: &Path, state: &State) -> Result<Reach> {
+        if start == self.cwd
+            && let Some(around) = self.around.take()
+        {
+            return Ok(reach::reach_in(around, start, &self.call.context, &self.effect));
+        }
         let home = self.process.var("HOME").map(PathBuf::from);
         let surroundings = Surroundings { home: home.as_deref(), state };
         let found = reach::reach(start, &self.call.context, &self.effect, &surroundings)

@@ -1,0 +1,215 @@
+//! What a call costs, in system calls, files and objects: exactly, for a time depends on the machine
+//! and a count does not. Where nothing may be traced, nothing is counted.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::support::{
+    real::{before, git, hook, turnback},
+    temp::count,
+    world::World,
+};
+
+/// Forty files in four directories, committed, and long enough ago that every stamp proves something.
+fn settled() -> World {
+    let world = World::new();
+    for number in 0..40 {
+        world.write(&format!("src/{}/{number}", number % 4), format!("{number}\n").repeat(50));
+    }
+    git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    // The first reads, the second looks again at what was young.
+    for turn in ["warm", "again"] {
+        hook(&world, &world.root(), &before_unknown(&world.root(), turn));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    world
+}
+
+fn before_unknown(dir: &Path, turn: &str) -> String {
+    before(dir, "s", turn, "Bash", &json!({ "command": "./build.sh" }))
+}
+
+/// The system calls of one hook that name something of the world, each with how often: the name of
+/// the call, whether it may write, and the path. `None` where nothing can be traced.
+fn traced(world: &World, payload: &str) -> Option<BTreeMap<String, usize>> {
+    let place = world.state().parent()?.join("trace");
+    if !may_trace() {
+        eprintln!("skipped: nothing can be traced here");
+        return None;
+    }
+    let plain = turnback(world, &world.root(), &["hook", "--agent", "claude-code"]);
+    let mut command = Command::new("strace");
+    command.args(["-f", "-y", "-s", "4096", "-e", "trace=%file,getdents64", "-o"]).arg(&place);
+    command.arg(plain.get_program()).args(plain.get_args()).current_dir(world.root()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(payload.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    let mut calls = BTreeMap::new();
+    let trace = fs::read_to_string(&place).unwrap();
+    fs::remove_file(&place).unwrap();
+    for line in trace.lines().filter_map(|line| call_of(world, line)) {
+        *calls.entry(line).or_default() += 1;
+    }
+    Some(calls)
+}
+
+/// Whether there is strace, and the system lets it look. In `.ci/run` there must be.
+fn may_trace() -> bool {
+    let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
+    #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
+    let is_required = std::env::var_os("TURNBACK_REQUIRE_STRACE").is_some();
+    assert!(tried.is_ok() || !is_required, "there is no strace to count with");
+    tried.is_ok_and(|status| status.success())
+}
+
+/// `openat(3</a/b>, "c", O_RDONLY) = 4` as `openat /a/b/c`, with the world's places by short names.
+fn call_of(world: &World, line: &str) -> Option<String> {
+    let line = line.split_once(' ').map_or(line, |(_, rest)| rest.trim_start());
+    let (name, rest) = line.split_once('(')?;
+    let dir = rest.split_once('<').filter(|(number, _)| !number.contains('"'));
+    let dir = dir.and_then(|(_, rest)| Some(rest.split_once('>')?.0)).unwrap_or_default();
+    let named = rest.split_once('"').and_then(|(_, rest)| Some(rest.split_once('"')?.0));
+    let path = Path::new(dir).join(named.unwrap_or_default());
+    let writes = ["O_WRONLY", "O_RDWR", "O_CREAT"].iter().any(|flag| rest.contains(flag));
+    let places = [(world.root(), "project"), (world.state(), "state")];
+    let (place, short) = places.iter().find(|(place, _)| path.starts_with(place))?;
+    let below = path.strip_prefix(place).ok()?;
+    let mark = if writes { " to write" } else { "" };
+    Some(format!("{name}{mark} {short}/{}", hidden(&below.to_string_lossy())))
+}
+
+/// Names that are hashes, numbers of processes and the like, by one letter.
+fn hidden(path: &str) -> String {
+    let is_hash = |name: &str| {
+        let digits = name.chars().filter(char::is_ascii_hexdigit).count();
+        digits >= 16 && digits + 5 >= name.len()
+    };
+    let plain = |name: &str| match name.split_once(".tmp-") {
+        _ if is_hash(name) => "HASH".to_owned(),
+        Some((name, _)) if is_hash(name) => "HASH.tmp".to_owned(),
+        Some((name, _)) => format!("{name}.tmp"),
+        None => name.to_owned(),
+    };
+    path.split('/').map(plain).collect::<Vec<_>>().join("/")
+}
+
+fn of<'a>(
+    calls: &'a BTreeMap<String, usize>,
+    wanted: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = (&'a str, usize)> {
+    calls.iter().filter(move |(call, _)| wanted(call)).map(|(call, times)| (&**call, *times))
+}
+
+fn listed<'a>(calls: impl Iterator<Item = (&'a str, usize)>) -> String {
+    calls.map(|(call, times)| format!("{times} {call}")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_tool_that_only_reads_touches_nothing() {
+    let world = settled();
+    let file = json!({ "file_path": world.root().join("src/0/0") });
+    let payload = before(&world.root(), "s", "read", "Read", &file);
+    let Some(calls) = traced(&world, &payload) else { return };
+    assert_snapshot!(listed(of(&calls, |_| true)), @"1 getcwd project/");
+}
+
+#[test]
+fn a_call_that_finds_nothing_changed_lists_nothing_and_opens_no_object() {
+    let world = settled();
+    let Some(calls) = traced(&world, &before_unknown(&world.root(), "next")) else { return };
+    let looks = of(&calls, |call| call.starts_with("newfstatat project/src/"));
+    assert_eq!(looks.map(|(_, times)| times).sum::<usize>(), 40, "{calls:#?}");
+    let lists = of(&calls, |call| call.starts_with("getdents64 project"));
+    assert_snapshot!(listed(lists), @"");
+    let opened = of(&calls, |call| call.starts_with("openat project/.git/"));
+    // Twice for the repository that this call, and the one before it that nobody saw end, work in.
+    assert_snapshot!(listed(opened), @r"
+    4 openat project/.git/HEAD
+    2 openat project/.git/commondir
+    3 openat project/.git/config
+    3 openat project/.git/config.worktree
+    3 openat project/.git/objects/info/alternates
+    1 openat project/.git/refs/heads/main
+    1 openat project/.git/refs/turnback/main/HASH
+    1 openat project/.git/refs/turnback/main/anchor
+    ");
+    let written = of(&calls, |call| {
+        let changes = ["rename", "mkdir", "unlink", "link", "chmod", "symlink"];
+        call.contains(" to write ") || changes.iter().any(|name| call.starts_with(name))
+    });
+    // The ledger, and a line for whoever restores: what agents do is known by it.
+    assert_snapshot!(listed(written), @r"
+    1 openat to write state/roots/HASH/left/log
+    1 openat to write state/sessions/HASH
+    1 openat to write state/sessions/HASH.tmp
+    1 rename state/sessions/HASH.tmp
+    1 unlink state/sessions/HASH.tmp
+    ");
+}
+
+#[test]
+fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
+    let world = settled();
+    let edit =
+        json!({ "file_path": world.root().join("src/0/0"), "old_string": "0", "new_string": "x" });
+    let call = || before(&world.root(), "s", "edit", "Edit", &edit);
+    hook(&world, &world.root(), &call());
+    let Some(calls) = traced(&world, &call()) else { return };
+    assert_snapshot!(listed(of(&calls, |_| true)), @r"
+    1 getcwd project/
+    1 newfstatat project/src/0/0
+    1 openat state/roots/HASH/cache
+    1 openat state/sessions/HASH
+    1 openat to write state/roots/HASH/left/log
+    1 openat to write state/sessions/HASH
+    3 readlink project/
+    1 readlink project/src
+    1 readlink project/src/0
+    1 readlink state/
+    1 statfs project/
+    3 statx project/
+    1 statx project/.git
+    4 statx project/src/0/0
+    1 statx state/roots/HASH/left
+    1 statx state/roots/HASH/left/log
+    1 statx state/sessions
+    ");
+}
+
+#[test]
+fn ten_changed_files_cost_four_files_and_an_object_for_each_change() {
+    let world = settled();
+    let change = |round: u64| {
+        for number in 0..10 {
+            let text = format!("{round} {number}\n").repeat(50);
+            world.write(&format!("src/0/{}", number * 4), text);
+        }
+        hook(&world, &world.root(), &before_unknown(&world.root(), &format!("ten {round}")))
+    };
+    let objects = || {
+        git(&world, &world.root(), "git cat-file --batch-all-objects --batch-check").lines().count()
+    };
+    let files = || [world.root().join(".git"), world.state()].map(|place| count(&place));
+    // What is there once for all, as the list of our packs, comes with the first.
+    change(1);
+    let (objects_before, files_before) = (objects(), files());
+    change(2);
+    // Ten contents, the trees `src/0`, `src` and that of the root, what the checkpoint says, its tree.
+    assert_eq!(objects() - objects_before, 10 + 3 + 2);
+    // A pack, its index and a ref; a record.
+    let [in_git, in_state] = files();
+    assert_eq!((in_git - files_before[0], in_state - files_before[1]), (3, 1));
+    hook(&world, &world.root(), &before_unknown(&world.root(), "same"));
+    assert_eq!((objects() - objects_before, files()), (15, [in_git, in_state]));
+}
