@@ -38,12 +38,17 @@ fn before_unknown(dir: &Path, turn: &str) -> String {
     before(dir, "s", turn, "Bash", &json!({ "command": "./build.sh" }))
 }
 
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn skipped() {
+    eprintln!("skipped: nothing can be traced here");
+}
+
 /// The system calls of one hook that name something of the world, each with how often: the name of
 /// the call, whether it may write, and the path. `None` where nothing can be traced.
 fn traced(world: &World, payload: &str) -> Option<BTreeMap<String, usize>> {
     let place = world.state().parent()?.join("trace");
     if !may_trace() {
-        eprintln!("skipped: nothing can be traced here");
+        skipped();
         return None;
     }
     let plain = turnback(world, &world.root(), &["hook", "--agent", "claude-code"]);
