@@ -12,10 +12,13 @@ use std::{
 use serde_json::{Value, json};
 use turnback::{process::Exit, state::hash_name};
 
-use crate::support::{
-    real::{before, git, hook, turnback},
-    temp::{chmod, on_disk, write},
-    world::World,
+use crate::{
+    house::keep_house,
+    support::{
+        real::{before, git, hook, turnback},
+        temp::{chmod, on_disk, write},
+        world::World,
+    },
 };
 
 /// Where the samples are.
@@ -204,6 +207,7 @@ fn freeze_what_is_written_now() {
         hook(&world, &root, &done);
         world.agent_writes("t2", "a", "two\n");
         world.run(&["list"]);
+        keep_house(&world);
         let mut killed = turnback(&world, &root, &["restore", &first, "--yes", "--force"]);
         killed.env("TURNBACK_TEST_CRASH_AT", "apply-rename").output().unwrap();
         let sample = samples().join(&version).join(kind);
