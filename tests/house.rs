@@ -516,6 +516,24 @@ fn status_says_what_waits_for_gc_and_which_limits_are_not_kept() {
 }
 
 #[test]
+fn what_a_prune_by_hand_leaves_to_gc_is_told_and_is_no_round() {
+    let mut world = World::with_git();
+    for _ in 0..3 {
+        save(&mut world, "a", 100_000);
+    }
+    let pruned = world.run(&["prune", "--keep", "1"]).stdout;
+    assert!(pruned.contains("wait in the repository for your own git gc"), "{pruned}");
+    let (_, told) = status(&mut world);
+    assert!(told["roots"][0]["waiting_for_gc_estimate"].as_u64().unwrap() > 1000, "{told}");
+    world.write("a", "now");
+    world.before_bash("t1", "make");
+    assert_eq!(world.started(), [["housekeep"]], "one is due as before");
+    keep_house(&world);
+    let (_, told) = status(&mut world);
+    assert!(told["roots"][0]["waiting_for_gc_estimate"].as_u64().unwrap() > 1000, "{told}");
+}
+
+#[test]
 fn prune_shows_the_plan_it_carries_out() {
     let mut world = World::new();
     let all: Vec<String> = (0..4).map(|_| save(&mut world, "big", 1_000_000)).collect();

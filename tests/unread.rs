@@ -95,6 +95,8 @@ fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
         let mut stay = vec![all[3].clone(), all[1].clone()];
         assert_eq!(ids(&mut world), stay, "the limit holds for what can be read");
         assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "it may need any of them");
+        let sized = world.run(&["prune", "--max-size", "1"]);
+        assert!(sized.stderr.contains("nothing can be freed"), "{}{}", sized.stdout, sized.stderr);
         world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
         stay.insert(0, save_private(&mut world, 9000));
         live(&mut world, 13);

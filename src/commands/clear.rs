@@ -61,8 +61,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         }
     }
     give_up_aside(&own)?;
-    let freed = prune::carry_out(&desk, &plan)?;
-    print(process, &prune::summary(&plan, freed, false))?;
+    let gain = prune::carry_out(&desk, &plan)?;
+    print(process, &prune::summary(&plan, gain, false))?;
     Ok(Exit::Ok)
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Desk, print, print_json};
 use crate::{
     config,
-    error::Result,
+    error::{Error, Result},
     house,
     model::{Checkpoint, CheckpointId},
     plan::{self, Limits, Pins, PrunePlan, Stock, Why},
@@ -49,9 +49,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if let Some(max) = wanted.size_max_bytes {
         make_room(&desk, stock, max, &mut plan)?;
     }
-    let freed = if args.dry_run { 0 } else { carry_out(&desk, &plan)? };
+    let gain = if args.dry_run { Gain::default() } else { carry_out(&desk, &plan)? };
     if args.json {
-        let value = as_json(&checkpoints, &plan, freed, args.dry_run);
+        let value = as_json(&checkpoints, &plan, gain, args.dry_run);
         print_json(process, &value)?;
         return Ok(Exit::Ok);
     }
@@ -61,7 +61,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let mut text = table(process, &checkpoints, &plan);
-    text.push_str(&summary(&plan, freed, args.dry_run));
+    text.push_str(&summary(&plan, gain, args.dry_run));
     print(process, &text)?;
     Ok(Exit::Ok)
 }
@@ -95,6 +95,12 @@ fn wanted(process: &Process<'_>, desk: &Desk, args: &Args) -> Result<Wanted> {
 
 /// Adds to a plan what goes so that the rest takes no more than `max` bytes.
 fn make_room(desk: &Desk, stock: Stock<'_>, max: u64, plan: &mut PrunePlan) -> Result<()> {
+    if let Some((path, _)) = record::in_the_way(&desk.state)? {
+        return Err(Error::Other {
+            message: format!("nothing can be freed: cannot read `{}`", ui::escape_path(&path)),
+            hint: Some("run `turnback status` to see what keeps it".to_owned()),
+        });
+    }
     let own = desk.state.root(&desk.root);
     let mut scales = Scales::new(&desk.state);
     scales.add(0, &own, &[]);
@@ -121,14 +127,31 @@ pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> Result<Pins> {
     Ok(house::pins(&own, checkpoints, &desk.store.unread()?))
 }
 
-pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
+/// What dropping checkpoints came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Gain {
+    /// Bytes that were freed.
+    freed: u64,
+    /// About so many wait in the repository for the user's own gc.
+    waits: u64,
+}
+
+pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<Gain> {
     if plan.goes.is_empty() {
-        return Ok(0);
+        return Ok(Gain::default());
     }
+    let own = desk.state.root(&desk.root);
     // Whoever restores, or was asked whether to, may need any of them.
-    let _nobody_restores = restore_log::lock(&desk.state.root(&desk.root))?;
+    let _nobody_restores = restore_log::lock(&own)?;
     let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
-    desk.store.remove(&ids)
+    // What will wait is only known now.
+    let (waits, sample) = (desk.store.alone_bytes(&ids), house::sample(&own, &ids));
+    let freed = desk.store.remove(&ids)?;
+    if waits > 0 {
+        // It is for people to read; whoever keeps house right now says it next time.
+        let _untold = house::note_waiting(&desk.state, &own, waits, sample);
+    }
+    Ok(Gain { freed, waits })
 }
 
 pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {
@@ -157,16 +180,21 @@ pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &Pr
     table.show(process.terminal.columns, Style::stdout(process))
 }
 
-pub(super) fn summary(plan: &PrunePlan, freed: u64, dry_run: bool) -> String {
+pub(super) fn summary(plan: &PrunePlan, gain: Gain, dry_run: bool) -> String {
     let gone = ui::count(plan.goes.len() as u64, "checkpoint");
     let stays = ui::number(plan.stays as u64);
     if dry_run {
         return format!("{gone} would go, {stays} stay; nothing was changed\n");
     }
-    format!("{gone} dropped, {stays} left; {} freed\n", ui::size(freed))
+    let mut text = format!("{gone} dropped, {stays} left; {} freed\n", ui::size(gain.freed));
+    if gain.waits > 0 {
+        let about = ui::size(gain.waits);
+        text.push_str(&format!("about {about} wait in the repository for your own git gc\n"));
+    }
+    text
 }
 
-fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, freed: u64, dry_run: bool) -> Value {
+fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, gain: Gain, dry_run: bool) -> Value {
     let goes = checkpoints.iter().filter_map(|checkpoint| {
         let why = plan.goes.get(&checkpoint.id)?;
         Some(json!({ "id": checkpoint.id.to_string(), "why": why.words() }))
@@ -174,7 +202,8 @@ fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, freed: u64, dry_run: bo
     json!({
         "dropped": goes.collect::<Vec<_>>(),
         "left": plan.stays,
-        "freed": freed,
+        "freed": gain.freed,
+        "waiting_for_gc_estimate": gain.waits,
         "dry_run": dry_run,
     })
 }

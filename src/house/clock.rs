@@ -189,6 +189,14 @@ impl Memory {
         since.map(|since| Duration::from_secs(lived.saturating_sub(since))).collect()
     }
 
+    /// So much more of a root's repository waits for the user's own gc; `sample` goes with it.
+    pub fn waits(&mut self, root: &str, bytes: u64, sample: Option<String>) {
+        let report = self.report.get_or_insert_default();
+        let waiting = report.waiting.entry(root.to_owned()).or_default();
+        waiting.bytes += bytes;
+        waiting.sample = sample;
+    }
+
     /// Forgets roots that nothing is left of.
     pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
         self.roots.retain(|root, _| is_there(root));

@@ -100,6 +100,15 @@ pub fn pins(
     pins
 }
 
+/// The tree of one of these checkpoints of a root, which goes when gc runs.
+pub fn sample<'a>(
+    own: &RootState,
+    ids: impl IntoIterator<Item = &'a CheckpointId>,
+) -> Option<String> {
+    let tree = |id: &CheckpointId| record::read(own, *id).ok()?.tree;
+    ids.into_iter().find_map(tree).map(|tree| tree.to_string())
+}
+
 impl Holding {
     fn look(
         process: &Process<'_>,
@@ -157,8 +166,7 @@ impl Holding {
 
     /// Something that goes with these checkpoints when gc runs.
     pub(super) fn sample(&self, ids: &BTreeSet<CheckpointId>) -> Option<String> {
-        let tree = |id: &CheckpointId| record::read(&self.own, *id).ok()?.tree;
-        ids.iter().find_map(tree).map(|tree| tree.to_string())
+        sample(&self.own, ids)
     }
 
     /// Whether a sample of it is still there.
