@@ -9,9 +9,12 @@ use std::{
 
 use turnback::process::Exit;
 
-use crate::support::{
-    temp::{chmod, on_disk, special, write},
-    world::{Output, World},
+use crate::{
+    house::keep_house,
+    support::{
+        temp::{chmod, on_disk, special, write},
+        world::{Output, World},
+    },
 };
 
 /// Runs git in the project.
@@ -183,6 +186,9 @@ fn what_is_made_again_is_removed_when_it_is_damaged() {
             }
             is_found(&mut world, name);
         }
+        keep_house(&world);
+        overwrite(&own_files(&world, "house.json")[0], "{\"version\":1,");
+        is_found(&mut world, "house.json");
         for path in own_files(&world, "sessions/").iter().filter(|path| is_kind(path, "json")) {
             overwrite(path, "{");
         }

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     cache::Table,
     error::{Error, Result},
+    house::Memory,
     ledger,
     model::Root,
     restore_log::RestoreLog,
@@ -58,15 +59,20 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     Ok(done)
 }
 
-/// What is wrong with the ledgers of sessions.
+/// What is wrong with what all roots share: the ledgers of sessions, and what rounds remember.
 pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
     let why = "it cannot be read; a call more is saved for want of it";
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let damaged = ledger::damaged(state);
-    damaged.iter().map(|path| damage(&format!("sessions/{}", name(path)), why)).collect()
+    let mut found: Vec<Damage> =
+        damaged.iter().map(|path| damage(&format!("sessions/{}", name(path)), why)).collect();
+    if Memory::is_damaged(state) {
+        found.push(damage("house.json", "it cannot be read; to the next round all looks new"));
+    }
+    found
 }
 
-/// Removes ledgers that cannot be read. Says what was done.
+/// Removes ledgers, and what rounds remember, if they cannot be read. Says what was done.
 ///
 /// # Errors
 ///
@@ -74,10 +80,15 @@ pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
 pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
     let damaged = ledger::damaged(state);
     damaged.iter().try_for_each(|path| remove(path))?;
-    Ok(match damaged.len() {
+    let mut done = match damaged.len() {
         0 => Vec::new(),
         count => vec![format!("removed {}", crate::ui::count(count as u64, "damaged ledger"))],
-    })
+    };
+    if Memory::is_damaged(state) {
+        remove(&state.house())?;
+        done.push("removed the damaged house.json; the next round makes it again".to_owned());
+    }
+    Ok(done)
 }
 
 /// Roots of which nothing says where they are.

@@ -106,6 +106,18 @@ impl Memory {
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
+    /// Whether it is there and says nothing. An empty one only has a time.
+    pub fn is_damaged(state: &State) -> bool {
+        match read_small(&state.house(), SIZE_MAX_BYTES) {
+            Ok(None) => false,
+            Ok(Some(bytes)) => {
+                let is_whole = bytes.is_empty() || serde_json::from_slice::<Self>(&bytes).is_ok();
+                !is_whole && Self::read(state).is_ok()
+            }
+            Err(_) => true,
+        }
+    }
+
     /// Writes it.
     ///
     /// # Errors
