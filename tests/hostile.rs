@@ -14,6 +14,7 @@ use std::{
 
 use rustix::fs::FileType;
 use serde_json::{Value, json};
+use turnback::process::Exit;
 
 use crate::support::{
     real::{answer, before, git, hook, start_hook, turnback},
@@ -182,6 +183,51 @@ fn pipes_and_gigabytes_where_git_keeps_its_files_are_survived() {
             assert_eq!(back.ok().as_deref(), Some("two\n"), "{name}, huge: {huge}: {said}");
         }
     }
+}
+
+#[test]
+fn pipes_and_endless_files_where_we_keep_our_own_are_survived() {
+    let mut world = repository();
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    assert_eq!(world.run(&["create"]).exit, Exit::Ok);
+    let root = world.root();
+    fs::remove_file(root.join("src/a")).unwrap();
+    let payload = before(&root, "s1", "t0", "Bash", &json!({ "command": "make" }));
+    hook(&world, &root, &payload);
+    everything(&world);
+    let ours: Vec<PathBuf> = on_disk(&world.state())
+        .into_keys()
+        .map(|path| world.state().join(String::from_utf8(path).unwrap()))
+        .filter(|path| path.is_file() && !path.starts_with(world.state().join("objects")))
+        .filter(|path| !path.components().any(|part| part.as_os_str() == "vault"))
+        .collect();
+    assert!(ours.len() > 10, "{ours:?}");
+    for (turn, path) in ours.iter().enumerate() {
+        for endless in [false, true] {
+            if !path.is_file() {
+                // Its time was up.
+                continue;
+            }
+            let aside = path.with_extension("aside");
+            fs::rename(path, &aside).unwrap();
+            if endless {
+                symlink("/dev/zero", path).unwrap();
+            } else {
+                special(path, FileType::Fifo, 0o600);
+            }
+            world.write("src/a", format!("{turn} {endless}"));
+            // Elsewhere a round would be begun that outlives the test.
+            let keeps_house = if path.ends_with("house.json") { "on" } else { "off" };
+            world.set("TURNBACK_AUTO_PRUNE", keeps_house);
+            in_time(&world, &path.display().to_string());
+            for args in [&["list"][..], &["status"], &["check", "--repair"], &["housekeep"]] {
+                turnback(&world, &root, args).output().unwrap();
+            }
+            let _replaced = fs::remove_file(path);
+            fs::rename(&aside, path).unwrap();
+        }
+    }
+    assert_eq!(world.run(&["create", "-m", "after all"]).exit, Exit::Ok);
 }
 
 #[test]

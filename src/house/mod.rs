@@ -108,7 +108,9 @@ pub fn note_waiting(
 /// Gives the file that says when the last round was another time.
 fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
     create_private_dirs(state.dir()).map_err(io::Error::other)?;
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    // A pipe that somebody put there has no reader, and would be waited for.
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = flags.bits().cast_signed();
     let mut options = OpenOptions::new();
     let file: File = options
         .write(true)

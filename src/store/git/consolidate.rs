@@ -61,10 +61,13 @@ impl Packs {
     pub(super) fn add(&self, path: &Path) -> Result<()> {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { return Ok(()) };
         let _lock = self.lock()?;
+        // A pipe that somebody put there has no reader, and would be waited for.
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)
             .mode(0o600)
+            .custom_flags(flags.bits().cast_signed())
             .open(&self.list)
             .map_err(Error::io("write", &self.list))?;
         writeln!(file, "{name}").map_err(Error::io("write", &self.list))
