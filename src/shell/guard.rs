@@ -66,14 +66,29 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
     keywords(text)
 }
 
-/// Whether a here-document has nothing but quotes or blanks for its end, or an expansion: where no
-/// line follows, the parser reads on forever, and takes all memory there is (found by fuzz/, as
-/// `cat <<'' #` and with a carriage return for a word).
+/// Whether a here-document has no line behind it, or nothing but quotes or blanks for its end, or an
+/// expansion: the parser may read on forever then, and takes all memory there is (found by fuzz/, as
+/// `cat <<'' #`, with a carriage return for a word, and with an open bracket behind).
 fn has_endless_document(text: &str) -> bool {
     let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
+    let expands = |text: &str| ["$(", "${", "$[", "`"].iter().any(|it| text.contains(it));
     text.match_indices("<<").any(|(at, _)| {
         let behind = text[at + 2..].trim_start_matches('-');
+        // `<<<`, or the rest of it.
+        if behind.starts_with('<') || text[..at].ends_with('<') {
+            return false;
+        }
         let word = behind.trim_start_matches([' ', '\t']);
+        let named = word.split([' ', '\t', '\n', ';', '|', '&']).next().unwrap_or_default();
+        if expands(named) {
+            return true;
+        }
+        if !behind.contains('\n') {
+            // Only in arithmetic it means something; there a number or a name follows.
+            let is_shift = text[..at].contains("((")
+                && word.starts_with(|c: char| c.is_ascii_alphanumeric() || "$(_".contains(c));
+            return !is_shift || expands(&behind.replace("$((", ""));
+        }
         let word = match word.strip_prefix('$') {
             Some(quoted) if quoted.starts_with(is_quote) => quoted,
             Some(_) | None => word,
@@ -82,17 +97,8 @@ fn has_endless_document(text: &str) -> bool {
             is_quote(c) || c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n')
         });
         let is_named = rest.starts_with(|c: char| !" \t\n;|&<>(){}[]`#$".contains(c));
-        // Inside of `$(` a second blank is taken for the word.
-        let is_blank = behind.starts_with([' ', '\t']) && behind[1..].starts_with([' ', '\t']);
-        // Nothing at all is no here-document to a shell, but what begins an expression may follow.
-        let is_shift = behind.starts_with('<')
-            || rest.len() == word.len() && rest.starts_with(['$', '(', '{']);
-        let is_open = !behind.contains('\n');
-        // No shell expands the word, and the parser loses its way in it.
-        let is_odd = word.split([' ', '\t', '\n', ';', '|', '&']).next().is_some_and(|word| {
-            ["$(", "${", "$[", "`"].iter().any(|expansion| word.contains(expansion))
-        });
-        is_odd || is_open && is_blank || !is_named && !is_shift && rest.len() < behind.len()
+        let is_shift = rest.len() == word.len() && rest.starts_with(['$', '(', '{']);
+        !is_named && !is_shift && rest.len() < behind.len()
     })
 }
 
@@ -188,7 +194,7 @@ mod tests {
             "cat <<'a b'\na b\n",
             "echo $((1 << 2)) $((1 << $x))",
             "a <<< ''",
-            "a <<'b'",
+            "a <<'b'\nb",
         ] {
             assert!(refuse(text).is_none(), "{text}");
         }
