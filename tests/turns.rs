@@ -53,6 +53,8 @@ fn what_a_later_turn_removed_comes_back_from_before_an_earlier_one() {
         restored(&mut world, number);
         let back = [".env", "sub/.env", "sub/code"].map(|path| world.read(path));
         assert_eq!(back, ["secret", "deep secret", "code"], "restore {number}");
+        let listed = world.run(&["list", "--all"]);
+        assert!(!listed.stdout.contains("not held"), "{}", listed.stdout);
     }
 }
 

@@ -166,6 +166,9 @@ impl Collect<'_, '_> {
             return self.whole_root();
         }
         let Some((dir, victim)) = open_parent(root, path) else {
+            if is_nothing(path) {
+                return;
+            }
             let reason =
                 if path.parent().is_none() { SkipReason::TooMany } else { SkipReason::Unreadable };
             return self.leave_out(path.as_os_str().as_bytes(), reason, 0);
@@ -414,6 +417,13 @@ impl VictimPath {
             Self::Outside(path) => Self::Outside(path.join(name)),
         }
     }
+}
+
+/// Whether there is nothing at `path`, for not even what it would lie in is there.
+fn is_nothing(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|err| {
+        matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    })
 }
 
 /// The directory a victim lies in, and where that is once links on the way are followed.
