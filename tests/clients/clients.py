@@ -77,7 +77,9 @@ class ClaudeCode(Client):
 
     def set_up(self, guarded):
         trust = {"hasTrustDialogAccepted": True, "allowedTools": []}
-        self.write_settings(".claude.json", {"hasCompletedOnboarding": True, "projects": {str(self.project): trust}})
+        key = {"approved": ["sk-ant-none"], "rejected": []}
+        projects = {str(self.project): trust}
+        self.write_settings(".claude.json", {"hasCompletedOnboarding": True, "customApiKeyResponses": key, "projects": projects})
         self.write_settings(".claude/settings.json", '{\n    "includeCoAuthoredBy" : false\n}')
 
     def command(self, prompt, *, again=False, guarded=False):

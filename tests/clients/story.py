@@ -278,6 +278,8 @@ def guarded(with_us, without_us):
 
 def tested(kind, packages, dir, turnback, only=None):
     """Runs all of it for one client and prints each fact. True if all are so."""
+    import rewound
+
     def world(name, **how):
         return World(kind, packages, dir / kind.name / name, turnback, Model(), **how)
 
@@ -287,6 +289,10 @@ def tested(kind, packages, dir, turnback, only=None):
         "guarded": lambda: guarded(world("guarded", guarded=True), world("control", guarded=True)),
         "story": lambda: story(world("story")),
     }
+    if kind.name == "claude-code":
+        parts["rewound"] = lambda: rewound.rewound(world("rewound"))
+    if kind.name == "opencode":
+        parts["forked"] = lambda: rewound.forked(world("forked"))
     good = True
     for name, part in parts.items():
         if only and name not in only:
@@ -294,7 +300,7 @@ def tested(kind, packages, dir, turnback, only=None):
         try:
             for fact in part():
                 print(f"  ok    {fact}", flush=True)
-        except (Failure, subprocess.SubprocessError, OSError) as why:
+        except (Failure, subprocess.SubprocessError, OSError, TimeoutError) as why:
             good = False
             print(f"  FAIL  {name}: {re.sub(chr(10), chr(10) + '        ', str(why))}", flush=True)
     return good

@@ -11,9 +11,12 @@ class Terminal:
     """One terminal with a shell in it, and every screen that was looked at."""
 
     def __init__(self, dir, cwd, env, size=(110, 34)):
-        self.socket, self.screens, self.seen = dir / "tmux", dir / "screens.txt", []
+        self.socket, self.screens = dir / "tmux", dir / "screens.txt"
+        self.cwd = cwd
         words = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-c", str(cwd), f"exec env -i PS1='$ ' {words} sh -i")
+        self.shell = f"exec env -i PS1='$ ' {words} sh -i"
+        at = ["-x", str(size[0]), "-y", str(size[1]), "-c", str(cwd)]
+        self.tmux("-f", "/dev/null", "new-session", "-d", *at, self.shell)
         self.tmux("set-option", "-g", "escape-time", "0")
         self.until("$")
 
@@ -53,6 +56,14 @@ class Terminal:
     def keep(self, screen):
         with self.screens.open("a") as file:
             file.write(screen.rstrip() + "\n" + "=" * 78 + "\n")
+
+    def screens_seen(self):
+        return self.screens.read_text().split("=" * 78)
+
+    def another(self):
+        """Goes on in another window, with a shell that has seen nothing."""
+        self.tmux("new-window", "-c", str(self.cwd), self.shell)
+        self.until("$")
 
     def end(self):
         self.tmux("kill-server")
