@@ -263,7 +263,7 @@ fn what_was_held_before_a_restore_stays_seven_days() {
 }
 
 /// Somebody who is asked, lets others work, and then says yes.
-struct Slow<F: FnMut()>(Option<F>);
+pub(crate) struct Slow<F: FnMut()>(pub(crate) Option<F>);
 
 impl<F: FnMut()> io::Read for Slow<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

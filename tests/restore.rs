@@ -4,9 +4,14 @@ use std::collections::BTreeSet;
 
 use proptest::{collection::vec, prelude::*, test_runner::Config};
 
-use crate::support::{
-    temp::{Files, chmod, on_disk, write},
-    world::{Output, World},
+use crate::{
+    house::Slow,
+    support::{
+        real,
+        temp::{Files, chmod, on_disk, write},
+        tmux::has,
+        world::{Output, World},
+    },
 };
 
 /// An edit or a command of the agent, before and after which it calls us.
@@ -111,6 +116,53 @@ fn an_ignored_file_that_a_command_overwrote_is_restored() {
     let done = world.run(&["restore", "1", "--yes"]);
     assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""), "{}", done.stdout);
     assert_eq!(world.read("x.db"), "data");
+}
+
+#[test]
+fn what_is_held_first_is_what_is_there_after_the_answer() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("a", "then");
+        world.write("b", "then");
+        world.run(&["create"]);
+        world.write("a", "now");
+        let root = world.root();
+        let meanwhile = || write(&root.join("b"), "by hand, while we asked");
+        let done = world.run_asked(&["restore", "1"], &mut Slow(Some(meanwhile)));
+        assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+        assert_eq!([world.read("a"), world.read("b")], ["then", "by hand, while we asked"]);
+        let all = world.run(&["list", "--all", "--json"]).stdout;
+        let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+        let held = all[0]["id"].as_str().unwrap();
+        let copy = world.root().parent().unwrap().join("copy");
+        world.run(&["restore", held, "--into", copy.to_str().unwrap()]);
+        let held = ["a", "b"].map(|name| std::fs::read_to_string(copy.join(name)).unwrap());
+        assert_eq!(held, ["now", "by hand, while we asked"]);
+    }
+}
+
+#[test]
+fn a_change_of_the_index_alone_is_taken_back() {
+    let mut world = World::with_git();
+    let git = |world: &World, line: &str| real::git(world, &world.root(), line);
+    world.write("a", "1");
+    if !has("git") {
+        return;
+    }
+    git(&world, "git add a && git commit -qm first");
+    world.write("a", "staged");
+    git(&world, "git add a");
+    // Only an index that is older than the clock's grain is ever believed.
+    let written = std::time::Instant::now();
+    while written.elapsed().as_millis() < 40 {
+        git(&world, "git ls-files");
+    }
+    world.run(&["create"]);
+    let again = world.run(&["restore", "1", "--yes"]);
+    assert!(!again.stdout.contains("staged as it was"), "{}", again.stdout);
+    git(&world, "git reset -q");
+    let done = world.run(&["restore", "1", "--yes"]);
+    assert!(done.stdout.contains("staged as it was"), "no file has changed: {}", done.stdout);
+    assert_eq!(git(&world, "git diff --cached --name-only"), "a");
 }
 
 #[test]

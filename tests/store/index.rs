@@ -1,14 +1,17 @@
 //! What the git store keeps of git's index, and how it comes back.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::ffi::OsStrExt, path::Path};
 
 use turnback::{
-    model::SkipReason,
+    model::{ContentId, Kind, SkipReason},
     store::{Draft, IndexOutcome},
 };
 
-use super::{Fixture, draft, git::*, save};
-use crate::support::{temp::write, walk::walk};
+use super::{Fixture, draft, git::*, held, save};
+use crate::support::{
+    temp::{on_disk, write},
+    walk::walk,
+};
 
 #[test]
 fn what_was_staged_is_staged_again() {
@@ -142,5 +145,26 @@ fn every_kind_of_index_is_kept() {
         assert_eq!(outcome, IndexOutcome::Restored(5), "{commands:?}");
         assert_eq!(fixture.run(&list).unwrap(), before, "{commands:?}");
     }
+    fixture.fsck();
+}
+
+#[test]
+fn an_object_that_the_index_names_and_nobody_has_is_made() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    for (name, bytes) in [("a", "one"), ("d/b", "two")] {
+        write(&root.join(name), bytes);
+    }
+    let mut scan = walk(fixture.root());
+    for (dir, fresh) in &mut scan.fresh {
+        for found in fresh.found.iter_mut().filter(|found| found.kind() == Some(Kind::File)) {
+            let path = root.join(std::ffi::OsStr::from_bytes(&dir.join(&found.name)));
+            let bytes = fs::read(path).unwrap();
+            let id = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, &bytes);
+            found.content = Some(ContentId::new(id.unwrap().as_slice()));
+        }
+    }
+    let saved = fixture.open().save(draft(scan)).unwrap().checkpoint;
+    assert_eq!(held(&*fixture.open(), saved.id), on_disk(root));
     fixture.fsck();
 }
