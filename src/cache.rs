@@ -168,7 +168,7 @@ impl Table {
     pub fn is_damaged(path: &Path) -> bool {
         match fs::read_small(path, SIZE_MAX_BYTES) {
             Ok(Some(bytes)) if bytes.starts_with(b"tbcache") && !bytes.starts_with(MAGIC) => false,
-            Ok(Some(bytes)) => Self::parse(bytes).is_none(),
+            Ok(Some(bytes)) => !fs::is_lost(&bytes) && Self::parse(bytes).is_none(),
             Ok(None) => false,
             Err(_) => true,
         }

@@ -201,6 +201,32 @@ fn what_is_made_again_is_removed_when_it_is_damaged() {
 }
 
 #[test]
+fn what_a_power_cut_takes_is_no_damage() {
+    for world in [World::new(), repository()] {
+        let mut world = if world.root().join(".git").exists() { world } else { project(world) };
+        world.run(&["list"]);
+        keep_house(&world);
+        for zeros in [0, 100] {
+            let mut lost = own_files(&world, "/cache");
+            lost.extend(
+                ["stats.json", "house.json"].map(|part| own_files(&world, part)[0].clone()),
+            );
+            lost.extend(
+                own_files(&world, "sessions/").into_iter().filter(|it| is_kind(it, "json")),
+            );
+            assert_eq!(lost.len(), 4);
+            for path in &lost {
+                overwrite(path, vec![0; zeros]);
+            }
+            is_whole(&mut world);
+        }
+        world.write("dir/a", "later\n");
+        assert_eq!(world.before_bash("t9", "rm -rf dir"), "{}");
+        is_whole(&mut world);
+    }
+}
+
+#[test]
 fn where_a_root_is_can_be_written_down_again() {
     let mut world = project(World::new());
     let place = own_files(&world, "root.json").remove(0);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Counts;
 use crate::{
-    fs::{read_small, replace},
+    fs::{is_lost, read_small, replace},
     model::CheckpointId,
     state::RootState,
     ui::Lines,
@@ -50,7 +50,9 @@ impl Stats {
     pub(crate) fn is_damaged(state: &RootState) -> bool {
         match read_small(&state.stats(), SIZE_MAX_BYTES) {
             Ok(bytes) => bytes.is_some_and(|bytes| {
-                version(&bytes) <= VERSION && serde_json::from_slice::<Wire>(&bytes).is_err()
+                !is_lost(&bytes)
+                    && version(&bytes) <= VERSION
+                    && serde_json::from_slice::<Wire>(&bytes).is_err()
             }),
             Err(_) => true,
         }

@@ -18,7 +18,7 @@ pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use holes::Holes;
 pub use lock::Lock;
 pub use private::{
-    create_new_synced, create_private_dirs, read_small, read_start, remove_tree, replace,
+    create_new_synced, create_private_dirs, is_lost, read_small, read_start, remove_tree, replace,
     replace_synced, replace_with, sync_dir,
 };
 pub(crate) use sync::all_at_once;

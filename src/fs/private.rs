@@ -148,6 +148,12 @@ pub fn read_small(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>> {
     }
 }
 
+/// Whether a file of ours that was not synced lost what was in it to a power cut: it is empty then,
+/// or zeros, and as good as not there.
+pub fn is_lost(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
 /// Reads at most the first `size_max` bytes of a regular file, whatever comes after them.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, replace},
+    fs::{create_private_dirs, is_lost, read_small, replace},
     model::CheckpointId,
     state::State,
 };
@@ -106,12 +106,12 @@ impl Memory {
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
-    /// Whether it is there and says nothing. An empty one only has a time.
+    /// Whether it is there and cannot be read. An empty one only has a time.
     pub fn is_damaged(state: &State) -> bool {
         match read_small(&state.house(), SIZE_MAX_BYTES) {
             Ok(None) => false,
             Ok(Some(bytes)) => {
-                let is_whole = bytes.is_empty() || serde_json::from_slice::<Self>(&bytes).is_ok();
+                let is_whole = is_lost(&bytes) || serde_json::from_slice::<Self>(&bytes).is_ok();
                 !is_whole && Self::read(state).is_ok()
             }
             Err(_) => true,

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Result,
-    fs::{Lock, create_private_dirs, read_small, replace, stat_path},
+    fs::{Lock, create_private_dirs, is_lost, read_small, replace, stat_path},
     model::{By, CheckpointId, Context, Kind, Stamp, TurnId},
     scan::is_racy,
     state::{State, hash_name},
@@ -407,7 +407,11 @@ pub fn damaged(state: &State) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-    ledgers.filter(|path| matches!(look(path), Found::Damaged)).collect()
+    let is_lost = |path: &PathBuf| {
+        let bytes = read_small(path, SIZE_MAX_BYTES).ok().flatten();
+        bytes.is_some_and(|bytes| is_lost(&bytes))
+    };
+    ledgers.filter(|path| matches!(look(path), Found::Damaged) && !is_lost(path)).collect()
 }
 
 impl Wire {
