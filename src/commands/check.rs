@@ -19,8 +19,9 @@ use crate::{
 /// Without --read-data it looks whether everything is there; with it, every byte is read and
 /// compared with its name. Exits 1 if anything is damaged.
 ///
-/// --repair makes again what can be made again (caches, refs of checkpoints that are still there)
-/// and drops entries that lead nowhere. It never touches a checkpoint's data.
+/// --repair makes again what can be made again (caches, refs of checkpoints that are still there,
+/// records of which enough is left), puts other damaged records aside and drops entries that lead
+/// nowhere. It never touches a checkpoint's data.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
