@@ -1,26 +1,100 @@
 //! A repository in a temporary directory, and what happens to it between two runs.
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    str::FromStr,
     time::Duration,
 };
 
-use crate::system::{GIT, System, TURNBACK};
+use crate::system::{COPY, GIT, System, TURNBACK};
 
 /// Past the tick of the file system's clock, so that stamps prove something.
 const TICK: Duration = Duration::from_millis(30);
 /// How many files lie in one directory.
 const PER_DIRECTORY: usize = 25;
 
+/// What sort of tree it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// So many small files, all committed.
+    Files(usize),
+    /// 1,000 of those, and 5,000 that git does not track.
+    Untracked,
+    /// 1,000 of those, and 40,000 that are ignored.
+    Ignored,
+    /// 1,000 of those, and one of 2 GB that git does not track.
+    Large,
+    /// 10,000 without a repository.
+    Plain,
+}
+
+impl FromStr for Kind {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "untracked" => Ok(Self::Untracked),
+            "ignored" => Ok(Self::Ignored),
+            "large" => Ok(Self::Large),
+            "plain" => Ok(Self::Plain),
+            other => other.parse().map(Self::Files).map_err(drop),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(count) => write!(f, "{count} files"),
+            Self::Untracked => f.write_str("1000 files and 5000 untracked"),
+            Self::Ignored => f.write_str("1000 files and 40000 ignored"),
+            Self::Large => f.write_str("1000 files and one of 2 GB"),
+            Self::Plain => f.write_str("10000 files, no repository"),
+        }
+    }
+}
+
+/// What something takes on the disk.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Room {
+    pub(crate) bytes: u64,
+    pub(crate) inodes: u64,
+}
+
+impl Room {
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            inodes: self.inodes.saturating_sub(before.inodes),
+        }
+    }
+
+    fn add(&mut self, dir: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let found = entry.metadata()?;
+            self.bytes += found.blocks() * 512;
+            self.inodes += 1;
+            if found.is_dir() {
+                self.add(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
 pub(crate) struct Place {
     top: PathBuf,
+    kind: Kind,
     pub(crate) tree: PathBuf,
     /// Where the system at work keeps what is its own.
     pub(crate) store: PathBuf,
     /// The id of the last snapshot.
     pub(crate) id: String,
+    /// What turnback is run by, if anything.
+    pub(crate) watcher: String,
     files: Vec<PathBuf>,
     turns: usize,
     is_ours: bool,
@@ -34,27 +108,73 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// Makes a repository of so many files, all committed and packed.
-    pub(crate) fn make(files: usize) -> io::Result<Self> {
+    /// Makes a tree. What git tracks is committed and packed.
+    pub(crate) fn make(kind: Kind) -> io::Result<Self> {
         let top = std::env::temp_dir().join(format!("turnback-paired-{}", std::process::id()));
         let (tree, store) = (top.join("tree"), top.join("git"));
-        for dir in [&tree, &store, &top.join("turnback")] {
+        for dir in [&tree, &store, &top.join("turnback"), &top.join("cp -a")] {
             fs::create_dir_all(dir)?;
         }
-        let paths = (0..files).map(|number| {
-            let dir = number / PER_DIRECTORY;
-            tree.join(format!("src/m{:02}/m{:02}/f{number}.txt", dir % 20, dir / 20))
-        });
-        let files: Vec<PathBuf> = paths.collect();
-        let (id, filled) = (String::new(), [false; 2]);
-        let mut place = Self { top, tree, store, id, files, turns: 0, is_ours: false, filled };
+        let count = match kind {
+            Kind::Files(count) => count,
+            Kind::Plain => 10_000,
+            Kind::Untracked | Kind::Ignored | Kind::Large => 1_000,
+        };
+        let files: Vec<PathBuf> = (0..count).map(|number| tree.join(name("src", number))).collect();
+        let (id, watcher, filled) = (String::new(), String::new(), [false; 2]);
+        let (turns, is_ours) = (0, false);
+        let mut place = Self { top, kind, tree, store, id, watcher, files, turns, is_ours, filled };
         for number in 0..place.files.len() {
             place.write(number)?;
         }
-        let commit = "git init -q -b main && git add -A && git commit -q -m base &&
-            git repack -adq && sleep 0.1 && git status >$STORE/out";
-        GIT.time(&mut place, commit)?;
+        if kind != Kind::Plain {
+            fs::write(place.tree.join(".gitignore"), "/out/\n")?;
+            let commit = "git init -q -b main && git add -A && git commit -q -m base &&
+                git repack -adq && sleep 0.1 && git status >$STORE/out";
+            GIT.time(&mut place, commit)?;
+        }
+        place.add_more()?;
         Ok(place)
+    }
+
+    /// Adds what git does not track.
+    fn add_more(&self) -> io::Result<()> {
+        let (dir, count) = match self.kind {
+            Kind::Untracked => ("new", 5_000),
+            Kind::Ignored => ("out", 40_000),
+            Kind::Large => return fs::File::create(self.tree.join("large"))?.set_len(2 << 30),
+            Kind::Files(_) | Kind::Plain => return Ok(()),
+        };
+        for number in 0..count {
+            let path = self.tree.join(name(dir, number));
+            fs::create_dir_all(path.parent().unwrap_or(&self.tree))?;
+            fs::write(path, format!("more {number}\n").repeat(20))?;
+        }
+        Ok(())
+    }
+
+    /// What turnback is compared with.
+    pub(crate) fn other(&self) -> &'static System {
+        if self.kind == Kind::Plain { &COPY } else { &GIT }
+    }
+
+    /// What a watcher writes down about one run of turnback; `None` if there is no such program.
+    pub(crate) fn watched(
+        &mut self,
+        watcher: &str,
+        before: fn(&mut Self) -> io::Result<()>,
+        script: &str,
+    ) -> io::Result<Option<String>> {
+        self.turn_to(&TURNBACK)?;
+        before(self)?;
+        let said = self.top.join("watched");
+        self.watcher = format!("{watcher} {} ", said.display());
+        let ran = TURNBACK.time(self, script);
+        self.watcher.clear();
+        if ran.is_err() {
+            return Ok(None);
+        }
+        fs::read_to_string(said).map(Some)
     }
 
     /// Makes everything as `system` left it.
@@ -65,16 +185,18 @@ impl Place {
     }
 
     fn system(&self) -> &'static System {
-        if self.is_ours { &TURNBACK } else { &GIT }
+        if self.is_ours { &TURNBACK } else { self.other() }
     }
 
     /// No snapshot was ever taken.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
         let refs = if self.is_ours { "refs/turnback" } else { "refs/paired" };
-        let forget = format!(
+        let from_git = format!(
             "git for-each-ref --format='delete %(refname)' {refs} | git update-ref --stdin
-rm -rf $STORE && mkdir $STORE && git prune --expire=now"
+git prune --expire=now"
         );
+        let from_git = if self.kind == Kind::Plain { "" } else { &from_git };
+        let forget = format!("{from_git}\nrm -rf \"$STORE\" && mkdir \"$STORE\"");
         self.system().time(self, &forget)?;
         pause();
         Ok(())
@@ -83,6 +205,11 @@ rm -rf $STORE && mkdir $STORE && git prune --expire=now"
     /// The last snapshot is of what is there now.
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         pause();
+        if self.kind == Kind::Plain && !self.is_ours {
+            // Each copy is a whole one, beside nothing.
+            let _none = fs::remove_dir_all(self.store.join("copy"));
+            return Ok(());
+        }
         self.system().time(self, self.system().snapshot)?;
         pause();
         Ok(())
@@ -122,9 +249,14 @@ rm -rf $STORE && mkdir $STORE && git prune --expire=now"
         Ok(())
     }
 
-    /// The bytes that the repository and the store take.
-    pub(crate) fn bytes(&self) -> io::Result<u64> {
-        Ok(room(&self.tree.join(".git"))? + room(&self.store)?)
+    /// What the repository and the store take.
+    pub(crate) fn room(&self) -> io::Result<Room> {
+        let mut room = Room::default();
+        if self.kind != Kind::Plain {
+            room.add(&self.tree.join(".git"))?;
+        }
+        room.add(&self.store)?;
+        Ok(room)
     }
 
     fn write(&mut self, number: usize) -> io::Result<()> {
@@ -140,15 +272,8 @@ fn pause() {
     std::thread::sleep(TICK);
 }
 
-fn room(dir: &Path) -> io::Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let found = entry.metadata()?;
-        bytes += found.blocks() * 512;
-        if found.is_dir() {
-            bytes += room(&entry.path())?;
-        }
-    }
-    Ok(bytes)
+/// Where the file of a number lies below a directory.
+fn name(dir: &str, number: usize) -> String {
+    let parts = number / PER_DIRECTORY;
+    format!("{dir}/m{:02}/m{:02}/f{number}.txt", parts % 20, parts / 20)
 }

@@ -32,6 +32,14 @@ pub(crate) const GIT: System = System {
     list: "git for-each-ref --sort=-creatordate --count=50 refs/paired/",
 };
 
+/// A copy of everything, for a tree without a repository.
+pub(crate) const COPY: System = System {
+    name: "cp -a",
+    snapshot: "cp -a $WT \"$STORE/copy\" && echo x",
+    restore: "false",
+    list: "false",
+};
+
 /// This very build.
 pub(crate) const TURNBACK: System = System {
     name: "turnback",
@@ -74,7 +82,7 @@ fn shell(place: &Place, script: &str) -> Command {
         command.env(name, value);
     }
     command.env("TURNBACK_HOME", place.store.join("home")).env("ID", &place.id);
-    command.env("TURNBACK", env!("CARGO_BIN_EXE_turnback"));
+    command.env("TURNBACK", format!("{}{}", place.watcher, env!("CARGO_BIN_EXE_turnback")));
     command.env("GIT_CONFIG_GLOBAL", fixture).env("GIT_CONFIG_SYSTEM", fixture);
     for who in ["AUTHOR", "COMMITTER"] {
         command
