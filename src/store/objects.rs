@@ -7,7 +7,7 @@
 //! is about to name can go. The lock is taken after the root's, never before.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, hash_map::Entry},
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
@@ -234,6 +234,19 @@ impl Batch<'_> {
             self.keep(id, path, written)?;
         }
         Ok(id)
+    }
+
+    /// Takes over what was put into another batch of the same objects.
+    pub fn absorb(&mut self, mut other: Batch<'_>) {
+        for (id, path) in other.pending.0.drain() {
+            match self.pending.0.entry(id) {
+                Entry::Vacant(place) => {
+                    place.insert(path);
+                }
+                // Both have met the same bytes.
+                Entry::Occupied(_) => discard(&path),
+            }
+        }
     }
 
     /// Whether everything put in was there already.

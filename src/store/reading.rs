@@ -21,6 +21,9 @@ use crate::{
     scan::{Scan, Victim, VictimPath, is_racy},
 };
 
+/// Below both a second thread costs more than it saves.
+const FILES_FOR_THREADS: usize = 200;
+const BYTES_FOR_THREADS: u64 = 4 << 20;
 /// How often a file that changes while it is read is read again.
 const TRIES: usize = 4;
 
@@ -113,6 +116,20 @@ pub fn read_parallel<S: Sink + Send>(
         changing.extend(more);
     }
     Ok(changing)
+}
+
+/// How many threads the unread files of a scan are worth.
+pub fn threads_for(scan: &Scan) -> usize {
+    let (mut files, mut bytes) = (0, 0u64);
+    for found in scan.fresh.values().flat_map(|fresh| &fresh.found) {
+        if found.is_unread() {
+            files += 1;
+            bytes = bytes.saturating_add(found.stamp.size);
+        }
+    }
+    let is_much = files > FILES_FOR_THREADS || bytes > BYTES_FOR_THREADS;
+    let can_share = || thread::available_parallelism().is_ok_and(|there| there.get() > 1);
+    if is_much && can_share() { 2 } else { 1 }
 }
 
 /// How many names a thread takes at once: enough to be worth opening their directory again.

@@ -147,6 +147,21 @@ fn removing_the_anchored_checkpoint_takes_the_anchor_first() {
 }
 
 #[test]
+fn files_read_by_two_threads_are_all_held_and_equal_bytes_once() {
+    let fixture = CopyFixture::new();
+    // Enough for a second thread, in parts that go to either; each text is in both halves.
+    for number in 0..800 {
+        let text = format!("{}\n", number % 400).repeat(50);
+        write(&fixture.root.path().join(format!("{}/{number}", number / 100)), text);
+    }
+    let checkpoint = save_new(&fixture);
+    assert_eq!(held(&*fixture.open(), checkpoint.id), on_disk(fixture.root.path()));
+    // Four hundred texts, eight directories, the one they are in; and nothing unfinished.
+    assert_eq!(fixture.content_count(), 400 + 8 + 1);
+    assert_eq!(count(&fixture.state().objects()), 400 + 8 + 1);
+}
+
+#[test]
 fn ten_changes_write_ten_objects_and_their_directories() {
     let fixture = CopyFixture::new();
     for number in 0..100 {

@@ -141,13 +141,12 @@ impl CopyStore {
     }
 
     /// Reads and names everything. What the base says is believed only while its anchor stands.
-    fn put(&self, draft: &mut Draft, batch: &mut Batch<'_>) -> Result<Named> {
+    fn put<'s>(&'s self, draft: &mut Draft, batch: &mut Batch<'s>) -> Result<Named> {
         let scan = &mut draft.scan;
         if !self.is_believed(scan) {
             scan.unfold(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
-        let mut sink = Keep(batch);
-        let mut changing = reading::read_all(self.root.path(), scan, draft.deadline, &mut sink)?;
+        let mut changing = self.read(scan, draft.deadline, batch)?;
         let vault = vault::hold_state(batch, self.root.path(), &scan.git_dirs, &mut changing)?;
         let top =
             name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
@@ -156,6 +155,25 @@ impl CopyStore {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
         Ok(Named { top, besides, outside, vault, changing })
+    }
+
+    /// Puts what is unread into `batch`, and into others beside it where that is faster.
+    fn read<'s>(
+        &'s self,
+        scan: &mut Scan,
+        deadline: Option<Instant>,
+        batch: &mut Batch<'s>,
+    ) -> Result<Vec<Skipped>> {
+        let soon = Instant::now() + SWEEP_MAX;
+        let mut others = (1..reading::threads_for(scan))
+            .map(|_| self.objects.batch(soon))
+            .collect::<Result<Vec<_>>>()?;
+        let mut sinks: Vec<_> = std::iter::once(&mut *batch).chain(&mut others).map(Keep).collect();
+        let changing = reading::read_parallel(self.root.path(), scan, deadline, &mut sinks)?;
+        for other in others {
+            batch.absorb(other);
+        }
+        Ok(changing)
     }
 
     /// Whether a checkpoint has the repositories that the new one would have.

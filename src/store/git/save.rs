@@ -8,7 +8,7 @@
 use std::{
     collections::HashSet,
     sync::{Mutex, PoisonError},
-    thread::{self, available_parallelism},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -48,9 +48,6 @@ use crate::{
 
 /// How long a save without a deadline waits for others.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Below both a second thread costs more than it saves.
-const FILES_FOR_THREADS: usize = 200;
-const BYTES_FOR_THREADS: u64 = 4 << 20;
 /// How often a save begins again because git's gc took what it relied on, or what was new. After the
 /// first try it takes what it can of neither.
 const TRIES: usize = 5;
@@ -242,7 +239,7 @@ impl<'a> Save<'a> {
         private: &Mutex<Private<'_>>,
     ) -> Result<Made> {
         let (scan, repo) = (&mut draft.scan, &self.repo);
-        let mut sinks = (0..threads_for(scan))
+        let mut sinks = (0..reading::threads_for(scan))
             .map(|_| GitSink::storing(repo, writer, private))
             .collect::<Result<Vec<_>>>()?;
         let root = self.store.root.path();
@@ -570,18 +567,6 @@ impl Known {
             && self.checkpoint.head.as_ref() == Some(head)
             && left_out(&self.checkpoint.skipped) == left_out(&made.skipped)
     }
-}
-
-fn threads_for(scan: &Scan) -> usize {
-    let (mut files, mut bytes) = (0, 0u64);
-    for found in scan.fresh.values().flat_map(|fresh| &fresh.found) {
-        if found.is_unread() {
-            files += 1;
-            bytes = bytes.saturating_add(found.stamp.size);
-        }
-    }
-    let is_much = files > FILES_FOR_THREADS || bytes > BYTES_FOR_THREADS;
-    if is_much && available_parallelism().is_ok_and(|there| there.get() > 1) { 2 } else { 1 }
 }
 
 fn add_blob(writer: &Writer, bytes: &[u8], hands: &mut Hands) -> Result<Option<ObjectId>> {
