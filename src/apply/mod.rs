@@ -6,6 +6,7 @@
 //! as the plan saw it is left alone and reported. What is overwritten or removed is in the
 //! before-restore checkpoint already; that is the caller's part.
 
+mod around;
 mod make;
 mod outside;
 
@@ -25,6 +26,7 @@ use crate::{
     plan::{Action, RestorePlan, Step},
     store::Store,
 };
+pub use around::{closed, sweep};
 use make::{Instead, place, unfinished};
 
 /// What our unfinished files are called; see [`TEMPORARY_PREFIX`] in `scan`.
@@ -83,44 +85,6 @@ pub fn run(
     }
     top.sync_file_system().map_err(Error::io("sync", root.path()))?;
     Ok(apply.outcome)
-}
-
-/// Removes what the restore `id` that was killed left unfinished beside `paths`.
-pub fn sweep(root: &Root, paths: &[RelPath], outside: &[PathBuf], id: CheckpointId) {
-    let litter = |top: &Dir, path: &RelPath| {
-        let parent = top.parent_of(path)?;
-        parent.remove_file(&unfinished(id, path.as_bytes())?)
-    };
-    if let Ok(top) = Dir::open(root.path()) {
-        for path in paths {
-            let _gone = litter(&top, path);
-        }
-    }
-    for path in outside {
-        let below = path.strip_prefix("/").ok().and_then(|path| RelPath::parse(path).ok());
-        if let (Ok(top), Some(path)) = (Dir::open(Path::new("/")), below) {
-            let _gone = litter(&top, &path);
-        }
-    }
-}
-
-/// The directories on the way to what a plan changes that forbid it, with their permissions.
-pub fn closed(root: &Root, plan: &RestorePlan) -> Vec<(RelPath, u32)> {
-    let mut looked_at = BTreeSet::new();
-    let mut closed = Vec::new();
-    for step in plan.deeds() {
-        let mut above = step.path.parent();
-        while let Some(dir) = above.filter(|dir| looked_at.insert(dir.clone())) {
-            if let Ok(stamp) = crate::fs::stat_path(&root.join(&dir)) {
-                let is_closed = stamp.permissions() & 0o700 != 0o700;
-                if stamp.kind() == Some(Kind::Directory) && is_closed {
-                    closed.push((dir.clone(), stamp.permissions()));
-                }
-            }
-            above = dir.parent();
-        }
-    }
-    closed
 }
 
 struct Apply<'a> {

@@ -5,7 +5,10 @@
 use std::{ffi::CStr, fs::File, io};
 
 use rustix::{
-    fs::{AtFlags, Gid, Uid, XattrFlags, chownat, fgetxattr, flistxattr, fsetxattr, statat},
+    fs::{
+        AtFlags, Gid, Uid, XattrFlags, chownat, fgetxattr, flistxattr, flistxattr_query, fsetxattr,
+        statat,
+    },
     process::geteuid,
 };
 
@@ -72,8 +75,11 @@ impl Dir {
     /// that will take its place. Not what only the system may note.
     pub fn copy_notes(&self, name: &CStr, to: &File) {
         let Ok((from, _)) = self.open_file(name) else { return };
+        if !matches!(flistxattr_query(&from), Ok(1..=NOTES_MAX_BYTES)) {
+            return;
+        }
         let mut names = vec![0; NOTES_MAX_BYTES];
-        let Ok(length @ 1..) = flistxattr(&from, &mut names[..]) else { return };
+        let Ok(length) = flistxattr(&from, &mut names[..]) else { return };
         let mut value = vec![0; NOTES_MAX_BYTES];
         for note in names[..length].split(|&byte| byte == 0) {
             let is_kept = note.starts_with(b"user.") || note == b"system.posix_acl_access";

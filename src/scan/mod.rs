@@ -4,6 +4,7 @@
 //! differ from it, read anew. Stores give the new directories their content ids; what they did
 //! not touch keeps those of the table.
 
+mod amount;
 mod crew;
 mod ground;
 mod list;

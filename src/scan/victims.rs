@@ -4,7 +4,6 @@
 use std::{
     ffi::{CStr, OsStr},
     io,
-    ops::RangeInclusive,
     os::unix::ffi::OsStrExt,
     path::{Component, Path, PathBuf},
     time::Instant,
@@ -12,7 +11,15 @@ use std::{
 
 use gix::glob::pattern::Case;
 
-use super::{Named, Request, Scan, Victim, VictimPath, is_racy, rules::Rules};
+use super::{
+    Named, Request, Scan, Victim, VictimPath,
+    amount::{
+        Amount, DEPTH_MAX, SPARED_BYTES_MAX, SPARED_FILES_MAX, SPARSE_MAX_BYTES,
+        SPARSE_SOON_MAX_BYTES, spared, weight,
+    },
+    is_racy,
+    rules::Rules,
+};
 use crate::{
     fs::{Dir, c_name},
     model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
@@ -22,19 +29,6 @@ use crate::{
 const FILES_MAX: usize = 10_000;
 /// How many times the limit of one victim all victims of a call may hold together.
 const TOGETHER: u64 = 4;
-/// A file that is mostly holes counts with the room it takes, up to this size: reading it takes
-/// about a second, holes and all.
-const SPARSE_MAX_BYTES: u64 = 1 << 30;
-/// The same where somebody waits for us, and other files for their turn.
-const SPARSE_SOON_MAX_BYTES: u64 = 256 << 20;
-/// An ignored path with more in it is most likely something that is made again.
-const SPARED_FILES_MAX: usize = 200;
-/// The same, by its size.
-const SPARED_BYTES_MAX: u64 = 4 << 20;
-/// Ignored paths beyond this are not even looked at.
-const SPARED_PATHS_MAX: usize = 1_000;
-/// As deep as the walk goes.
-const DEPTH_MAX: usize = 900;
 /// So many victims are looked at, though not read, whatever the time.
 const LOOKED_AT_MIN: usize = 256;
 /// Names of ignored directories that a build fills: over the limits, they are made again.
@@ -89,61 +83,6 @@ fn has_made_again_name(rules: &Rules, path: &Path) -> bool {
             false
         }
     })
-}
-
-/// What the walk left out and somebody may want back all the same, if it is little.
-fn spared(scan: &Scan) -> Vec<RelPath> {
-    let mut spared = Vec::new();
-    scan.each(|dir, row| {
-        let worth = match row.skipped {
-            Some(SkipReason::Ignored | SkipReason::MadeAgain | SkipReason::TooLarge) => true,
-            Some(_) | None => false,
-        };
-        if worth && spared.len() < SPARED_PATHS_MAX {
-            let path = RelPath::from_bytes(&DirPath(dir.to_vec()).join(row.name));
-            spared.extend(path.ok());
-        }
-    });
-    spared
-}
-
-/// How much there is below a path: files, and their bytes.
-#[derive(Default)]
-struct Amount {
-    files: usize,
-    bytes: u64,
-}
-
-impl Amount {
-    /// Adds what is at `name`, as long as it is little.
-    fn add(&mut self, dir: &Dir, name: &CStr, depth: usize) -> io::Result<()> {
-        let stamp = dir.stat_child(name)?;
-        self.files += 1;
-        if stamp.kind() == Some(Kind::File) {
-            self.bytes += weight(dir, name, stamp.size, SPARED_BYTES_MAX..=SPARSE_MAX_BYTES);
-        }
-        if stamp.kind() != Some(Kind::Directory) || depth >= DEPTH_MAX {
-            return Ok(());
-        }
-        let open = dir.open_child(name)?;
-        let mut names = Vec::new();
-        open.list(|listed| names.push(listed.name))?;
-        for name in names {
-            if self.files > SPARED_FILES_MAX {
-                break;
-            }
-            self.add(&open, &name, depth + 1)?;
-        }
-        Ok(())
-    }
-}
-
-/// How much a file of `size` bytes counts. It is looked at for holes only where they `matter`.
-fn weight(dir: &Dir, name: &CStr, size: u64, matter: RangeInclusive<u64>) -> u64 {
-    if !matter.contains(&size) {
-        return size;
-    }
-    dir.room_of(name).map_or(size, |room| room.min(size))
 }
 
 struct Collect<'a, 'r> {

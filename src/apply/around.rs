@@ -1,0 +1,51 @@
+//! What is around a restore: the litter of one that was killed, and directories that forbid it.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use super::make::unfinished;
+use crate::{
+    fs::Dir,
+    model::{CheckpointId, Kind, RelPath, Root},
+    plan::RestorePlan,
+};
+
+/// Removes what the restore `id` that was killed left unfinished beside `paths`.
+pub fn sweep(root: &Root, paths: &[RelPath], outside: &[PathBuf], id: CheckpointId) {
+    let litter = |top: &Dir, path: &RelPath| {
+        let parent = top.parent_of(path)?;
+        parent.remove_file(&unfinished(id, path.as_bytes())?)
+    };
+    if let Ok(top) = Dir::open(root.path()) {
+        for path in paths {
+            let _gone = litter(&top, path);
+        }
+    }
+    for path in outside {
+        let below = path.strip_prefix("/").ok().and_then(|path| RelPath::parse(path).ok());
+        if let (Ok(top), Some(path)) = (Dir::open(Path::new("/")), below) {
+            let _gone = litter(&top, &path);
+        }
+    }
+}
+
+/// The directories on the way to what a plan changes that forbid it, with their permissions.
+pub fn closed(root: &Root, plan: &RestorePlan) -> Vec<(RelPath, u32)> {
+    let mut looked_at = BTreeSet::new();
+    let mut closed = Vec::new();
+    for step in plan.deeds() {
+        let mut above = step.path.parent();
+        while let Some(dir) = above.filter(|dir| looked_at.insert(dir.clone())) {
+            if let Ok(stamp) = crate::fs::stat_path(&root.join(&dir)) {
+                let is_closed = stamp.permissions() & 0o700 != 0o700;
+                if stamp.kind() == Some(Kind::Directory) && is_closed {
+                    closed.push((dir.clone(), stamp.permissions()));
+                }
+            }
+            above = dir.parent();
+        }
+    }
+    closed
+}
