@@ -245,10 +245,12 @@ fn hook_threat(ours: &Ours<'_>, place: &Path) -> Option<String> {
     let tops = [ours.home, Some(ours.root)].into_iter().flatten();
     let place_names = |top: &Path| {
         // What is above both a project and its hooks goes with them, and is asked about as such.
-        HOOK_FILES.iter().map(|name| top.join(name)).find(|file| {
-            let is_around = file != place && place != top && place.starts_with(top);
-            is_around && file.starts_with(place) && names_us(file)
-        })
+        let below = place.strip_prefix(top).ok().filter(|below| *below != Path::new(""))?;
+        let around = HOOK_FILES.iter().filter(|name| {
+            let name = Path::new(name);
+            name != below && name.starts_with(below)
+        });
+        around.map(|name| top.join(name)).find(|file| names_us(file))
     };
     let it = Some(place.to_owned()).filter(|_| is_one && names_us(place));
     let file = it.or_else(|| tops.into_iter().find_map(place_names))?;
