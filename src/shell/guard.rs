@@ -70,36 +70,44 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
 /// expansion: the parser may read on forever then, and takes all memory there is (found by fuzz/, as
 /// `cat <<'' #`, with a carriage return for a word, and with an open bracket behind).
 fn has_endless_document(text: &str) -> bool {
-    let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
-    let expands = |text: &str| ["$(", "${", "$[", "`"].iter().any(|it| text.contains(it));
-    text.match_indices("<<").any(|(at, _)| {
-        let behind = text[at + 2..].trim_start_matches('-');
-        // `<<<`, or the rest of it.
-        if behind.starts_with('<') || text[..at].ends_with('<') {
-            return false;
-        }
-        let word = behind.trim_start_matches([' ', '\t']);
-        let named = word.split([' ', '\t', '\n', ';', '|', '&']).next().unwrap_or_default();
-        if expands(named) {
+    let mut from = 0;
+    while let Some(found) = text[from..].find("<<") {
+        let at = from + found;
+        from = at + text[at..].bytes().take_while(|byte| *byte == b'<').count();
+        let is_string = from - at == 3 && !text[..at].ends_with('\\');
+        // Both in one: nobody writes that.
+        if from - at > 3 || !is_string && is_endless_document(&text[..at], &text[from..]) {
             return true;
         }
-        if !behind.contains('\n') {
-            // Only in arithmetic it means something; there a number or a name follows.
-            let is_shift = text[..at].contains("((")
-                && word.starts_with(|c: char| c.is_ascii_alphanumeric() || "$(_".contains(c));
-            return !is_shift || expands(&behind.replace("$((", ""));
-        }
-        let word = match word.strip_prefix('$') {
-            Some(quoted) if quoted.starts_with(is_quote) => quoted,
-            Some(_) | None => word,
-        };
-        let rest = word.trim_start_matches(|c: char| {
-            is_quote(c) || c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n')
-        });
-        let is_named = rest.starts_with(|c: char| !" \t\n;|&<>(){}[]`#$".contains(c));
-        let is_shift = rest.len() == word.len() && rest.starts_with(['$', '(', '{']);
-        !is_named && !is_shift && rest.len() < behind.len()
-    })
+    }
+    false
+}
+
+fn is_endless_document(before: &str, behind: &str) -> bool {
+    let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
+    let expands = |text: &str| ["$(", "${", "$[", "`"].iter().any(|it| text.contains(it));
+    let behind = behind.trim_start_matches('-');
+    let word = behind.trim_start_matches([' ', '\t']);
+    let named = word.split([' ', '\t', '\n', ';', '|', '&']).next().unwrap_or_default();
+    if expands(named) {
+        return true;
+    }
+    if !behind.contains('\n') {
+        // Only in arithmetic it means something; there a number or a name follows.
+        let is_shift = before.contains("((")
+            && word.starts_with(|c: char| c.is_ascii_alphanumeric() || "$(_".contains(c));
+        return !is_shift || expands(&behind.replace("$((", ""));
+    }
+    let word = match word.strip_prefix('$') {
+        Some(quoted) if quoted.starts_with(is_quote) => quoted,
+        Some(_) | None => word,
+    };
+    let rest = word.trim_start_matches(|c: char| {
+        is_quote(c) || c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n')
+    });
+    let is_named = rest.starts_with(|c: char| !" \t\n;|&<>(){}[]`#$".contains(c));
+    let is_shift = rest.len() == word.len() && rest.starts_with(['$', '(', '{']);
+    !is_named && !is_shift && rest.len() < behind.len()
 }
 
 fn keywords(text: &str) -> Option<&'static str> {
@@ -183,9 +191,10 @@ mod tests {
     #[test]
     fn a_here_document_that_nothing_ends_never_reaches_the_parser() {
         for text in [
-            "cat <<'' #", "cat <<- \"\" x #y", "awk a <<  '' #at << b", "x <<''\"\" #", "a <<\r #",
-            "a <<\r;#", "$(a <<\r\t#", "${a<<\r}", "a <<''$x", "$(a << \t", "$(a <<  b #",
-            "a <<$'' #", "a <<\"\\\n\" #", "a <<\u{b}#",
+            "a <<<<<\u{c}>b\n", "a \\<<<\r ", "cat <<'' #", "cat <<- \"\" x #y",
+            "awk a <<  '' #at << b", "x <<''\"\" #", "a <<\r #", "a <<\r;#", "$(a <<\r\t#",
+            "${a<<\r}", "a <<''$x", "$(a << \t", "$(a <<  b #", "a <<$'' #", "a <<\"\\\n\" #",
+            "a <<\u{b}#",
         ] {
             assert!(refuse(text).is_some() && !is_small(text), "{text}");
         }
