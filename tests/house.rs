@@ -27,8 +27,15 @@ const DAY: i64 = 24 * 60 * 60;
 
 /// A round, by itself.
 pub(crate) fn keep_house(world: &World) {
-    let output = world.run_in(Path::new("/"), &["housekeep"], "");
-    assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
+    // A lock lives as long as whoever inherited it, and other tests begin processes.
+    for _ in 0..100 {
+        let output = world.run_in(Path::new("/"), &["housekeep"], "");
+        assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
+        if has_kept_house(world) {
+            return;
+        }
+        thread::yield_now();
+    }
 }
 
 /// A round every day for so many days.
@@ -36,11 +43,6 @@ pub(crate) fn live(world: &mut World, days: i64) {
     for _ in 0..days {
         world.wait(DAY);
         keep_house(world);
-        // A lock lives as long as whoever inherited it, and other tests begin processes.
-        while !has_kept_house(world) {
-            thread::yield_now();
-            keep_house(world);
-        }
     }
 }
 
@@ -352,7 +354,8 @@ fn a_root_that_was_removed_is_forgotten_after_the_time_to_keep() {
     fs::rename(world.root(), world.root().with_file_name("elsewhere")).unwrap();
     live(&mut world, 14);
     assert!(own(&world).dir().is_dir(), "it may yet be wanted back");
-    live(&mut world, 2);
+    // A round that finds its lock still inherited leaves it to the next.
+    live(&mut world, 4);
     assert!(!own(&world).dir().exists());
     assert_eq!(count(&world.state().join("objects")), 0);
 }
