@@ -7,6 +7,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    ffi::OsStr,
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
@@ -31,7 +32,9 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::all_at_once,
+    fs::{all_at_once, now_ns, stat_path},
+    model::Stamp,
+    scan::is_racy,
 };
 
 /// One loose object is a file for the user's git to carry and a sync for us; a pack is two files
@@ -220,7 +223,8 @@ impl Writer {
         let mut new = publish(objects, loose).map_err(failed)?;
         let (pack, keep) = pack.unzip();
         new.extend(pack);
-        Ok(Written { reused: state.reused, new, objects: self.objects, _keep: keep })
+        let (reused, objects) = (state.reused, self.objects);
+        Ok(Written { reused, loose: Vec::new(), new, objects, _keep: keep })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -360,6 +364,8 @@ fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Resul
 /// What a save relies on: objects it wrote, and objects that were there before.
 pub(super) struct Written {
     reused: Vec<ObjectId>,
+    /// Those of them that are files of their own.
+    loose: Vec<LooseObjects>,
     new: Vec<PathBuf>,
     objects: PathBuf,
     _keep: Option<Keep>,
@@ -388,24 +394,51 @@ impl Written {
         self.packs().count() < self.new.len()
     }
 
-    /// Makes loose objects that were there before young. Each directory is listed once: asking for every object by name
-    /// would cost more than reading them did.
-    pub(super) fn freshen(&self) {
-        let mut by_dir: BTreeMap<u8, Vec<&ObjectId>> = BTreeMap::new();
+    /// Makes loose objects that were there before young. Each directory is listed once: asking for
+    /// every object by name would cost more than reading them did.
+    pub(super) fn freshen(&mut self) {
+        let mut by_dir: BTreeMap<u8, Vec<ObjectId>> = BTreeMap::new();
         for id in &self.reused {
-            by_dir.entry(id.as_slice()[0]).or_default().push(id);
+            by_dir.entry(id.as_slice()[0]).or_default().push(*id);
         }
-        for (first, ids) in by_dir {
+        for (first, mut ids) in by_dir {
             let dir = self.objects.join(format!("{first:02x}"));
+            let (now, stamp) = (now_ns(), stat_path(&dir).ok());
             let Ok(names) = fs::read_dir(&dir) else { continue };
             let loose: HashSet<_> = names.flatten().map(|entry| entry.file_name()).collect();
-            for id in ids {
-                let name = &id.to_string()[2..];
-                if loose.contains(std::ffi::OsStr::new(name)) {
-                    touch(&dir.join(name));
-                }
+            ids.retain(|id| loose.contains(OsStr::new(&id.to_string()[2..])));
+            for id in &ids {
+                touch(&dir.join(&id.to_string()[2..]));
             }
+            let stamp = stamp.filter(|stamp| !is_racy(stamp, now));
+            self.loose.push(LooseObjects { dir, stamp, ids });
         }
+    }
+
+    /// Whether every loose object that was there before is there still, or in a pack by now. A
+    /// `git gc --prune=now` takes young ones, too, if nothing referred to them when it looked.
+    pub(super) fn reused_stand(&self, repo: &Repo) -> bool {
+        let repo = repo.refreshed();
+        self.loose.iter().all(|loose| loose.is_untouched() || loose.is_there(&repo))
+    }
+}
+
+/// Objects of one directory that were there before.
+struct LooseObjects {
+    dir: PathBuf,
+    /// The directory's, if an equal one means that nothing has gone.
+    stamp: Option<Stamp>,
+    ids: Vec<ObjectId>,
+}
+
+impl LooseObjects {
+    fn is_untouched(&self) -> bool {
+        self.ids.is_empty() || self.stamp.is_some() && stat_path(&self.dir).ok() == self.stamp
+    }
+
+    fn is_there(&self, repo: &Repo) -> bool {
+        let is_file = |id: &ObjectId| stat_path(&self.dir.join(&id.to_string()[2..])).is_ok();
+        self.ids.iter().all(|id| is_file(id) || repo.has(id))
     }
 }
 

@@ -182,11 +182,17 @@ impl Refs {
         Ok(())
     }
 
-    /// Puts the names of refs on the disk; gix does not.
+    /// Puts the names of refs on the disk; gix does not. Where git has packed them meanwhile, their
+    /// directory is gone, and its own file has them.
     fn sync(&self, repo: &Repo) -> Result<()> {
         let dir = repo.common_dir.join(&self.prefix);
         let dirs: Vec<&Path> = dir.parent().into_iter().chain([&*dir]).collect();
-        all_at_once(&dirs, |dir| sync_dir(dir))
+        all_at_once(&dirs, |dir| match sync_dir(dir) {
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(())
+            }
+            synced => synced,
+        })
     }
 }
 

@@ -50,7 +50,9 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a save begins again because git's gc took what it relied on, or what was new. After the
 /// first try it takes what it can of neither.
-const TRIES: usize = 5;
+const TRIES: u32 = 5;
+/// Git packs some hundred refs in this time.
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// What a save has made so far: everything but the checkpoint itself.
 struct Made {
@@ -186,7 +188,7 @@ impl<'a> Save<'a> {
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
         record.tree = Some(content_id(&tree));
         let (written, _held) = beside(private, || {
-            let written = writer.finish(&mut Hands::new(&self.repo)?)?;
+            let mut written = writer.finish(&mut Hands::new(&self.repo)?)?;
             self.note_packs(&written);
             written.freshen();
             self.fill_vault(&mut record, &draft.scan)?;
@@ -206,7 +208,8 @@ impl<'a> Save<'a> {
         self.publish(&record, tree, made.parts.files)?;
         // A gc that runs now may have looked at the refs before ours was there.
         let is_sheltered = self.shelter && !written.is_exposed();
-        if !still_there() || !is_sheltered && collecting::is_under_way(&self.repo) {
+        let stands = still_there() && written.reused_stand(&self.repo);
+        if !stands || !is_sheltered && collecting::is_under_way(&self.repo) {
             self.take_back(record.checkpoint.id)?;
             return Ok(None);
         }
@@ -405,7 +408,8 @@ impl<'a> Save<'a> {
         record::write(&store.state, record)?;
         let anchor = files.filter(|_| self.lock.is_some()).map(|new| (self.anchor, new));
         store.refs.create(&self.repo, id, tree, anchor).inspect_err(|_| {
-            let _only_a_record = record::remove(&store.state, id);
+            // One of the two may be there, and what it names may go.
+            let _as_far_as_can_be = self.take_back(id);
         })
     }
 
@@ -446,13 +450,26 @@ impl<'a> Save<'a> {
         scan.unfold(|found| found.content.is_some_and(|id| held.contains(&id)));
     }
 
-    /// Lets nobody find a checkpoint that may lack something, and puts the anchor back.
+    /// Lets nobody find a checkpoint that may lack something, and puts the anchor back. A ref that
+    /// leads nowhere would stop the user's own gc, so whatever git does to refs meanwhile, it is
+    /// tried again.
     fn take_back(&self, id: CheckpointId) -> Result<()> {
+        let mut tries = 1;
+        loop {
+            match self.try_take_back(id) {
+                Err(_) if tries < TRIES => thread::sleep(BETWEEN_TRIES * tries),
+                done => return done,
+            }
+            tries += 1;
+        }
+    }
+
+    fn try_take_back(&self, id: CheckpointId) -> Result<()> {
         let refs = &self.store.refs;
-        refs.remove(&self.repo, &[id], self.lock.is_some() && self.anchor.is_none())?;
         if let Some(old) = self.anchor.filter(|_| self.lock.is_some()) {
             refs.move_anchor(&self.repo, refs.anchor(&self.repo)?, old)?;
         }
+        refs.remove(&self.repo, &[id], self.lock.is_some() && self.anchor.is_none())?;
         record::remove(&self.store.state, id).map(drop)
     }
 
