@@ -129,7 +129,7 @@ impl Dir {
     }
 
     /// Makes the file `name`, which must not exist, for nobody but its owner, if the umask lets
-    /// him; see [`set_permissions`].
+    /// him; `set_permissions` sees to the rest.
     pub fn create_file(&self, name: &CStr) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
