@@ -478,3 +478,37 @@ fn packs_in(dir: &Path) -> HashSet<std::ffi::OsString> {
         .filter(|name| name.as_encoded_bytes().ends_with(b".pack"))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Root, RootKind};
+
+    #[test]
+    fn a_loose_object_that_went_is_missed_unless_nothing_can_have_gone() {
+        let top = std::env::temp_dir().join(format!("turnback-loose-{}", std::process::id()));
+        let git_dir = top.join(".git");
+        for dir in ["objects/ab", "objects/pack", "refs"] {
+            fs::create_dir_all(git_dir.join(dir)).unwrap();
+        }
+        File::create(git_dir.join("HEAD")).unwrap().write_all(b"ref: refs/heads/x\n").unwrap();
+        let kind = RootKind::Git { git_dir: git_dir.clone(), common_dir: git_dir.clone() };
+        let repo = Repo::open(&Root::new(top.clone(), kind)).unwrap();
+        let id = ObjectId::from_hex(format!("ab{}", "1".repeat(38)).as_bytes()).unwrap();
+        let dir = git_dir.join("objects/ab");
+        let file = dir.join("1".repeat(38));
+        File::create(&file).unwrap();
+        let stamp = stat_path(&dir).ok();
+        let proven = LooseObjects { dir: dir.clone(), stamp, ids: vec![id] };
+        let young = LooseObjects { dir, stamp: None, ids: vec![id] };
+        assert!(proven.is_untouched() && proven.is_there(&repo));
+        assert!(!young.is_untouched(), "its stamp proves nothing");
+        // Past the tick of the file system's clock.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        fs::remove_file(&file).unwrap();
+        for loose in [proven, young] {
+            assert!(!loose.is_untouched() && !loose.is_there(&repo));
+        }
+        crate::fs::remove_tree(&top).unwrap();
+    }
+}
