@@ -203,7 +203,8 @@ fn the_users_gc_takes_nothing_of_ours_while_we_save() {
         "git reflog expire --expire=now --all && git gc -q --prune=now && git pack-refs --all";
     beside(&world, line, 5).unwrap();
     let ids = listed(&world, &world.root());
-    assert_eq!(ids.len(), 5);
+    let shown = || turnback(&world, &world.root(), &["list", "--all"]).output().unwrap().stdout;
+    assert_eq!(ids.len(), 5, "{}", String::from_utf8_lossy(&shown()));
     git(&world, &world.root(), "git gc -q --prune=now");
     all_is_well(&world, &world.root());
     let done = turnback(&world, &world.root(), &["restore", &ids[4], "--yes", "--force"]).output();

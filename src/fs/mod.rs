@@ -10,6 +10,7 @@ mod holes;
 mod lock;
 mod private;
 mod sync;
+mod unnamed;
 mod way;
 
 pub use attributes::Owner;
@@ -22,6 +23,7 @@ pub use private::{
     replace_synced, replace_with, sync_dir,
 };
 pub(crate) use sync::all_at_once;
+pub(crate) use unnamed::{create_unnamed, name_unnamed};
 pub use way::Way;
 
 /// The system's clock, in nanoseconds since 1970: what stamps of files are compared with.

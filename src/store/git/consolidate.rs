@@ -188,7 +188,7 @@ impl Packs {
     /// Writes one pack with everything in `old`; its name, or `None` if there was nothing.
     fn merge(&self, old: &[&str]) -> io::Result<Option<String>> {
         let objects = self.dir.parent().unwrap_or(&self.dir);
-        let mut pack = Pack::begin(objects, self.hash)?;
+        let mut pack = Pack::begin(objects, self.hash, false)?;
         let mut seen = HashSet::new();
         for name in old {
             let file = File::open(self.path(name, "pack"))?;

@@ -12,8 +12,15 @@ use std::{
 use rustix::fs::Mode;
 
 /// A file that is removed unless it gets its name.
-pub(super) struct Temporary {
-    path: Option<PathBuf>,
+pub(super) struct Temporary(At);
+
+enum At {
+    /// Under a name that git's gc knows for a temporary one.
+    Path(PathBuf),
+    /// Nowhere yet; only this descriptor has it.
+    Unseen(File),
+    /// Under its own name.
+    Done,
 }
 
 impl Temporary {
@@ -28,7 +35,7 @@ impl Temporary {
             match OpenOptions::new().read(true).write(true).create_new(true).mode(0o400).open(&path)
             {
                 Ok(file) => {
-                    let temporary = Self { path: Some(path) };
+                    let temporary = Self(At::Path(path));
                     rustix::fs::fchmod(&file, Mode::from_raw_mode(readable | 0o400))?;
                     return Ok((temporary, file));
                 }
@@ -39,9 +46,15 @@ impl Temporary {
         }
     }
 
-    /// Where it is now.
-    pub(super) fn path(&self) -> &Path {
-        self.path.as_deref().expect("it has a path until it is renamed, which takes it")
+    /// Makes one as [`Temporary::create`] does, or, if it is to be `unseen`, one without a name
+    /// where there can be such a thing: a `git gc --prune=now` removes temporary files, too.
+    pub(super) fn create_as(dir: &Path, prefix: &str, unseen: bool) -> io::Result<(Self, File)> {
+        if unseen && let Some(file) = crate::fs::create_unnamed(dir) {
+            let readable = fs::metadata(dir)?.permissions().mode() & 0o444;
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(readable | 0o400))?;
+            return Ok((Self(At::Unseen(file.try_clone()?)), file));
+        }
+        Self::create(dir, prefix)
     }
 
     /// Gives it its name, unless that is taken: the same object is there already.
@@ -49,15 +62,19 @@ impl Temporary {
         if fs::symlink_metadata(to).is_ok() {
             return Ok(());
         }
-        fs::rename(self.path(), to)?;
-        self.path = None;
+        match &self.0 {
+            At::Path(path) => fs::rename(path, to)?,
+            At::Unseen(file) => crate::fs::name_unnamed(file, to)?,
+            At::Done => (),
+        }
+        self.0 = At::Done;
         Ok(())
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
+        if let At::Path(path) = &self.0 {
             // Git's gc takes what we cannot.
             let _swept_later = fs::remove_file(path);
         }

@@ -177,7 +177,7 @@ impl Writer {
         if are_few && state.held_bytes <= HELD_MAX_BYTES {
             return Ok(());
         }
-        state.pack = Some(Pack::begin(&self.objects, self.hash)?);
+        state.pack = Some(Pack::begin(&self.objects, self.hash, self.shelter)?);
         self.packing.store(true, Ordering::Relaxed);
         for (kind, id, body) in std::mem::take(&mut state.held) {
             state.push(&Packed::new(kind, id, &body, &mut hands.deflater))?;
@@ -224,7 +224,7 @@ impl Writer {
         let (pack, keep) = pack.unzip();
         new.extend(pack);
         let (reused, objects) = (state.reused, self.objects);
-        Ok(Written { reused, loose: Vec::new(), new, objects, _keep: keep })
+        Ok(Written { reused, loose: Vec::new(), new, objects, keep })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -368,7 +368,7 @@ pub(super) struct Written {
     loose: Vec<LooseObjects>,
     new: Vec<PathBuf>,
     objects: PathBuf,
-    _keep: Option<Keep>,
+    keep: Option<Keep>,
 }
 
 impl Written {
@@ -389,9 +389,11 @@ impl Written {
         self.new.iter().all(|path| fs::symlink_metadata(path).is_ok())
     }
 
-    /// Whether something is in no pack that could be kept from git.
-    pub(super) fn is_exposed(&self) -> bool {
-        self.packs().count() < self.new.len()
+    /// Whether git can take nothing of it: everything is new, and in a pack that it is told to keep.
+    pub(super) fn is_safe(&self) -> bool {
+        self.is_alone()
+            && self.packs().count() == self.new.len()
+            && self.keep.as_ref().is_none_or(Keep::holds)
     }
 
     /// Makes loose objects that were there before young. Each directory is listed once: asking for

@@ -9,13 +9,14 @@ use std::{
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
 use super::files::{Temporary, durable_rename};
-use crate::fs::all_at_once;
+use crate::fs::{all_at_once, now_ns};
 
 /// A pack may be gigabytes, and so may one object in it.
 const COPIED_AT_ONCE: usize = 256 << 10;
@@ -98,19 +99,21 @@ pub(super) struct Pack {
     dir: PathBuf,
     file: BufWriter<File>,
     temporary: Temporary,
+    unseen: bool,
     rows: Vec<(ObjectId, u32, u64)>,
     length: u64,
     hash: HashKind,
 }
 
 impl Pack {
-    /// Begins one in the object directory `objects`.
-    pub(super) fn begin(objects: &Path, hash: HashKind) -> io::Result<Self> {
+    /// Begins one in the object directory `objects`. With `unseen`, a gc does not find its files
+    /// before they have their names, where the file system can do that.
+    pub(super) fn begin(objects: &Path, hash: HashKind, unseen: bool) -> io::Result<Self> {
         let dir = super::files::subdir(objects, "pack")?;
-        let (temporary, file) = Temporary::create(&dir, "tmp_pack_")?;
+        let (temporary, file) = Temporary::create_as(&dir, "tmp_pack_", unseen)?;
         let mut file = BufWriter::with_capacity(256 << 10, file);
         file.write_all(b"PACK\0\0\0\x02\0\0\0\0")?;
-        Ok(Self { dir, file, temporary, rows: Vec::new(), length: 12, hash })
+        Ok(Self { dir, file, temporary, unseen, rows: Vec::new(), length: 12, hash })
     }
 
     /// Adds an object. It must not be in it already.
@@ -155,7 +158,7 @@ impl Pack {
     /// Finishes it: pack and index are on the disk, under their names, when this returns. No git
     /// takes it away before the [`Keep`] is dropped.
     pub(super) fn finish(self) -> io::Result<(PathBuf, Keep)> {
-        let Self { dir, file, temporary, mut rows, length, hash } = self;
+        let Self { dir, file, temporary, unseen, mut rows, length, hash } = self;
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
         file.seek(SeekFrom::Start(8))?;
@@ -164,14 +167,14 @@ impl Pack {
         file.seek(SeekFrom::Start(length))?;
         file.write_all(checksum.as_slice())?;
         rows.sort_unstable_by_key(|row| row.0);
-        let (index, mut index_file) = Temporary::create(&dir, "tmp_idx_")?;
+        let (index, mut index_file) = Temporary::create_as(&dir, "tmp_idx_", unseen)?;
         index_file.write_all(&index_of(&rows, &checksum, hash)?)?;
         all_at_once(&[&file, &index_file], |file| file.sync_data())?;
         // The index last: a pack without one is not there for git.
-        let path = dir.join(format!("pack-{checksum}.pack"));
+        let path = dir.join(format!("pack-{}.pack", unused_name(&checksum, hash)?));
         let keep = Keep::of(&path);
         temporary.rename(&path)?;
-        index.rename(&dir.join(format!("pack-{checksum}.idx")))?;
+        index.rename(&path.with_extension("idx"))?;
         durable_rename(&dir)?;
         Ok((path, keep))
     }
@@ -185,11 +188,15 @@ impl Keep {
     /// What ours say. One that says anything else is the user's.
     pub(super) const TEXT: &[u8] = b"turnback is about to need it\n";
 
+    /// Whether there is one: where it could not be made, git has to be watched.
+    pub(super) fn holds(&self) -> bool {
+        self.0.is_some()
+    }
+
     fn of(pack: &Path) -> Self {
         let path = pack.with_extension("keep");
         let mut options = OpenOptions::new();
         let made = options.write(true).create_new(true).mode(0o600).open(&path);
-        // One that is there is somebody's, and does the same.
         Self(made.and_then(|mut file| file.write_all(Self::TEXT)).is_ok().then_some(path))
     }
 }
@@ -201,6 +208,18 @@ impl Drop for Keep {
             let _left = std::fs::remove_file(path);
         }
     }
+}
+
+/// A name that no pack has ever had. The checksum alone will not do: a gc that has seen an equal pack
+/// of a save that began again is about to remove it, and would take the new one by its name.
+fn unused_name(checksum: &ObjectId, hash: HashKind) -> io::Result<ObjectId> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut hasher = gix::hash::hasher(hash);
+    hasher.update(checksum.as_slice());
+    hasher.update(&std::process::id().to_be_bytes());
+    hasher.update(&now_ns().to_be_bytes());
+    hasher.update(&NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    hasher.try_finalize().map_err(|err| io::Error::other(err.to_string()))
 }
 
 fn too_many() -> io::Error {
@@ -274,6 +293,28 @@ mod tests {
         assert_eq!(bytes[offsets + 4..offsets + 8], (1u32 << 31).to_be_bytes());
         assert_eq!(bytes[offsets + 12..offsets + 20], (1u64 << 31).to_be_bytes());
         assert_eq!(bytes.len(), offsets + 12 + 16 + 40);
+    }
+
+    #[test]
+    fn equal_packs_have_names_of_their_own_and_are_kept_each() {
+        let objects = std::env::temp_dir().join(format!("turnback-packs-{}", std::process::id()));
+        std::fs::create_dir(&objects).unwrap();
+        let add = |unseen| {
+            let mut pack = Pack::begin(&objects, HashKind::Sha1, unseen).unwrap();
+            let named = super::super::repo::name(HashKind::Sha1, Kind::Blob, b"x").unwrap();
+            pack.push(&Packed::new(Kind::Blob, named, b"x", &mut Deflater::new())).unwrap();
+            pack.finish().unwrap()
+        };
+        let (first, second) = (add(false), add(true));
+        assert_ne!(first.0, second.0);
+        assert_eq!(std::fs::read(&first.0).unwrap(), std::fs::read(&second.0).unwrap());
+        for (path, keep) in [first, second] {
+            assert!(keep.holds() && path.with_extension("keep").exists());
+            assert!(path.with_extension("idx").exists());
+            drop(keep);
+            assert!(!path.with_extension("keep").exists());
+        }
+        crate::fs::remove_tree(&objects).unwrap();
     }
 
     #[test]

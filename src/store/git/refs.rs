@@ -88,6 +88,9 @@ impl Refs {
 
     /// Every checkpoint that has a ref.
     pub(super) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
+        // The files first: git writes its list of packed refs before it removes what is in there, so
+        // whoever looks the other way round misses those that it packs in between.
+        let loose = loose_names(&repo.common_dir.join(&self.prefix))?;
         let packed = packed(repo)?;
         let begin = packed.find(&self.prefix).unwrap_or(packed.len());
         // They are sorted, and so together; the line cut in front has no name in it.
@@ -96,7 +99,6 @@ impl Refs {
             .map_while(|name| name?.strip_prefix(self.prefix.as_bytes()))
             .filter_map(checkpoint_name)
             .collect();
-        let loose = loose_names(&repo.common_dir.join(&self.prefix))?;
         found.extend(loose.iter().filter_map(|name| checkpoint_name(name.as_encoded_bytes())));
         Ok(found)
     }
@@ -356,4 +358,47 @@ pub(super) fn sync_lock(path: &Path) -> Result<()> {
 /// The path of a worktree's file of git's own.
 pub(super) fn own(repo: &Repo, name: &str) -> PathBuf {
     repo.git_dir.join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::{
+        fs::{remove_tree, replace},
+        model::{Root, RootKind},
+    };
+
+    #[test]
+    fn a_ref_that_git_packs_while_we_look_is_found() {
+        let top = std::env::temp_dir().join(format!("turnback-packing-{}", std::process::id()));
+        let git_dir = top.join(".git");
+        let dir = git_dir.join("refs/turnback/main");
+        for dir in [&git_dir.join("objects"), &dir] {
+            fs::create_dir_all(dir).unwrap();
+        }
+        replace(&git_dir.join("HEAD"), b"ref: refs/heads/x\n").unwrap();
+        let kind = RootKind::Git { git_dir: git_dir.clone(), common_dir: git_dir.clone() };
+        let repo = Repo::open(&Root::new(top.clone(), kind)).unwrap();
+        let refs = Refs::of(&repo, &top);
+        let (id, hash) = ("a000000000000001", "1".repeat(40));
+        let line = format!("{hash} refs/turnback/main/{id}\n");
+        for _ in 0..100 {
+            replace(&dir.join(id), hash.as_bytes()).unwrap();
+            let _first = fs::remove_file(git_dir.join("packed-refs"));
+            let is_packed = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    replace(&git_dir.join("packed-refs"), line.as_bytes()).unwrap();
+                    fs::remove_file(dir.join(id)).unwrap();
+                    is_packed.store(true, Ordering::Relaxed);
+                });
+                while !is_packed.load(Ordering::Relaxed) {
+                    assert_eq!(refs.list(&repo).unwrap().len(), 1);
+                }
+            });
+        }
+        remove_tree(&top).unwrap();
+    }
 }

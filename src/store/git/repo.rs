@@ -118,6 +118,12 @@ impl Repo {
         if id.is_empty_tree() && kind == Kind::Tree || id.is_empty_blob() && kind == Kind::Blob {
             return Ok(Vec::new());
         }
+        // Git may have packed it since we looked where everything is.
+        let read = self.read_here(id, kind);
+        if read.is_err() { self.refreshed().read_here(id, kind) } else { read }
+    }
+
+    fn read_here(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
         let mut buffer = Vec::new();
         let found = self.odb()?.try_find(id, &mut buffer);
         match found.map_err(|err| Error::damaged(id.to_string(), err.to_string()))? {

@@ -195,10 +195,12 @@ impl<'a> Save<'a> {
             Ok(written)
         })?;
         let still_there = || written.still_stand() && (written.is_alone() || packs.still_stand());
-        if self.shelter && written.is_exposed() {
+        let is_safe = written.is_safe();
+        if self.shelter && !is_safe {
             self.no_collection(draft.deadline)?;
         }
-        if !still_there() {
+        // A ref whose objects go stops the user's own gc, however soon it is taken back.
+        if !is_safe && (collecting::is_under_way(&self.repo) || !still_there()) {
             return Ok(None);
         }
         // Reading took a while, and who could not wait has saved without the lock.
@@ -207,9 +209,8 @@ impl<'a> Save<'a> {
         }
         self.publish(&record, tree, made.parts.files)?;
         // A gc that runs now may have looked at the refs before ours was there.
-        let is_sheltered = self.shelter && !written.is_exposed();
-        let stands = still_there() && written.reused_stand(&self.repo);
-        if !stands || !is_sheltered && collecting::is_under_way(&self.repo) {
+        let stands = || still_there() && written.reused_stand(&self.repo);
+        if !is_safe && (!stands() || collecting::is_under_way(&self.repo)) {
             self.take_back(record.checkpoint.id)?;
             return Ok(None);
         }
@@ -436,8 +437,7 @@ impl<'a> Save<'a> {
 
     /// Whether what was written will be there as long as a ref needs it.
     fn outlasts(&self, written: &Written) -> bool {
-        let is_sheltered = self.shelter && !written.is_exposed();
-        written.still_stand() && (is_sheltered || !collecting::is_under_way(&self.repo))
+        written.is_safe() || written.still_stand() && !collecting::is_under_way(&self.repo)
     }
 
     /// Git took something of what a try wrote. What the cache has is there still, as long as the
