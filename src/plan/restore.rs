@@ -172,21 +172,15 @@ pub fn restore(
     picked: &Picked,
     past: &Past<'_>,
 ) -> RestorePlan {
-    let picked_changes = changes.into_iter().filter(|change| picked.has(&change.path));
-    let mut steps: Vec<Step> = picked_changes
-        .map(|Change { path, before: then, after: now }| {
-            let known = Known {
-                author: past.authors.get(&path).copied().unwrap_or_default(),
-                was_ignored: past.ignored.contains(&path),
-                was_edited: past.edited.contains(&path),
-                uncovered: among(past.skipped_then, &path),
-                unseen: among(past.skipped_now, &path),
-                merges: past.merges.contains_key(&path),
-            };
-            let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
-            Step { path, action, then, now, author: known.author }
-        })
-        .collect();
+    let (picked_changes, others): (Vec<_>, Vec<_>) =
+        changes.into_iter().partition(|change| picked.has(&change.path));
+    let plan = |change| plan_change(change, options, past);
+    let mut steps: Vec<Step> = picked_changes.into_iter().map(plan).collect();
+    let in_the_way = in_the_way_of(&steps, others);
+    if !in_the_way.is_empty() {
+        steps.extend(in_the_way.into_iter().map(plan));
+        steps.sort_by(|a, b| a.path.cmp(&b.path));
+    }
     add_unseen(&mut steps, options, picked, past);
     remove_emptied(&mut steps);
     keep_parents(&mut steps);
@@ -200,6 +194,39 @@ pub fn restore(
         .filter_map(|step| Some((step.path.clone(), past.merges.get(&step.path)?.clone())));
     let merges = merges.collect();
     RestorePlan { of, steps, outside: Vec::new(), left, merges }
+}
+
+fn plan_change(change: Change, options: Options, past: &Past<'_>) -> Step {
+    let Change { path, before: then, after: now } = change;
+    let known = Known {
+        author: past.authors.get(&path).copied().unwrap_or_default(),
+        was_ignored: past.ignored.contains(&path),
+        was_edited: past.edited.contains(&path),
+        uncovered: among(past.skipped_then, &path),
+        unseen: among(past.skipped_now, &path),
+        merges: past.merges.contains_key(&path),
+    };
+    let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
+    Step { path, action, then, now, author: known.author }
+}
+
+/// Those of `others`, which nobody picked, that stand where a directory was in which something
+/// comes back.
+fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
+    if others.is_empty() {
+        return others;
+    }
+    let comes_back = |step: &&Step| matches!(step.action, Action::Restore | Action::Recreate);
+    let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
+    let needed: BTreeSet<RelPath> =
+        steps.iter().filter(comes_back).flat_map(|step| above(&step.path)).collect();
+    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
+    let stands_there = |change: &Change| {
+        needed.contains(&change.path)
+            && change.before.as_ref().is_some_and(is_directory)
+            && change.after.as_ref().is_some_and(|now| !is_directory(now))
+    };
+    others.into_iter().filter(stands_there).collect()
 }
 
 /// Why a list of what was left out has `path`, or something it lies in.

@@ -159,3 +159,38 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
     let then = [unreadable("d/a")];
     assert_eq!(kept(true, Author::Unknown, &then).len(), 1, "nothing is known of it at either end");
 }
+
+#[test]
+fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way() {
+    let change = |at, before, after| Change { path: path(at), before, after };
+    let changes = || {
+        vec![
+            change("d", Some(DIRECTORY), Some(file(1, 0o644))),
+            change("d/a", Some(file(2, 0o644)), None),
+            change("d/b", Some(file(3, 0o644)), None),
+            change("e", Some(DIRECTORY), Some(file(4, 0o644))),
+        ]
+    };
+    let picked = Picked::Paths(vec![super::super::picked::Pick::of(path("d/b"))]);
+    let done = |author: Author| {
+        let authors = BTreeMap::from([(path("d"), author)]);
+        let (merges, none) = (BTreeMap::new(), BTreeSet::new());
+        let past = Past {
+            authors: &authors,
+            merges: &merges,
+            ignored: &none,
+            edited: &none,
+            skipped_then: &[],
+            skipped_now: &[],
+        };
+        let id = CheckpointId::from_bits(1);
+        let plan = restore(id, changes(), Options::default(), &picked, &past);
+        let steps = plan.steps.into_iter().map(|step| (step.path.to_string(), step.action));
+        steps.collect::<Vec<_>>()
+    };
+    let (d, b) = ("d".to_owned(), "d/b".to_owned());
+    let agents = [(d.clone(), Action::Restore), (b.clone(), Action::Recreate)];
+    assert_eq!(done(Author::Agent), agents);
+    let theirs = [(d, Action::Keep(Kept::Edited)), (b, Action::Keep(Kept::InTheWay))];
+    assert_eq!(done(Author::SomebodyElse), theirs);
+}
