@@ -5,7 +5,6 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    thread,
     time::{Duration, SystemTime},
 };
 
@@ -27,15 +26,8 @@ const DAY: i64 = 24 * 60 * 60;
 
 /// A round, by itself.
 pub(crate) fn keep_house(world: &World) {
-    // A lock lives as long as whoever inherited it, and other tests begin processes.
-    for _ in 0..100 {
-        let output = world.run_in(Path::new("/"), &["housekeep"], "");
-        assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
-        if has_kept_house(world) {
-            return;
-        }
-        thread::yield_now();
-    }
+    let output = world.run_in(Path::new("/"), &["housekeep"], "");
+    assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
 }
 
 /// A round every day for so many days.
@@ -44,12 +36,6 @@ pub(crate) fn live(world: &mut World, days: i64) {
         world.wait(DAY);
         keep_house(world);
     }
-}
-
-/// Whether the last round was today.
-fn has_kept_house(world: &World) -> bool {
-    let stamp = fs::metadata(world.state().join("house.json")).and_then(|data| data.modified());
-    stamp.is_ok_and(|at| at == SystemTime::from(world.now()))
 }
 
 fn own(world: &World) -> RootState {
@@ -354,8 +340,7 @@ fn a_root_that_was_removed_is_forgotten_after_the_time_to_keep() {
     fs::rename(world.root(), world.root().with_file_name("elsewhere")).unwrap();
     live(&mut world, 14);
     assert!(own(&world).dir().is_dir(), "it may yet be wanted back");
-    // A round that finds its lock still inherited leaves it to the next.
-    live(&mut world, 4);
+    live(&mut world, 2);
     assert!(!own(&world).dir().exists());
     assert_eq!(count(&world.state().join("objects")), 0);
 }

@@ -10,10 +10,10 @@ use std::{
 
 use crate::error::{Error, Result};
 
-/// A lock on a file of its own, exclusive unless said otherwise. Released when dropped, and by the system when its
-/// owner is killed, so a stale one never needs a human.
+/// A lock on a file of its own, exclusive unless said otherwise. Released when dropped, and by the
+/// system when its owner is killed, so a stale one never needs a human.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held for its lock, released by dropping")] File);
+pub struct Lock(File);
 
 /// Short enough not to be felt, long enough not to be heard: 50 looks a second at the most.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -35,6 +35,14 @@ impl Lock {
     /// As [`Lock::acquire`].
     pub fn share(path: &Path, deadline: Instant) -> Result<Self> {
         wait_for(path, deadline, File::try_lock_shared)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that another thread begins at this moment has the
+        // descriptor too, until it becomes the program it shall be.
+        let _closed_anyway = self.0.unlock();
     }
 }
 
@@ -83,6 +91,18 @@ mod tests {
         assert!(matches!(Lock::acquire(&path, soon()), Err(Error::Busy { .. })));
         drop(shared);
         drop(Lock::acquire(&path, soon()).unwrap());
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn whoever_inherits_it_does_not_hold_it() {
+        let path = std::env::temp_dir().join(format!("turnback-inherited-{}", std::process::id()));
+        let first = Lock::acquire(&path, Instant::now()).unwrap();
+        // What a process has that is begun meanwhile: the same open file by another descriptor.
+        let inherited = first.0.try_clone().unwrap();
+        drop(first);
+        drop(Lock::acquire(&path, Instant::now()).unwrap());
+        drop(inherited);
         std::fs::remove_file(&path).unwrap();
     }
 }
