@@ -1,7 +1,13 @@
 //! Checkpoints that cannot be read: named, kept with all they may need, and in nobody's way for
 //! ever. One that a newer turnback wrote is left alone.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::{Value, json};
 use turnback::{process::Exit, state::State};
@@ -160,6 +166,74 @@ fn repair_puts_aside_what_nothing_is_left_of_and_frees_nothing() {
         assert!(!aside(&world, &all[0]).exists());
         assert!(!sizes(&world).contains(&5000));
     }
+}
+
+/// The object in the private store with such a text.
+fn object(world: &World, is_it: impl Fn(&str) -> bool) -> PathBuf {
+    let objects = world.state().join("objects");
+    let paths = on_disk(&objects).into_keys().map(|path| String::from_utf8(path).unwrap());
+    let mut paths = paths.map(|path| objects.join(path));
+    let text = |path: &PathBuf| fs::read_to_string(path).ok();
+    paths.find(|path| path.is_file() && text(path).is_some_and(|text| is_it(&text))).unwrap()
+}
+
+/// Puts something in the place of a file that the disk does not give: reading it fails as on a bad
+/// block. Gives where the file is meanwhile.
+fn withhold(path: &Path) -> PathBuf {
+    let away = path.with_extension("away");
+    fs::rename(path, &away).unwrap();
+    symlink("/proc/self/mem", path).unwrap();
+    away
+}
+
+#[test]
+fn a_record_that_the_disk_does_not_give_is_named_and_the_rest_goes_on() {
+    for mut world in [World::new(), World::with_git()] {
+        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+        let path = record(&world, &all[1]);
+        let away = withhold(&path);
+        let told = world.run(&["status"]).stdout;
+        assert!(told.contains(&format!("checkpoint {} of ", &all[1][..4])), "{told}");
+        assert!(told.contains("nothing can be freed"), "{told}");
+        let (_, told) = status(&mut world);
+        assert_eq!(told["roots"][0]["withheld"], json!([all[1]]));
+        world.set("TURNBACK_MAX_CHECKPOINTS", "2");
+        let newest = save_private(&mut world, 9000);
+        keep_house(&world);
+        let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
+        let expected = [&newest, &all[3], &all[1]].map(String::clone);
+        assert_eq!(stay, BTreeSet::from(expected), "the limit holds for what can be read");
+        assert_eq!(sizes(&world), [5000, 6000, 7000, 8000, 9000], "it may need any of them");
+        assert_eq!(world.run(&["check", "--repair"]).exit, Exit::Failed);
+        world.run(&["clear", "--yes"]);
+        assert!(path.is_symlink(), "what may be whole is neither put aside nor dropped");
+        fs::rename(away, &path).unwrap();
+        keep_house(&world);
+        assert_eq!(ids(&mut world), [all[1].clone()]);
+        assert_eq!(sizes(&world), [6000], "it is whole, and the rest is free to go");
+        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
+        // Not for ever.
+        withhold(&path);
+        live(&mut world, 16);
+        assert!(!path.is_symlink());
+    }
+}
+
+#[test]
+fn what_a_directory_needs_that_the_disk_does_not_give_stays() {
+    let mut world = World::new();
+    world.write("d/only here", vec![1; 5000]);
+    save_private(&mut world, 6000);
+    let top = object(&world, |text| text.contains("only"));
+    let away = withhold(&top);
+    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    keep_house(&world);
+    let told = world.run(&["status"]).stdout;
+    assert!(told.contains("cannot free what nobody needs"), "{told}");
+    assert_eq!(sizes(&world), [5000, 6000]);
+    fs::rename(away, &top).unwrap();
+    keep_house(&world);
+    assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
 }
 
 #[test]

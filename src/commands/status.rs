@@ -180,6 +180,10 @@ impl Status {
                 format!("is damaged; it is given up after {retention}, or with turnback clear")
             }
             Unread::Newer => "is from a newer turnback; update this one".to_owned(),
+            Unread::Withheld => {
+                let retention = ui::duration(desk.settings.retention);
+                format!("cannot be read from the disk; after {retention} of that it is given up")
+            }
         };
         format!("nothing can be freed, for nobody knows what is still needed:\n  {path} {until}\n")
     }
@@ -323,6 +327,9 @@ impl Place {
             Unread::Newer => {
                 format!("checkpoint {} of {path} is from a newer turnback\n", id.short())
             }
+            Unread::Withheld => {
+                format!("checkpoint {} of {path} cannot be read from the disk\n", id.short())
+            }
         };
         self.unread.iter().map(line).collect()
     }
@@ -362,6 +369,7 @@ impl Place {
             "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),
             "damaged": self.unread_ids(Unread::Damaged),
             "newer": self.unread_ids(Unread::Newer),
+            "withheld": self.unread_ids(Unread::Withheld),
             "status": self.standing_words(),
         })
     }

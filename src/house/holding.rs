@@ -63,7 +63,15 @@ pub fn all(
 ) -> Result<(Vec<Holding>, Vec<String>)> {
     let (mut holdings, mut unseen) = (Vec::new(), Vec::new());
     for own in record::all_roots(state)? {
-        let Ok(Some(place)) = record::read_place(&own) else { continue };
+        let place = match record::read_place(&own) {
+            Ok(Some(place)) => place,
+            Ok(None) => continue,
+            Err(err) => {
+                let dir = ui::escape_path(own.dir()).into_owned();
+                unseen.push(format!("cannot tell whose {dir} is: {err}"));
+                continue;
+            }
+        };
         let path = ui::escape_path(&place.path).into_owned();
         match Holding::look(process, state, own, place, memory) {
             Ok(holding) => holdings.push(holding),
@@ -92,6 +100,7 @@ pub fn pins(
     let pin = |(id, why): (&CheckpointId, &Unread)| match why {
         Unread::Newer => (*id, Pin::Newer),
         Unread::Damaged => (*id, Pin::Damaged),
+        Unread::Withheld => (*id, Pin::Withheld),
     };
     let mut pins: Pins = unread.iter().map(pin).collect();
     let under_way = under_way(own)

@@ -120,7 +120,10 @@ impl Round<'_, '_> {
                 goes.extend(self.plan(holding).goes.into_keys());
             }
             self.forget(holding, &goes);
-            self.give_up(holding)?;
+            if let Err(err) = self.give_up(holding) {
+                let path = ui::escape_path(&holding.place.path);
+                self.report.unmet.push(format!("cannot give up what is damaged of {path}: {err}"));
+            }
         }
         self.sweep();
         if self.settings.auto_prune {
@@ -181,10 +184,14 @@ impl Round<'_, '_> {
         }
     }
 
-    /// Gives up records that have been damaged for as long as any other is kept. What nobody else
+    /// Gives up records that could not be read for as long as any other is kept. What nobody else
     /// needs goes with the next sweep.
     fn give_up(&mut self, holding: &Holding) -> Result<()> {
-        let unread = holding.unread.iter().filter(|(_, why)| **why == Unread::Damaged);
+        let is_lost = |why: Unread| match why {
+            Unread::Damaged | Unread::Withheld => true,
+            Unread::Newer => false,
+        };
+        let unread = holding.unread.iter().filter(|(_, why)| is_lost(**why));
         let mut damaged: Vec<CheckpointId> = unread.map(|(id, _)| *id).collect();
         damaged.extend(record::aside(&holding.own)?);
         let ages = self.memory.damaged(&holding.name, &damaged);

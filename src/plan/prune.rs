@@ -27,6 +27,8 @@ pub enum Pin {
     Damaged,
     /// A newer turnback wrote it, and knows what to do with it.
     Newer,
+    /// The disk does not give its record, and perhaps will again.
+    Withheld,
 }
 
 impl Pin {
@@ -36,6 +38,7 @@ impl Pin {
             Self::UnderWay => "a restore is under way",
             Self::Damaged => "it is damaged: turnback check --repair",
             Self::Newer => "a newer turnback wrote it",
+            Self::Withheld => "the disk does not give its record",
         }
     }
 }
@@ -119,12 +122,12 @@ impl Stock<'_> {
     }
 
     /// Plans to drop everything but what a restore needs that is under way, and what a newer
-    /// turnback wrote.
+    /// turnback wrote, or may have written.
     pub fn clear(self) -> PrunePlan {
         let mut plan = PrunePlan::default();
         for Checkpoint { id, .. } in self.newest_first {
             match self.pinned.get(id) {
-                Some(pin @ (Pin::UnderWay | Pin::Newer)) => {
+                Some(pin @ (Pin::UnderWay | Pin::Newer | Pin::Withheld)) => {
                     plan.spared.insert(*id, pin.words());
                 }
                 Some(Pin::Damaged) | None => {
@@ -312,18 +315,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_stays_and_may_be_cleared_unless_it_is_newer() {
-        let all = [asked(4, 0), asked(3, 400), asked(2, 400), asked(1, 400)];
+    fn what_cannot_be_read_stays_and_may_be_cleared_if_it_is_damaged() {
+        let all = [asked(5, 0), asked(4, 400), asked(3, 400), asked(2, 400), asked(1, 400)];
         let id = CheckpointId::from_bits;
-        let pinned = Pins::from([(id(3), Pin::Damaged), (id(2), Pin::Newer)]);
-        let ages = ages(&all, now());
+        let pins = [(id(4), Pin::Damaged), (id(3), Pin::Newer), (id(2), Pin::Withheld)];
+        let (pinned, ages) = (Pins::from(pins), ages(&all, now()));
         let stock = Stock { newest_first: &all, ages: &ages, pinned: &pinned };
         let plan = stock.prune(Limits { keep: Some(0), older_than: None });
         assert_eq!(plan.goes.into_keys().collect::<Vec<_>>(), [id(1)]);
-        assert_eq!(plan.spared.get(&id(2)), Some(&"a newer turnback wrote it"));
+        assert_eq!(plan.spared.get(&id(3)), Some(&"a newer turnback wrote it"));
         assert_eq!(stock.may_go(), [id(1)]);
         let plan = stock.clear();
-        assert_eq!(plan.spared.into_keys().collect::<Vec<_>>(), [id(2)]);
+        assert_eq!(plan.spared.into_keys().collect::<Vec<_>>(), [id(2), id(3)]);
         assert_eq!(plan.goes.len(), 3);
     }
 }

@@ -38,7 +38,7 @@ const REST: Duration = Duration::from_millis(40);
 ///
 /// # Errors
 ///
-/// Fails if somebody saves all the while, or something cannot be listed or removed.
+/// Fails if somebody saves all the while, or something cannot be read, listed or removed.
 pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     let objects = Objects::new(state.objects());
     let mut marks = Marks::default();
@@ -97,7 +97,7 @@ impl Marks {
                     continue;
                 }
                 match record::needs(&root, id) {
-                    Ok(Some(needs)) => mark(objects, &needs, &mut |id| self.needed.insert(id)),
+                    Ok(Some(needs)) => mark(objects, &needs, &mut |id| self.needed.insert(id))?,
                     // Gone in the meantime, and what only it needed may go too.
                     Ok(None) => (),
                     Err(_) => return Ok(false),
@@ -110,11 +110,20 @@ impl Marks {
 
 /// Names every object that is needed. `is_new` says whether to look into it.
 ///
-/// What cannot be read is damaged already; whatever it would need is of no use without it.
-pub(super) fn mark(objects: &Objects, needs: &Needs, is_new: &mut impl FnMut(ContentId) -> bool) {
+/// Whatever something damaged would need is of no use without it.
+///
+/// # Errors
+///
+/// Fails if the disk does not give one of them: it may another time, and what that needs must still
+/// be there.
+pub(super) fn mark(
+    objects: &Objects,
+    needs: &Needs,
+    is_new: &mut impl FnMut(ContentId) -> bool,
+) -> Result<()> {
     for id in needs.listings.iter().copied() {
         if is_new(id) {
-            let text = objects.read(&id).unwrap_or_default();
+            let text = unless_damaged(objects.read(&id))?;
             let held = GitState::parse(&id, &text).unwrap_or_default();
             for id in held.objects() {
                 is_new(id);
@@ -126,13 +135,21 @@ pub(super) fn mark(objects: &Objects, needs: &Needs, is_new: &mut impl FnMut(Con
         if !is_new(id) {
             continue;
         }
-        for entry in copy::read_directory(objects, &id).unwrap_or_default().values() {
+        for entry in unless_damaged(copy::read_directory(objects, &id))?.values() {
             match (entry.kind, entry.content) {
                 (Kind::Directory, Some(content)) => unread.push(content.id),
                 (_, Some(content)) => drop(is_new(content.id)),
                 (_, None) => (),
             }
         }
+    }
+    Ok(())
+}
+
+fn unless_damaged<T: Default>(read: Result<T>) -> Result<T> {
+    match read {
+        Err(Error::Damaged { .. }) => Ok(T::default()),
+        read => read,
     }
 }
 

@@ -73,7 +73,8 @@ impl Scales {
 
     fn add_needs(&mut self, line: usize, place: Option<usize>, needs: &Needs) {
         let needed = &mut self.needed;
-        mark(&self.objects, needs, &mut |id| {
+        // What the disk does not give weighs nothing for now, and nothing is freed either.
+        let _lighter = mark(&self.objects, needs, &mut |id| {
             let by = needed.entry(id).or_default();
             // Whoever was added first needs it longest.
             let is_new = by.iter().all(|(known, _)| *known != line);

@@ -14,6 +14,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 pub use place::{RootPlace, read_place, write_place};
@@ -260,12 +261,19 @@ fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
     let bytes = match read_small(&path_of(state, id), SIZE_MAX_BYTES) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Ok(None),
-        // One pipe among the records must not hide the others.
-        Err(Error::Io { source, .. }) if is_no_record(source.kind()) => {
-            let record = Err(Error::damaged(what, source.to_string()));
+        Err(Error::Io { source, path, .. }) if is_short_of_means(&source) => {
+            return Err(Error::io("read", &path)(source));
+        }
+        // One pipe among the records, or one bad block, must not hide the others.
+        Err(err) => {
+            let record = Err(match err {
+                Error::Io { source, .. } if is_no_record(source.kind()) => {
+                    Error::damaged(what, source.to_string())
+                }
+                err => err,
+            });
             return Ok(Some(Kept { id, record, order: Default::default() }));
         }
-        Err(err) => return Err(err),
     };
     let record = from_json::<RecordFile>(&what, &bytes).and_then(|file| {
         let record = file.into_record().map_err(|why| Error::damaged(&what, why))?;
@@ -285,6 +293,13 @@ fn is_no_record(kind: io::ErrorKind) -> bool {
         kind,
         io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied
     )
+}
+
+/// Whether an error says that this process, or all together, have too much open or in memory: it says
+/// nothing of what was to be read.
+fn is_short_of_means(err: &io::Error) -> bool {
+    let means = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR];
+    means.iter().any(|means| err.raw_os_error() == Some(means.raw_os_error()))
 }
 
 /// Every version of the format has these two, so that a list is in order.

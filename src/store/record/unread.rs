@@ -56,6 +56,8 @@ pub enum Unread {
     Newer,
     /// It is damaged.
     Damaged,
+    /// The disk does not give it: it may be whole, and be given the next time.
+    Withheld,
 }
 
 /// The records of a root that cannot be read.
@@ -71,6 +73,7 @@ pub fn unread(state: &RootState) -> Result<BTreeMap<CheckpointId, Unread>> {
 fn is_unread(err: &Error) -> Unread {
     match err {
         Error::FormatTooNew { .. } => Unread::Newer,
+        Error::Io { .. } => Unread::Withheld,
         _ => Unread::Damaged,
     }
 }
@@ -91,7 +94,7 @@ pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
     let Some(kept) = read_kept(state, id)? else { return Ok(None) };
     match kept.record {
         Ok(record) => Ok(Some(record.needs())),
-        Err(err @ Error::FormatTooNew { .. }) => Err(err),
+        Err(err @ (Error::FormatTooNew { .. } | Error::Io { .. })) => Err(err),
         Err(err) => match rest_of(state, id) {
             Some(rest) => Ok(Some(rest.needs())),
             None => Err(err),
@@ -181,7 +184,7 @@ pub fn aside(state: &RootState) -> Result<Vec<CheckpointId>> {
     Ok(names.iter().filter_map(id).collect())
 }
 
-/// Removes a damaged record, put aside or not: its time is up.
+/// Removes a record that cannot be read, put aside or not: its time is up.
 ///
 /// # Errors
 ///
