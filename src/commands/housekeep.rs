@@ -30,7 +30,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         None => house::keep(process, &state, ended.as_ref()).map(drop),
     };
     // Nobody listens; the journal is where trouble is looked for.
-    if let Err(err) = &done {
+    if let Err(err) = &done
+        && state.dir().is_dir()
+    {
         let text = format!("housekeeping: {err}");
         journal::write(
             &state,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, is_lost, read_small, replace},
+    fs::{is_lost, read_small, replace},
     model::CheckpointId,
     state::State,
 };
@@ -122,9 +122,9 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be written; it is then as it was.
+    /// Fails if it cannot be written; it is then as it was. Whoever removed the whole state meanwhile
+    /// does not find it there again.
     pub fn write(&self, state: &State) -> Result<()> {
-        create_private_dirs(state.dir())?;
         let bytes = serde_json::to_vec(self).expect("strings and numbers always serialize");
         replace(&state.house(), &bytes)
     }
@@ -230,6 +230,13 @@ mod tests {
             memory.tick(now, INTERVAL);
         }
         memory.lived / DAY
+    }
+
+    #[test]
+    fn a_state_that_was_removed_meanwhile_does_not_come_back() {
+        let dir = std::env::temp_dir().join(format!("tb-clock-removed-{}", std::process::id()));
+        assert!(Memory::default().write(&State::new(dir.clone())).is_err());
+        assert!(!dir.exists());
     }
 
     #[test]

@@ -76,7 +76,8 @@ fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsStr
     // Whoever comes next must not start another one, nor wait a whole day if this one dies.
     let since = TimeDelta::from_std(interval.saturating_sub(AGAIN)).unwrap_or(TimeDelta::MAX);
     let again = process.now.checked_sub_signed(since).unwrap_or(process.now);
-    let started = stamp(state, again).and_then(|()| process.start_aside(args));
+    let made = create_private_dirs(state.dir()).map_err(io::Error::other);
+    let started = made.and_then(|()| stamp(state, again)).and_then(|()| process.start_aside(args));
     if let Err(err) = started {
         let text = format!("could not start housekeeping: {err}");
         journal::write(state, &Line { at: process.now, kind: LineKind::Trouble, root: None, text });
@@ -107,7 +108,6 @@ pub fn note_waiting(
 
 /// Gives the file that says when the last round was another time.
 fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
-    create_private_dirs(state.dir()).map_err(io::Error::other)?;
     // A pipe that somebody put there has no reader, and would be waited for.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = flags.bits().cast_signed();

@@ -91,9 +91,9 @@ impl Objects {
         Ok(Batch { objects: self, lock, pending, reflinks, umask_is_odd, buffer })
     }
 
-    /// Keeps everybody else from adding objects, until it is dropped.
+    /// Keeps everybody else from adding objects, until it is dropped. Makes no directory: whoever
+    /// removed the whole state does not find it there again.
     pub fn alone(&self, deadline: Instant) -> Result<Lock> {
-        create_private_dirs(&self.dir)?;
         Lock::acquire(&self.lock(), deadline)
     }
 
@@ -640,6 +640,13 @@ mod tests {
         assert!(matches!(fixture.0.open(&id).err(), Some(Error::Damaged { .. })));
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
         assert!(fixture.0.open(&id).is_err() && !fixture.0.contains(&id));
+    }
+
+    #[test]
+    fn whoever_frees_makes_nothing_that_was_removed() {
+        let dir = std::env::temp_dir().join(format!("tb-obj-removed-{}", std::process::id()));
+        assert!(Objects::new(dir.join("objects")).alone(soon()).is_err());
+        assert!(!dir.exists());
     }
 
     #[test]
