@@ -8,6 +8,7 @@ use std::{
     collections::HashSet,
     fs::{self, File, OpenOptions},
     io::{self, BufReader, Write},
+    ops::Range,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, now_ns, read_small, replace, stat_path},
+    fs::{Lock, create_private_dirs, now_ns, read_small, replace_synced, stat_path},
     state::State,
 };
 
@@ -31,8 +32,11 @@ const PACKS_MAX: usize = 16;
 /// From so many on whoever adds one more does it, for nobody else seems to.
 pub(super) const PACKS_AT_MOST: usize = 20;
 /// So much is copied on the way of a save; more costs more than it saves. The background has no such
-/// limit, it has [`how_many`].
+/// limit, it has [`which`].
 const SAVE_MAX_BYTES: u64 = 64 << 20;
+/// So much for two packs, where the background never comes and so few bytes would not do: a second, on
+/// most disks. Twenty packs of which no two are smaller together have more than 2 GB.
+const PAIR_MAX_BYTES: u64 = 256 << 20;
 /// Where an offset says that it is one of eight bytes.
 const LARGE: u32 = 1 << 31;
 /// An index of git's over ten million objects.
@@ -103,11 +107,11 @@ impl Packs {
         let _lock = self.lock()?;
         let ours = self.ours();
         let sizes: Vec<u64> = ours.iter().map(|(size, _)| *size).collect();
-        let count = how_many(&sizes, max, copied_max_bytes);
-        if count < 2 || !self.has_room(sizes[..count].iter().sum()) {
+        let chosen = which(&sizes, max, copied_max_bytes);
+        if chosen.len() < 2 || !self.has_room(sizes[chosen.clone()].iter().sum()) {
             return Ok(0);
         }
-        let old: Vec<&str> = ours[..count].iter().map(|(_, name)| &**name).collect();
+        let old: Vec<&str> = ours[chosen].iter().map(|(_, name)| &**name).collect();
         let new = self.merge(&old).map_err(Error::io("put packs together in", &self.dir))?;
         let mut gone = 0;
         for name in old.iter().filter(|name| Some(**name) != new.as_deref()) {
@@ -116,7 +120,9 @@ impl Packs {
         let mut kept: Vec<String> = self.listed();
         kept.retain(|name| self.path(name, "pack").exists());
         kept.extend(new.filter(|new| !self.listed().contains(new)));
-        replace(&self.list, (kept.join("\n") + "\n").as_bytes())?;
+        // Nothing else says whose packs these are; what a power cut took would be put together by
+        // nobody.
+        replace_synced(&self.list, (kept.join("\n") + "\n").as_bytes())?;
         Ok(gone)
     }
 
@@ -226,14 +232,14 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a pack of ours is not as we wrote it")
 }
 
-/// How many packs to put together, the smallest first, given their sizes in that order: none unless
-/// there are more than `max`, and none that would make more than `copied_max_bytes` to copy.
+/// Which packs to put together, given their sizes, the smallest first: none unless there are more than
+/// `max`, and none that would make more than `copied_max_bytes` to copy, or [`PAIR_MAX_BYTES`].
 ///
 /// Those stay that are twice as large as everything below them. So a byte is copied once for each time
 /// what is there has doubled, however large it is: gigabytes seldom, and never for one small pack more.
-fn how_many(sizes: &[u64], max: usize, copied_max_bytes: u64) -> usize {
+fn which(sizes: &[u64], max: usize, copied_max_bytes: u64) -> Range<usize> {
     if sizes.len() <= max {
-        return 0;
+        return 0..0;
     }
     let (mut below, mut count, mut affordable) = (0_u64, 0, 0);
     for (n, size) in sizes.iter().enumerate() {
@@ -246,14 +252,29 @@ fn how_many(sizes: &[u64], max: usize, copied_max_bytes: u64) -> usize {
         }
     }
     // Half of what there may be at most is left, so that it is not done again at once.
-    count.max(sizes.len() + 1 - max / 2).min(affordable)
+    match count.max(sizes.len() + 1 - max / 2).min(affordable) {
+        0 | 1 => pair(sizes),
+        count => 0..count,
+    }
+}
+
+/// Two of packs so large that more would take too long: the smallest, unless one of them is so small
+/// that the other would be copied again for the next one like it.
+fn pair(sizes: &[u64]) -> Range<usize> {
+    let from = match sizes {
+        [smallest, next, _, ..] if *next > smallest.saturating_mul(2) => 1,
+        _ => 0,
+    };
+    let pair = from..from + 2;
+    let bytes = sizes.get(pair.clone()).map_or(u64::MAX, |pair| pair.iter().sum());
+    if bytes <= PAIR_MAX_BYTES { pair } else { 0..0 }
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-pub(super) type Row = (ObjectId, u32, std::ops::Range<u64>);
+pub(super) type Row = (ObjectId, u32, Range<u64>);
 
 /// What the index of a pack of ours says: each object, its checksum, and where it is. Ours have
 /// version 2 and no deltas, so an entry ends where the next one begins.
@@ -301,9 +322,10 @@ mod tests {
         let (mut copied, mut total) = (0, 0);
         let mut merge = |packs: &mut Vec<u64>, max, copied_max_bytes| {
             packs.sort_unstable();
-            let count = how_many(packs, max, copied_max_bytes);
-            if count > 1 {
-                let merged: u64 = packs.drain(..count).sum();
+            let chosen = which(packs, max, copied_max_bytes);
+            if chosen.len() > 1 {
+                let merged: u64 = packs.drain(chosen).sum();
+                assert!(merged <= copied_max_bytes.max(PAIR_MAX_BYTES), "{merged} at once");
                 copied += merged;
                 packs.push(merged);
             }
@@ -333,10 +355,29 @@ mod tests {
             (17, 1, live((0..2000).map(|n| if n == 0 { 20_000 * MB } else { 10_000 }), true)),
             // Nobody tidies up: then whoever saves does, as far as it is cheap.
             (20, 8, live((0..2000).map(|n| 1000 + n), false)),
+            (20, 17, live((0..2000).map(|_| MB), false)),
+            (20, 4, live((0..60).map(|_| 40 * MB), false)),
+            (20, 5, live((0..200).map(|n| if n % 5 == 0 { 50 * MB } else { n * n }), false)),
+            (20, 1, live((0..2000).map(|n| if n == 0 { 20_000 * MB } else { 10_000 }), false)),
         ] {
             assert!(found <= most, "{found} packs instead of {most}");
             assert!(times <= copied, "each byte was copied {times} times instead of {copied}");
         }
+    }
+
+    #[test]
+    fn where_nobody_tidies_up_two_large_ones_go_together_and_no_small_one_drags_them_along() {
+        const MB: u64 = 1 << 20;
+        let chosen = |smallest: u64, others: u64| {
+            let mut sizes = vec![others; 21];
+            sizes[0] = smallest;
+            which(&sizes, PACKS_AT_MOST, SAVE_MAX_BYTES)
+        };
+        assert_eq!(chosen(70 * MB, 100 * MB), 0..2);
+        assert_eq!(chosen(1, 100 * MB), 1..3);
+        assert_eq!(chosen(1, 200 * MB), 0..0, "a hook has no time for so much");
+        assert_eq!(which(&[1, 2, 3], 2, 0), 0..2);
+        assert_eq!(which(&[1], 0, 0), 0..0);
     }
 
     #[test]
