@@ -77,6 +77,8 @@ fn a_value_that_doubles_itself_is_followed_only_so_far() {
         format!("a='x y';{splitting} for b in $a $a; do rm $b $a; done"),
         format!("export a=xx;{doubling} echo {} > b", "$a".repeat(5000)),
         format!("a={};{} rm $a", "x".repeat(4000), "echo $a;".repeat(5000)),
+        format!("a={}; rm {}", "x".repeat(4000), "$a".repeat(5000)),
+        format!("a={}; rm {}", "x ".repeat(2000), "$a ".repeat(5000)),
     ] {
         assert!(guard::refuse(&line).is_none(), "it is read");
         let finding = walked(&line, &scope());
@@ -85,6 +87,14 @@ fn a_value_that_doubles_itself_is_followed_only_so_far() {
         assert!(texts + paths < 4 << 20, "{line:.40}: {texts} and {paths} bytes");
         assert_ne!(finding.level, Level::ReadOnly, "{line:.40}");
     }
+}
+
+#[test]
+fn no_name_is_told_that_is_longer_than_a_path_can_be() {
+    let line = format!("a=xx;{} rm $a", "a=$a$a;".repeat(12));
+    let finding = walked(&line, &scope());
+    assert!(finding.targets().all(|target| target.path.len() <= 4096));
+    assert_eq!(finding.level, Level::Destroys);
 }
 
 #[test]

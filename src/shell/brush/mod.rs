@@ -296,3 +296,16 @@ fn file_redirect(kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTar
         Direction::DuplicateInput | Direction::DuplicateOutput => Redirect::Duplicates(word),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_nest_too_deep_are_never_given_to_the_parser() {
+        let nested = |depth| "$(".repeat(depth) + "a" + &")".repeat(depth);
+        let brush = Brush::default();
+        assert!(brush.word(&nested(3)).is_ok() && brush.text(&nested(3)).is_ok());
+        assert!(brush.word(&nested(11)).is_err() && brush.text(&nested(11)).is_err());
+    }
+}
