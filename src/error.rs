@@ -107,6 +107,11 @@ impl Error {
         Self::Damaged { what: what.into(), why: why.into() }
     }
 
+    /// Whether it is only that something is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// What the user can do next, if we know.
     pub fn hint(&self) -> Option<&str> {
         match self {

@@ -3,12 +3,12 @@
 //! when a call names them.
 
 use std::{
-    fs,
+    os::unix::ffi::OsStrExt,
     path::{Component, Path, PathBuf},
 };
 
 use crate::{
-    fs::read_small,
+    fs::{Real, read_small},
     model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
 };
 
@@ -69,14 +69,16 @@ const HOOK_FILES: &[&str] = &[
 pub struct Ours<'a> {
     /// The state directory.
     pub state: &'a Path,
-    /// The settings file.
-    pub settings: Option<&'a Path>,
+    /// What is there of the settings file, by each of its names.
+    pub settings: &'a [PathBuf],
     /// The user's home.
     pub home: Option<&'a Path>,
     /// The directory the call is made in.
     pub cwd: &'a Path,
     /// The root around it.
     pub root: &'a Path,
+    /// Where paths lead.
+    pub real: &'a Real,
 }
 
 /// Why a call that is not read-only reaches for turnback itself, as a fragment; `None` if it does
@@ -209,26 +211,36 @@ fn mention(known: &Ours<'_>, simple: &Simple) -> Option<String> {
 
 /// Whether something at `place` (absolute) can go that we need.
 fn path_threat(ours: &Ours<'_>, place: &Path, can_contain: bool) -> Option<String> {
-    let meets = |own: &Path| place.starts_with(own) || can_contain && own.starts_with(place);
-    let each = [place.to_owned(), real(place)];
-    let is_met = |own: &Path| {
-        each.iter().any(|place| {
-            let own = [own.to_owned(), real(own)];
-            own.iter().any(|own| place.starts_with(own) || can_contain && own.starts_with(place))
-        })
-    };
-    if is_met(ours.state) {
+    // Most paths lead where they say.
+    let led = Some(ours.real.place(place)).filter(|led| led != place);
+    let places = || [Some(place), led.as_deref()].into_iter().flatten();
+    let is_met = |own: &Path| places().any(|place| meets(place, own, can_contain));
+    let is_state = |own: PathBuf| own != ours.state && is_met(&own);
+    if is_met(ours.state)
+        || is_state(ours.real.place(ours.state))
+        || ours.real.of(ours.state).is_ok_and(is_state)
+    {
         return Some("your checkpoints are kept there".to_owned());
     }
-    if let Some(settings) = ours.settings
-        && settings.symlink_metadata().is_ok()
-        && (is_met(settings) || settings.parent().is_some_and(|dir| place == dir))
-    {
+    let mut dirs = ours.settings.iter().filter_map(|file| file.parent());
+    if ours.settings.iter().any(|file| is_met(file)) || dirs.any(|dir| place == dir) {
         return Some("turnback's settings are there".to_owned());
     }
+    places().find_map(|place| place_threat(ours, place, can_contain))
+}
+
+fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
+    place.starts_with(own) || can_contain && own.starts_with(place)
+}
+
+/// The same for what is known by its name.
+fn place_threat(ours: &Ours<'_>, place: &Path, can_contain: bool) -> Option<String> {
     let git = ours.root.join(".git");
     // `.git` as a whole is in the vault; a part of it that has our refs is not put back alone.
-    if place != git && place.starts_with(&git) && meets(&git.join("refs/turnback")) {
+    if place != git
+        && place.starts_with(&git)
+        && meets(place, &git.join("refs/turnback"), can_contain)
+    {
         return Some("the refs that hold your checkpoints are there".to_owned());
     }
     if place.file_name().is_some_and(|name| name == "turnback")
@@ -241,21 +253,31 @@ fn path_threat(ours: &Ours<'_>, place: &Path, can_contain: bool) -> Option<Strin
 
 /// A file with a hook line of ours, or a directory with such a file.
 fn hook_threat(ours: &Ours<'_>, place: &Path) -> Option<String> {
-    let is_one = HOOK_FILES.iter().any(|name| place.ends_with(name));
     let tops = [ours.home, Some(ours.root)].into_iter().flatten();
     let place_names = |top: &Path| {
         // What is above both a project and its hooks goes with them, and is asked about as such.
         let below = place.strip_prefix(top).ok().filter(|below| *below != Path::new(""))?;
-        let around = HOOK_FILES.iter().filter(|name| {
-            let name = Path::new(name);
-            name != below && name.starts_with(below)
-        });
+        let around = HOOK_FILES.iter().filter(|name| is_above(below, name));
         around.map(|name| top.join(name)).find(|file| names_us(file))
     };
+    let is_one = HOOK_FILES.iter().any(|name| ends_with(place, name));
     let it = Some(place.to_owned()).filter(|_| is_one && names_us(place));
     let file = it.or_else(|| tops.into_iter().find_map(place_names))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Some(format!("turnback's hook is registered in `{name}` there"))
+}
+
+/// Whether the last names of `place`, which has none that say nothing, are those of `name`. By
+/// their bytes: there are many names, and a `Path` is taken apart for each.
+fn ends_with(place: &Path, name: &str) -> bool {
+    let above = place.as_os_str().as_bytes().strip_suffix(name.as_bytes());
+    above.is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
+}
+
+/// Whether the file `name` is somewhere below the directory `below`.
+fn is_above(below: &Path, name: &str) -> bool {
+    let rest = name.as_bytes().strip_prefix(below.as_os_str().as_bytes());
+    rest.is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 fn names_us(file: &Path) -> bool {
@@ -275,12 +297,6 @@ fn absolute(ours: &Ours<'_>, path: &Path) -> PathBuf {
     whole
 }
 
-/// The place with links on the way followed, but not the last name.
-fn real(place: &Path) -> PathBuf {
-    let followed = place.parent().and_then(|above| fs::canonicalize(above).ok());
-    followed.zip(place.file_name()).map_or_else(|| place.to_owned(), |(dir, name)| dir.join(name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,10 +309,11 @@ mod tests {
         let home = Path::new("/home/me");
         let ours = Ours {
             state: Path::new("/home/me/.local/state/turnback"),
-            settings: None,
+            settings: &[],
             home: Some(home),
             cwd: Path::new("/home/me/p"),
             root: Path::new("/home/me/p"),
+            real: &Real::default(),
         };
         let scope = Scope { home: Some("/home/me".to_owned()), ..Scope::default() };
         let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };
@@ -356,6 +373,35 @@ mod tests {
             "cargo build",
         ] {
             assert_eq!(threat_of(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn names_of_hook_files_are_compared_whole() {
+        for place in [
+            "/p/.claude/settings.json",
+            "/p/x.claude/settings.json",
+            "/settings.json",
+            "/p",
+            "/p/crush.json",
+            "/p/xcrush.json",
+            "/p/.crush.json",
+            "/.devin/hooks.json",
+        ] {
+            for name in HOOK_FILES {
+                assert_eq!(
+                    ends_with(Path::new(place), name),
+                    Path::new(place).ends_with(name),
+                    "{place} {name}"
+                );
+            }
+        }
+        for below in [".claude", ".cla", ".config/opencode", ".config", "crush.json", ".devin"] {
+            for name in HOOK_FILES {
+                let is_above = is_above(Path::new(below), name);
+                let whole = *name != below && Path::new(name).starts_with(below);
+                assert_eq!(is_above, whole, "{below} {name}");
+            }
         }
     }
 }

@@ -267,12 +267,15 @@ impl Process<'_> {
 pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
     let started = Instant::now();
     outlive_size_limit();
-    let terminal = terminal();
+    let args: Vec<OsString> = env::args_os().skip(1).collect();
+    // Nobody sits before a hook: what an agent gives it is no terminal.
+    let is_hook = args.first().is_some_and(|first| first == "hook");
+    let terminal = if is_hook { Terminal::default() } else { terminal() };
     let mut stdin = OsStdin(io::stdin());
     let mut stdout = io::stdout();
     let mut stderr = io::stderr();
     f(&mut Process {
-        args: env::args_os().skip(1).collect(),
+        args,
         cwd: env::current_dir().ok(),
         env: env::vars_os().collect(),
         now: Utc::now(),
@@ -296,6 +299,10 @@ const NICENESS: i32 = 10;
 
 /// A limit on the size of files must be an error we can report, not our death.
 fn outlive_size_limit() {
+    use rustix::process::{Resource, getrlimit};
+    if getrlimit(Resource::Fsize).current.is_none() {
+        return;
+    }
     let seen = Arc::new(AtomicBool::new(false));
     // Without it such a limit kills us, and nothing else changes.
     let _registered = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);

@@ -10,6 +10,7 @@ use std::{
 use gix::bstr::ByteSlice;
 
 use crate::{
+    fs::Real,
     model::{
         Certainty, Context, Effect, Level, Reach, Root, RootKind, Scope, Simple, Target,
         TargetAction,
@@ -28,57 +29,49 @@ pub struct Surroundings<'a> {
     pub home: Option<&'a Path>,
     /// Our own state, which is never a part of a root.
     pub state: &'a State,
+    /// Where paths lead.
+    pub real: &'a Real,
 }
 
 /// Finds the root that a session working in `start` has: the git worktree around it, or else that
 /// very directory. `None` if there is no such directory.
 pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
-    root_around_real(&fs::canonicalize(start).ok()?, surroundings)
+    root_around_real(&surroundings.real.of(start).ok()?, surroundings)
 }
 
 /// The same for a path that is canonical already.
 pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
-    let Around { path, has_git, is_home } = Around::of(start, surroundings)?;
+    let (path, has_git) = around(start, surroundings)?;
     let kind = if has_git { root::kind_of(&path) } else { RootKind::Plain { why: None } };
     let is_worktree = matches!(kind, RootKind::Git { .. });
-    let is_walked = !is_home && is_walked(&path, is_worktree, surroundings);
+    let is_walked = !is_home(&path, surroundings) && is_walked(&path, is_worktree, surroundings);
     let scope = if is_walked { Scope::Whole } else { Scope::Named };
     Some((Root::new(path, kind), scope))
 }
 
-/// The path of the root that [`root_around`] finds, if it is walked whatever its kind. Nothing of
-/// its repository is opened.
-pub fn walked_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<PathBuf> {
-    let Around { path, is_home, .. } = Around::of(&fs::canonicalize(start).ok()?, surroundings)?;
-    let is_walked = !is_home && is_walked(&path, false, surroundings);
-    is_walked.then_some(path)
+/// The path of the root that [`root_around_real`] finds. Nothing of its repository is opened.
+pub fn path_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<PathBuf> {
+    Some(around(start, surroundings)?.0)
 }
 
-/// Where a root is.
-struct Around {
-    path: PathBuf,
-    /// Whether it has something called `.git`.
-    has_git: bool,
-    /// Whether it is the home directory, or around it.
-    is_home: bool,
+/// Where a root is, and whether it has something called `.git`.
+fn around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(PathBuf, bool)> {
+    // What cannot be looked at is not taken for a file: the root would be one directory too high.
+    let is_file = !surroundings.real.is_plain(start)
+        && fs::metadata(start).is_ok_and(|found| !found.is_dir());
+    let start = if is_file { start.parent()? } else { start };
+    let worktree = start
+        .ancestors()
+        // A repository over the whole home is for its dot files; a directory in it is no part.
+        .take_while(|dir| *dir == start || !is_home(dir, surroundings))
+        .find(|dir| may_be_there(&dir.join(".git")));
+    Some((worktree.unwrap_or(start).to_owned(), worktree.is_some()))
 }
 
-impl Around {
-    fn of(start: &Path, surroundings: &Surroundings<'_>) -> Option<Self> {
-        // What cannot be looked at is not taken for a file: the root would be one directory too
-        // high.
-        let is_file = fs::metadata(start).is_ok_and(|found| !found.is_dir());
-        let start = if is_file { start.parent()? } else { start };
-        let home = surroundings.home.and_then(|home| fs::canonicalize(home).ok());
-        let is_home = |dir: &Path| home.as_deref().is_some_and(|home| home.starts_with(dir));
-        let worktree = start
-            .ancestors()
-            // A repository over the whole home is for its dot files; a directory in it is no part.
-            .take_while(|dir| *dir == start || !is_home(dir))
-            .find(|dir| may_be_there(&dir.join(".git")));
-        let path = worktree.unwrap_or(start).to_owned();
-        Some(Self { is_home: is_home(&path), has_git: worktree.is_some(), path })
-    }
+/// Whether a directory is the home directory, or around it.
+fn is_home(dir: &Path, surroundings: &Surroundings<'_>) -> bool {
+    let home = surroundings.home.and_then(|home| surroundings.real.of(home).ok());
+    home.is_some_and(|home| home.starts_with(dir))
 }
 
 /// Whether there is such a name, or no telling: only a plain "no" sends the search further up.
@@ -92,7 +85,7 @@ fn may_be_there(path: &Path) -> bool {
 /// not a place of the kernel's, not a mount point unless it is a worktree (a container often mounts
 /// just that), and nothing that our own state is a part of.
 fn is_walked(path: &Path, is_worktree: bool, surroundings: &Surroundings<'_>) -> bool {
-    let state = fs::canonicalize(surroundings.state.dir());
+    let state = surroundings.real.of(surroundings.state.dir());
     let state = state.unwrap_or_else(|_| surroundings.state.dir().to_owned());
     let is_ours = path.starts_with(&state) || state.starts_with(path);
     path.parent().is_some()
@@ -149,6 +142,15 @@ pub fn reach_in(
 /// leads to a question, and neither does what a `find` may or may not find.
 pub fn stakes(start: &Path, context: &Context, effect: &Effect, root: &Root) -> Vec<PathBuf> {
     places(effect, &bases(start, context, root), Wanted::Named, root)
+}
+
+/// Every place that the paths of an edit may mean, whether there is something or not.
+pub fn edited(paths: &[PathBuf], start: &Path, context: &Context, root: &Root) -> Vec<PathBuf> {
+    let bases = bases(start, context, root);
+    let mut places: Vec<PathBuf> = paths.iter().flat_map(|path| meant_by(path, &bases)).collect();
+    places.sort();
+    places.dedup();
+    places
 }
 
 /// Where a relative path of the call may be meant from.
@@ -221,9 +223,15 @@ fn loses(simple: &Simple, target: &Target) -> bool {
 
 /// Every place that a path may mean and where there is something.
 pub fn plausible(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
-    let there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let mut places = meant_by(path, bases);
+    places.retain(|place| place.symlink_metadata().is_ok());
+    places
+}
+
+/// Every place that a path may mean.
+fn meant_by(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
     let meant = |base: &&Path| [absolute(base, path), physical(base, path)];
-    let mut places: Vec<PathBuf> = bases.iter().flat_map(meant).flatten().filter(there).collect();
+    let mut places: Vec<PathBuf> = bases.iter().flat_map(meant).flatten().collect();
     places.sort();
     places.dedup();
     places
@@ -231,16 +239,19 @@ pub fn plausible(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
 
 /// The same for a path that is written to: what a link there leads to is written as well.
 fn written(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
-    through_links(plausible(path, bases))
+    through_links(meant_by(path, bases))
 }
 
+/// Those of `places` where there is something, and what the links among them lead to.
 fn through_links(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
-    let is_link = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|data| data.is_symlink());
-    let led: Vec<PathBuf> = places
-        .iter()
-        .filter(is_link)
-        .filter_map(|link| fs::canonicalize(link).ok().filter(|file| !file.is_dir()))
-        .collect();
+    let mut led = Vec::new();
+    places.retain(|place| {
+        let found = place.symlink_metadata();
+        if found.as_ref().is_ok_and(fs::Metadata::is_symlink) {
+            led.extend(fs::canonicalize(place).ok().filter(|file| !file.is_dir()));
+        }
+        found.is_ok()
+    });
     places.extend(led);
     places
 }

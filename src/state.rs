@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    fmt::Write as _,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -192,10 +191,8 @@ pub fn hash_name(parts: &[&[u8]]) -> String {
         hash.update(part);
         hash.update([0]);
     }
-    hash.finalize()[..16].iter().fold(String::new(), |mut name, byte| {
-        write!(name, "{byte:02x}").expect("a string takes every write");
-        name
-    })
+    let digit = |bits: u8| char::from(b"0123456789abcdef"[usize::from(bits)]);
+    hash.finalize()[..16].iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 mod agents;
 mod cli;
 mod costs;
+mod covered;
 mod crash;
 mod crates;
 mod damage;

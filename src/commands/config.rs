@@ -8,6 +8,7 @@ use super::{print, print_json};
 use crate::{
     config::{self, Origin, Row, Value},
     error::Result,
+    fs::Real,
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     ui::{self, Cell, Column, Cut, Paint, Style, Table},
@@ -91,7 +92,8 @@ fn with_doc(row: &Row, home: Option<&Path>) -> String {
 fn root_here(process: &Process<'_>) -> Option<std::path::PathBuf> {
     let state = config::state(process, None).ok()?;
     let home = process.var("HOME").map(std::path::PathBuf::from);
-    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let surroundings =
+        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
     let (root, _) = root_around(process.cwd.as_deref()?, &surroundings)?;
     Some(root.path().to_owned())
 }

@@ -8,6 +8,7 @@ use super::{print, print_json};
 use crate::{
     config,
     error::{Error, Result},
+    fs::Real,
     model::{
         Agent, Certainty, Context, Effect, Finding, Intent, Language, Level, Reach, Scope,
         SessionId, Simple, Target, TargetAction,
@@ -95,7 +96,8 @@ fn reach_of(process: &Process<'_>, cwd: &std::path::Path, effect: &Effect) -> Op
         server: None,
         subagent: None,
     };
-    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let surroundings =
+        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
     reach::reach(cwd, &context, effect, &surroundings)
 }
 

@@ -42,6 +42,7 @@ use serde_json::Value;
 use crate::{
     config as settings,
     error::{Error, Result},
+    fs::Real,
     ledger,
     model::{Checkpoint, Kind, Reach, RelPath, Root, Scope, Selector, Settings, Tree},
     plan,
@@ -108,7 +109,8 @@ impl Desk {
             let (scope, is_gone) = (Scope::Whole, true);
             return Ok(Self { root, scope, settings, state, store, home, user, is_gone });
         }
-        let surroundings = Surroundings { home: home.as_deref(), state: &state };
+        let surroundings =
+            Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
         let found = std::fs::canonicalize(&start).ok().and_then(|start| {
             let known = known_root(&start, &state);
             root_around_real(known.as_deref().unwrap_or(&start), &surroundings)

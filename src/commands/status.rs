@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{Desk, print, print_json};
 use crate::{
     error::Result,
+    fs::Real,
     house::{self, Disk, Holding, Memory, Report},
     journal::{self, Line, LineKind},
     model::{CheckpointId, Scope, Settings},
@@ -382,7 +383,8 @@ fn found(
     path: &Path,
 ) -> Option<(&'static str, Option<String>, Scope)> {
     let home = process.var("HOME").map(PathBuf::from);
-    let surroundings = Surroundings { home: home.as_deref(), state: &desk.state };
+    let surroundings =
+        Surroundings { home: home.as_deref(), state: &desk.state, real: &Real::default() };
     let (root, scope) = root_around(path, &surroundings)?;
     let settings = crate::config::load(process, Some(path)).settings;
     let (kind, why) = match snapshot::open_store(&root, &desk.state, &settings) {

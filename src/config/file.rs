@@ -13,7 +13,7 @@ use super::{
     keys::{KEYS, Key, Scope, did_you_mean},
     values::Value,
 };
-use crate::{fs, model::Settings, ui};
+use crate::{fs::Small, model::Settings, ui};
 
 /// Far more than anyone has to say, and little enough to read in a hook.
 const SIZE_MAX: u64 = 1 << 20;
@@ -34,10 +34,15 @@ pub(super) struct Line {
     pub(super) line: usize,
 }
 
-/// Reads the settings file, if there is one.
-pub(super) fn read(path: &Path, home: Option<&Path>, troubles: &mut Troubles) -> Said {
+/// Reads the settings file.
+pub(super) fn read(
+    found: Small,
+    path: &Path,
+    home: Option<&Path>,
+    troubles: &mut Troubles,
+) -> Said {
     let place = || ui::escape_path(path).into_owned();
-    let bytes = match fs::read_small(path, SIZE_MAX) {
+    let bytes = match found.read(path, SIZE_MAX) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Said::default(),
         Err(err) => {

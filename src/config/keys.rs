@@ -35,6 +35,15 @@ impl Key {
         format!("TURNBACK_{}", self.name.replace('.', "_").to_ascii_uppercase())
     }
 
+    /// Whether `name` is the environment variable that sets it.
+    pub(super) fn is_set_by(&self, name: &str) -> bool {
+        let rest = name.strip_prefix("TURNBACK_").filter(|rest| rest.len() == self.name.len());
+        rest.is_some_and(|rest| {
+            let upper = |byte: u8| if byte == b'.' { b'_' } else { byte.to_ascii_uppercase() };
+            rest.bytes().eq(self.name.bytes().map(upper))
+        })
+    }
+
     /// Its value in `settings`.
     pub fn value(&self, settings: &Settings) -> Value {
         (self.show)(settings)

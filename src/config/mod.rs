@@ -27,14 +27,20 @@ use std::{
 };
 
 pub use keys::{KEYS, Key, Scope};
-pub use places::{settings_file, state};
+pub use places::state;
 pub use values::Value;
 
-use self::{file::Line, keys::did_you_mean, places::Places};
+use self::{
+    file::Line,
+    keys::did_you_mean,
+    places::{Places, state_at},
+};
 use crate::{
     error::{Error, Result},
+    fs::Real,
     model::Settings,
     process::Process,
+    state::State,
     ui,
 };
 
@@ -45,8 +51,14 @@ pub struct Loaded {
     pub settings: Settings,
     /// What was not taken, a line each, escaped. For the user, once.
     pub notes: Vec<String>,
-    /// The settings file that was looked for; `None` if there is no place for one.
+    /// The settings file that was looked for; `None` if there is no place for one, or if it would
+    /// be inside the protected directory.
     pub file: Option<PathBuf>,
+    /// What is there of that name, be it only a link: every path by which it is known without
+    /// looking further.
+    pub places: Vec<PathBuf>,
+    /// The state directory, if anything says where.
+    state: Option<PathBuf>,
     /// The user's home, if `HOME` says where.
     pub home: Option<PathBuf>,
     /// Where each setting came from that is not the default.
@@ -118,8 +130,13 @@ pub struct Row {
 /// Never fails. What makes no sense is in [`Loaded::notes`]. Without a settings file this opens
 /// nothing and parses nothing.
 pub fn load(process: &Process<'_>, root: Option<&Path>) -> Loaded {
+    load_by(process, root, &Real::default())
+}
+
+/// The same, for whoever asks where paths lead besides.
+pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &Real) -> Loaded {
     let mut troubles = Troubles::default();
-    let mut loaded = gather(process, root, &mut troubles);
+    let mut loaded = gather(process, root, real, &mut troubles);
     loaded.notes.extend(troubles.kept.iter().map(Trouble::note));
     if troubles.more > 0 {
         loaded.notes.push(format!("and {} more like these", troubles.more));
@@ -134,7 +151,7 @@ pub fn load(process: &Process<'_>, root: Option<&Path>) -> Loaded {
 /// Fails at the first key or value that makes no sense.
 pub fn explain(process: &Process<'_>, root: Option<&Path>) -> Result<Vec<Row>> {
     let mut troubles = Troubles::default();
-    let loaded = gather(process, root, &mut troubles);
+    let loaded = gather(process, root, &Real::default(), &mut troubles);
     match troubles.kept.into_iter().next() {
         Some(trouble) => Err(trouble.into()),
         None => Ok(loaded.rows()),
@@ -142,6 +159,15 @@ pub fn explain(process: &Process<'_>, root: Option<&Path>) -> Result<Vec<Row>> {
 }
 
 impl Loaded {
+    /// The state directory, as [`state`] has it.
+    ///
+    /// # Errors
+    ///
+    /// As [`state`].
+    pub fn state(&self) -> Result<State> {
+        state_at(self.state.clone())
+    }
+
     /// Where the setting called `key` came from.
     pub fn origin(&self, key: &str) -> Origin {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
@@ -194,15 +220,24 @@ impl Loaded {
     }
 }
 
-fn gather(process: &Process<'_>, root: Option<&Path>, troubles: &mut Troubles) -> Loaded {
-    let Places { file, home, notes, state: _ } = Places::of(process, root);
-    let mut loaded = Loaded { notes, file, home, ..Loaded::default() };
-    if let Some(path) = loaded.file.clone() {
-        let said = file::read(&path, loaded.home.as_deref(), troubles);
+fn gather(
+    process: &Process<'_>,
+    root: Option<&Path>,
+    real: &Real,
+    troubles: &mut Troubles,
+) -> Loaded {
+    let mut places = Places::of(process, root, real);
+    let found = places.open(root, real);
+    let Places { file, home, notes, state } = places;
+    let mut loaded = Loaded { notes, file, state, home, ..Loaded::default() };
+    if let (Some((found, place)), Some(path)) = (found, loaded.file.clone()) {
+        loaded.places.push(path.clone());
+        loaded.places.extend(Some(place).filter(|place| *place != path));
+        let said = file::read(found, &path, loaded.home.as_deref(), troubles);
         for line in &said.shared {
             loaded.set(line, Origin::File { path: path.clone(), line: line.line });
         }
-        for (directory, lines) in root.map_or(Vec::new(), |root| of_root(&said, root)) {
+        for (directory, lines) in root.map_or(Vec::new(), |root| of_root(&said, root, real)) {
             for line in lines {
                 let (directory, path) = (directory.clone(), path.clone());
                 loaded.set(line, Origin::Directory { directory, path, line: line.line });
@@ -214,11 +249,11 @@ fn gather(process: &Process<'_>, root: Option<&Path>, troubles: &mut Troubles) -
 }
 
 /// The tables that hold for `root`: those of itself and of directories above, the nearest last.
-fn of_root<'a>(said: &'a file::Said, root: &Path) -> Vec<&'a (PathBuf, Vec<Line>)> {
+fn of_root<'a>(said: &'a file::Said, root: &Path, real: &Real) -> Vec<&'a (PathBuf, Vec<Line>)> {
     let mut matching: Vec<_> = said
         .directories
         .iter()
-        .map(|table| (places::canonical(&table.0), table))
+        .map(|table| (real.as_far_as(&table.0), table))
         .filter(|(directory, _)| root.starts_with(directory))
         .collect();
     matching.sort_by_key(|(directory, _)| directory.components().count());
@@ -235,7 +270,7 @@ fn from_environment(process: &Process<'_>, loaded: &mut Loaded, troubles: &mut T
         let Some(name) = name.to_str().filter(|name| !OTHER_VARIABLES.contains(name)) else {
             continue;
         };
-        match KEYS.iter().find(|key| key.variable() == name) {
+        match KEYS.iter().find(|key| key.is_set_by(name)) {
             Some(_) if value.is_empty() => (),
             Some(key) => from_variable(key, name, value, loaded, troubles),
             None => slip_of_variable(name, troubles),

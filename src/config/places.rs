@@ -4,13 +4,11 @@
 //! exception is a protected directory that holds the user's whole home: our usual places are in
 //! there too, and self-defence stands before them.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use crate::{
     error::{Error, Result},
+    fs::{Real, Small},
     process::Process,
     state::State,
     ui,
@@ -36,7 +34,12 @@ pub(super) struct Places {
 ///
 /// Fails if none of these says where.
 pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<State> {
-    Places::of(process, root).state.map(State::new).ok_or_else(|| {
+    state_at(Places::of(process, root, &Real::default()).state)
+}
+
+/// The state directory, where somebody said where.
+pub(super) fn state_at(dir: Option<PathBuf>) -> Result<State> {
+    dir.map(State::new).ok_or_else(|| {
         Error::other(
             "there is no place for checkpoints: `HOME` is not set to an absolute path",
             "set `HOME`, or set `TURNBACK_HOME` to a directory of your own",
@@ -44,18 +47,16 @@ pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<State> {
     })
 }
 
-/// The settings file, which need not exist: `config.toml` in `$TURNBACK_HOME`, or in `turnback` in
-/// `$XDG_CONFIG_HOME`, which is `~/.config` unless set. `None` if nothing says where, or if it
-/// would be inside `root`.
-pub fn settings_file(process: &Process<'_>, root: Option<&Path>) -> Option<PathBuf> {
-    Places::of(process, root).file
-}
-
 impl Places {
-    pub(super) fn of(process: &Process<'_>, root: Option<&Path>) -> Self {
+    /// Where they are by the environment: the settings file is `config.toml` in `$TURNBACK_HOME`,
+    /// or in `turnback` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set. Neither place is
+    /// looked at, unless the environment names it.
+    pub(super) fn of(process: &Process<'_>, root: Option<&Path>, real: &Real) -> Self {
         let mut notes = Vec::new();
         let home = process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let is_inside = |dir: &Path| is_inside(dir, root, home.as_deref());
+        let is_inside = |dir: &Path| {
+            is_in(dir, &|| real.as_far_as(dir), root) && !holds(root, home.as_deref(), real)
+        };
         let mut given = |name: &str| -> Option<PathBuf> {
             let path = PathBuf::from(process.var(name)?);
             let why = if !path.is_absolute() {
@@ -70,7 +71,7 @@ impl Places {
         };
         let own = given("TURNBACK_HOME");
         let below_home = |rest| home.as_ref().map(|home| home.join(rest));
-        let (state, mut file) = if let Some(own) = own {
+        let (state, file) = if let Some(own) = own {
             let file = own.join("config.toml");
             (Some(own), Some(file))
         } else {
@@ -79,29 +80,32 @@ impl Places {
             let file = config.map(|dir| dir.join("turnback/config.toml"));
             (state.map(|dir| dir.join("turnback")), file)
         };
-        // Its own name may be a symlink. To see that it is missing costs least, so that is first.
-        if let Some(inside) = file.take_if(|file| file.exists() && is_inside(file)) {
-            let path = ui::escape_path(&inside);
-            notes.push(format!("{path} is inside the protected directory; ignored"));
-        }
         Self { state, file, home, notes }
     }
-}
 
-/// Whether `dir` is in the protected directory, but not because everything of the user's is.
-fn is_inside(dir: &Path, root: Option<&Path>, home: Option<&Path>) -> bool {
-    let Some(root) = root else { return false };
-    let holds_home = home.is_some_and(|home| canonical(home).starts_with(root));
-    !holds_home && (dir.starts_with(root) || canonical(dir).starts_with(root))
-}
-
-/// The path without symlinks, as far as it exists.
-pub(super) fn canonical(path: &Path) -> PathBuf {
-    for above in path.ancestors() {
-        if let Ok(found) = fs::canonicalize(above) {
-            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-            return if rest.as_os_str().is_empty() { found } else { found.join(rest) };
+    /// Opens the settings file, if there is one, and tells where that is with its links followed.
+    /// One inside the protected directory is no settings file at all.
+    pub(super) fn open(&mut self, root: Option<&Path>, real: &Real) -> Option<(Small, PathBuf)> {
+        let file = self.file.as_deref()?;
+        let found = Small::open(file, real)?;
+        // Its own name may be a symlink.
+        let place = if found.is_link() { real.as_far_as(file) } else { real.place(file) };
+        if is_in(file, &|| place.clone(), root) && !holds(root, self.home.as_deref(), real) {
+            let path = ui::escape_path(file);
+            self.notes.push(format!("{path} is inside the protected directory; ignored"));
+            self.file = None;
+            return None;
         }
+        Some((found, place))
     }
-    path.to_owned()
+}
+
+/// Whether `dir`, which is `place` with its links followed, is in the protected directory.
+fn is_in(dir: &Path, place: &dyn Fn() -> PathBuf, root: Option<&Path>) -> bool {
+    root.is_some_and(|root| dir.starts_with(root) || place().starts_with(root))
+}
+
+/// Whether the protected directory holds everything of the user's.
+fn holds(root: Option<&Path>, home: Option<&Path>, real: &Real) -> bool {
+    root.zip(home).is_some_and(|(root, home)| real.as_far_as(home).starts_with(root))
 }

@@ -1,13 +1,15 @@
 //! A lock between processes that dies with its owner.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
-    os::unix::fs::OpenOptionsExt,
+    fs::{File, TryLockError},
     path::Path,
     thread,
     time::{Duration, Instant},
 };
 
+use rustix::fs::{Mode, OFlags};
+
+use super::Real;
 use crate::error::{Error, Result};
 
 /// A lock on a file of its own, exclusive unless said otherwise. Released when dropped, and by the
@@ -25,7 +27,16 @@ impl Lock {
     ///
     /// [`Error::Busy`] at the deadline; [`Error::Io`] if the file cannot be made.
     pub fn acquire(path: &Path, deadline: Instant) -> Result<Self> {
-        wait_for(path, deadline, File::try_lock)
+        Self::acquire_by(&Real::default(), path, deadline)
+    }
+
+    /// The same, for whoever asks where paths lead besides.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lock::acquire`].
+    pub fn acquire_by(real: &Real, path: &Path, deadline: Instant) -> Result<Self> {
+        wait_for(real, path, deadline, File::try_lock)
     }
 
     /// As [`Lock::acquire`], beside any number of others that share it.
@@ -34,7 +45,7 @@ impl Lock {
     ///
     /// As [`Lock::acquire`].
     pub fn share(path: &Path, deadline: Instant) -> Result<Self> {
-        wait_for(path, deadline, File::try_lock_shared)
+        wait_for(&Real::default(), path, deadline, File::try_lock_shared)
     }
 }
 
@@ -47,11 +58,14 @@ impl Drop for Lock {
 }
 
 fn wait_for(
+    real: &Real,
     path: &Path,
     deadline: Instant,
     try_lock: fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Lock> {
-    let file = open(path)?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW;
+    let file = real.open(path, flags, Mode::from_raw_mode(0o600));
+    let file = file.map_err(Error::io("open the lock", path))?;
     let mut pause = Duration::from_micros(200);
     loop {
         match try_lock(&file) {
@@ -62,18 +76,6 @@ fn wait_for(
         }
         pause = (pause * 2).min(PAUSE_MAX);
     }
-}
-
-fn open(path: &Path) -> Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
-        .map_err(Error::io("open the lock", path))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod dir;
 mod holes;
 mod lock;
 mod private;
+mod real;
 mod sync;
 mod unnamed;
 mod way;
@@ -19,9 +20,10 @@ pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use holes::Holes;
 pub use lock::Lock;
 pub use private::{
-    create_new_synced, create_private_dirs, is_lost, read_small, read_start, remove_tree, replace,
-    replace_synced, replace_with, sync_dir,
+    Small, create_new_synced, create_private_dirs, is_lost, read_small, read_start, remove_tree,
+    replace, replace_synced, replace_with, sync_dir,
 };
+pub use real::Real;
 pub(crate) use sync::all_at_once;
 pub(crate) use unnamed::{create_unnamed, name_unnamed};
 pub use way::Way;

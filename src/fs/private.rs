@@ -13,6 +13,7 @@ use rustix::{
     io::Errno,
 };
 
+use super::Real;
 use crate::{
     error::{Error, Result},
     model::{Kind, Stamp},
@@ -166,23 +167,84 @@ pub fn read_start(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let stamp = super::dir::stamp_of(&file)?;
-    if stamp.kind() != Some(Kind::File) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+/// A small file of somebody else's, found and not read yet.
+#[derive(Debug)]
+pub enum Small {
+    /// Open; its own name is no link.
+    Open(File),
+    /// A link, or what cannot be opened: whoever reads it will know.
+    Link,
+}
+
+impl Small {
+    /// Opens what is at `path`; `None` if nothing is, not even a link.
+    pub fn open(path: &Path, real: &Real) -> Option<Self> {
+        match real.open(path, careful() | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(file) => Some(Self::Open(file)),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => None,
+            Err(_) => Some(Self::Link),
+        }
     }
+
+    /// Whether its own name may be a link.
+    pub fn is_link(&self) -> bool {
+        matches!(self, Self::Link)
+    }
+
+    /// As [`read_small`]; `path` is where it was found.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_small`].
+    pub fn read(self, path: &Path, size_max: u64) -> Result<Option<Vec<u8>>> {
+        match self {
+            Self::Open(file) => {
+                read_regular(file, size_max).map(Some).map_err(Error::io("read", path))
+            }
+            Self::Link => read_small(path, size_max),
+        }
+    }
+}
+
+/// Never waits for a pipe.
+fn careful() -> OFlags {
+    OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
+}
+
+fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
+    let flags = careful().bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let stamp = regular(&file)?;
     Ok((file, stamp))
 }
 
+fn regular(file: &File) -> io::Result<Stamp> {
+    let stamp = super::dir::stamp_of(file)?;
+    if stamp.kind() != Some(Kind::File) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok(stamp)
+}
+
 fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
-    let (file, stamp) = open_regular(path)?;
+    let flags = careful().bits().cast_signed();
+    read_regular(OpenOptions::new().read(true).custom_flags(flags).open(path)?, size_max)
+}
+
+fn read_regular(file: File, size_max: u64) -> io::Result<Vec<u8>> {
+    let stamp = regular(&file)?;
     if stamp.size > size_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than such a file can be"));
     }
-    // Room for all of it and a byte more: then reading it takes two calls.
-    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
-    file.take(size_max + 1).read_to_end(&mut bytes)?;
+    let size = usize::try_from(stamp.size).unwrap_or(0);
+    // Room for all of it and a byte more: less than that is all there is.
+    let mut bytes = Vec::with_capacity(size + 1);
+    let count = rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes));
+    if count == Ok(size) {
+        return Ok(bytes);
+    }
+    // It has changed meanwhile, or is one of the kernel's.
+    let rest = (size_max + 1).saturating_sub(bytes.len() as u64);
+    file.take(rest).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -1,46 +1,40 @@
 //! Calls that reach for turnback itself, and agents started with it switched off.
 
-use std::path::PathBuf;
-
 use super::{
     Hook,
     trouble::write_journal,
     turn::{quiet, with_ledger},
 };
 use crate::{
-    config,
     guard::{self, Ours},
     journal::LineKind,
     model::{Answer, Decision, Effect, Verdict},
-    reach::{self, Surroundings},
-    ui,
+    reach, ui,
 };
 
 impl Hook<'_, '_> {
     /// Why the call reaches for turnback itself, if it does. Notes on the way what is at stake.
     pub(super) fn threat(&mut self) -> Option<String> {
-        let state = config::state(self.process, Some(&self.cwd)).ok()?;
-        let home = self.process.var("HOME").map(PathBuf::from);
-        let settings = config::settings_file(self.process, Some(&self.cwd));
-        let surroundings = Surroundings { home: home.as_deref(), state: &state };
+        let state = self.loaded.state().ok()?;
         let context = &self.call.context;
         // An edit says all there is to say about its paths.
         let (root, places) = match &self.effect {
             Effect::None | Effect::Touches(_) => (self.cwd.clone(), Vec::new()),
             Effect::Destroys(_) | Effect::Unknown(_) => {
-                let around = reach::root_around(&self.cwd, &surroundings)?;
+                let around = reach::root_around(&self.cwd, &self.surroundings(&state))?;
                 let (root, _) = self.around.insert(around);
                 let places = reach::stakes(&self.cwd, context, &self.effect, root);
+                self.stakes.clone_from(&places);
                 (root.path().to_owned(), places)
             }
         };
-        self.stakes.clone_from(&places);
         let ours = Ours {
             cwd: &self.cwd,
             state: state.dir(),
-            settings: settings.as_deref(),
-            home: home.as_deref(),
+            settings: &self.loaded.places,
+            home: self.home.as_deref(),
             root: &root,
+            real: &self.real,
         };
         guard::threat(&ours, &self.call.intent, &self.effect, &places)
     }

@@ -11,6 +11,7 @@ use crate::{
     agent::Dialect,
     config,
     error::Result,
+    fs::Real,
     journal::LineKind,
     ledger::Ledger,
     left::{self, Blast},
@@ -81,7 +82,8 @@ pub(super) fn since(
     let settings = config::load(process, Some(path)).settings;
     let state = config::state(process, Some(path))?;
     let home = process.var("HOME").map(PathBuf::from);
-    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let surroundings =
+        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
     let by = left::author(context.agent, &context.session);
     let Some((root, Scope::Whole)) = reach::root_around(path, &surroundings) else {
         return Ok(None);

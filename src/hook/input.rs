@@ -6,6 +6,10 @@ use crate::{process::Stdin, ui};
 
 /// No honest payload comes near it: it is a tool call, not a file.
 const PAYLOAD_MAX_BYTES: usize = 16 << 20;
+/// Most calls are shorter.
+const FIRST_BYTES: usize = 2 << 10;
+/// What a pipe holds.
+const NEXT_BYTES: usize = 64 << 10;
 /// How long we wait for more input before we look whether what is there will do.
 const PAUSE: Duration = Duration::from_millis(300);
 /// How long we wait for input in all. The shortest limit any agent gives a hook is 5 seconds.
@@ -15,12 +19,17 @@ pub(super) const INPUT_DEADLINE: Duration = Duration::from_millis(1_500);
 pub(super) fn read_payload(stdin: &mut dyn Stdin) -> Result<Vec<u8>, String> {
     let started = Instant::now();
     let mut payload = Vec::new();
-    let mut buffer = vec![0; 8 << 10];
+    let mut buffer = vec![0; FIRST_BYTES];
     loop {
         if stdin.ready(PAUSE) {
             match stdin.read(&mut buffer) {
                 Ok(0) => return Ok(payload),
-                Ok(count) => payload.extend_from_slice(&buffer[..count]),
+                Ok(count) => {
+                    payload.extend_from_slice(&buffer[..count]);
+                    if count == buffer.len() {
+                        buffer.resize(NEXT_BYTES, 0);
+                    }
+                }
                 Err(err) if err.kind() == std::io::ErrorKind::Interrupted => (),
                 Err(err) => return Err(err.to_string()),
             }

@@ -4,6 +4,7 @@
 //! and the agent goes on, unless the user's settings want it stricter.
 
 mod cause;
+mod covered;
 mod defence;
 mod done;
 mod edges;
@@ -24,18 +25,19 @@ use std::{
 use self::{
     input::read_payload,
     notes::Notes,
-    place::{shell_scope, working_directory},
+    place::{shell_scope, working_directory_by},
     trouble::{trouble, write_journal},
 };
 use crate::{
     agent::{self, Answer, Dialect, EventKind, Markers},
     config::{self, Loaded},
     error::{Error, Result},
+    fs::Real,
     house,
     journal::LineKind,
     ledger::Ledger,
     left,
-    model::{Decision, Effect, Event, Intent, Reach, Root, RootKind, Scope, Settings, ToolCall},
+    model::{Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall},
     policy::{self, Action, Standing},
     process::{Exit, Process},
     reach::{self, Surroundings},
@@ -141,19 +143,24 @@ fn on_call(
     if call.intent == Intent::Read {
         return Decision::NEUTRAL;
     }
-    let cwd = working_directory(process, &call.context);
-    let mut loaded = config::load(process, Some(&cwd));
+    let real = Real::default();
+    expect_edited(&real, &call.intent);
+    let cwd = working_directory_by(&real, process, &call.context);
+    let mut loaded = config::load_by(process, Some(&cwd), &real);
     let scope = shell_scope(process, &mut loaded);
     let effect = shell::effect(&call.intent, &scope);
     if effect == Effect::None {
         return Decision::NEUTRAL;
     }
+    let home = process.var("HOME").map(PathBuf::from);
     let (stakes, around) = (Vec::new(), None);
-    let mut hook = Hook { process, dialect, loaded, call, effect, cwd, stakes, around };
+    let mut hook = Hook { process, dialect, loaded, call, effect, cwd, home, real, stakes, around };
     if !hook.loaded.settings.enabled {
         return hook.say_if_switched_off();
     }
-    let threat = hook.threat();
+    // An edit is judged by its paths alone, and where those lead is known once it is held.
+    let is_edit = matches!(hook.effect, Effect::Touches(_));
+    let threat = if is_edit { None } else { hook.threat() };
     let decision = if policy::is_wanted(&call.intent, &hook.effect, &hook.loaded.settings) {
         match hook.protect() {
             Ok(notes) => hook.decision(&notes, markers),
@@ -162,9 +169,19 @@ fn on_call(
     } else {
         Decision::NEUTRAL
     };
-    match threat {
+    match if is_edit { hook.threat() } else { threat } {
         Some(why) => hook.defend(&why, decision),
         None => decision,
+    }
+}
+
+/// Looks at the directory of a file that is edited: it is most often below the one the call is made
+/// in, and then this answers for both.
+fn expect_edited(real: &Real, intent: &Intent) {
+    let (Intent::Write(paths) | Intent::Edit(paths)) = intent else { return };
+    if let Some(above) = paths.first().filter(|path| path.is_absolute()).and_then(|it| it.parent())
+    {
+        real.expect(above);
     }
 }
 
@@ -176,6 +193,10 @@ struct Hook<'h, 'p> {
     call: &'h ToolCall,
     effect: Effect,
     cwd: PathBuf,
+    /// What `HOME` says.
+    home: Option<PathBuf>,
+    /// Where paths lead, for this call.
+    real: Real,
     /// What the call names and can destroy, once its root is known.
     stakes: Vec<PathBuf>,
     /// The root around `cwd`, once somebody has looked.
@@ -187,40 +208,31 @@ impl Hook<'_, '_> {
         &self.loaded.settings
     }
 
+    fn surroundings<'s>(&'s self, state: &'s State) -> Surroundings<'s> {
+        Surroundings { home: self.home.as_deref(), state, real: &self.real }
+    }
+
     fn protect(&mut self) -> Result<Notes> {
-        let state = config::state(self.process, Some(&self.cwd))?;
+        let state = self.loaded.state()?;
+        let mut notes = Notes::default();
+        if self.is_covered(&state) {
+            return Ok(notes);
+        }
         let deadline = self.process.started + self.settings().deadline;
-        let context = &self.call.context;
-        let ledger = Ledger::open(&state, self.dialect.name(), &context.session.0, deadline);
-        let (mut ledger, busy) = match ledger {
-            Ok(ledger) => (Some(ledger), None),
+        let session = &self.call.context.session.0;
+        let ledger = Ledger::open_by(&self.real, &state, self.dialect.name(), session, deadline);
+        let (mut ledger, is_busy) = match ledger {
+            Ok(ledger) => (Some(ledger), false),
             // Somebody holds it until our deadline: a copy of our own is better than none.
-            Err(err @ Error::Busy { .. }) => (None, Some(err)),
+            Err(Error::Busy { .. }) => (None, true),
             Err(err) => return Err(err),
         };
         let home =
             ledger.as_mut().map_or_else(|| self.cwd.clone(), |ledger| ledger.home(&self.cwd));
-        let start = if self.cwd.starts_with(&home) { home } else { self.cwd.clone() };
-        let covered = ledger.as_mut().and_then(|ledger| self.covered(ledger, &start, &state));
-        let (reach, standing) = if let Some(covered) = covered {
-            covered
-        } else {
-            let reach = self.reach(&start, &state)?;
-            let standing = self.standing(ledger.as_mut(), &reach, &state);
-            (reach, standing)
-        };
-        self.stakes = reach::stakes(&start, context, &self.effect, &reach.root);
-        let mut notes = Notes::default();
+        let deadline = (!is_busy).then_some(deadline);
+        let start = self.start(&home);
         notes.lines.append(&mut self.loaded.notes);
-        if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
-            let saved =
-                self.save(ledger.as_ref(), &reach, &state, busy.is_none().then_some(deadline))?;
-            self.note_saved(&saved, &reach, &mut notes);
-            notes.lines.extend(notes::oddities(&saved, &state.root(&reach.root)));
-            if let Some(ledger) = &mut ledger {
-                ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
-            }
-        }
+        let reach = self.hold(ledger.as_mut(), &start, &state, deadline, &mut notes)?;
         self.note_begins(ledger.as_ref(), &reach, &state);
         if let Some(mut ledger) = ledger {
             notes.deeds = self.seen_next(&mut ledger);
@@ -231,29 +243,40 @@ impl Hook<'_, '_> {
         Ok(notes)
     }
 
-    /// What a plain edit reaches whose every file the turn has already. To know as much takes no
-    /// look into the repository, and of a root that nothing is saved of the kind does not matter.
-    fn covered(
-        &self,
-        ledger: &mut Ledger,
+    /// The directory the session works in: where it was first seen, if the call is made below that.
+    fn start(&self, home: &Path) -> PathBuf {
+        if self.cwd.starts_with(home) { home.to_owned() } else { self.cwd.clone() }
+    }
+
+    /// Finds what the call reaches, and takes a checkpoint of it unless the turn has all it needs.
+    fn hold(
+        &mut self,
+        mut ledger: Option<&mut Ledger>,
         start: &Path,
         state: &State,
-    ) -> Option<(Reach, Standing)> {
-        let Effect::Touches(_) = &self.effect else { return None };
-        let home = self.process.var("HOME").map(PathBuf::from);
-        let path = reach::walked_around(start, &Surroundings { home: home.as_deref(), state })?;
-        let around = (Root::new(path, RootKind::Plain { why: None }), Scope::Whole);
-        let reach = reach::reach_in(around, start, &self.call.context, &self.effect);
-        let standing = self.standing(Some(ledger), &reach, state);
-        let action = policy::decide(&self.effect, standing, self.settings().dedupe);
-        (action == Action::Nothing).then_some((reach, standing))
+        deadline: Option<Instant>,
+        notes: &mut Notes,
+    ) -> Result<Reach> {
+        let reach = self.reach(start, state)?;
+        let standing = self.standing(ledger.as_deref_mut(), &reach, state);
+        self.stakes = reach::stakes(start, &self.call.context, &self.effect, &reach.root);
+        if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
+            let saved = self.save(ledger.as_deref(), &reach, state, deadline)?;
+            self.note_saved(&saved, &reach, notes);
+            notes.lines.extend(notes::oddities(&saved, &state.root(&reach.root)));
+            if let Some(ledger) = ledger {
+                ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
+            }
+        }
+        Ok(reach)
     }
 
     /// Notes for restores that the call begins. What is not noted has no known author.
     fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
         let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
         if let Some(of) = covering {
-            let _noted = left::begins(self.process, state, self.call, reach, of, &self.cwd);
+            let call = left::Begins { state, call: self.call, reach, of, cwd: &self.cwd };
+            let _noted = call.note(self.process);
         }
     }
 
@@ -263,8 +286,7 @@ impl Hook<'_, '_> {
         {
             return Ok(reach::reach_in(around, start, &self.call.context, &self.effect));
         }
-        let home = self.process.var("HOME").map(PathBuf::from);
-        let surroundings = Surroundings { home: home.as_deref(), state };
+        let surroundings = self.surroundings(state);
         let found = reach::reach(start, &self.call.context, &self.effect, &surroundings)
             .or_else(|| reach::reach(&self.cwd, &self.call.context, &self.effect, &surroundings));
         found.ok_or_else(|| Error::Other {
@@ -276,12 +298,7 @@ impl Hook<'_, '_> {
     /// What the turn already has of what this call can change.
     fn standing(&self, ledger: Option<&mut Ledger>, reach: &Reach, state: &State) -> Standing {
         let Some(ledger) = ledger else { return Standing::Bare };
-        let last_prompt = match self.call.context.turn {
-            Some(_) => None,
-            None if ledger.counts_turns() => None,
-            None => self.call.context.transcript.as_deref().and_then(transcript::last_prompt),
-        };
-        ledger.turn_of(&self.call.context, last_prompt.as_deref());
+        self.note_turn(ledger);
         if ledger.covering(reach.root.path()).is_none() {
             return Standing::Bare;
         }
@@ -293,6 +310,16 @@ impl Hook<'_, '_> {
             Err(err) => err.kind() == ErrorKind::NotFound,
         };
         if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
+    }
+
+    /// Sees to it that the ledger knows the turn this call belongs to.
+    fn note_turn(&self, ledger: &mut Ledger) {
+        let last_prompt = match self.call.context.turn {
+            Some(_) => None,
+            None if ledger.counts_turns() => None,
+            None => self.call.context.transcript.as_deref().and_then(transcript::last_prompt),
+        };
+        ledger.turn_of(&self.call.context, last_prompt.as_deref());
     }
 
     fn save(

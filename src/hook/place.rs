@@ -5,21 +5,33 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{config::Loaded, model::Context, process::Process, shell};
+use crate::{config::Loaded, fs::Real, model::Context, process::Process, shell};
 
 /// The directory a call is made in: what the agent says if that is somewhere, else our own.
 pub(super) fn working_directory(process: &Process<'_>, context: &Context) -> PathBuf {
+    working_directory_by(&Real::default(), process, context)
+}
+
+/// The same, for whoever asks where paths lead besides.
+pub(super) fn working_directory_by(
+    real: &Real,
+    process: &Process<'_>,
+    context: &Context,
+) -> PathBuf {
     let said = context.cwd.iter().chain(&context.bases);
-    let there = said.filter(|dir| dir.is_absolute()).find_map(|dir| directory(dir));
+    let there = said.filter(|dir| dir.is_absolute()).find_map(|dir| directory(real, dir));
     there.or_else(|| process.cwd.clone()).unwrap_or_else(|| PathBuf::from("/"))
 }
 
 /// The directory at `dir`, or what may be one: only a plain "no" sends us on to another base,
 /// whose files the call is not about.
-fn directory(dir: &Path) -> Option<PathBuf> {
+fn directory(real: &Real, dir: &Path) -> Option<PathBuf> {
     use io::ErrorKind::{NotADirectory, NotFound};
+    if real.expect(dir) {
+        return Some(dir.to_owned());
+    }
     let is_plain = |err: io::Error| matches!(err.kind(), NotFound | NotADirectory);
-    let real = match fs::canonicalize(dir) {
+    let real = match real.of(dir) {
         Ok(real) => real,
         Err(err) => return (!is_plain(err)).then(|| dir.to_owned()),
     };
@@ -52,6 +64,7 @@ mod tests {
         fs::File::create(&file).unwrap();
         // Nobody can resolve a link to itself, not even root.
         symlink(&ring, &ring).unwrap();
+        let directory = |dir: &Path| directory(&Real::default(), dir);
         assert_eq!(directory(&dir), fs::canonicalize(&dir).ok());
         assert_eq!(directory(&dir.join("absent")), None);
         assert_eq!(directory(&file), None);

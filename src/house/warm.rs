@@ -16,7 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     config, crash,
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, stat_path},
+    fs::{Lock, Real, create_private_dirs, stat_path},
     ledger,
     model::{Agent, By, Cause, Reach, Reason, Scope, SessionId, Settings},
     process::Process,
@@ -79,7 +79,8 @@ pub fn warm(process: &Process<'_>, visit: &Visit) -> Result<()> {
         return Ok(());
     }
     let home = process.var("HOME").map(PathBuf::from);
-    let surroundings = Surroundings { home: home.as_deref(), state: &state };
+    let surroundings =
+        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
     let Some((root, scope)) = root_around(&visit.dir, &surroundings) else { return Ok(()) };
     if scope == Scope::Named {
         return Ok(());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bytes, Ledger};
+use super::{Ledger, wire::Bytes};
 use crate::model::CheckpointId;
 
 /// Commands that run at once; of more, the oldest are forgotten.
@@ -72,6 +72,11 @@ impl Ledger {
     /// Whether this agent says when a call is done.
     pub fn tells_ends(&self) -> bool {
         self.wire.tells_ends
+    }
+
+    /// Whether there are commands whose end nobody saw, and this agent does not say when one ends.
+    pub fn waits_for_ends(&self) -> bool {
+        !self.wire.tells_ends && !self.wire.open.is_empty()
     }
 
     /// Takes out the commands whose end nobody saw. What cannot be read of them is lost.

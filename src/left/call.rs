@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::{Blast, Line, Since, What, after_edit, after_shell, append, author, path_text, until};
+use super::{
+    Blast, Line, Since, What, after_edit, after_shell, append, append_again, author, path_text,
+    until,
+};
 use crate::{
     error::Result,
     model::{CheckpointId, Intent, Reach, RelPath, Root, Scope, ToolCall},
@@ -10,26 +13,51 @@ use crate::{
     state::{State, hash_name},
 };
 
-/// Notes that a call begins which `of` covers.
-///
-/// # Errors
-///
-/// Fails if the log cannot be written.
-pub fn begins(
-    process: &Process<'_>,
-    state: &State,
-    call: &ToolCall,
-    reach: &Reach,
-    of: CheckpointId,
-    cwd: &Path,
-) -> Result<()> {
-    if reach.scope == Scope::Named {
-        return Ok(());
+/// A call that begins.
+#[derive(Clone, Copy)]
+pub struct Begins<'a> {
+    /// Where our own files are.
+    pub state: &'a State,
+    /// The call.
+    pub call: &'a ToolCall,
+    /// What it can reach.
+    pub reach: &'a Reach,
+    /// The checkpoint that covers it.
+    pub of: CheckpointId,
+    /// The directory it is made in.
+    pub cwd: &'a Path,
+}
+
+impl Begins<'_> {
+    /// Notes it, unless nothing of its root is ever noted.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be written.
+    pub fn note(self, process: &Process<'_>) -> Result<()> {
+        if self.reach.scope == Scope::Named {
+            return Ok(());
+        }
+        append(&self.state.root(&self.reach.root), &[self.line(process)])
     }
-    let paths = paths(call, &reach.root, cwd).map(|paths| paths.iter().map(path_text).collect());
-    let what = What::Began { of: of.to_string(), call: name(call), paths };
-    let by = author(call.context.agent, &call.context.session);
-    append(&state.root(&reach.root), &[Line { at: at(process), by, what }])
+
+    /// Notes it where something was noted before; for a call that is covered, and whose root
+    /// nobody has looked at.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be written.
+    pub fn note_again(self, process: &Process<'_>) -> Result<()> {
+        append_again(&self.state.root(&self.reach.root), &[self.line(process)])
+    }
+
+    fn line(self, process: &Process<'_>) -> Line {
+        let Self { call, reach, of, cwd, .. } = self;
+        let paths = paths(call, &reach.root, cwd);
+        let paths = paths.map(|paths| paths.iter().map(path_text).collect());
+        let what = What::Began { of: of.to_string(), call: name(call), paths };
+        Line { at: at(process), by: author(call.context.agent, &call.context.session), what }
+    }
 }
 
 /// Notes what a call left in a root, and counts what a command did.

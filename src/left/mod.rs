@@ -12,8 +12,8 @@ mod look;
 
 use std::{
     collections::BTreeSet,
-    fs::{self, OpenOptions},
-    io::Write,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, replace},
+    fs::{create_private_dirs, read_small, replace, stamp_of},
     model::{Agent, CheckpointId, ContentId, Kind, RelPath, SessionId},
     state::{RootState, hash_name},
     store::HeadMove,
@@ -31,7 +31,7 @@ use crate::{
 
 pub use authors::{Here, Knowledge};
 pub use blast::Blast;
-pub use call::{begins, ended, name, seen_late, seen_next, turn_ended};
+pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
 pub use look::Since;
 use look::{after_edit, after_shell, until};
 
@@ -163,11 +163,42 @@ pub fn path_of(text: &str) -> Option<RelPath> {
 ///
 /// Fails if the log cannot be written.
 pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
-    create_private_dirs(&place.left())?;
     let path = log(place);
-    if fs::metadata(&path).is_ok_and(|found| found.len() > LOG_MAX_BYTES) {
+    let file = match open_log(&path, true) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            create_private_dirs(&place.left())?;
+            open_log(&path, true)
+        }
+        opened => opened,
+    };
+    file.and_then(|file| write_to(file, &path, lines)).map_err(Error::io("write", &path))
+}
+
+/// Adds lines where there is a log; elsewhere nothing.
+///
+/// # Errors
+///
+/// Fails if the log cannot be written.
+fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
+    let path = log(place);
+    match open_log(&path, false).and_then(|file| write_to(file, &path, lines)) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+        written => written.map_err(Error::io("write", &path)),
+    }
+}
+
+fn open_log(path: &Path, makes: bool) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.append(true).create(makes).mode(0o600).custom_flags(flags.bits().cast_signed());
+    options.open(path)
+}
+
+fn write_to(mut file: File, path: &Path, lines: &[Line]) -> io::Result<()> {
+    if stamp_of(&file)?.size > LOG_MAX_BYTES {
         // Whoever loses this race appends to the new log or the old one; both are read.
-        let _moved = fs::rename(&path, path.with_extension("old"));
+        let _moved = fs::rename(path, path.with_extension("old"));
+        file = open_log(path, true)?;
     }
     // A line that a killed process left unfinished must not swallow the next one.
     let mut bytes = vec![b'\n'];
@@ -175,15 +206,7 @@ pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
         serde_json::to_writer(&mut bytes, line).expect("strings and numbers always serialize");
         bytes.push(b'\n');
     }
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(flags.bits().cast_signed())
-        .open(&path)
-        .and_then(|mut file| file.write_all(&bytes))
-        .map_err(Error::io("write", &path))
+    file.write_all(&bytes)
 }
 
 /// Every line that can be read, oldest first.

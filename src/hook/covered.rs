@@ -1,0 +1,72 @@
+//! The quick look at a plain edit whose files the turn has already. It says yes, or nothing: then
+//! the whole way decides.
+//!
+//! The session's ledger is looked at without its lock. A use stands in it only when its checkpoint
+//! exists, and a cache is written after the checkpoint it belongs to, so a call that saves at this
+//! moment can only make the answer a needless no; and nobody waits for it.
+
+use std::{cell::LazyCell, io::ErrorKind, path::Path};
+
+use super::Hook;
+use crate::{
+    fs::stat_path,
+    ledger::Ledger,
+    left,
+    model::{Dedupe, Effect, Kind, Reach, Root, RootKind, Scope},
+    policy::{self, Action, Standing},
+    reach,
+    snapshot::Held,
+    state::State,
+};
+
+impl Hook<'_, '_> {
+    /// Whether the call is a plain edit that needs no checkpoint, and there is nothing to say or to
+    /// remember. If so it is noted for whoever restores. To know as much takes the ledger, the
+    /// files it names and the cache of their root; of the repository nothing is opened, and of a
+    /// root that nothing is saved of neither kind nor scope matters.
+    pub(super) fn is_covered(&self, state: &State) -> bool {
+        let Effect::Touches(_) = &self.effect else { return false };
+        let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
+        let Some(mut ledger) = Ledger::peek(&self.real, state, agent, session) else {
+            return false;
+        };
+        let start = self.start(&ledger.home(&self.cwd));
+        let Some(root) = reach::path_around(&start, &self.surroundings(state)) else {
+            return false;
+        };
+        self.note_turn(&mut ledger);
+        let Some(of) = ledger.covering(&root) else { return false };
+        let root = Root::new(root, RootKind::Plain { why: None });
+        let dedupe = self.settings().dedupe;
+        let standing = match dedupe {
+            Dedupe::Turn if self.has_all(&ledger, &start, &root, state) => Standing::Covered,
+            Dedupe::Turn | Dedupe::Strict | Dedupe::Call => Standing::Begun,
+        };
+        let is_said = |line: &String| ledger.has_said(line);
+        let has_news = ledger.is_changed()
+            || ledger.waits_for_ends()
+            || !self.loaded.notes.iter().all(is_said);
+        if has_news || policy::decide(&self.effect, standing, dedupe) == Action::Save {
+            return false;
+        }
+        let reach = Reach { root, scope: Scope::Whole, victims: Vec::new() };
+        let call = left::Begins { state, call: self.call, reach: &reach, of, cwd: &self.cwd };
+        // What is not noted has no known author.
+        let _noted = call.note_again(self.process);
+        true
+    }
+
+    /// Whether everything that an edit may mean is held, or the agent's own. What a link leads to
+    /// is for the whole way to find.
+    fn has_all(&self, ledger: &Ledger, start: &Path, root: &Root, state: &State) -> bool {
+        let Effect::Touches(paths) = &self.effect else { return false };
+        let places = reach::edited(paths, start, &self.call.context, root);
+        let held = LazyCell::new(|| Held::of(root, state));
+        places.iter().all(|path| match stat_path(path) {
+            Ok(stamp) if stamp.kind() == Some(Kind::Link) => false,
+            Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),
+            // Nothing is there that could be lost.
+            Err(err) => err.kind() == ErrorKind::NotFound,
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! What the ledgers of all sessions know, read without their locks: whoever asks can live with
+//! yesterday's answer.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Use,
+    wire::{Found, Lazily, SIZE_MAX_BYTES, Wire, look, parse, read},
+};
+use crate::{
+    fs::{is_lost, read_small},
+    state::{State, hash_name},
+};
+
+/// Every use of a checkpoint that any session's ledger knows of, newest first.
+pub fn uses(state: &State) -> Vec<Use> {
+    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
+    let mut uses: Vec<Use> =
+        ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
+    uses.sort_by_key(|used| std::cmp::Reverse(used.at));
+    uses
+}
+
+/// Where the server of the agent of a session listened when it was last heard of.
+pub fn server(state: &State, agent: &str, session: &str) -> Option<String> {
+    let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    read(&state.sessions().join(format!("{name}.json")))?.server
+}
+
+/// Whether the turn that runs in a session has had a checkpoint of `root` since then.
+pub fn covered_since(
+    state: &State,
+    agent: &str,
+    session: &str,
+    root: &Path,
+    since: DateTime<Utc>,
+) -> bool {
+    let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    let Some(wire) = read(&state.sessions().join(format!("{name}.json"))) else { return false };
+    let Some(turn) = &wire.turn else { return false };
+    let mut uses = wire.uses.iter().filter_map(Lazily::read);
+    uses.any(|used| used.turn == turn.id && used.at >= since && used.root.is(root))
+}
+
+/// The ledgers that nobody can read. A newer turnback's is none of them.
+pub fn damaged(state: &State) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
+    let is_lost = |path: &PathBuf| {
+        let bytes = read_small(path, SIZE_MAX_BYTES).ok().flatten();
+        bytes.is_some_and(|bytes| is_lost(&bytes))
+    };
+    let is_damaged = |path: &PathBuf| match look(path) {
+        Found::Ours(wire) => !wire.is_whole(),
+        Found::Damaged => true,
+        Found::Nothing | Found::Newer => false,
+    };
+    ledgers.filter(|path| is_damaged(path) && !is_lost(path)).collect()
+}
+
+/// Reads bytes as a ledger and everything in it; for fuzz/.
+pub(crate) fn parse_any(bytes: &[u8]) {
+    if let Found::Ours(mut wire) = parse(bytes) {
+        wire.mend();
+        assert!(wire.is_whole());
+        wire.into_uses();
+    }
+}

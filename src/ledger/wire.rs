@@ -1,0 +1,361 @@
+//! The state file of a session, as it lies on the disk.
+
+use std::{
+    cell::OnceCell,
+    collections::BTreeMap,
+    ffi::OsStr,
+    fmt::{self, Write as _},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error as _, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use super::{Use, VERSION, open::WireOpen};
+use crate::{
+    fs::{Real, Small, read_small},
+    model::{By, CheckpointId, SessionId, TurnId},
+};
+
+/// A ledger never comes near it.
+pub(super) const SIZE_MAX_BYTES: u64 = 8 << 20;
+
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Wire {
+    pub(super) version: u32,
+    pub(super) agent: String,
+    pub(super) session: String,
+    /// The directory the session was first seen in.
+    pub(super) home: Option<Bytes>,
+    pub(super) turn: Option<WireTurn>,
+    #[serde(default)]
+    pub(super) uses: Vec<Lazily<WireUse>>,
+    /// What the agent itself left last, by path.
+    #[serde(default)]
+    pub(super) written: BTreeMap<String, Lazily<WireWritten>>,
+    /// What the user was told already.
+    #[serde(default)]
+    pub(super) said: Vec<String>,
+    #[serde(default)]
+    pub(super) transcript: Option<Bytes>,
+    /// Where the agent's own server listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) server: Option<String>,
+    /// Commands whose end nobody saw yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) open: Vec<WireOpen>,
+    /// Whether this agent ever said that a call of this session was done.
+    #[serde(default)]
+    pub(super) tells_ends: bool,
+    /// What the model is to be told with the next prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tell: Option<String>,
+    /// What the user was told a turn's commands did, by the checkpoint it was counted from.
+    #[serde(default)]
+    pub(super) told: Option<(String, [u64; 3])>,
+}
+
+/// A path: as text where it is text, else in hex.
+#[derive(Clone, Serialize)]
+#[serde(untagged)]
+pub(super) enum Bytes {
+    Text(String),
+    Hex { hex: String },
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct WireTurn {
+    pub(super) id: String,
+    pub(super) prompt: Option<String>,
+    /// How long the conversation was when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) position: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct WireUse {
+    pub(super) turn: String,
+    pub(super) root: Bytes,
+    pub(super) checkpoint: String,
+    pub(super) at: DateTime<Utc>,
+    pub(super) tool: Option<String>,
+    pub(super) summary: Option<String>,
+    pub(super) prompt: Option<String>,
+    pub(super) subagent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) position: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct WireWritten {
+    pub(super) mtime: i64,
+    pub(super) ctime: i64,
+    pub(super) inode: u64,
+    pub(super) size: u64,
+    pub(super) mode: u32,
+    /// Of the content, where the stamp alone proves nothing.
+    pub(super) digest: Option<String>,
+}
+
+/// A part that is read when somebody asks for it. A session of a hundred turns has a hundred uses,
+/// and a call is about one.
+pub(super) struct Lazily<T> {
+    /// As it was found; `None` for what is new.
+    text: Option<Box<RawValue>>,
+    value: OnceCell<Option<T>>,
+}
+
+impl<T> From<T> for Lazily<T> {
+    fn from(value: T) -> Self {
+        Self { text: None, value: OnceCell::from(Some(value)) }
+    }
+}
+
+impl<T: DeserializeOwned> Lazily<T> {
+    /// What it says; `None` if it makes no sense.
+    pub(super) fn read(&self) -> Option<&T> {
+        let parse = || serde_json::from_str(self.text.as_deref()?.get()).ok();
+        self.value.get_or_init(parse).as_ref()
+    }
+
+    fn take(self) -> Option<T> {
+        let _read = self.read();
+        self.value.into_inner().flatten()
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Lazily<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Some(Box::<RawValue>::deserialize(deserializer)?);
+        Ok(Self { text, value: OnceCell::new() })
+    }
+}
+
+impl<T: Serialize> Serialize for Lazily<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.text {
+            Some(text) => text.serialize(serializer),
+            None => self.value.get().serialize(serializer),
+        }
+    }
+}
+
+impl Wire {
+    /// Whether every part of it makes sense.
+    pub(super) fn is_whole(&self) -> bool {
+        self.uses.iter().all(|used| used.read().is_some())
+            && self.written.values().all(|written| written.read().is_some())
+    }
+
+    /// Leaves out what makes no sense, so that nobody finds it again.
+    pub(super) fn mend(&mut self) {
+        self.uses.retain(|used| used.read().is_some());
+        self.written.retain(|_, written| written.read().is_some());
+    }
+
+    /// The newest use of a checkpoint of `root` in the turn that runs.
+    pub(super) fn newest_use(&self, root: &Path) -> Option<&WireUse> {
+        let turn = self.turn.as_ref()?;
+        let mut uses = self.uses.iter().rev().filter_map(Lazily::read);
+        uses.find(|used| used.turn == turn.id && used.root.is(root))
+    }
+
+    pub(super) fn into_uses(self) -> Vec<Use> {
+        let Some(dialect) = crate::agent::by_name(&self.agent) else { return Vec::new() };
+        let transcript = self.transcript.as_ref().and_then(Bytes::to_path);
+        let session = SessionId(self.session);
+        let to_use = |used: WireUse| {
+            Some(Use {
+                checkpoint: CheckpointId::parse(&used.checkpoint)?,
+                root: used.root.to_path()?,
+                by: By {
+                    agent: dialect.agent(),
+                    session: session.clone(),
+                    turn: Some(TurnId(used.turn)),
+                    subagent: used.subagent,
+                    prompt: used.prompt,
+                    transcript: transcript.clone(),
+                    position: used.position,
+                },
+                at: used.at,
+                tool: used.tool,
+                summary: used.summary,
+            })
+        };
+        self.uses.into_iter().filter_map(Lazily::take).filter_map(to_use).collect()
+    }
+}
+
+/// What is at the place of a ledger.
+pub(super) enum Found {
+    Nothing,
+    Ours(Box<Wire>),
+    /// A newer turnback's.
+    Newer,
+    Damaged,
+}
+
+/// A ledger that cannot be read, or that a newer turnback wrote, says nothing.
+pub(super) fn read(path: &Path) -> Option<Wire> {
+    match look(path) {
+        Found::Ours(wire) => Some(*wire),
+        Found::Nothing | Found::Newer | Found::Damaged => None,
+    }
+}
+
+pub(super) fn look(path: &Path) -> Found {
+    to_found(read_small(path, SIZE_MAX_BYTES))
+}
+
+/// The same, for whoever asks where paths lead besides.
+pub(super) fn look_by(real: &Real, path: &Path) -> Found {
+    match Small::open(path, real) {
+        Some(found) => to_found(found.read(path, SIZE_MAX_BYTES)),
+        None => Found::Nothing,
+    }
+}
+
+fn to_found(read: crate::error::Result<Option<Vec<u8>>>) -> Found {
+    match read {
+        Ok(Some(bytes)) => parse(&bytes),
+        Ok(None) => Found::Nothing,
+        Err(_) => Found::Damaged,
+    }
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Found {
+    #[derive(Deserialize)]
+    struct VersionOnly {
+        version: u32,
+    }
+    match serde_json::from_slice::<Wire>(bytes) {
+        Ok(wire) if wire.version == VERSION => Found::Ours(Box::new(wire)),
+        Ok(_) | Err(_) => match serde_json::from_slice::<VersionOnly>(bytes) {
+            Ok(VersionOnly { version }) if version > VERSION => Found::Newer,
+            Ok(_) | Err(_) => Found::Damaged,
+        },
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a string takes every write");
+        hex
+    })
+}
+
+impl Bytes {
+    pub(super) fn of(path: &Path) -> Self {
+        match path.to_str() {
+            Some(text) => Self::Text(text.to_owned()),
+            None => Self::Hex { hex: hex(path.as_os_str().as_bytes()) },
+        }
+    }
+
+    pub(super) fn to_path(&self) -> Option<PathBuf> {
+        match self {
+            Self::Text(text) => Some(PathBuf::from(text)),
+            Self::Hex { hex } => {
+                let digits = hex.as_bytes().chunks(2);
+                let bytes: Option<Vec<u8>> = digits
+                    .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok())
+                    .collect();
+                Some(PathBuf::from(OsStr::from_bytes(&bytes?)))
+            }
+        }
+    }
+
+    pub(super) fn is(&self, path: &Path) -> bool {
+        match self {
+            Self::Text(text) if text.as_bytes() == path.as_os_str().as_bytes() => true,
+            Self::Text(_) | Self::Hex { .. } => self.to_path().is_some_and(|own| own == path),
+        }
+    }
+}
+
+/// Reads either spelling without a copy of it in between, as `untagged` would make.
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a path")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Bytes, E> {
+                Ok(Bytes::Text(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Bytes, A::Error> {
+                let mut found = None;
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "hex" => found = Some(map.next_value()?),
+                        _ => drop(map.next_value::<serde::de::IgnoredAny>()?),
+                    }
+                }
+                found.map(|hex| Bytes::Hex { hex }).ok_or_else(|| A::Error::missing_field("hex"))
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(uses: &str) -> Found {
+        parse(
+            format!(
+                r#"{{"version":1,"agent":"codex","session":"s","turn":{{"id":"t"}},"uses":{uses}}}"#
+            )
+            .as_bytes(),
+        )
+    }
+
+    fn used(turn: &str, root: &str, checkpoint: &str) -> String {
+        format!(
+            r#"{{"turn":"{turn}","root":{root},"checkpoint":"{checkpoint}","at":"2026-01-01T00:00:00Z"}}"#
+        )
+    }
+
+    #[test]
+    fn a_use_is_found_behind_one_that_makes_no_sense() {
+        let [first, other] = ["a000000000000001", "b000000000000001"];
+        let uses = [
+            used("t", r#""/r""#, first),
+            used("t", r#"{"hex":"2f73"}"#, other),
+            "[7]".to_owned(),
+            used("u", r#""/r""#, other),
+        ];
+        let Found::Ours(mut wire) = wire(&format!("[{}]", uses.join(","))) else { panic!() };
+        assert_eq!(wire.newest_use(Path::new("/r")).unwrap().checkpoint, first);
+        assert_eq!(wire.newest_use(Path::new("/s")).unwrap().checkpoint, other);
+        assert!(wire.newest_use(Path::new("/t")).is_none());
+        assert!(!wire.is_whole());
+        wire.mend();
+        assert!(wire.is_whole() && wire.uses.len() == 3);
+        let text = serde_json::to_string(&wire).unwrap();
+        assert!(text.contains(&uses[1]), "what was not touched is written as it was: {text}");
+        let Found::Ours(again) = parse(text.as_bytes()) else { panic!() };
+        assert_eq!(again.into_uses().len(), 3);
+    }
+
+    #[test]
+    fn what_is_no_list_of_uses_is_damage() {
+        for uses in ["7", "[1,", "{}", "[\u{1}]"] {
+            assert!(matches!(wire(uses), Found::Damaged), "{uses}");
+        }
+        assert!(matches!(parse(br#"{"version":2}"#), Found::Newer));
+    }
+}
