@@ -223,7 +223,8 @@ fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
         let _nobody = write!(process.stdout, "{text}");
         return Exit::Ok;
     }
-    let _nobody = write!(process.stderr, "{text}");
+    // It names what was given, and a shell gives names of files for a `*`.
+    let _nobody = write!(process.stderr, "{}", ui::escape_text(&text.to_string()));
     if is_hook(process) { Exit::Ok } else { Exit::Usage }
 }
 

@@ -29,6 +29,7 @@ mod store;
 mod storm;
 mod support;
 mod talk;
+mod terminal;
 mod tidy;
 mod turns;
 mod unread;

@@ -249,7 +249,7 @@ fn pick(
 /// Fails if stdout cannot be written.
 pub(crate) fn print_json(process: &mut Process<'_>, value: &Value) -> Result<()> {
     let text = serde_json::to_string_pretty(value).expect("a JSON value always serializes");
-    print(process, &format!("{text}\n"))
+    print(process, &format!("{}\n", ui::escape_json(&text)))
 }
 
 /// Prints text on stdout. A reader that went away is no error.

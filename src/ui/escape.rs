@@ -23,6 +23,31 @@ pub fn escape_line(bytes: &[u8]) -> Cow<'_, str> {
     escape_but(bytes, |c| c == '\t' || is_plain(c))
 }
 
+/// Makes a text of several lines printable.
+pub fn escape_text(text: &str) -> Cow<'_, str> {
+    escape_but(text.as_bytes(), |c| c == '\n' || is_plain(c))
+}
+
+/// Makes a JSON document printable that says the same: whoever reads it at a terminal is not moved
+/// about by a name in it.
+pub fn escape_json(document: &str) -> Cow<'_, str> {
+    let is_shown = |c: char| c == '\n' || is_plain(c);
+    if document.chars().all(is_shown) {
+        return Cow::Borrowed(document);
+    }
+    let mut shown = String::with_capacity(document.len() + 64);
+    for c in document.chars() {
+        if is_shown(c) {
+            shown.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            write!(shown, "\\u{unit:04x}").expect("a string takes every write");
+        }
+    }
+    Cow::Owned(shown)
+}
+
 fn escape_but(bytes: &[u8], is_shown: fn(char) -> bool) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) if text.chars().all(is_shown) => Cow::Borrowed(text),
@@ -60,6 +85,17 @@ mod tests {
         assert_eq!(escape(b"ok\xff\xc3"), "ok\\xff\\xc3");
         assert_eq!(escape("café 日本 \\n".as_bytes()), "café 日本 \\n");
         assert_eq!(escape_line(b"\tx\r"), "\tx\\r");
+        assert_eq!(escape_text("a\n\u{202e}b\t"), "a\n\\u{202e}b\\t");
+    }
+
+    #[test]
+    fn an_escaped_document_says_what_it_said() {
+        let value = serde_json::json!({ "\u{202e}": ["é\u{9b}2J\u{7f}", "\u{e0001}\u{feff}\u{1b}\n"] });
+        let document = serde_json::to_string_pretty(&value).unwrap();
+        let shown = escape_json(&document);
+        assert!(shown.contains("\\u202e") && shown.contains("é\\u009b2J\\u007f"), "{shown}");
+        assert!(shown.chars().all(|c| c == '\n' || is_plain(c)), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 
     proptest! {

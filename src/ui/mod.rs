@@ -15,7 +15,7 @@ mod words;
 
 use std::{borrow::Cow, path::Path};
 
-pub use escape::{escape, escape_line, escape_path};
+pub use escape::{escape, escape_json, escape_line, escape_path, escape_text};
 pub use hunks::{Change, Lines, Look, Side};
 pub use question::{answer, ask};
 pub use quote::quote;
