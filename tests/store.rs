@@ -5,6 +5,7 @@
 mod copy;
 mod git;
 mod index;
+mod locked;
 mod packs;
 mod reading;
 

@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn an_escaped_document_says_what_it_said() {
-        let value = serde_json::json!({ "\u{202e}": ["é\u{9b}2J\u{7f}", "\u{e0001}\u{feff}\u{1b}\n"] });
+        let value =
+            serde_json::json!({ "\u{202e}": ["é\u{9b}2J\u{7f}", "\u{e0001}\u{feff}\u{1b}\n"] });
         let document = serde_json::to_string_pretty(&value).unwrap();
         let shown = escape_json(&document);
         assert!(shown.contains("\\u202e") && shown.contains("é\\u009b2J\\u007f"), "{shown}");

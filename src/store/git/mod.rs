@@ -5,6 +5,7 @@
 //! configures. Never deletes an object: git may have come to rely on it.
 
 mod alone;
+mod change;
 mod check;
 mod collecting;
 mod consolidate;

@@ -1,8 +1,8 @@
 //! Our refs: one for each checkpoint and one anchor, below `refs/turnback/` and a name for the
 //! worktree. All of them point at trees.
 //!
-//! They are read here, file by file, with limits on what may be there, and changed by gix, which
-//! knows git's locks. None has a reflog.
+//! They are read here, file by file, with limits on what may be there, and changed in `change`. None
+//! has a reflog.
 
 use std::{
     collections::BTreeSet,
@@ -15,12 +15,14 @@ use gix::{
     bstr::ByteSlice,
     refs::{
         Target,
-        store::WriteReflog,
         transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog},
     },
 };
 
-use super::repo::Repo;
+use super::{
+    change::{check_place, commit},
+    repo::Repo,
+};
 use crate::{
     error::{Error, Result},
     fs::{all_at_once, read_small, sync_dir},
@@ -33,10 +35,6 @@ const ANCHOR: &str = "anchor";
 const STALE_NS: i64 = 1_000_000_000;
 /// How long we wait for a lock to go, or to be that old.
 const STALE_WAIT: std::time::Duration = std::time::Duration::from_millis(1_200);
-/// How often a change of refs is tried while git packs them.
-const TRIES: usize = 5;
-/// Git moves some hundred refs in this time.
-const BETWEEN_TRIES: std::time::Duration = std::time::Duration::from_millis(10);
 /// Two hashes and a word, with room for a symbolic ref's longest name.
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Five million refs.
@@ -266,7 +264,15 @@ fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
 fn loose_names(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
     match fs::read_dir(dir) {
         Ok(names) => Ok(names.flatten().map(|entry| entry.file_name()).collect()),
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        // What else stands there holds no refs of ours, and their records know what they led to.
+        Err(err)
+            if matches!(
+                err.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(Vec::new())
+        }
         Err(err) => Err(Error::io("list", dir)(err)),
     }
 }
@@ -287,72 +293,6 @@ fn delete(name: &str, old: ObjectId) -> Result<RefEdit> {
 
 pub(super) fn full(name: &str) -> Result<gix::refs::FullName> {
     name.try_into().map_err(|_| Error::damaged(name, "not a name a ref can have"))
-}
-
-/// Whether a ref, and the directories it is in, are what they should be, or not there yet: gix
-/// would wait for a pipe, and follow a symlink out of the repository.
-pub(super) fn check_place(repo: &Repo, name: &str) -> Result<()> {
-    for (at, _) in name.match_indices('/').chain([(name.len(), "")]) {
-        let path = repo.common_dir.join(&name[..at]);
-        let found = match fs::symlink_metadata(&path) {
-            Ok(found) => found,
-            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(err) => return Err(Error::io("look at", &path)(err)),
-        };
-        let is_last = at == name.len();
-        if !(found.is_dir() || (is_last && found.is_file())) {
-            let why = format!("`{}` is not what git put there", &name[..at]);
-            return Err(Error::Repository { path: repo.common_dir.clone(), why });
-        }
-    }
-    Ok(())
-}
-
-fn commit(repo: &Repo, edits: &[RefEdit]) -> Result<()> {
-    use gix::lock::acquire::Fail;
-    for edit in edits {
-        check_place(repo, &edit.name.as_bstr().to_str_lossy())?;
-    }
-    // Long enough for a `git pack-refs`, short enough for a hook.
-    let wait = Fail::AfterDurationWithBackoff(std::time::Duration::from_millis(500));
-    let options = gix::refs::store::init::Options {
-        write_reflog: WriteReflog::Disable,
-        ..Default::default()
-    };
-    let store = gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options);
-    let written = files_of(repo, edits);
-    let mut tries = 0;
-    let prepared = loop {
-        tries += 1;
-        match store.transaction().prepare(edits.to_vec(), wait, wait) {
-            Ok(prepared) => break prepared,
-            // The user's gc packs refs: a ref moves, and its directory goes for a moment. What a ref
-            // has to be is compared again each time.
-            Err(_) if tries < TRIES => std::thread::sleep(BETWEEN_TRIES),
-            Err(err) => return Err(repo.error(&err)),
-        }
-    };
-    all_at_once(&written, |path| sync_lock(path))?;
-    prepared.commit(None).map(|_| ()).map_err(|err| repo.error(&err))
-}
-
-/// Where the refs that are to be written will be.
-fn files_of(repo: &Repo, edits: &[RefEdit]) -> Vec<PathBuf> {
-    let written = edits.iter().filter(|edit| matches!(edit.change, Change::Update { .. }));
-    written.map(|edit| repo.common_dir.join(edit.name.as_bstr().to_str_lossy().as_ref())).collect()
-}
-
-/// Puts a ref on the disk while it still has its lock's name. Without this, a power cut right after
-/// the rename leaves an empty ref, and the user's own `git gc` refuses to run.
-pub(super) fn sync_lock(path: &Path) -> Result<()> {
-    let mut lock = path.as_os_str().to_owned();
-    lock.push(".lock");
-    match fs::File::open(&lock) {
-        Ok(file) => file.sync_all().map_err(Error::io("sync", path)),
-        // It is as it was, and was not written again.
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(err) => Err(Error::io("sync", path)(err)),
-    }
 }
 
 /// The path of a worktree's file of git's own.

@@ -17,7 +17,7 @@ use gix::{
     },
 };
 
-use super::{head, refs, repo::Repo};
+use super::{change, head, refs, repo::Repo};
 use crate::{
     error::{Error, Result},
     model::Head,
@@ -88,7 +88,7 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         ObjectId::from_hex(hex.as_bytes()).map_err(|_| Error::damaged(hex, "no name of a commit"))
     };
     let (from, to) = (id(&go.from)?, id(&go.to)?);
-    refs::check_place(repo, &go.branch)?;
+    change::check_place(repo, &go.branch)?;
     let log = LogChange {
         mode: RefLog::AndReference,
         force_create_reflog: false,
@@ -113,7 +113,7 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         Err(_) if head::read(repo).commit != now.commit => return Ok(false),
         Err(err) => return Err(repo.error(&err)),
     };
-    refs::sync_lock(&repo.common_dir.join(&go.branch))?;
+    change::sync_lock(&repo.common_dir.join(&go.branch))?;
     let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
     let who = gix::actor::SignatureRef {
         name: "turnback".into(),
@@ -133,7 +133,7 @@ fn has_reflog(repo: &Repo, branch: &str) -> bool {
     let is_file = fs::symlink_metadata(repo.common_dir.join(&name)).is_ok_and(|log| log.is_file());
     let heads = [refs::own(repo, "logs"), refs::own(repo, "logs/HEAD")];
     let is_link = |path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    is_file && refs::check_place(repo, &name).is_ok() && !heads.iter().any(is_link)
+    is_file && change::check_place(repo, &name).is_ok() && !heads.iter().any(is_link)
 }
 
 /// The commits that are reachable from `from` and not from `to`.
