@@ -9,18 +9,19 @@ use crate::{
     error::Result,
     fs,
     model::{
-        ContentId, DirPath, Found, Fresh, Kind, Marks, SkipReason, Stamp, Usual, in_tree_order,
+        CheckpointId, ContentId, DirPath, Found, Fresh, Kind, Marks, SkipReason, Stamp, Usual,
+        in_tree_order,
     },
 };
 
 /// Changes whenever the layout does. An older cache is not migrated: the next scan makes it anew.
-const MAGIC: &[u8; 8] = b"tbcache1";
+const MAGIC: &[u8; 8] = b"tbcache2";
 /// Mtime, ctime, inode, size, mode.
 const STAMP_BYTES: usize = 36;
 const ID_BYTES: usize = 32;
 /// Magic, checksum and padding, four counts, then [`Facts`].
 const HEADER_BYTES: usize = 8 + 8 + 4 * 8 + FACTS_BYTES;
-const FACTS_BYTES: usize = 5 * ID_BYTES + STAMP_BYTES + 3 * 4 + 8 + 8;
+const FACTS_BYTES: usize = 6 * ID_BYTES + STAMP_BYTES + 3 * 4 + 3 * 8;
 /// Stamp, path offset, path length, first entry, number of entries, marks and padding.
 const DIR_BYTES: usize = STAMP_BYTES + 4 * 4 + 4;
 /// Stamp, name offset, name length, marks, skip reason, id.
@@ -53,6 +54,8 @@ pub struct Facts {
     pub files: u64,
     /// Whether anything was left out for lack of time.
     pub partial: bool,
+    /// The checkpoint that holds what the rows say, and a digest of what else it depends on.
+    pub latest: Option<(CheckpointId, ContentId)>,
 }
 
 /// A cache file, parsed but not copied, not even by `clone`.
@@ -154,7 +157,9 @@ impl std::fmt::Debug for Table {
 impl Table {
     /// Reads the cache at `path`. `None` if there is none, or none that can be believed.
     pub fn load(path: &Path) -> Option<Self> {
-        Self::parse(fs::read_small(path, SIZE_MAX_BYTES).ok()??)
+        let read = || Some(Self::parse(fs::read_small(path, SIZE_MAX_BYTES).ok()??));
+        // Somebody may have been in the middle of writing it.
+        read()?.or_else(|| read()?)
     }
 
     /// Reads the cache at `path` to look a row or two up, without its checksum: what is looked up
@@ -428,6 +433,9 @@ impl Facts {
         }
         bytes.extend_from_slice(&self.files.to_le_bytes());
         bytes.extend_from_slice(&u64::from(self.partial).to_le_bytes());
+        let (id, digest) = self.latest.unzip();
+        bytes.extend_from_slice(&id.map_or(0, CheckpointId::number).to_le_bytes());
+        put_id(bytes, digest);
     }
 
     fn read(from: &mut Reader<'_>) -> Self {
@@ -441,6 +449,7 @@ impl Facts {
             usual: Usual { file: from.u32(), executable: from.u32(), directory: from.u32() },
             files: from.u64(),
             partial: from.u64() != 0,
+            latest: CheckpointId::from_number(from.u64()).zip(from.id()),
         }
     }
 }
@@ -526,9 +535,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes a cache file. Not synced: a lost one costs a slow scan and nothing else.
+/// Writes a cache file, for whoever holds the root's lock. Not synced: a lost one costs a slow scan
+/// and nothing else. One that fits is overwritten where it lies: to rename a file over another makes
+/// ext4 write it out at once, which costs more than everything else here.
 pub fn write(path: &Path, table: &[u8]) -> Result<()> {
-    fs::replace(path, table)
+    match fs::overwrite(path, table) {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(_) => fs::replace(path, table),
+    }
 }
 
 #[cfg(test)]
@@ -551,7 +565,9 @@ mod tests {
         builder.directory(b"d", stamp, true);
         builder.directory(b"d/e", stamp, false);
         builder.entry(&row(b"\xff"));
-        builder.finish(&Facts { files: 2, top: Some(ContentId::new(&[1; 20])), ..Facts::default() })
+        let id = ContentId::new(&[1; 20]);
+        let latest = Some((CheckpointId::from_bits(77), id));
+        builder.finish(&Facts { files: 2, top: Some(id), latest, ..Facts::default() })
     }
 
     #[test]
@@ -568,6 +584,27 @@ mod tests {
             table.find_dir(b"x").is_none() && table.find_dir(b"d").unwrap().row(b"x").is_none()
         );
         assert_eq!(table.facts().files, 2);
+        let latest = (CheckpointId::from_bits(77), ContentId::new(&[1; 20]));
+        assert_eq!(table.facts().latest, Some(latest));
+    }
+
+    #[test]
+    fn one_that_fits_is_written_where_it_lies() {
+        use std::os::unix::fs::MetadataExt;
+        let path = std::env::temp_dir().join(format!("turnback-cache-{}", std::process::id()));
+        let inode = || std::fs::metadata(&path).unwrap().ino();
+        let mut other = sample();
+        let last = other.len() - 1;
+        other[last] ^= 1;
+        seal(&mut other);
+        write(&path, &sample()).unwrap();
+        let first = inode();
+        write(&path, &other).unwrap();
+        assert_eq!((inode(), std::fs::read(&path).unwrap()), (first, other));
+        write(&path, b"shorter").unwrap();
+        assert_ne!(inode(), first);
+        assert_eq!(std::fs::read(&path).unwrap(), b"shorter");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

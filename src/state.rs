@@ -147,11 +147,6 @@ impl RootState {
         self.dir.join("anchor")
     }
 
-    /// What the last save into the repository came to, for when nothing has changed since.
-    pub fn latest(&self) -> PathBuf {
-        self.dir.join("latest")
-    }
-
     /// How much changed between checkpoints, for lists. Nothing depends on it.
     pub fn stats(&self) -> PathBuf {
         self.dir.join("stats.json")

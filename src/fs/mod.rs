@@ -20,8 +20,8 @@ pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use holes::Holes;
 pub use lock::Lock;
 pub use private::{
-    Small, create_new_synced, create_private_dirs, is_lost, read_small, read_start, remove_tree,
-    replace, replace_synced, replace_with, sync_dir,
+    Small, create_new_synced, create_private_dirs, is_lost, overwrite, read_small, read_start,
+    remove_tree, replace, replace_synced, replace_with, sync_dir,
 };
 pub use real::Real;
 pub(crate) use sync::all_at_once;

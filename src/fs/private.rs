@@ -3,7 +3,7 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -40,6 +40,23 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
 /// or the new one. After a power cut it may be either, or empty: for what can be made again.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, false, 0o600)
+}
+
+/// Writes `bytes` over those of the file `path` of ours, if it has just as many; tells whether it
+/// had. Not for what must never be half of one and half of the other: a checksum has to tell.
+pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().write(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(err) => return Err(err),
+    };
+    let found = file.metadata()?;
+    let fits = found.is_file() && found.nlink() == 1 && found.len() == bytes.len() as u64;
+    if fits {
+        file.write_all_at(bytes, 0)?;
+    }
+    Ok(fits)
 }
 
 /// Replaces the file `path` of somebody else's with `bytes` and `permissions`, or makes it; on the

@@ -21,6 +21,16 @@ impl CheckpointId {
         Self((bits & (u64::MAX >> 4)) | (letter << 60))
     }
 
+    /// The number that its name spells.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The id of that number; `None` if there is none.
+    pub fn from_number(number: u64) -> Option<Self> {
+        (number >> 60 >= 0xa).then_some(Self(number))
+    }
+
     /// Reads the full name; `None` if it is not one.
     pub fn parse(name: &str) -> Option<Self> {
         let lowercase = name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

@@ -465,7 +465,6 @@ impl Store for GitStore {
     }
 
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
-        quick::forget(&self.state);
         if !self.state.dir().is_dir() && self.refs.list(&self.repo)?.is_empty() {
             return Ok(0);
         }

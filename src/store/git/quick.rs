@@ -1,7 +1,7 @@
 //! Tells that nothing at all has changed since the last save, without opening an object.
 //!
-//! The last save leaves a line: its checkpoint, and a digest of everything outside the files that
-//! a checkpoint depends on. If the files are as the cache has them, the anchor stands and the
+//! The last save leaves in the cache: its checkpoint, and a digest of everything outside the files
+//! that a checkpoint depends on. If the files are as the cache has them, the anchor stands and the
 //! digest is the same, that checkpoint is the answer. In every doubt there is the long way.
 
 use std::path::Path;
@@ -11,15 +11,12 @@ use sha2::{Digest, Sha256};
 use super::{GitStore, head};
 use crate::{
     cache::Table,
-    fs::{read_small, replace, stat_path},
-    model::{Checkpoint, CheckpointId, ContentId, Kind, Stamp},
+    fs::{read_small, stat_path},
+    model::{Checkpoint, ContentId, Kind, Stamp},
     scan::Scan,
-    state::RootState,
     store::{Draft, record},
 };
 
-/// An id and a digest.
-const LINE_MAX_BYTES: u64 = 256;
 /// A ref is a hash and a line end; HEAD a name.
 const REF_MAX_BYTES: u64 = 8 << 10;
 
@@ -36,27 +33,18 @@ impl GitStore {
         if draft.always || !is_quiet || !is_index_known(scan) || !self.holds_private(scan) {
             return None;
         }
-        let line = read_small(&self.state.latest(), LINE_MAX_BYTES).ok()??;
-        let (id, digest) = str::from_utf8(&line).ok()?.trim_end().split_once(' ')?;
-        let id = CheckpointId::parse(id)?;
+        let (id, digest) = scan.base.as_ref()?.facts().latest?;
         let stands = self.anchor_by_file() == scan.anchor
             && self.loose_ref(&id.to_string()).is_some()
-            && digest == self.surroundings(scan.index).to_string();
+            && digest == self.surroundings(scan.index);
         if !stands {
             return None;
         }
         record::read(&self.state, id).ok().map(|record| record.checkpoint)
     }
 
-    /// Leaves the line for the next save.
-    pub(super) fn leave_latest(&self, id: CheckpointId, index: Stamp) {
-        let line = format!("{id} {}\n", self.surroundings(index));
-        // Without it the next save takes the long way.
-        let _slower = replace(&self.state.latest(), line.as_bytes());
-    }
-
     /// A digest of where HEAD stands, of what git is in the middle of, and of the index's stamp.
-    fn surroundings(&self, index: Stamp) -> ContentId {
+    pub(super) fn surroundings(&self, index: Stamp) -> ContentId {
         let (git_dir, common_dir) = (&self.repo.git_dir, &self.repo.common_dir);
         let head = small(&git_dir.join("HEAD"));
         let mut hash = Sha256::new();
@@ -121,10 +109,4 @@ fn put_stamp(hash: &mut Sha256, stamp: &Stamp) {
     for number in [stamp.inode, stamp.size, u64::from(stamp.mode)] {
         hash.update(number.to_le_bytes());
     }
-}
-
-/// Forgets the line: the checkpoint it names may go.
-pub(super) fn forget(state: &RootState) {
-    // What it named is looked up before it is believed, so a line left behind does no harm.
-    let _left = std::fs::remove_file(state.latest());
 }

@@ -516,9 +516,9 @@ impl<'a> Save<'a> {
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,
+            latest: Some((checkpoint.id, self.store.surroundings(scan.index))),
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
-        self.store.leave_latest(checkpoint.id, scan.index);
     }
 }
 
