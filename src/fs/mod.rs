@@ -24,7 +24,7 @@ pub use private::{
     remove_tree, replace, replace_synced, replace_with, sync_dir,
 };
 pub use real::Real;
-pub(crate) use sync::all_at_once;
+pub(crate) use sync::{all_at_once, two_can_work};
 pub(crate) use unnamed::{create_unnamed, name_unnamed};
 pub use way::Way;
 

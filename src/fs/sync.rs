@@ -1,4 +1,4 @@
-//! Waits for the disk, for several things at once.
+//! Several threads: who waits for the disk, and whether two can work at the same time.
 
 use std::thread;
 
@@ -31,6 +31,15 @@ pub(crate) fn all_at_once<T: Sync, E: Send>(
         }
         synced
     })
+}
+
+/// Whether a second thread can work beside this one. A quota that a group of processes has does not
+/// count: to find it takes six files, and two threads that share one core lose little.
+pub(crate) fn two_can_work() -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::thread::sched_getaffinity(None).map_or(1, |cores| cores.count()) > 1;
+    #[cfg(not(target_os = "linux"))]
+    return thread::available_parallelism().is_ok_and(|there| there.get() > 1);
 }
 
 #[cfg(test)]

@@ -4,14 +4,18 @@
 use std::{
     io,
     sync::{Condvar, Mutex, PoisonError},
-    thread::{self, ScopedJoinHandle, available_parallelism},
+    thread::{self, ScopedJoinHandle},
 };
 
 use super::{
     ground::Ground,
     list::{Frame, Lister, Listings, Place},
 };
-use crate::{cache::Table, fs::Dir, model::DirPath};
+use crate::{
+    cache::Table,
+    fs::{Dir, two_can_work},
+    model::DirPath,
+};
 
 /// Below so many entries a second thread costs more than it saves: 0.1 ms to start one, 1.6 µs to
 /// look at an entry.
@@ -97,7 +101,7 @@ pub(super) fn list_all(
     let queue = Queue::default();
     let mut first = Lister::new(frame, base, &[], Some(&queue));
     first.list(open, place, true)?;
-    let can_share = !alone && available_parallelism().is_ok_and(|there| there.get() > 1);
+    let can_share = !alone && two_can_work();
     thread::scope(|scope| {
         let mut second: Option<ScopedJoinHandle<'_, Listings>> = None;
         let mut tried = !can_share;

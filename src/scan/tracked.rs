@@ -20,6 +20,8 @@ use crate::{
 
 /// A million files' worth. A larger index is more likely an attack than a project.
 const INDEX_MAX_BYTES: u64 = 512 << 20;
+/// An index of some ten thousand files is decoded in a millisecond.
+const BYTES_FOR_TWO: u64 = 2 << 20;
 
 /// The index of one repository, or nothing.
 #[derive(Default)]
@@ -35,13 +37,16 @@ impl Tracked {
     /// One that is missing, hostile or damaged tracks nothing: then every file counts as
     /// untracked, and is captured unless it is ignored.
     pub(super) fn read(path: &Path, hash: HashKind, skip: usize) -> Self {
-        let is_sane = stat_path(path)
-            .is_ok_and(|stamp| stamp.kind() == Some(Kind::File) && stamp.size <= INDEX_MAX_BYTES);
-        if !is_sane {
+        let is_sane =
+            |stamp: &Stamp| stamp.kind() == Some(Kind::File) && stamp.size <= INDEX_MAX_BYTES;
+        let Some(stamp) = stat_path(path).ok().filter(is_sane) else {
             return Self { index: None, skip };
-        }
+        };
         // The decoder is given bytes from anywhere.
-        let read = || gix::index::File::at(path, hash, true, Options::default()).ok();
+        // Left alone, the decoder reads six files to find how many cores there are.
+        let threads = if stamp.size > BYTES_FOR_TWO { 2 } else { 1 };
+        let options = Options { thread_limit: Some(threads), ..Options::default() };
+        let read = || gix::index::File::at(path, hash, true, options).ok();
         Self { index: catch_unwind(read).ok().flatten(), skip }
     }
 

@@ -16,7 +16,7 @@ use std::{
 use super::objects::Taken;
 use crate::{
     error::{Error, Result},
-    fs::{Dir, c_name, now_ns, stamp_of},
+    fs::{Dir, c_name, now_ns, stamp_of, two_can_work},
     model::{ContentId, DirPath, Found, Fresh, Kind, RelPath, SkipReason, Skipped, Stamp},
     scan::{Scan, Victim, VictimPath, is_racy},
 };
@@ -128,8 +128,7 @@ pub fn threads_for(scan: &Scan) -> usize {
         }
     }
     let is_much = files > FILES_FOR_THREADS || bytes > BYTES_FOR_THREADS;
-    let can_share = || thread::available_parallelism().is_ok_and(|there| there.get() > 1);
-    if is_much && can_share() { 2 } else { 1 }
+    if is_much && two_can_work() { 2 } else { 1 }
 }
 
 /// How many names a thread takes at once: enough to be worth opening their directory again.

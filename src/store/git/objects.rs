@@ -47,19 +47,6 @@ const TREES_MAX_BYTES: usize = 256 << 10;
 /// Larger files are streamed, each into a loose object of its own.
 pub(super) const LARGE_BYTES: u64 = 4 << 20;
 
-/// What one thread needs to add objects.
-pub(super) struct Hands {
-    pub(super) odb: Odb,
-    deflater: Deflater,
-    pub(super) buffer: Vec<u8>,
-}
-
-impl Hands {
-    pub(super) fn new(repo: &Repo) -> Result<Self> {
-        Ok(Self { odb: repo.odb()?.clone(), deflater: Deflater::new(), buffer: Vec::new() })
-    }
-}
-
 /// Collects new objects. Shared by the threads that make them.
 pub(super) struct Writer {
     objects: PathBuf,
@@ -67,6 +54,9 @@ pub(super) struct Writer {
     state: Mutex<State>,
     packing: AtomicBool,
     shelter: bool,
+    /// Those that nobody uses right now. To make one costs more than to squeeze ten files: its
+    /// tables are zeroed.
+    deflaters: Mutex<Vec<Deflater>>,
 }
 
 #[derive(Default)]
@@ -88,7 +78,7 @@ impl Writer {
     pub(super) fn new(repo: &Repo, shelter: bool) -> Self {
         let packing = AtomicBool::new(false);
         let (objects, hash, state) = (repo.objects(), repo.hash, Mutex::default());
-        Self { objects, hash, state, packing, shelter }
+        Self { objects, hash, state, packing, shelter, deflaters: Mutex::default() }
     }
 
     /// The object directory.
@@ -108,22 +98,16 @@ impl Writer {
     }
 
     /// Adds an object, unless it is there, and names it.
-    pub(super) fn add(&self, kind: Kind, body: &[u8], hands: &mut Hands) -> Result<ObjectId> {
+    pub(super) fn add(&self, kind: Kind, body: &[u8], odb: &Odb) -> Result<ObjectId> {
         let id = name(self.hash, kind, body)?;
-        self.add_named(kind, id, body, hands)?;
+        self.add_named(kind, id, body, odb)?;
         Ok(id)
     }
 
     /// Adds an object whose name is known, unless it is there.
-    pub(super) fn add_named(
-        &self,
-        kind: Kind,
-        id: ObjectId,
-        body: &[u8],
-        hands: &mut Hands,
-    ) -> Result<()> {
-        if self.is_needed(id, &hands.odb) {
-            self.put(kind, id, body, hands).map_err(self.failed())?;
+    pub(super) fn add_named(&self, kind: Kind, id: ObjectId, body: &[u8], odb: &Odb) -> Result<()> {
+        if self.is_needed(id, odb) {
+            self.put(kind, id, body).map_err(self.failed())?;
         }
         Ok(())
     }
@@ -158,18 +142,18 @@ impl Writer {
         !is_there
     }
 
-    fn put(&self, kind: Kind, id: ObjectId, body: &[u8], hands: &mut Hands) -> io::Result<()> {
+    fn put(&self, kind: Kind, id: ObjectId, body: &[u8]) -> io::Result<()> {
         if kind == Kind::Tree {
             self.lock().remember_tree(id, body);
         }
         if self.packing.load(Ordering::Relaxed) {
-            let packed = Packed::new(kind, id, body, &mut hands.deflater);
+            let packed = self.squeezed(|deflater| Packed::new(kind, id, body, deflater));
             return self.lock().push(&packed);
         }
         let mut state = self.lock();
         // Another thread may have begun the pack meanwhile.
         if state.pack.is_some() {
-            return state.push(&Packed::new(kind, id, body, &mut hands.deflater));
+            return state.push(&self.squeezed(|deflater| Packed::new(kind, id, body, deflater)));
         }
         state.held.push((kind, id, body.to_vec()));
         state.held_bytes += body.len();
@@ -180,9 +164,18 @@ impl Writer {
         state.pack = Some(Pack::begin(&self.objects, self.hash, self.shelter)?);
         self.packing.store(true, Ordering::Relaxed);
         for (kind, id, body) in std::mem::take(&mut state.held) {
-            state.push(&Packed::new(kind, id, &body, &mut hands.deflater))?;
+            state.push(&self.squeezed(|deflater| Packed::new(kind, id, &body, deflater)))?;
         }
         Ok(())
+    }
+
+    fn squeezed<T>(&self, squeeze: impl FnOnce(&mut Deflater) -> T) -> T {
+        let all = || self.deflaters.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = all().pop();
+        let mut deflater = free.unwrap_or_else(Deflater::new);
+        let squeezed = squeeze(&mut deflater);
+        all().push(deflater);
+        squeezed
     }
 
     /// Adds `size` bytes of a file as a blob without ever having them all in memory. `None` if
@@ -190,20 +183,20 @@ impl Writer {
     pub(super) fn add_large<R: Read>(
         &self,
         size: u64,
-        hands: &mut Hands,
+        odb: &Odb,
         mut from: impl FnMut() -> io::Result<R>,
     ) -> Result<Option<ObjectId>, Large> {
         let named = name_stream(self.hash, size, from().map_err(Large::Read)?)?;
         let Some(id) = named else { return Ok(None) };
-        if self.lock().seen.contains(&id) || self.finds(&id, &hands.odb) {
-            self.is_needed(id, &hands.odb);
+        if self.lock().seen.contains(&id) || self.finds(&id, odb) {
+            self.is_needed(id, odb);
             return Ok(Some(id));
         }
         let (temporary, file) =
             Temporary::create(&self.objects, "tmp_obj_").map_err(Large::Write)?;
         let (file, id) = write_stream(self.hash, size, from().map_err(Large::Read)?, file)?;
         let Some(id) = id else { return Ok(None) };
-        if self.is_needed(id, &hands.odb) {
+        if self.is_needed(id, odb) {
             self.lock().large.push((id, temporary, file));
         }
         Ok(Some(id))
@@ -211,14 +204,15 @@ impl Writer {
 
     /// Puts everything on the disk. Fails without having changed anything that git sees, or with
     /// objects that nothing refers to.
-    pub(super) fn finish(self, hands: &mut Hands) -> Result<Written> {
-        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn finish(self) -> Result<Written> {
+        let state = std::mem::take(&mut *self.lock());
         let objects = &self.objects;
         let failed = |err| Error::io("add objects to", objects)(err);
         let pack = state.pack.map(Pack::finish).transpose().map_err(failed)?;
         let mut loose = state.large;
         for (kind, id, body) in &state.held {
-            loose.push(write_loose(objects, *kind, *id, body, hands).map_err(failed)?);
+            let loosed = self.squeezed(|deflater| write_loose(objects, *kind, *id, body, deflater));
+            loose.push(loosed.map_err(failed)?);
         }
         let mut new = publish(objects, loose).map_err(failed)?;
         let (pack, keep) = pack.unzip();
@@ -328,13 +322,13 @@ fn write_loose(
     kind: Kind,
     id: ObjectId,
     body: &[u8],
-    hands: &mut Hands,
+    deflater: &mut Deflater,
 ) -> io::Result<(ObjectId, Temporary, File)> {
     let (temporary, mut file) = Temporary::create(objects, "tmp_obj_")?;
     let header = format!("{kind} {}\0", body.len());
-    hands.buffer.clear();
-    hands.deflater.deflate(&[header.as_bytes(), body], &mut hands.buffer);
-    file.write_all(&hands.buffer)?;
+    let mut squeezed = Vec::new();
+    deflater.deflate(&[header.as_bytes(), body], &mut squeezed);
+    file.write_all(&squeezed)?;
     Ok((id, temporary, file))
 }
 
@@ -399,12 +393,22 @@ impl Written {
     /// Makes loose objects that were there before young. Each directory is listed once: asking for
     /// every object by name would cost more than reading them did.
     pub(super) fn freshen(&mut self) {
+        if self.reused.is_empty() {
+            return;
+        }
         let mut by_dir: BTreeMap<u8, Vec<ObjectId>> = BTreeMap::new();
         for id in &self.reused {
             by_dir.entry(id.as_slice()[0]).or_default().push(*id);
         }
+        // In a packed repository hardly any of the 256 is there.
+        let Ok(there) = fs::read_dir(&self.objects) else { return };
+        let there: HashSet<_> = there.flatten().map(|entry| entry.file_name()).collect();
         for (first, mut ids) in by_dir {
-            let dir = self.objects.join(format!("{first:02x}"));
+            let name = format!("{first:02x}");
+            if !there.contains(OsStr::new(&name)) {
+                continue;
+            }
+            let dir = self.objects.join(name);
             let (now, stamp) = (now_ns(), stat_path(&dir).ok());
             let Ok(names) = fs::read_dir(&dir) else { continue };
             let loose: HashSet<_> = names.flatten().map(|entry| entry.file_name()).collect();

@@ -22,8 +22,8 @@ use super::{
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
-    objects::{Hands, Packs, Writer, Written},
-    repo::{Repo, content_id},
+    objects::{Packs, Writer, Written},
+    repo::{Odb, Repo, content_id},
     sink::{GitSink, Private},
     tree::{self, Builder},
 };
@@ -188,7 +188,7 @@ impl<'a> Save<'a> {
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
         record.tree = Some(content_id(&tree));
         let (written, _held) = beside(private, || {
-            let mut written = writer.finish(&mut Hands::new(&self.repo)?)?;
+            let mut written = writer.finish()?;
             self.note_packs(&written);
             written.freshen();
             self.fill_vault(&mut record, &draft.scan)?;
@@ -249,16 +249,16 @@ impl<'a> Save<'a> {
         let root = self.store.root.path();
         let mut skipped = reading::read_parallel(root, scan, draft.deadline, &mut sinks)?;
         drop(sinks);
-        let mut hands = Hands::new(repo)?;
+        let odb = repo.odb()?;
         tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
-            writer.add(ObjectKind::Tree, &body, &mut hands)
+            writer.add(ObjectKind::Tree, &body, odb)
         })?;
         let summary = summarize(scan);
-        let modes = add_blob(writer, &summary.modes(), &mut hands)?;
+        let modes = add_blob(writer, &summary.modes(), odb)?;
         let (besides, outside) = listings(scan, &summary);
         put_listings(private, [&besides, &outside])?;
         let vault = self.hold_state(scan, private, &mut skipped)?;
-        let (index, extra, stamp) = self.stage(writer, &mut hands, &mut skipped)?;
+        let (index, extra, stamp) = self.stage(writer, odb, &mut skipped)?;
         // The scan looked at it first; what changed in between must be looked at again.
         let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
@@ -304,7 +304,7 @@ impl<'a> Save<'a> {
     fn stage(
         &self,
         writer: &Writer,
-        hands: &mut Hands,
+        odb: &Odb,
         skipped: &mut Vec<Skipped>,
     ) -> Result<(Option<ObjectId>, Option<ObjectId>, Option<Stamp>)> {
         let repo = &self.repo;
@@ -318,7 +318,7 @@ impl<'a> Save<'a> {
         let built = match index::read(repo) {
             Ok(None) => return Ok((None, None, None)),
             Ok(Some(file)) => {
-                index::build(repo, &file, &mut |body| writer.add(ObjectKind::Tree, body, hands))
+                index::build(repo, &file, &mut |body| writer.add(ObjectKind::Tree, body, odb))
             }
             Err(why) => Err(Error::damaged("the index", why)),
         };
@@ -331,7 +331,7 @@ impl<'a> Save<'a> {
             }
             Err(err) => return Err(err),
         };
-        let extra = add_blob(writer, &built.extra, hands)?;
+        let extra = add_blob(writer, &built.extra, odb)?;
         // The cache has no room for what a tree cannot say; such an index is read every time.
         let proves = extra.is_none() && !is_racy(&stamp, now_ns());
         Ok((Some(built.tree), extra, proves.then_some(stamp)))
@@ -383,9 +383,9 @@ impl<'a> Save<'a> {
         checkpoint: &Checkpoint,
         scan: &Scan,
     ) -> Result<ObjectId> {
-        let mut hands = Hands::new(&self.repo)?;
+        let odb = self.repo.odb()?;
         let json = meta::to_json(checkpoint, &scan.usual, &scan.nested);
-        let meta = writer.add(ObjectKind::Blob, &json, &mut hands)?;
+        let meta = writer.add(ObjectKind::Blob, &json, odb)?;
         let mut tree = Builder::default();
         let parts = [
             ("files", EntryKind::Tree, parts.files),
@@ -399,7 +399,7 @@ impl<'a> Save<'a> {
                 tree.add(name.as_bytes(), kind, id);
             }
         }
-        writer.add(ObjectKind::Tree, &tree.finish(), &mut hands)
+        writer.add(ObjectKind::Tree, &tree.finish(), odb)
     }
 
     /// Writes record and refs.
@@ -484,11 +484,7 @@ impl<'a> Save<'a> {
         private: Private<'_>,
     ) -> Result<bool> {
         let scan = &draft.scan;
-        let written = if writer.is_empty() {
-            None
-        } else {
-            Some(writer.finish(&mut Hands::new(&self.repo)?)?)
-        };
+        let written = if writer.is_empty() { None } else { Some(writer.finish()?) };
         let _held = private.publish()?;
         if written.is_some_and(|written| !self.outlasts(&written)) {
             return Ok(false);
@@ -586,8 +582,8 @@ impl Known {
     }
 }
 
-fn add_blob(writer: &Writer, bytes: &[u8], hands: &mut Hands) -> Result<Option<ObjectId>> {
-    let add = |bytes| writer.add(ObjectKind::Blob, bytes, hands);
+fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>> {
+    let add = |bytes| writer.add(ObjectKind::Blob, bytes, odb);
     Some(bytes).filter(|bytes| !bytes.is_empty()).map(add).transpose()
 }
 

@@ -11,8 +11,8 @@ use std::{
 use gix::{hash::Kind as HashKind, objs::Kind};
 
 use super::{
-    objects::{Hands, LARGE_BYTES, Large, Writer, name_stream},
-    repo::{Repo, content_id, name},
+    objects::{LARGE_BYTES, Large, Writer, name_stream},
+    repo::{Odb, Repo, content_id, name},
 };
 use crate::{
     error::{Error, Result},
@@ -62,7 +62,7 @@ impl<'a> Private<'a> {
 /// Takes what one thread reads.
 pub(super) struct GitSink<'a, 'p> {
     hash: HashKind,
-    hands: Hands,
+    odb: Odb,
     buffer: Vec<u8>,
     to: Option<(&'a Writer, &'a Mutex<Private<'p>>)>,
 }
@@ -75,12 +75,12 @@ impl<'a, 'p> GitSink<'a, 'p> {
         private: &'a Mutex<Private<'p>>,
     ) -> Result<Self> {
         let to = Some((writer, private));
-        Ok(Self { hash: repo.hash, hands: Hands::new(repo)?, buffer: Vec::new(), to })
+        Ok(Self { hash: repo.hash, odb: repo.odb()?.clone(), buffer: Vec::new(), to })
     }
 
     /// Names what it is given, and stores nothing.
     pub(super) fn naming(repo: &Repo) -> Result<Self> {
-        Ok(Self { hash: repo.hash, hands: Hands::new(repo)?, buffer: Vec::new(), to: None })
+        Ok(Self { hash: repo.hash, odb: repo.odb()?.clone(), buffer: Vec::new(), to: None })
     }
 
     /// Takes bytes that are at hand. Those made to collide with others under SHA-1 have no name
@@ -91,7 +91,7 @@ impl<'a, 'p> GitSink<'a, 'p> {
             Err(err) => return Ok(Err(io::Error::other(err.to_string()))),
         };
         if let Some((writer, _)) = self.to {
-            writer.add_named(Kind::Blob, id, bytes, &mut self.hands)?;
+            writer.add_named(Kind::Blob, id, bytes, &self.odb)?;
         }
         Ok(Ok(content_id(&id)))
     }
@@ -99,9 +99,7 @@ impl<'a, 'p> GitSink<'a, 'p> {
     fn large(&mut self, file: &File, mut size: u64) -> Result<Taken> {
         for _ in 0..TRIES {
             let named = match self.to {
-                Some((writer, _)) => {
-                    writer.add_large(size, &mut self.hands, || from_beginning(file))
-                }
+                Some((writer, _)) => writer.add_large(size, &self.odb, || from_beginning(file)),
                 None => from_beginning(file)
                     .map_err(Large::Read)
                     .and_then(|file| name_stream(self.hash, size, file)),
