@@ -15,7 +15,7 @@ use crate::{
         Certainty, Context, Effect, Level, Reach, Root, RootKind, Scope, Simple, Target,
         TargetAction,
     },
-    root,
+    root::{self, GitDirs},
     state::State,
 };
 
@@ -41,12 +41,21 @@ pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Roo
 
 /// The same for a path that is canonical already.
 pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
+    look_around_real(start, surroundings).map(|(root, scope, _)| (root, scope))
+}
+
+/// The same, with what was found of its repository, for whoever opens that at once.
+pub fn look_around_real(
+    start: &Path,
+    surroundings: &Surroundings<'_>,
+) -> Option<(Root, Scope, Option<GitDirs>)> {
     let (path, has_git) = around(start, surroundings)?;
-    let kind = if has_git { root::kind_of(&path) } else { RootKind::Plain { why: None } };
+    let (kind, dirs) =
+        if has_git { root::look(&path) } else { (RootKind::Plain { why: None }, None) };
     let is_worktree = matches!(kind, RootKind::Git { .. });
     let is_walked = !is_home(&path, surroundings) && is_walked(&path, is_worktree, surroundings);
     let scope = if is_walked { Scope::Whole } else { Scope::Named };
-    Some((Root::new(path, kind), scope))
+    Some((Root::new(path, kind), scope, dirs))
 }
 
 /// The path of the root that [`root_around_real`] finds. Nothing of its repository is opened.

@@ -37,10 +37,18 @@ pub struct GitDirs {
 
 /// The kind of root that the directory `worktree` is.
 pub fn kind_of(worktree: &Path) -> RootKind {
+    look(worktree).0
+}
+
+/// The same, with what was found of its repository.
+pub fn look(worktree: &Path) -> (RootKind, Option<GitDirs>) {
     match git_dirs(worktree) {
-        Ok(Some(GitDirs { git_dir, common_dir, .. })) => RootKind::Git { git_dir, common_dir },
-        Ok(None) => RootKind::Plain { why: None },
-        Err(why) => RootKind::Plain { why: Some(why) },
+        Ok(Some(dirs)) => {
+            let (git_dir, common_dir) = (dirs.git_dir.clone(), dirs.common_dir.clone());
+            (RootKind::Git { git_dir, common_dir }, Some(dirs))
+        }
+        Ok(None) => (RootKind::Plain { why: None }, None),
+        Err(why) => (RootKind::Plain { why: Some(why) }, None),
     }
 }
 

@@ -46,19 +46,24 @@ fn skipped() {
 /// The system calls of one hook that name something of the world, each with how often: the name of
 /// the call, whether it may write, and the path. `None` where nothing can be traced.
 fn traced(world: &World, payload: &str) -> Option<BTreeMap<String, usize>> {
+    traced_of(world, &["hook", "--agent", "claude-code"], payload)
+}
+
+/// The same of any command.
+fn traced_of(world: &World, args: &[&str], input: &str) -> Option<BTreeMap<String, usize>> {
     let place = world.state().parent()?.join("trace");
     if !may_trace() {
         skipped();
         return None;
     }
-    let plain = turnback(world, &world.root(), &["hook", "--agent", "claude-code"]);
+    let plain = turnback(world, &world.root(), args);
     let mut command = Command::new("strace");
     command.args(["-f", "-y", "-s", "4096", "-e", "trace=%file,getdents64", "-o"]).arg(&place);
     command.arg(plain.get_program()).args(plain.get_args()).current_dir(world.root()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(payload.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
     let mut calls = BTreeMap::new();
     let trace = fs::read_to_string(&place).unwrap();
@@ -180,6 +185,46 @@ fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
     1 openat2 state/sessions/HASH
     1 statx project/.git
     ");
+}
+
+#[test]
+fn a_list_opens_everything_once() {
+    let world = settled();
+    let run = |args: &[&str]| {
+        let output = turnback(&world, &world.root(), args).output().unwrap();
+        assert!(output.status.success());
+        output.stdout
+    };
+    for number in 0..12 {
+        world.write("src/0/0", format!("{number}"));
+        run(&["create"]);
+    }
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(!run(&["list"]).is_empty());
+    let Some(calls) = traced_of(&world, &["list"], "") else { return };
+    // Which records are not yet among those read together is a matter of time.
+    let is_record = |call: &str| call.starts_with("openat state/roots/HASH/checkpoints/");
+    let opened = of(&calls, |call| call.starts_with("open") && !is_record(call));
+    assert_snapshot!(listed(opened), @r"
+    1 openat project/.git/HEAD
+    1 openat project/.git/commondir
+    1 openat project/.git/config
+    1 openat project/.git/config.worktree
+    1 openat project/.git/objects/info/alternates
+    1 openat project/.git/packed-refs
+    1 openat project/.git/refs/turnback/main
+    2 openat state/roots/HASH/checkpoints
+    1 openat state/roots/HASH/records
+    1 openat state/roots/HASH/root.json
+    1 openat state/roots/HASH/stats.json
+    1 openat state/sessions
+    1 openat state/sessions/HASH
+    2 openat2 project/
+    1 openat2 state/
+    ");
+    let looks = of(&calls, |call| call.starts_with("newfstatat state/roots/HASH/checkpoints/"));
+    // That of each of them, for a record is believed by its stamp.
+    assert_eq!(looks.map(|(_, times)| times).sum::<usize>(), 13, "{calls:#?}");
 }
 
 #[test]

@@ -130,11 +130,12 @@ impl Listed {
     /// Fails if the store cannot be read.
     pub(super) fn of(desk: &Desk, args: &Args) -> Result<Self> {
         let mut checkpoints = desk.store.list()?;
-        rows::adopt(&mut checkpoints, &ledger::uses(&desk.state));
+        let uses = ledger::uses(&desk.state);
+        rows::adopt(&mut checkpoints, &uses);
         let digits = rows::digits(&checkpoints);
         let uncounted: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| !is_counted(one)).cloned().collect();
-        let rows = rows(checkpoints, &desk.state);
+        let rows = rows(checkpoints, &uses);
         let turns = rows.len();
         let each = rows.into_iter().enumerate();
         let mut lines: Vec<Line> =

@@ -47,7 +47,7 @@ use crate::{
     model::{Checkpoint, Kind, Reach, RelPath, Root, Scope, Selector, Settings, Tree},
     plan,
     process::Process,
-    reach::{Surroundings, root_around_real},
+    reach::{Surroundings, look_around_real},
     scan::{Named, Scan, UserDirs, Wishes},
     snapshot::{self, Look},
     state::State,
@@ -103,26 +103,26 @@ impl Desk {
         let state = settings::state(process, None)?;
         let home = process.var("HOME").map(PathBuf::from);
         let user = snapshot::user_dirs(process);
-        if let Some(root) = revive::gone_root(&start, &state) {
+        let real = Real::default();
+        if let Some(root) = revive::gone_root(&start, &state, &real) {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
             let (scope, is_gone) = (Scope::Whole, true);
             return Ok(Self { root, scope, settings, state, store, home, user, is_gone });
         }
-        let surroundings =
-            Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
-        let found = std::fs::canonicalize(&start).ok().and_then(|start| {
+        let surroundings = Surroundings { home: home.as_deref(), state: &state, real: &real };
+        let found = real.of(&start).ok().and_then(|start| {
             let known = known_root(&start, &state);
-            root_around_real(known.as_deref().unwrap_or(&start), &surroundings)
+            look_around_real(known.as_deref().unwrap_or(&start), &surroundings)
         });
-        let (root, scope) = found.ok_or_else(|| Error::Io {
+        let (root, scope, dirs) = found.ok_or_else(|| Error::Io {
             action: "find the directory",
             path: start.clone(),
             source: std::io::ErrorKind::NotFound.into(),
         })?;
-        let state = settings::state(process, Some(root.path()))?;
-        let settings = settings::load(process, Some(root.path())).settings;
-        let store = store::open(&root, &state, settings.store)?;
+        let loaded = settings::load_by(process, Some(root.path()), &real);
+        let (state, settings) = (loaded.state()?, loaded.settings);
+        let store = store::open_looked_at(&root, dirs, &state, settings.store)?;
         Ok(Self { root, scope, settings, state, store, home, user, is_gone: false })
     }
 
@@ -226,7 +226,7 @@ fn pick(
             checkpoints.into_iter().filter(rows::is_counted).nth(*n as usize).ok_or_else(none)
         }
         Selector::Number(row, step) => {
-            let rows = rows(checkpoints, state);
+            let rows = rows(checkpoints, &ledger::uses(state));
             let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
             row.steps.into_iter().nth(*step as usize - 1).ok_or_else(none)
         }

@@ -12,6 +12,7 @@ use std::{
 use super::Desk;
 use crate::{
     error::{Error, Result},
+    fs::Real,
     model::{Checkpoint, RelPath, Root, RootKind},
     process::Process,
     state::State,
@@ -21,8 +22,8 @@ use crate::{
 
 /// The root at or around `start` that we know and that is gone, or has no `.git` any more: one that
 /// can still be read.
-pub(crate) fn gone_root(start: &Path, state: &State) -> Option<Root> {
-    let start = canonical(start);
+pub(crate) fn gone_root(start: &Path, state: &State, real: &Real) -> Option<Root> {
+    let start = canonical(start, real);
     for dir in start.ancestors() {
         let has_git = dir.join(".git").symlink_metadata().is_ok();
         let place = record::read_place(&state.root_at(dir)).ok().flatten();
@@ -42,9 +43,9 @@ pub(crate) fn gone_root(start: &Path, state: &State) -> Option<Root> {
 }
 
 /// The path without links, as far as it exists, and without `.` and `..` behind that.
-fn canonical(path: &Path) -> PathBuf {
+fn canonical(path: &Path, real: &Real) -> PathBuf {
     for above in path.ancestors() {
-        if let Ok(found) = fs::canonicalize(above) {
+        if let Ok(found) = real.of(above) {
             let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
             let mut whole = found;
             for component in rest.components() {

@@ -6,9 +6,8 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     agent::{DIALECTS, Dialect},
-    ledger::{self, Use},
+    ledger::Use,
     model::{Agent, By, Cause, Checkpoint, CheckpointId, Reason, SessionId, TurnId},
-    state::State,
     ui,
 };
 
@@ -56,9 +55,8 @@ pub(crate) fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
 }
 
 /// Groups checkpoints, given newest first, into rows, newest first.
-pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, state: &State) -> Vec<Row> {
-    let uses = ledger::uses(state);
-    adopt(&mut checkpoints, &uses);
+pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<Row> {
+    adopt(&mut checkpoints, uses);
     let mut rows: Vec<Row> = Vec::new();
     for checkpoint in checkpoints.into_iter().filter(is_counted) {
         let same_turn = rows.last().is_some_and(|row| {
@@ -91,11 +89,10 @@ fn turn_by(by: &By) -> Option<Turn> {
 
 /// The fewest digits, four or more, that tell the ids of all these checkpoints apart.
 pub(crate) fn digits(checkpoints: &[Checkpoint]) -> usize {
-    let mut ids: Vec<String> = checkpoints.iter().map(|one| one.id.to_string()).collect();
-    ids.sort();
-    let same =
-        |pair: &[String]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
-    ids.windows(2).map(|pair| same(pair) + 1).max().unwrap_or(0).clamp(4, CheckpointId::DIGITS)
+    let mut ids: Vec<CheckpointId> = checkpoints.iter().map(|one| one.id).collect();
+    ids.sort_unstable();
+    let same = ids.windows(2).map(|pair| pair[0].digits_shared(pair[1]) + 1);
+    same.max().unwrap_or(0).clamp(4, CheckpointId::DIGITS)
 }
 
 /// A checkpoint as a list tells it: by the newest turn that uses it, or else by what made it.

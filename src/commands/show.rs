@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     error::Result,
+    ledger,
     model::{By, Checkpoint, Head, Skipped},
     process::{Exit, Process},
     snapshot,
@@ -34,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?;
     let checkpoint = desk.find(&args.checkpoint)?;
-    let rows = rows(vec![checkpoint.clone()], &desk.state);
+    let rows = rows(vec![checkpoint.clone()], &ledger::uses(&desk.state));
     let told = rows.first().map_or_else(|| Told::alone(&checkpoint), |row| row.told(0));
     if args.json {
         let value = as_json(&desk, &told);

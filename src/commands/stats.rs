@@ -1,9 +1,9 @@
 //! How much changed between checkpoints, remembered: two checkpoints never change, so neither does
 //! what is between them. For display only; nothing is ever decided by it.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::compare::Counts;
 use crate::{
@@ -30,7 +30,28 @@ pub(crate) struct Stats {
 #[derive(Default, Serialize, Deserialize)]
 struct Wire {
     version: u32,
-    pairs: BTreeMap<String, [u64; 3]>,
+    pairs: BTreeMap<Pair, [u64; 3]>,
+}
+
+/// Two checkpoints; both names with a space between them.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Pair(CheckpointId, CheckpointId);
+
+impl Serialize for Pair {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{} {}", self.0, self.1))
+    }
+}
+
+impl<'de> Deserialize<'de> for Pair {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let names = text.split_once(' ');
+        let pair = names.and_then(|(from, to)| {
+            Some(Self(CheckpointId::parse(from)?, CheckpointId::parse(to)?))
+        });
+        pair.ok_or_else(|| D::Error::custom("expected two ids"))
+    }
 }
 
 const VERSION: u32 = 1;
@@ -60,7 +81,7 @@ impl Stats {
 
     /// What is between two checkpoints, if it is known.
     pub(crate) fn get(&self, from: CheckpointId, to: CheckpointId) -> Option<Counts> {
-        let [files, added, removed] = *self.wire.pairs.get(&key(from, to))?;
+        let [files, added, removed] = *self.wire.pairs.get(&Pair(from, to))?;
         Some(Counts { files, lines: Lines { added, removed } })
     }
 
@@ -70,7 +91,7 @@ impl Stats {
             self.wire.pairs.clear();
         }
         let Counts { files, lines } = counts;
-        self.wire.pairs.insert(key(from, to), [files, lines.added, lines.removed]);
+        self.wire.pairs.insert(Pair(from, to), [files, lines.added, lines.removed]);
         self.changed = true;
     }
 
@@ -92,8 +113,4 @@ fn version(bytes: &[u8]) -> u32 {
         version: u32,
     }
     serde_json::from_slice(bytes).map_or(0, |it: VersionOnly| it.version)
-}
-
-fn key(from: CheckpointId, to: CheckpointId) -> String {
-    format!("{from} {to}")
 }

@@ -43,6 +43,11 @@ impl CheckpointId {
         u64::from_str_radix(name, 16).ok().map(Self)
     }
 
+    /// With how many digits both begin.
+    pub fn digits_shared(self, other: Self) -> usize {
+        ((self.0 ^ other.0).leading_zeros() / 4) as usize
+    }
+
     /// The first four digits, for people.
     pub fn short(self) -> String {
         self.to_string()[..4].to_owned()

@@ -22,6 +22,7 @@ use crate::{
         Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Head, Kind,
         Manifest, Place, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
     },
+    root::GitDirs,
     scan::Scan,
     state::State,
 };
@@ -284,6 +285,23 @@ pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn S
         (RootKind::Git { .. }, StoreChoice::Files) | (RootKind::Plain { .. }, _) => {
             Ok(Box::new(CopyStore::open(root, state)?))
         }
+    }
+}
+
+/// The same for a root that was looked at a moment ago: `dirs` is what was found of its repository.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_looked_at(
+    root: &Root,
+    dirs: Option<GitDirs>,
+    state: &State,
+    choice: StoreChoice,
+) -> Result<Box<dyn Store>> {
+    match (dirs, choice) {
+        (Some(dirs), StoreChoice::Auto) => Ok(Box::new(GitStore::looked_at(dirs, root, state))),
+        (Some(_), StoreChoice::Files) | (None, _) => open(root, state, choice),
     }
 }
 

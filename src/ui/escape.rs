@@ -49,8 +49,9 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
 }
 
 fn escape_but(bytes: &[u8], is_shown: fn(char) -> bool) -> Cow<'_, str> {
+    let is_easy = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
     match str::from_utf8(bytes) {
-        Ok(text) if text.chars().all(is_shown) => Cow::Borrowed(text),
+        Ok(text) if is_easy || text.chars().all(is_shown) => Cow::Borrowed(text),
         Ok(_) | Err(_) => Cow::Owned(escape_each(bytes, is_shown)),
     }
 }

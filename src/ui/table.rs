@@ -1,6 +1,6 @@
 //! Rows in columns, measured in cells, that fit where they are shown.
 
-use super::{Align, Cut, Paint, Style, cells, escape, fit, pad};
+use super::{Align, Cut, Paint, Style, cells, escape, fit, width::spaces};
 
 /// How one column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,16 +91,20 @@ impl Table {
     /// The table as text, each line ended. With `columns` of the terminal known, columns that may
     /// be cut are, as far as needed.
     pub fn show(&self, columns: Option<u16>, style: Style) -> String {
-        let mut rows = self.rows.clone();
-        if self.columns.iter().any(|column| !column.title.is_empty()) {
-            let title = |column: &Column| Cell::new(column.title, Paint::Dim);
-            rows.insert(0, self.columns.iter().map(title).collect());
-        }
+        let has_titles = self.columns.iter().any(|column| !column.title.is_empty());
+        let title = |column: &Column| Cell::new(column.title, Paint::Dim);
+        let titles: Vec<Cell> = self.columns.iter().map(title).filter(|_| has_titles).collect();
+        let titles = Some(titles).filter(|titles| !titles.is_empty());
+        let rows: Vec<&[Cell]> = titles.iter().chain(&self.rows).map(Vec::as_slice).collect();
         let widths = self.widths(&rows, columns.map(usize::from));
-        rows.iter().map(|row| self.line(row, &widths, style)).collect()
+        let mut shown = String::new();
+        for row in rows {
+            self.push_line(&mut shown, row, &widths, style);
+        }
+        shown
     }
 
-    fn widths(&self, rows: &[Vec<Cell>], width: Option<usize>) -> Vec<usize> {
+    fn widths(&self, rows: &[&[Cell]], width: Option<usize>) -> Vec<usize> {
         let widest =
             |n: usize| rows.iter().filter_map(|row| row.get(n)).map(|cell| cells(&cell.text)).max();
         let mut widths: Vec<_> = (0..self.columns.len()).map(|n| widest(n).unwrap_or(0)).collect();
@@ -117,28 +121,26 @@ impl Table {
         widths
     }
 
-    fn line(&self, row: &[Cell], widths: &[usize], style: Style) -> String {
-        let mut line = String::new();
-        let mut spaces = INDENT;
+    fn push_line(&self, line: &mut String, row: &[Cell], widths: &[usize], style: Style) {
+        let mut held_back = INDENT;
         for ((cell, column), width) in row.iter().zip(&self.columns).zip(widths) {
             let text = match column.cut {
                 Some(cut) => fit(&cell.text, *width, cut),
                 None => (&cell.text).into(),
             };
-            let padded = pad(&text, *width, column.align);
-            let before = padded.len() - padded.trim_start_matches(' ').len();
-            let shown = padded.trim_matches(' ');
+            let (before, behind) = spaces(&text, *width, column.align);
+            let begins = text.trim_start_matches(' ');
+            let shown = begins.trim_end_matches(' ');
+            held_back += before + text.len() - begins.len();
             // Spaces are held back until something follows them.
             if !shown.is_empty() {
-                line.extend(std::iter::repeat_n(' ', spaces + before));
+                line.extend(std::iter::repeat_n(' ', held_back));
                 line.push_str(&style.paint(cell.paint, shown));
-                spaces = 0;
+                held_back = 0;
             }
-            let taken = if shown.is_empty() { 0 } else { before + shown.len() };
-            spaces += padded.len() - taken + GAP;
+            held_back += begins.len() - shown.len() + behind + GAP;
         }
         line.push('\n');
-        line
     }
 }
 

@@ -6,7 +6,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many cells `text` takes. It must be printable, as `escape` makes it.
 pub fn cells(text: &str) -> usize {
-    text.width()
+    // Most names and words are.
+    if text.is_ascii() { text.len() } else { text.width() }
 }
 
 /// Where a text is shortened.
@@ -54,13 +55,19 @@ pub enum Align {
     Right,
 }
 
+/// How many spaces go before and behind `text` for it to take `width` cells, if it takes fewer.
+pub(super) fn spaces(text: &str, width: usize, align: Align) -> (usize, usize) {
+    let missing = width.saturating_sub(cells(text));
+    match align {
+        Align::Left => (0, missing),
+        Align::Right => (missing, 0),
+    }
+}
+
 /// Makes `text` take `width` cells, if it takes fewer.
 pub fn pad(text: &str, width: usize, align: Align) -> String {
-    let spaces = " ".repeat(width.saturating_sub(cells(text)));
-    match align {
-        Align::Left => format!("{text}{spaces}"),
-        Align::Right => format!("{spaces}{text}"),
-    }
+    let (before, behind) = spaces(text, width, align);
+    format!("{}{text}{}", " ".repeat(before), " ".repeat(behind))
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use chrono::{DateTime, Local, TimeZone, Utc};
 /// A number with a comma every three digits: `1,204`.
 pub fn number(number: u64) -> String {
     let digits = number.to_string();
+    if digits.len() <= 3 {
+        return digits;
+    }
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (n, digit) in digits.chars().enumerate() {
         if n > 0 && (digits.len() - n).is_multiple_of(3) {
@@ -20,13 +23,17 @@ pub fn number(number: u64) -> String {
 /// So many of a thing: `1 file`, `1,204 files`, `2 directories`.
 pub fn count(n: u64, thing: &str) -> String {
     let before_y = thing.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
-    let many = match before_y {
-        _ if n == 1 => thing.to_owned(),
-        Some(stem) => format!("{stem}ies"),
-        None if thing.ends_with(['s', 'x']) || thing.ends_with("ch") => format!("{thing}es"),
-        None => format!("{thing}s"),
+    let (stem, end) = match before_y {
+        _ if n == 1 => (thing, ""),
+        Some(stem) => (stem, "ies"),
+        None if thing.ends_with(['s', 'x']) || thing.ends_with("ch") => (thing, "es"),
+        None => (thing, "s"),
     };
-    format!("{} {many}", number(n))
+    let mut words = number(n);
+    for part in [" ", stem, end] {
+        words.push_str(part);
+    }
+    words
 }
 
 /// A size in bytes: `312 bytes`, `12 KB`, `14.0 MB`, `2.1 GB`; units of a thousand.

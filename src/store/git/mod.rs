@@ -66,6 +66,7 @@ use crate::{
         Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Head, Kind, Place,
         RelPath, Root, Stamp, Tree, Usual,
     },
+    root::GitDirs,
     scan::Scan,
     state::{RootState, State},
 };
@@ -118,10 +119,18 @@ impl GitStore {
     ///
     /// [`Error::Repository`] if the repository cannot be used (any more).
     pub fn open(root: &Root, state: &State) -> Result<Self> {
-        let repo = Repo::open(root)?;
+        Repo::open(root).map(|repo| Self::with(repo, root, state))
+    }
+
+    /// The same for a repository that was looked at a moment ago.
+    pub fn looked_at(dirs: GitDirs, root: &Root, state: &State) -> Self {
+        Self::with(Repo::looked_at(dirs), root, state)
+    }
+
+    fn with(repo: Repo, root: &Root, state: &State) -> Self {
         let refs = Refs::of(&repo, root.path());
         let objects = Objects::new(state.objects());
-        Ok(Self { root: root.clone(), state: state.root(root), objects, repo, refs })
+        Self { root: root.clone(), state: state.root(root), objects, repo, refs }
     }
 
     /// The entries of the index that a checkpoint holds, in git's order; `None` if it holds none.
@@ -380,12 +389,21 @@ impl Store for GitStore {
 
     fn list(&self) -> Result<Vec<Checkpoint>> {
         let repo = self.repo.refreshed();
-        let there = self.there(&repo, &record::read_all(&self.state)?)?;
-        let show = |there: There| match there.record {
-            Some(record) => record.checkpoint,
-            None => self.know(&repo, there).checkpoint,
-        };
-        Ok(there.into_iter().map(show).collect())
+        let mut refs = self.refs.list(&repo)?;
+        let unrecorded = |id| self.know(&repo, self.without_record(&repo, id)).checkpoint;
+        let mut listed = Vec::new();
+        // As `there` has it, without a copy of each record.
+        for Kept { id, record, .. } in record::read_all(&self.state)? {
+            let has_ref = refs.remove(&id);
+            match record {
+                Ok(record) if record.keeper == Keeper::Git => listed.push(record.checkpoint),
+                Err(_) if has_ref => listed.push(unrecorded(id)),
+                Ok(_) | Err(_) => (),
+            }
+        }
+        listed.extend(refs.into_iter().map(unrecorded));
+        listed.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
+        Ok(listed)
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {

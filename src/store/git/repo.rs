@@ -41,10 +41,13 @@ impl Repo {
             return Err(Error::Repository { path: root.path().to_owned(), why });
         };
         let refuse = |why| Error::Repository { path: git_dir.clone(), why };
-        let GitDirs { git_dir, common_dir, sha256 } =
-            inspect(root.path(), git_dir, common_dir).map_err(refuse)?;
+        inspect(root.path(), git_dir, common_dir).map(Self::looked_at).map_err(refuse)
+    }
+
+    /// Opens a repository that was looked at a moment ago.
+    pub(super) fn looked_at(GitDirs { git_dir, common_dir, sha256 }: GitDirs) -> Self {
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
-        Ok(Self { git_dir, common_dir, hash, odb: OnceLock::new() })
+        Self { git_dir, common_dir, hash, odb: OnceLock::new() }
     }
 
     /// Opens the repository that a worktree was linked to which is gone; `None` if it was not

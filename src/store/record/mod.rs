@@ -26,7 +26,7 @@ pub(super) use wire::{agent_name, agent_named};
 
 use self::{
     place::PlaceFile,
-    recall::Recall,
+    recall::{Recall, UNKNOWN_MAX},
     version::{from_json, to_json},
     wire::RecordFile,
 };
@@ -154,6 +154,7 @@ pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
 pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
     let (ids, mut recall) = (ids(state)?, Recall::load(state));
     let mut kept = Vec::with_capacity(ids.len());
+    let mut unknown = Vec::new();
     for id in ids {
         if let Some(Ok(record)) = recall.find(id).map(RecordFile::into_record)
             && record.checkpoint.id == id
@@ -164,13 +165,22 @@ pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
         }
         let stamp = recall.stamp(id);
         let read = read_kept(state, id)?;
-        if let Some(record) = read.as_ref().and_then(|kept| kept.record.as_ref().ok()) {
-            recall.add(id, stamp, &RecordFile::of(record));
+        if read.as_ref().is_some_and(|kept| kept.record.is_ok()) {
+            unknown.push((kept.len(), stamp));
         }
         kept.extend(read);
     }
-    recall.save(state);
-    kept.sort_by_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
+    if unknown.len() > UNKNOWN_MAX {
+        for (at, stamp) in unknown {
+            let Kept { id, record, .. } = &kept[at];
+            if let Ok(record) = record {
+                recall.add(*id, stamp, &RecordFile::of(record));
+            }
+        }
+        recall.save(state);
+    }
+    // By their keys first: they are large, and in the order of a directory, which is none.
+    kept.sort_by_cached_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
     Ok(kept)
 }
 

@@ -17,7 +17,7 @@ const MAGIC: &str = "turnback-records-1";
 /// A record with thousands of skipped paths is read where it is.
 const RECORD_MAX_BYTES: usize = 16 << 10;
 /// So many may be unknown before the file is worth writing again: a save adds one at a time.
-const UNKNOWN_MAX: usize = 8;
+pub(super) const UNKNOWN_MAX: usize = 8;
 
 /// Records as they were read from a directory, by their names.
 pub(super) struct Recall {
@@ -26,8 +26,6 @@ pub(super) struct Recall {
     dir: Option<Dir>,
     /// What a new file would have, in any order.
     stands: Vec<(CheckpointId, Stamp, Json)>,
-    /// How many it lacks.
-    unknown: usize,
     now_ns: i64,
 }
 
@@ -49,7 +47,7 @@ impl Recall {
         let bytes = read_small(&state.records(), SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
         let known = parse(&bytes).unwrap_or_default();
         let dir = Dir::open(&state.checkpoints()).ok();
-        Self { bytes, known, dir, stands: Vec::new(), unknown: 0, now_ns: now_ns() }
+        Self { bytes, known, dir, stands: Vec::new(), now_ns: now_ns() }
     }
 
     /// The record called `id`, if it is known and its file is the one that was read.
@@ -71,7 +69,6 @@ impl Recall {
 
     /// Takes down a record that had to be read, with the stamp it had before.
     pub(super) fn add(&mut self, id: CheckpointId, stamp: Option<Stamp>, record: &RecordFile) {
-        self.unknown += 1;
         let Some(stamp) = stamp.filter(|stamp| !is_racy(stamp, self.now_ns)) else { return };
         match serde_json::to_vec(record) {
             Ok(json) if json.len() <= RECORD_MAX_BYTES => {
@@ -81,12 +78,8 @@ impl Recall {
         }
     }
 
-    /// Writes it down, if so much is new that it is worth it. It can be made again, so failing is no
-    /// harm.
+    /// Writes it down. It can be made again, so failing is no harm.
     pub(super) fn save(self, state: &RootState) {
-        if self.unknown <= UNKNOWN_MAX {
-            return;
-        }
         let mut lines = Vec::with_capacity(self.bytes.len());
         for (id, stamp, json) in &self.stands {
             let json = match json {

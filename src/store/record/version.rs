@@ -65,6 +65,8 @@ pub(super) fn migrated(what: &str, record: Value, version: u32) -> Result<Value>
 
 /// Moments as RFC 3339, in UTC, to the nanosecond where there is one.
 pub(super) mod moment {
+    use std::borrow::Cow;
+
     use chrono::{DateTime, SecondsFormat, Utc};
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
@@ -78,6 +80,11 @@ pub(super) mod moment {
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<DateTime<Utc>, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
+        let text = Cow::<'de, str>::deserialize(from)?;
+        match DateTime::parse_from_rfc3339(&text) {
+            Ok(at) => Ok(at.to_utc()),
+            // As a person might write it, whom it takes longer to understand.
+            Err(_) => text.parse().map_err(D::Error::custom),
+        }
     }
 }
