@@ -9,6 +9,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::{self, Read, Write},
+    mem::ManuallyDrop,
     os::{
         fd::OwnedFd,
         unix::{ffi::OsStrExt, fs::PermissionsExt, process::CommandExt},
@@ -274,7 +275,8 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
     let mut stdin = OsStdin(io::stdin());
     let mut stdout = io::stdout();
     let mut stderr = io::stderr();
-    f(&mut Process {
+    // The system takes memory back faster than we could give it, variable by variable.
+    let mut process = ManuallyDrop::new(Process {
         args,
         cwd: env::current_dir().ok(),
         env: env::vars_os().collect(),
@@ -285,7 +287,8 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
         stderr: &mut stderr,
         terminal,
         aside: &OsAside,
-    })
+    });
+    f(&mut process)
 }
 
 /// Lets everybody else go first, for the rest of this process's life.

@@ -195,9 +195,9 @@ pub struct Held {
 }
 
 impl Held {
-    /// Reads the cache of `root`.
-    pub fn of(root: &Root, state: &State) -> Self {
-        Self { root: root.clone(), table: Table::peek(&state.root(root).cache()) }
+    /// Reads the cache of `root`, whose part of our files is `place`.
+    pub fn of(root: &Root, place: &RootState) -> Self {
+        Self { root: root.clone(), table: Table::peek(&place.cache()) }
     }
 
     /// Whether the bytes of the file at `path`, which has this stamp now, are held.

@@ -16,7 +16,7 @@ use crate::{
     policy::{self, Action, Standing},
     reach,
     snapshot::Held,
-    state::State,
+    state::{RootState, State},
 };
 
 impl Hook<'_, '_> {
@@ -37,9 +37,10 @@ impl Hook<'_, '_> {
         self.note_turn(&mut ledger);
         let Some(of) = ledger.covering(&root) else { return false };
         let root = Root::new(root, RootKind::Plain { why: None });
+        let place = state.root(&root);
         let dedupe = self.settings().dedupe;
         let standing = match dedupe {
-            Dedupe::Turn if self.has_all(&ledger, &start, &root, state) => Standing::Covered,
+            Dedupe::Turn if self.has_all(&ledger, &start, &root, &place) => Standing::Covered,
             Dedupe::Turn | Dedupe::Strict | Dedupe::Call => Standing::Begun,
         };
         let is_said = |line: &String| ledger.has_said(line);
@@ -50,7 +51,8 @@ impl Hook<'_, '_> {
             return false;
         }
         let reach = Reach { root, scope: Scope::Whole, victims: Vec::new() };
-        let call = left::Begins { state, call: self.call, reach: &reach, of, cwd: &self.cwd };
+        let call =
+            left::Begins { place: &place, call: self.call, reach: &reach, of, cwd: &self.cwd };
         // What is not noted has no known author.
         let _noted = call.note_again(self.process);
         true
@@ -58,10 +60,10 @@ impl Hook<'_, '_> {
 
     /// Whether everything that an edit may mean is held, or the agent's own. What a link leads to
     /// is for the whole way to find.
-    fn has_all(&self, ledger: &Ledger, start: &Path, root: &Root, state: &State) -> bool {
+    fn has_all(&self, ledger: &Ledger, start: &Path, root: &Root, place: &RootState) -> bool {
         let Effect::Touches(paths) = &self.effect else { return false };
         let places = reach::edited(paths, start, &self.call.context, root);
-        let held = LazyCell::new(|| Held::of(root, state));
+        let held = LazyCell::new(|| Held::of(root, place));
         places.iter().all(|path| match stat_path(path) {
             Ok(stamp) if stamp.kind() == Some(Kind::Link) => false,
             Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),

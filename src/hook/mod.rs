@@ -275,7 +275,8 @@ impl Hook<'_, '_> {
     fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
         let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
         if let Some(of) = covering {
-            let call = left::Begins { state, call: self.call, reach, of, cwd: &self.cwd };
+            let place = state.root(&reach.root);
+            let call = left::Begins { place: &place, call: self.call, reach, of, cwd: &self.cwd };
             let _noted = call.note(self.process);
         }
     }
@@ -303,7 +304,7 @@ impl Hook<'_, '_> {
             return Standing::Bare;
         }
         let Effect::Touches(_) = &self.effect else { return Standing::Begun };
-        let held = snapshot::Held::of(&reach.root, state);
+        let held = snapshot::Held::of(&reach.root, &state.root(&reach.root));
         let is_covered = |path: &PathBuf| match crate::fs::stat_path(path) {
             Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),
             // Nothing is there that could be lost.

@@ -10,14 +10,14 @@ use crate::{
     error::Result,
     model::{CheckpointId, Intent, Reach, RelPath, Root, Scope, ToolCall},
     process::Process,
-    state::{State, hash_name},
+    state::{RootState, hash_name},
 };
 
 /// A call that begins.
 #[derive(Clone, Copy)]
 pub struct Begins<'a> {
-    /// Where our own files are.
-    pub state: &'a State,
+    /// Our own files of its root.
+    pub place: &'a RootState,
     /// The call.
     pub call: &'a ToolCall,
     /// What it can reach.
@@ -38,7 +38,7 @@ impl Begins<'_> {
         if self.reach.scope == Scope::Named {
             return Ok(());
         }
-        append(&self.state.root(&self.reach.root), &[self.line(process)])
+        append(self.place, &[self.line(process)])
     }
 
     /// Notes it where something was noted before; for a call that is covered, and whose root
@@ -48,7 +48,7 @@ impl Begins<'_> {
     ///
     /// Fails if the log cannot be written.
     pub fn note_again(self, process: &Process<'_>) -> Result<()> {
-        append_again(&self.state.root(&self.reach.root), &[self.line(process)])
+        append_again(self.place, &[self.line(process)])
     }
 
     fn line(self, process: &Process<'_>) -> Line {
