@@ -3,15 +3,21 @@
 //!
 //! It looks like a patch and is none: names and lines are escaped.
 
+mod lines;
+#[cfg(test)]
+mod tests;
+
 use std::{
-    collections::HashMap,
     fmt::{self, Write as _},
     time::Instant,
 };
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffOp, group_diff_ops};
 
-use super::{Style, count, escape, escape_line, number, size};
+pub use lines::Lines;
+use lines::{compare, counted, is_binary, is_large, split, tally};
+
+use super::{Style, count, escape, escape_line, size};
 use crate::model::Kind;
 
 /// One file before and after.
@@ -51,31 +57,6 @@ pub struct Look {
     /// When to stop looking for the shortest difference and take what there is.
     pub deadline: Option<Instant>,
 }
-
-/// How many lines came and went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lines {
-    /// Lines that are there now and were not.
-    pub added: u64,
-    /// Lines that are gone.
-    pub removed: u64,
-}
-
-impl fmt::Display for Lines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A minus sign as wide as the plus.
-        write!(f, "+{} −{}", number(self.added), number(self.removed))
-    }
-}
-
-/// Larger texts are counted, not compared: nobody reads the result.
-const BYTES_MAX: usize = 4 << 20;
-
-/// As [`BYTES_MAX`].
-const LINES_MAX: usize = 100_000;
-
-/// Where a NUL makes a file binary, as git has it.
-const LOOKED_AT: usize = 8000;
 
 /// Lines shown around a change.
 const AROUND: usize = 3;
@@ -263,52 +244,6 @@ fn size_of(bytes: &[u8]) -> String {
     size(bytes.len() as u64)
 }
 
-fn is_binary(bytes: &[u8]) -> bool {
-    bytes.iter().take(LOOKED_AT).any(|byte| *byte == 0)
-}
-
-fn is_large(text: &[u8]) -> bool {
-    text.len() > BYTES_MAX || text.split(|byte| *byte == b'\n').nth(LINES_MAX).is_some()
-}
-
-/// The lines, each with its newline: a last one without is another line.
-fn split(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|byte| *byte == b'\n').collect()
-}
-
-fn compare(old: &[&[u8]], new: &[&[u8]], deadline: Option<Instant>) -> Vec<DiffOp> {
-    capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline)
-}
-
-fn tally(ops: &[DiffOp]) -> Lines {
-    let mut lines = Lines::default();
-    for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-        lines.added += op.new_range().len() as u64;
-        lines.removed += op.old_range().len() as u64;
-    }
-    lines
-}
-
-/// Counts each line's occurrences on both sides, wherever they are.
-fn counted(old: &[u8], new: &[u8]) -> Lines {
-    let mut counts: HashMap<&[u8], i64> = HashMap::new();
-    for line in new.split_inclusive(|byte| *byte == b'\n') {
-        *counts.entry(line).or_default() += 1;
-    }
-    for line in old.split_inclusive(|byte| *byte == b'\n') {
-        *counts.entry(line).or_default() -= 1;
-    }
-    let mut lines = Lines::default();
-    for count in counts.into_values() {
-        if count > 0 {
-            lines.added += count.unsigned_abs();
-        } else {
-            lines.removed += count.unsigned_abs();
-        }
-    }
-    lines
-}
-
 /// `@@ -1,3 +1,4 @@`.
 fn header(group: &[DiffOp]) -> String {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return String::new() };
@@ -330,162 +265,5 @@ fn cut(text: &[u8]) -> String {
             format!("{start}… ({} more)", count((text.len() - LINE_MAX) as u64, "byte"))
         }
         Some(_) | None => escape_line(text).into_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(bytes: &[u8]) -> Side<'_> {
-        Side::File { bytes, permissions: 0o644 }
-    }
-
-    fn show(old: Side<'_>, new: Side<'_>) -> String {
-        let change = Change { path: b"src/a\n\x1b.ts", old, new };
-        change.show(Look { style: Style::PLAIN, deadline: None })
-    }
-
-    fn lines(old: &[u8], new: &[u8]) -> Option<(u64, u64)> {
-        let change = Change { path: b"x", old: file(old), new: file(new) };
-        change.lines(None).map(|lines| (lines.added, lines.removed))
-    }
-
-    #[test]
-    fn a_change_is_shown_with_what_is_around_it() {
-        let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n";
-        let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n12\n13";
-        insta::assert_snapshot!(show(file(old), file(new)), @r"
-        --- a/src/a\n\u{1b}.ts
-        +++ b/src/a\n\u{1b}.ts
-        @@ -2,7 +2,7 @@
-         2
-         3
-         4
-        -5
-        +five
-         6
-         7
-         8
-        @@ -10,3 +10,4 @@
-         10
-         11
-         12
-        +13
-        \ no newline at the end
-        ");
-    }
-
-    #[test]
-    fn a_line_cannot_draw_on_the_terminal() {
-        insta::assert_snapshot!(show(file(b"\tok\n"), file(b"\x1b[2J\xff\tok\n")), @r"
-        --- a/src/a\n\u{1b}.ts
-        +++ b/src/a\n\u{1b}.ts
-        @@ -1 +1 @@
-        -	ok
-        +\u{1b}[2J\xff	ok
-        ");
-    }
-
-    #[test]
-    fn files_come_and_go() {
-        insta::assert_snapshot!(show(Side::Missing, file(b"new\n")), @r"
-        --- /dev/null
-        +++ b/src/a\n\u{1b}.ts
-        @@ -0,0 +1 @@
-        +new
-        ");
-        insta::assert_snapshot!(show(file(b"old\n"), Side::Missing), @r"
-        --- a/src/a\n\u{1b}.ts
-        +++ /dev/null
-        @@ -1 +0,0 @@
-        -old
-        ");
-    }
-
-    #[test]
-    fn what_has_no_lines_is_said_in_words() {
-        let name = "src/a\\n\\u{1b}.ts: ";
-        let (blob, bigger) = (vec![0; 12_000], vec![0; 14_000]);
-        let run = |bytes| Side::File { bytes, permissions: 0o755 };
-        for (old, new, said) in [
-            (file(&blob), file(&bigger), "binary files differ (12 KB → 14 KB)"),
-            (Side::Missing, file(&blob), "binary file (12 KB) added"),
-            (file(&blob), Side::Missing, "binary file (12 KB) removed"),
-            (file(b"x"), file(&blob), "binary files differ (1 byte → 12 KB)"),
-            (Side::Link(b"a"), Side::Link(b"b\n"), "symlink to a → symlink to b\\n"),
-            (file(b"text"), Side::Link(b"b"), "file (4 bytes) → symlink to b"),
-            (Side::Other(Kind::Fifo), Side::Missing, "named pipe removed"),
-            (Side::Other(Kind::Directory), file(b"x"), "directory → file (1 byte)"),
-            (Side::Missing, file(b""), "empty file added"),
-            (file(b""), Side::Missing, "empty file removed"),
-            (file(b"same"), run(b"same"), "mode 644 → 755"),
-            (file(&blob), run(&blob), "mode 644 → 755"),
-        ] {
-            assert_eq!(show(old, new), format!("{name}{said}\n"));
-        }
-        assert_eq!(show(file(b"same"), file(b"same")), "");
-        assert_eq!(show(file(&blob), file(&blob)), "");
-        assert_eq!(show(Side::Missing, Side::Missing), "");
-        let both = show(file(b"a"), run(b"b"));
-        assert!(both.starts_with("src/a\\n\\u{1b}.ts: mode 644 → 755\n--- a/"), "{both}");
-    }
-
-    #[test]
-    fn line_ends_are_shown_where_they_matter() {
-        assert!(!show(file(b"a\r\nb\r\n"), file(b"a\r\nc\r\n")).contains("\\r"));
-        assert!(show(file(b"a\r\n"), file(b"a\n")).contains("-a\\r\n+a\n"));
-    }
-
-    #[test]
-    fn lines_are_counted() {
-        assert_eq!(lines(b"a\nb\n", b"a\nc\nd\n"), Some((2, 1)));
-        assert_eq!(lines(b"", b"a"), Some((1, 0)));
-        assert_eq!(lines(b"a", b"a\n"), Some((1, 1)));
-        assert_eq!(lines(b"\0", b"a"), None);
-        assert_eq!(Lines { added: 1_204, removed: 0 }.to_string(), "+1,204 −0");
-    }
-
-    #[test]
-    fn large_texts_are_counted_and_not_compared() {
-        let old: Vec<u8> = b"line\n".repeat(LINES_MAX + 1);
-        let new = [&old[..], b"one\n", b"two\n"].concat();
-        assert_eq!(lines(&old, &new), Some((2, 0)));
-        assert!(
-            show(file(&old), file(&new)).ends_with("too large to compare, about +2 −0 lines\n")
-        );
-    }
-
-    #[test]
-    fn a_line_nobody_could_read_is_cut() {
-        let long = b"x".repeat(LINE_MAX + 1_500);
-        let shown = show(Side::Missing, file(&long));
-        assert!(shown.contains("… (1,500 bytes more)"), "{shown}");
-    }
-
-    #[test]
-    fn the_deadline_gives_a_coarser_difference_and_never_a_wrong_one() {
-        let old: Vec<u8> =
-            (0..50_000).flat_map(|n| format!("{}\n", n * 7 % 911).into_bytes()).collect();
-        let new: Vec<u8> =
-            (0..50_000).flat_map(|n| format!("{}\n", n * 5 % 877).into_bytes()).collect();
-        let change = Change { path: b"x", old: file(&old), new: file(&new) };
-        let counted = change.lines(Some(Instant::now())).unwrap();
-        assert_eq!(counted.added, counted.removed);
-        assert!(counted.added <= 50_000);
-    }
-
-    #[test]
-    fn red_and_green_are_for_lines_only() {
-        let change = Change { path: b"x", old: file(b"a\nb\n"), new: file(b"a\nc\n") };
-        let shown = change.show(Look { style: Style::COLOUR, deadline: None });
-        insta::assert_snapshot!(shown.escape_debug().to_string().replace("\\n", "\n"), @r"
-        \u{1b}[1m--- a/x\u{1b}[0m
-        \u{1b}[1m+++ b/x\u{1b}[0m
-        \u{1b}[2m@@ -1,2 +1,2 @@\u{1b}[0m
-         a
-        \u{1b}[31m-b\u{1b}[0m
-        \u{1b}[32m+c\u{1b}[0m
-        ");
     }
 }

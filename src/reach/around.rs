@@ -1,0 +1,117 @@
+//! The root around a directory, and whether it is one to be walked.
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    fs::Real,
+    model::{Root, RootKind, Scope},
+    root::{self, GitDirs},
+    state::State,
+};
+
+/// What the user's own directories are, for which other rules hold.
+#[derive(Clone, Debug)]
+pub struct Surroundings<'a> {
+    /// The home directory.
+    pub home: Option<&'a Path>,
+    /// Our own state, which is never a part of a root.
+    pub state: &'a State,
+    /// Where paths lead.
+    pub real: &'a Real,
+}
+
+/// Finds the root that a session working in `start` has: the git worktree around it, or else that
+/// very directory. `None` if there is no such directory.
+pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
+    root_around_real(&surroundings.real.of(start).ok()?, surroundings)
+}
+
+/// The same for a path that is canonical already.
+pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
+    look_around_real(start, surroundings).map(|(root, scope, _)| (root, scope))
+}
+
+/// The same, with what was found of its repository, for whoever opens that at once.
+pub fn look_around_real(
+    start: &Path,
+    surroundings: &Surroundings<'_>,
+) -> Option<(Root, Scope, Option<GitDirs>)> {
+    let (path, has_git) = around(start, surroundings)?;
+    let (kind, dirs) =
+        if has_git { root::look(&path) } else { (RootKind::Plain { why: None }, None) };
+    let is_worktree = matches!(kind, RootKind::Git { .. });
+    let is_walked = !is_home(&path, surroundings) && is_walked(&path, is_worktree, surroundings);
+    let scope = if is_walked { Scope::Whole } else { Scope::Named };
+    Some((Root::new(path, kind), scope, dirs))
+}
+
+/// The path of the root that [`root_around_real`] finds. Nothing of its repository is opened.
+pub fn path_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<PathBuf> {
+    Some(around(start, surroundings)?.0)
+}
+
+/// Where a root is, and whether it has something called `.git`.
+fn around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(PathBuf, bool)> {
+    // What cannot be looked at is not taken for a file: the root would be one directory too high.
+    let is_file = !surroundings.real.is_plain(start)
+        && fs::metadata(start).is_ok_and(|found| !found.is_dir());
+    let start = if is_file { start.parent()? } else { start };
+    let worktree = start
+        .ancestors()
+        // A repository over the whole home is for its dot files; a directory in it is no part.
+        .take_while(|dir| *dir == start || !is_home(dir, surroundings))
+        .find(|dir| may_be_there(&dir.join(".git")));
+    Some((worktree.unwrap_or(start).to_owned(), worktree.is_some()))
+}
+
+/// Whether a directory is the home directory, or around it.
+fn is_home(dir: &Path, surroundings: &Surroundings<'_>) -> bool {
+    let home = surroundings.home.and_then(|home| surroundings.real.of(home).ok());
+    home.is_some_and(|home| home.starts_with(dir))
+}
+
+/// Whether there is such a name, or no telling: only a plain "no" sends the search further up.
+fn may_be_there(path: &Path) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    path.symlink_metadata()
+        .map_or_else(|err| !matches!(err.kind(), NotFound | NotADirectory), |_| true)
+}
+
+/// Whether a root that is neither the home directory nor anything around it may be walked: not `/`,
+/// not a place of the kernel's, not a mount point unless it is a worktree (a container often mounts
+/// just that), and nothing that our own state is a part of.
+fn is_walked(path: &Path, is_worktree: bool, surroundings: &Surroundings<'_>) -> bool {
+    let state = surroundings.real.of(surroundings.state.dir());
+    let state = state.unwrap_or_else(|_| surroundings.state.dir().to_owned());
+    let is_ours = path.starts_with(&state) || state.starts_with(path);
+    path.parent().is_some()
+        && !is_ours
+        && !is_of_the_kernel(path)
+        && (is_worktree || !is_mount_point(path))
+}
+
+fn is_mount_point(path: &Path) -> bool {
+    let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
+    path.parent().is_none_or(|parent| device(path) != device(parent))
+}
+
+/// Whether a directory lies in a file system that shows the kernel and not files.
+#[cfg(target_os = "linux")]
+fn is_of_the_kernel(path: &Path) -> bool {
+    /// proc, sysfs, debugfs, tracefs, cgroup, cgroup2, devpts, securityfs, pstore, bpf.
+    const MAGICS: [u64; 10] = [
+        0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x0027_e0eb, 0x6367_7270, 0x1cd1,
+        0x7363_6673, 0x6165_676c, 0xcafe_4a11,
+    ];
+    rustix::fs::statfs(path).is_ok_and(|found| MAGICS.contains(&found.f_type.cast_unsigned()))
+        || path.starts_with("/dev")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_the_kernel(path: &Path) -> bool {
+    path.starts_with("/dev")
+}

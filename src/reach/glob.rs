@@ -1,0 +1,141 @@
+//! What a glob names on the disk, with its braces.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Component, Path, PathBuf},
+};
+
+use gix::bstr::ByteSlice;
+
+use super::places::absolute;
+
+/// What a glob may name; beyond it, what is left over is held only with its root.
+pub(super) const GLOB_MAX: usize = 1_000;
+
+/// Everything a glob names, seen from `base`. Braces are tried in every combination. The names of
+/// `base` itself are no pattern, whatever is in them.
+pub(super) fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for pattern in braces(pattern) {
+        let mut places = vec![base.to_owned()];
+        for component in Path::new(&pattern).components() {
+            places = match component {
+                Component::RootDir => vec![PathBuf::from("/")],
+                Component::CurDir => continue,
+                Component::ParentDir => {
+                    places.iter().filter_map(|dir| absolute(dir, Path::new(".."))).collect()
+                }
+                Component::Normal(part) if part == "**" => {
+                    places.iter().flat_map(|dir| all_below(dir)).collect()
+                }
+                Component::Normal(part) => places.iter().flat_map(|dir| step(dir, part)).collect(),
+                Component::Prefix(_) => Vec::new(),
+            };
+            places.truncate(GLOB_MAX);
+        }
+        found.extend(places);
+    }
+    found
+}
+
+/// A directory and every directory below it, up to the limit: where `**` may stand.
+fn all_below(dir: &Path) -> Vec<PathBuf> {
+    let mut all = vec![dir.to_owned()];
+    let mut at = 0;
+    while at < all.len() && all.len() < GLOB_MAX {
+        let entries = fs::read_dir(&all[at]).into_iter().flatten().flatten();
+        let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let below: Vec<PathBuf> = dirs.map(|entry| entry.path()).collect();
+        all.extend(below);
+        at += 1;
+    }
+    all
+}
+
+/// The names in `dir` that one part of a glob matches.
+fn step(dir: &Path, part: &OsStr) -> Vec<PathBuf> {
+    let bytes = part.as_bytes();
+    if !bytes.iter().any(|byte| b"*?[\\".contains(byte)) {
+        let path = dir.join(part);
+        return if path.symlink_metadata().is_ok() { vec![path] } else { Vec::new() };
+    }
+    let matches = |name: &OsStr| {
+        let hidden = name.as_bytes().starts_with(b".") && !bytes.starts_with(b".");
+        let mode = gix::glob::wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+        !hidden && gix::glob::wildmatch(bytes.as_bstr(), name.as_bytes().as_bstr(), mode)
+    };
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    names.filter(|name| matches(name)).take(GLOB_MAX).map(|name| dir.join(name)).collect()
+}
+
+/// Every text a pattern with braces stands for; beyond a hundred, the pattern itself.
+fn braces(pattern: &str) -> Vec<String> {
+    const MAX: usize = 100;
+    let mut done = Vec::new();
+    let mut open = vec![pattern.to_owned()];
+    while let Some(text) = open.pop() {
+        match first_braces(&text) {
+            Some((before, choices, after)) if open.len() + done.len() < MAX => {
+                open.extend(choices.iter().map(|choice| format!("{before}{choice}{after}")));
+            }
+            // Two choices of an inner pair may leave one text.
+            Some(_) | None if done.contains(&text) => (),
+            Some(_) | None => done.push(text),
+        }
+    }
+    done
+}
+
+/// The first innermost pair of braces with a comma in it: what comes before, its parts, and what
+/// comes behind.
+fn first_braces(text: &str) -> Option<(&str, Vec<&str>, &str)> {
+    let close = text.find('}')?;
+    let open = text[..close].rfind('{')?;
+    let inner = &text[open + 1..close];
+    inner.contains(',').then(|| (&text[..open], inner.split(',').collect(), &text[close + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reach::plausible;
+
+    #[test]
+    fn braces_stand_for_every_choice() {
+        let mut texts = braces("a{b,c{d,e}}f");
+        texts.sort();
+        assert_eq!(texts, ["abf", "acdf", "acef"]);
+        assert_eq!(braces("a{}b"), ["a{}b"]);
+    }
+
+    #[test]
+    fn a_glob_is_seen_from_a_directory_whose_name_is_no_pattern() {
+        let top = std::env::temp_dir().join(format!("turnback-reach-{}[x]", std::process::id()));
+        fs::create_dir_all(top.join("a/b")).unwrap();
+        for name in ["one.db", ".two.db", "a/three.db", "a/b/four.db"] {
+            fs::File::create(top.join(name)).unwrap();
+        }
+        let found = |pattern| {
+            let mut found = expand(&top, pattern);
+            found.sort();
+            let names = found.iter().map(|path| path.strip_prefix(&top).unwrap().to_owned());
+            names.map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("*.db"), ["one.db"]);
+        assert_eq!(found(".*.db"), [".two.db"]);
+        assert_eq!(found("./a/../{one,no}.db"), ["one.db"]);
+        assert_eq!(found("**/*.db"), ["a/b/four.db", "a/three.db", "one.db"]);
+        std::os::unix::fs::symlink("a/b", top.join("link")).unwrap();
+        let places = plausible(Path::new("link/../three.db"), &[&top]);
+        assert_eq!(places, [top.join("a/three.db")], "as the kernel sees it");
+        for name in ["link", "one.db", ".two.db", "a/three.db", "a/b/four.db"] {
+            fs::remove_file(top.join(name)).unwrap();
+        }
+        for name in ["a/b", "a", ""] {
+            fs::remove_dir(top.join(name)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Which directory a call can reach, how much of it, and what it names. Hides how a root is found.
+
+mod around;
+mod glob;
+mod places;
+
+use std::path::{Path, PathBuf};
+
+use crate::model::{Context, Effect, Reach, Root, Scope};
+
+pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
+pub use places::plausible;
+use places::{Wanted, meant_by, places};
+
+/// What a call can reach from `start`, the directory its session works in.
+pub fn reach(
+    start: &Path,
+    context: &Context,
+    effect: &Effect,
+    surroundings: &Surroundings<'_>,
+) -> Option<Reach> {
+    Some(reach_in(root_around(start, surroundings)?, start, context, effect))
+}
+
+/// The same, with the root around `start` at hand.
+pub fn reach_in(
+    (root, scope): (Root, Scope),
+    start: &Path,
+    context: &Context,
+    effect: &Effect,
+) -> Reach {
+    let victims = places(effect, &bases(start, context, &root), Wanted::Held, &root);
+    Reach { root, scope, victims }
+}
+
+/// The places a call names, exactly or by a glob, for something to be lost there: what has to be
+/// held, or the user is asked. Less than [`Reach::victims`]: a target that is a mere guess never
+/// leads to a question, and neither does what a `find` may or may not find.
+pub fn stakes(start: &Path, context: &Context, effect: &Effect, root: &Root) -> Vec<PathBuf> {
+    places(effect, &bases(start, context, root), Wanted::Named, root)
+}
+
+/// Every place that the paths of an edit may mean, whether there is something or not.
+pub fn edited(paths: &[PathBuf], start: &Path, context: &Context, root: &Root) -> Vec<PathBuf> {
+    let bases = bases(start, context, root);
+    let mut places: Vec<PathBuf> = paths.iter().flat_map(|path| meant_by(path, &bases)).collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// Where a relative path of the call may be meant from.
+fn bases<'a>(start: &'a Path, context: &'a Context, root: &'a Root) -> Vec<&'a Path> {
+    let said = context.cwd.iter().chain(&context.bases).map(PathBuf::as_path);
+    let mut bases: Vec<&Path> = said.filter(|base| base.is_absolute()).collect();
+    bases.extend([start, root.path()]);
+    bases.dedup();
+    bases
+}

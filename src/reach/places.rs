@@ -1,0 +1,219 @@
+//! The places that a call names: by a path that may be meant from several directories, through
+//! links, or by a glob.
+
+use std::{
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Component, Path, PathBuf},
+};
+
+use super::glob::{GLOB_MAX, expand};
+use crate::model::{Certainty, Effect, Level, Root, Simple, Target, TargetAction};
+
+/// What places are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Whatever is worth a copy.
+    Held,
+    /// What is named for something to be lost there.
+    Named,
+}
+
+pub(super) fn places(
+    effect: &Effect,
+    bases: &[&Path],
+    wanted: Wanted,
+    root: &Root,
+) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = match effect {
+        Effect::None => Vec::new(),
+        Effect::Touches(paths) => paths.iter().flat_map(|path| written(path, bases)).collect(),
+        Effect::Destroys(finding) | Effect::Unknown(finding) => {
+            let of_simple = |simple: &Simple| {
+                let targets = simple.targets.iter();
+                let worth = targets.filter(|it| wanted == Wanted::Held || loses(simple, it));
+                let meant = worth.flat_map(|it| of_target(it, bases, wanted, root));
+                meant.chain(disks(simple)).collect::<Vec<_>>()
+            };
+            finding.commands.iter().flat_map(of_simple).take(10 * GLOB_MAX).collect()
+        }
+    };
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// The disks that a program for whole disks is given.
+fn disks(simple: &Simple) -> Vec<PathBuf> {
+    const PROGRAMS: &[&str] = &[
+        "wipefs", "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "mkswap", "blkdiscard",
+        "badblocks", "cryptsetup", "pvcreate", "mke2fs",
+    ];
+    let mut words = simple.text.split_whitespace();
+    let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    if simple.level == Level::ReadOnly
+        || !(PROGRAMS.contains(&program) || program.starts_with("mkfs"))
+    {
+        return Vec::new();
+    }
+    words
+        .filter(|word| word.starts_with("/dev/"))
+        .map(PathBuf::from)
+        .filter(|path| path.exists())
+        .collect()
+}
+
+/// Whether bytes of a target are lost if nobody holds them: not where it only moves, or grows, or
+/// gets other attributes.
+fn loses(simple: &Simple, target: &Target) -> bool {
+    const ATTRIBUTES: &[&str] = &[
+        ">>", "tee", "chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "setfattr", "xattr",
+    ];
+    let program = simple.text.split_whitespace().next().unwrap_or_default();
+    match target.action {
+        TargetAction::Delete | TargetAction::Overwrite => true,
+        TargetAction::Modify => !ATTRIBUTES.contains(&program),
+        TargetAction::Move | TargetAction::Create | TargetAction::Git => false,
+    }
+}
+
+/// Every place that a path may mean and where there is something.
+pub fn plausible(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
+    let mut places = meant_by(path, bases);
+    places.retain(|place| place.symlink_metadata().is_ok());
+    places
+}
+
+/// Every place that a path may mean.
+pub(super) fn meant_by(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
+    let meant = |base: &&Path| [absolute(base, path), physical(base, path)];
+    let mut places: Vec<PathBuf> = bases.iter().flat_map(meant).flatten().collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// The same for a path that is written to: what a link there leads to is written as well.
+fn written(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
+    through_links(meant_by(path, bases))
+}
+
+/// Those of `places` where there is something, and what the links among them lead to.
+fn through_links(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut led = Vec::new();
+    places.retain(|place| {
+        let found = place.symlink_metadata();
+        if found.as_ref().is_ok_and(fs::Metadata::is_symlink) {
+            led.extend(fs::canonicalize(place).ok().filter(|file| !file.is_dir()));
+        }
+        found.is_ok()
+    });
+    places.extend(led);
+    places
+}
+
+/// `path` as seen from `base`, without `.` and `..`. A name before `..` is taken for a directory,
+/// as everybody but the kernel does; see [`physical`].
+pub(super) fn absolute(base: &Path, path: &Path) -> Option<PathBuf> {
+    if path.as_os_str().is_empty() || path.as_os_str().as_bytes().contains(&0) {
+        return None;
+    }
+    let mut absolute = PathBuf::new();
+    for component in base.join(path).components() {
+        match component {
+            Component::RootDir | Component::Normal(_) => absolute.push(component),
+            Component::ParentDir => drop(absolute.pop()),
+            Component::CurDir => (),
+            Component::Prefix(_) => return None,
+        }
+    }
+    absolute.is_absolute().then_some(absolute)
+}
+
+/// The same as the kernel sees it, where that may differ: a `..` behind a link.
+fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
+    if !path.components().any(|component| component == Component::ParentDir) {
+        return None;
+    }
+    let whole = base.join(path);
+    match whole.file_name() {
+        Some(name) => Some(fs::canonicalize(whole.parent()?).ok()?.join(name)),
+        None => fs::canonicalize(&whole).ok(),
+    }
+}
+
+fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<PathBuf> {
+    let mut places = meant(target, bases, wanted);
+    match target.action {
+        // Something is put into a directory. What that replaces there is a target of its own, or
+        // some file of it: worth holding where it is the project's.
+        TargetAction::Overwrite => places.retain(|place| {
+            !place.is_dir() || wanted == Wanted::Held && root.relative(place).is_ok()
+        }),
+        TargetAction::Modify if wanted == Wanted::Named => places.retain(|place| !place.is_dir()),
+        TargetAction::Delete
+        | TargetAction::Modify
+        | TargetAction::Move
+        | TargetAction::Create
+        | TargetAction::Git => (),
+    }
+    places
+}
+
+fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
+    let path = Path::new(&target.path);
+    let is_held = wanted == Wanted::Held;
+    match (target.action, target.certainty) {
+        (TargetAction::Create, _) => Vec::new(),
+        // What can drop commits; a command that merely moves refs is no exact one.
+        (TargetAction::Git, Certainty::Exact) if is_held => plausible(path, bases),
+        (TargetAction::Git, _) => Vec::new(),
+        (TargetAction::Overwrite | TargetAction::Modify, Certainty::Exact) => written(path, bases),
+        (TargetAction::Delete | TargetAction::Move, Certainty::Exact) => plausible(path, bases),
+        (action, Certainty::Glob) => of_glob(target, bases, wanted, action),
+        // A guess is worth a copy where it fits something, and never a question.
+        (TargetAction::Delete, Certainty::Dynamic) if is_held && is_plain(&target.path) => {
+            plausible(path, bases)
+        }
+        (_, Certainty::Dynamic) => Vec::new(),
+    }
+}
+
+fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetAction) -> Vec<PathBuf> {
+    let looked_through = match target.path.as_str() {
+        "**" => Some("."),
+        path => path.strip_suffix("/**"),
+    };
+    let pattern = match (looked_through, wanted) {
+        // What a `find` is told to look through: some of it, nobody knows what.
+        (Some(_), Wanted::Named) => return Vec::new(),
+        (Some(""), Wanted::Held) => "/",
+        (Some(above), Wanted::Held) => above,
+        (None, _) => &target.path,
+    };
+    let found = bases.iter().flat_map(|base| expand(base, pattern)).collect();
+    match action {
+        TargetAction::Overwrite | TargetAction::Modify => through_links(found),
+        TargetAction::Delete | TargetAction::Move | TargetAction::Create | TargetAction::Git => {
+            found
+        }
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.bytes().any(|byte| b"$`*?[(){}".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_made_absolute_by_its_text() {
+        let from = |path| absolute(Path::new("/r/a"), Path::new(path));
+        assert_eq!(from("../b/./c"), Some("/r/b/c".into()));
+        assert_eq!(from("/x"), Some("/x".into()));
+        assert_eq!(from("../../../../etc"), Some("/etc".into()));
+        assert_eq!(from(""), None);
+    }
+}
