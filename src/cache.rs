@@ -162,12 +162,6 @@ impl Table {
         read()?.or_else(|| read()?)
     }
 
-    /// Reads the cache at `path` to look a row or two up, without its checksum: what is looked up
-    /// is compared with the disk, and damage does not look like a file's present stamp.
-    pub fn peek(path: &Path) -> Option<Self> {
-        Self::take(fs::read_small(path, SIZE_MAX_BYTES).ok()??, false)
-    }
-
     /// Whether there is a cache of this format at `path` that cannot be believed. One of another
     /// format is none: it is made anew.
     pub fn is_damaged(path: &Path) -> bool {
@@ -192,16 +186,12 @@ impl Table {
 
     /// Takes the bytes of a cache file; `None` if they are not one, whole and undamaged.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
-        Self::take(bytes, true)
-    }
-
-    fn take(bytes: Vec<u8>, is_checked: bool) -> Option<Self> {
         let mut header = Reader(bytes.get(..HEADER_BYTES)?);
         if header.take(8) != MAGIC {
             return None;
         }
         let checksum = header.u64();
-        if is_checked && checksum != u64::from(crc32fast::hash(&bytes[16..])) {
+        if checksum != u64::from(crc32fast::hash(&bytes[16..])) {
             return None;
         }
         let mut count = || usize::try_from(header.u64()).ok();

@@ -195,9 +195,10 @@ pub struct Held {
 }
 
 impl Held {
-    /// Reads the cache of `root`, whose part of our files is `place`.
+    /// Reads the cache of `root`, whose part of our files is `place`. Nobody's lock is needed: its
+    /// checksum tells one that somebody is in the middle of writing.
     pub fn of(root: &Root, place: &RootState) -> Self {
-        Self { root: root.clone(), table: Table::peek(&place.cache()) }
+        Self { root: root.clone(), table: Table::load(&place.cache()) }
     }
 
     /// Whether the bytes of the file at `path`, which has this stamp now, are held.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use turnback::fs::Lock;
+use turnback::{cache::Table, fs::Lock};
 
 use crate::support::{temp::write, world::World};
 
@@ -69,6 +69,21 @@ fn what_changed_since_is_held_first() {
     world.write("a", "two");
     edit(&mut world, "a");
     assert_eq!(checkpoints(&mut world), before + 1);
+}
+
+#[test]
+fn a_cache_that_is_half_written_is_not_believed() {
+    let mut world = covered();
+    let root = fs::read_dir(world.state().join("roots")).unwrap().next().unwrap().unwrap().path();
+    let cache = root.join("cache");
+    let mut bytes = fs::read(&cache).unwrap();
+    // Some byte that is not about the file: a flag of the whole.
+    let at = bytes.len() - 1;
+    bytes[at] ^= 1;
+    write(&cache, &bytes);
+    assert!(Table::is_damaged(&cache));
+    edit(&mut world, "a");
+    assert!(!Table::is_damaged(&cache), "the root was looked at again");
 }
 
 #[test]
