@@ -39,7 +39,7 @@ use crate::{
         Draft, Saved, Store,
         copy::{entry_of, victims},
         listing::{self, Line, Listing},
-        objects::{Held, id_of},
+        objects::id_of,
         reading,
         record::{self, Keeper, Kept, Record},
         vault::{self, GitState, Vault},
@@ -187,7 +187,13 @@ impl<'a> Save<'a> {
         let mut record = self.compose(draft, &made);
         let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
         record.tree = Some(content_id(&tree));
-        let (written, _held) = beside(private, || {
+        let is_much = !private.is_empty();
+        let (state, root, taken_at) = (&self.store.state, &self.store.root, draft.taken_at);
+        let aside = || {
+            record::write_place(state, root, taken_at)?;
+            private.publish()
+        };
+        let (written, _held) = beside(is_much, aside, || {
             let mut written = writer.finish()?;
             self.note_packs(&written);
             written.freshen();
@@ -405,7 +411,6 @@ impl<'a> Save<'a> {
     /// Writes record and refs.
     fn publish(&self, record: &Record, tree: ObjectId, files: Option<ObjectId>) -> Result<()> {
         let (store, id) = (self.store, record.checkpoint.id);
-        record::write_place(&store.state, &store.root, record.checkpoint.taken_at)?;
         record::write(&store.state, record)?;
         let anchor = files.filter(|_| self.lock.is_some()).map(|new| (self.anchor, new));
         store.refs.create(&self.repo, id, tree, anchor).inspect_err(|_| {
@@ -598,27 +603,27 @@ pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
     (below, outside)
 }
 
-/// Puts private objects on the disk while `others` are put there: both wait for it most of the time.
-fn beside<T>(
-    private: Private<'_>,
+/// Does `others` while `aside` is done, if that is worth a thread: both wait for the disk most of the
+/// time.
+fn beside<T, U: Send>(
+    is_worth_it: bool,
+    aside: impl FnOnce() -> Result<U> + Send,
     others: impl FnOnce() -> Result<T>,
-) -> Result<(T, Option<Held>)> {
-    if private.is_empty() {
-        return Ok((others()?, private.publish()?));
+) -> Result<(T, U)> {
+    if !is_worth_it {
+        return Ok((others()?, aside()?));
     }
-    let waiting = Mutex::new(Some(private));
-    let publish = || match waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        Some(private) => private.publish(),
-        None => Ok(None),
-    };
+    let waiting = Mutex::new(Some(aside));
+    let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let begin = || take().map(|aside| aside());
     thread::scope(|scope| {
-        let aside = thread::Builder::new().spawn_scoped(scope, publish);
+        let thread = thread::Builder::new().spawn_scoped(scope, begin).ok();
         let others = others();
-        let held = match aside {
-            Ok(aside) => aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => publish(),
-        };
-        Ok((others?, held?))
+        let done = thread
+            .and_then(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        // Where there was no thread to be had, it is not done yet.
+        let done = done.or_else(begin).expect("whoever took it has done it");
+        Ok((others?, done?))
     })
 }
 
