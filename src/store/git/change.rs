@@ -36,12 +36,26 @@ const LEFT_BEHIND_NS: i64 = 10_000_000_000;
 ///
 /// Fails if a ref is not what it has to be, or git holds its locks all the while.
 pub(super) fn commit(repo: &Repo, edits: &[RefEdit]) -> Result<()> {
+    commit_after(repo, edits, || Ok(()))
+}
+
+/// The same once `first` is done, which is called at most once: it waits for the disk while the
+/// locks of the refs do.
+///
+/// # Errors
+///
+/// As [`commit`], and if `first` fails. Then nothing is changed.
+pub(super) fn commit_after(
+    repo: &Repo,
+    edits: &[RefEdit],
+    first: impl Fn() -> Result<()> + Sync,
+) -> Result<()> {
     use gix::lock::acquire::Fail;
     for edit in edits {
         check_place(repo, &edit.name.as_bstr().to_str_lossy())?;
     }
     if is_left_behind(repo) {
-        return by_hand(repo, edits);
+        return by_hand(repo, edits, first);
     }
     // Long enough for a `git pack-refs`, short enough for a hook.
     let wait = Fail::AfterDurationWithBackoff(Duration::from_millis(500));
@@ -57,7 +71,7 @@ pub(super) fn commit(repo: &Repo, edits: &[RefEdit]) -> Result<()> {
         match store.transaction().prepare(edits.to_vec(), wait, wait) {
             Ok(prepared) => break prepared,
             Err(_) if packed_lock(repo).is_file() && edits.iter().all(is_written) => {
-                return by_hand(repo, edits);
+                return by_hand(repo, edits, first);
             }
             // The user's gc packs refs: a ref moves, and its directory goes for a moment. What a ref
             // has to be is compared again each time.
@@ -65,8 +79,18 @@ pub(super) fn commit(repo: &Repo, edits: &[RefEdit]) -> Result<()> {
             Err(err) => return Err(repo.error(&err)),
         }
     };
-    all_at_once(&written, |path| sync_lock(path))?;
+    beside(first, &written, |path| sync_lock(path))?;
     prepared.commit(None).map(|_| ()).map_err(|err| repo.error(&err))
+}
+
+/// Calls `first`, and syncs what is to be synced, at the same time.
+fn beside<T: Sync>(
+    first: impl Fn() -> Result<()> + Sync,
+    all: &[T],
+    sync: impl Fn(&T) -> Result<()> + Sync,
+) -> Result<()> {
+    let waits: Vec<Option<&T>> = [None].into_iter().chain(all.iter().map(Some)).collect();
+    all_at_once(&waits, |wait| wait.map_or_else(&first, &sync))
 }
 
 fn is_written(edit: &RefEdit) -> bool {
@@ -102,10 +126,11 @@ fn is_left_behind(repo: &Repo) -> bool {
 
 /// The same while the list of packed refs is locked, as git itself does it: a ref of its own wins over
 /// one in the list, whatever happens to that. The lock is the user's, and stays.
-fn by_hand(repo: &Repo, edits: &[RefEdit]) -> Result<()> {
+fn by_hand(repo: &Repo, edits: &[RefEdit], first: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let held = edits.iter().map(|edit| Held::lock(repo, edit)).collect::<Result<Vec<_>>>()?;
     held.iter().try_for_each(|held| held.prepare(repo))?;
-    all_at_once(&held, |held| held.file.sync_all().map_err(Error::io("sync", &held.lock)))?;
+    let sync = |held: &Held<'_>| held.file.sync_all().map_err(Error::io("sync", &held.lock));
+    beside(first, &held, sync)?;
     held.into_iter().try_for_each(Held::commit)
 }
 

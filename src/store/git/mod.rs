@@ -171,7 +171,7 @@ impl GitStore {
         for there in self.there(&repo, &record::read_all(&self.state)?)? {
             let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
             if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
-                self.refs.create(&repo, there.id, tree, None)?;
+                self.refs.create(&repo, there.id, tree, None, || Ok(()))?;
             }
         }
         Ok(())

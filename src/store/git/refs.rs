@@ -20,7 +20,7 @@ use gix::{
 };
 
 use super::{
-    change::{check_place, commit},
+    change::{check_place, commit, commit_after},
     repo::Repo,
 };
 use crate::{
@@ -101,20 +101,22 @@ impl Refs {
         Ok(found)
     }
 
-    /// Points the anchor at `anchor` and makes the ref of a new checkpoint, both or neither.
+    /// Points the anchor at `anchor` and makes the ref of a new checkpoint, both or neither, and not
+    /// before `first` is done, which is called once.
     pub(super) fn create(
         &self,
         repo: &Repo,
         id: CheckpointId,
         tree: ObjectId,
         anchor: Option<(Option<ObjectId>, ObjectId)>,
+        first: impl Fn() -> Result<()> + Sync,
     ) -> Result<()> {
         let mut edits = Vec::new();
         if let Some((old, new)) = anchor.filter(|(old, new)| *old != Some(*new)) {
             edits.push(update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?);
         }
         edits.push(update(&self.name(id), tree, PreviousValue::MustNotExist)?);
-        commit(repo, &edits)?;
+        commit_after(repo, &edits, first)?;
         self.sync(repo)
     }
 

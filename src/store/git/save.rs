@@ -411,9 +411,10 @@ impl<'a> Save<'a> {
     /// Writes record and refs.
     fn publish(&self, record: &Record, tree: ObjectId, files: Option<ObjectId>) -> Result<()> {
         let (store, id) = (self.store, record.checkpoint.id);
-        record::write(&store.state, record)?;
         let anchor = files.filter(|_| self.lock.is_some()).map(|new| (self.anchor, new));
-        store.refs.create(&self.repo, id, tree, anchor).inspect_err(|_| {
+        let state = &store.state;
+        let note = || record::write(state, record);
+        store.refs.create(&self.repo, id, tree, anchor, note).inspect_err(|_| {
             // One of the two may be there, and what it names may go.
             let _as_far_as_can_be = self.take_back(id);
         })
