@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    fs::{create_private_dirs, read_small},
+    fs::{create_private_dirs, hand_over, read_small},
     state::State,
 };
 
@@ -65,6 +65,7 @@ pub fn write(state: &State, line: &Line) {
         .custom_flags(flags.bits().cast_signed())
         .open(&path);
     if let Ok(mut file) = file {
+        hand_over(&file, &path);
         let _written = file.write_all(&bytes);
     }
 }

@@ -102,6 +102,51 @@ fn what_root_restores_still_belongs_to_its_owner() {
 }
 
 #[test]
+fn what_root_leaves_in_somebody_elses_home_belongs_to_that_one() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for mut world in [World::new(), World::with_git()] {
+        let home = world.settings().ancestors().nth(3).unwrap().to_owned();
+        lchown(&home, Some(1234), Some(1235)).unwrap();
+        for turn in 0..3 {
+            for file in 0..80 {
+                world.write(&format!("d/{file}"), format!("{turn} {file}"));
+            }
+            world.agent_writes(&format!("t{turn}"), ".env", "secret");
+            world.before_bash(&format!("t{turn}"), "rm -rf .git d");
+            world.run_started();
+        }
+        for args in [
+            &["create", "-m", "x"][..],
+            &["list"],
+            &["restore", "2", "--yes", "--force"],
+            &["undo", "--yes"],
+            &["check", "--repair"],
+            &["prune", "--keep", "1"],
+            &["install", "claude-code", "--yes"],
+        ] {
+            let done = world.run(args);
+            assert_eq!(done.exit as u8, 0, "{args:?}: {}", done.stderr);
+        }
+        world.run_in(&world.root(), &["housekeep"], "");
+        let (mut open, mut seen) = (vec![home], 0);
+        while let Some(path) = open.pop() {
+            let found = fs::symlink_metadata(&path).unwrap();
+            // The vault has the repository's own objects, by another name.
+            if found.is_dir() || found.nlink() == 1 {
+                assert_eq!((found.uid(), found.gid()), (1234, 1235), "{}", path.display());
+                seen += 1;
+            }
+            if found.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        assert!(seen > 20, "{seen}");
+    }
+}
+
+#[test]
 fn a_hard_link_that_becomes_a_file_of_its_own_is_named() {
     let mut world = World::new();
     world.write("a", "then");

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use super::Real;
+use super::{Real, hand_over};
 use crate::error::{Error, Result};
 
 /// A lock on a file of its own, exclusive unless said otherwise. Released when dropped, and by the
@@ -66,6 +66,7 @@ fn wait_for(
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW;
     let file = real.open(path, flags, Mode::from_raw_mode(0o600));
     let file = file.map_err(Error::io("open the lock", path))?;
+    hand_over(&file, path);
     let mut pause = Duration::from_micros(200);
     loop {
         match try_lock(&file) {

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod dir;
+mod heir;
 mod holes;
 mod lock;
 mod private;
@@ -17,11 +18,12 @@ mod way;
 pub use attributes::Owner;
 pub use dir::{Dir, Listed, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
+pub use heir::hand_over;
 pub use holes::Holes;
 pub use lock::Lock;
 pub use private::{
-    Small, create_new_synced, create_private_dirs, is_lost, overwrite, read_small, read_start,
-    remove_tree, replace, replace_synced, replace_with, sync_dir,
+    Small, create_new_synced, create_private_dirs, is_lost, overwrite, protect_dir, read_small,
+    read_start, remove_tree, replace, replace_synced, replace_with, sync_dir,
 };
 pub use real::Real;
 pub(crate) use sync::{all_at_once, two_can_work};

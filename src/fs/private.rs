@@ -14,6 +14,7 @@ use rustix::{
 };
 
 use super::Real;
+use super::hand_over;
 use crate::{
     error::{Error, Result},
     model::{Kind, Stamp},
@@ -29,11 +30,19 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
         create_private_dirs(parent)?;
     }
     match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o700))
-            .map_err(Error::io("protect", path)),
+        Ok(()) => protect_dir(path).map_err(Error::io("protect", path)),
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(err) => Err(Error::io("make the directory", path)(err)),
     }
+}
+
+/// Gives a directory that was just made to its owner, and to nobody else.
+pub fn protect_dir(path: &Path) -> io::Result<()> {
+    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+    // One that an odd umask has closed cannot be opened yet.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    hand_over(&OpenOptions::new().read(true).custom_flags(flags).open(path)?, path);
+    Ok(())
 }
 
 /// Replaces the file `path` with `bytes`, readable by its owner alone. A reader sees the old file
@@ -144,6 +153,7 @@ fn write_new(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> io::Res
     // A killed process of the same number may have left one.
     let _gone = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    hand_over(&file, path);
     rustix::fs::fchmod(&file, Mode::from_raw_mode(permissions))?;
     file.write_all(bytes)?;
     if sync {

@@ -29,7 +29,7 @@ pub use round::{Ended, keep, tidy};
 
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, stat_path},
+    fs::{Lock, create_private_dirs, hand_over, stat_path},
     journal::{self, Line, LineKind},
     model::{SessionId, Settings},
     process::Process,
@@ -119,5 +119,6 @@ fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
         .mode(0o600)
         .custom_flags(flags)
         .open(state.house())?;
+    hand_over(&file, &state.house());
     file.set_modified(SystemTime::from(at))
 }

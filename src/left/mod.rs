@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, replace, stamp_of},
+    fs::{create_private_dirs, hand_over, read_small, replace, stamp_of},
     model::{Agent, CheckpointId, ContentId, Kind, RelPath, SessionId},
     state::{RootState, hash_name},
     store::HeadMove,
@@ -191,7 +191,11 @@ fn open_log(path: &Path, makes: bool) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     options.append(true).create(makes).mode(0o600).custom_flags(flags.bits().cast_signed());
-    options.open(path)
+    let file = options.open(path)?;
+    if makes {
+        hand_over(&file, path);
+    }
+    Ok(file)
 }
 
 fn write_to(mut file: File, path: &Path, lines: &[Line]) -> io::Result<()> {

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{Dir, Holes, Lock, all_at_once, create_private_dirs, now_ns, sync_dir},
+    fs::{Dir, Holes, Lock, all_at_once, create_private_dirs, hand_over, now_ns, sync_dir},
     model::ContentId,
 };
 
@@ -321,6 +321,7 @@ impl Batch<'_> {
             let mut options = OpenOptions::new();
             match options.read(true).write(true).create_new(true).mode(PERMISSIONS).open(&path) {
                 Ok(file) => {
+                    hand_over(&file, &path);
                     self.protect(&path, &file)?;
                     return Ok((path, file));
                 }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, now_ns, read_small, replace_synced, stat_path},
+    fs::{Lock, create_private_dirs, hand_over, now_ns, read_small, replace_synced, stat_path},
     state::State,
 };
 
@@ -74,6 +74,7 @@ impl Packs {
             .custom_flags(flags.bits().cast_signed())
             .open(&self.list)
             .map_err(Error::io("write", &self.list))?;
+        hand_over(&file, &self.list);
         writeln!(file, "{name}").map_err(Error::io("write", &self.list))
     }
 

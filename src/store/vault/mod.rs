@@ -36,7 +36,9 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Dir, create_private_dirs, read_small, replace, stat_path, sync_dir},
+    fs::{
+        Dir, create_private_dirs, hand_over, protect_dir, read_small, replace, stat_path, sync_dir,
+    },
     model::{ContentId, Entry, Kind, RelPath, SkipReason, Skipped},
     scan::is_racy,
     state::RootState,
@@ -380,7 +382,8 @@ fn make_dir(to: &Path) -> Result<()> {
         Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
             Err(Error::io("make the directory", to)(err))
         }
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => protect_dir(to).map_err(Error::io("protect", to)),
+        Err(_) => Ok(()),
     }
 }
 
@@ -440,6 +443,7 @@ fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
     let _gone = fs::remove_file(&beside);
     let copied = File::open(from).and_then(|mut source| {
         let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
+        hand_over(&copy, Path::new(&beside));
         io::copy(&mut source, &mut copy)?;
         copy.sync_data()?;
         fs::rename(&beside, to)

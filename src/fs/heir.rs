@@ -1,0 +1,55 @@
+//! To whom a file of our own belongs: with `sudo` and somebody else's home, root would leave files in
+//! there that its owner can neither read nor replace, and every call of his own would fail.
+
+use std::{fs::File, os::unix::fs::MetadataExt, path::Path, sync::OnceLock};
+
+use rustix::{
+    fs::{Gid, Uid, fchown, stat},
+    process::geteuid,
+};
+
+/// Gives what root has made at `path` to the owner of the directory it is in. For anybody else,
+/// nothing is to be done. By the open file, so that nothing else can be put in its place; and not if
+/// it has another name, for then it may be somebody else's.
+pub fn hand_over(made: &File, path: &Path) {
+    static IS_ROOT: OnceLock<bool> = OnceLock::new();
+    if !*IS_ROOT.get_or_init(|| geteuid().is_root()) {
+        return;
+    }
+    let is_ours = made.metadata().is_ok_and(|found| found.is_dir() || found.nlink() == 1);
+    let Some(above) = path.parent().and_then(|dir| stat(dir).ok()).filter(|_| is_ours) else {
+        return;
+    };
+    if above.st_uid != 0 {
+        let (user, group) = (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid));
+        // Where the system refuses, it stays root's, and is private all the same.
+        let _as_far_as_can_be = fchown(made, Some(user), Some(group));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::lchown};
+
+    use super::*;
+
+    #[test]
+    fn what_has_another_name_is_not_given_away() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = std::env::temp_dir().join(format!("turnback-heir-{}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        let (roots, planted) = (dir.with_extension("roots"), dir.join("planted"));
+        let file = File::create(&roots).unwrap();
+        fs::hard_link(&roots, &planted).unwrap();
+        lchown(&dir, Some(1234), Some(1235)).unwrap();
+        let owner = || fs::metadata(&roots).unwrap().uid();
+        hand_over(&File::open(&planted).unwrap(), &planted);
+        assert_eq!(owner(), 0);
+        fs::remove_file(&planted).unwrap();
+        hand_over(&file, &planted);
+        assert_eq!(owner(), 1234, "it has that name alone");
+        fs::remove_file(&roots).and_then(|()| fs::remove_dir(&dir)).unwrap();
+    }
+}
