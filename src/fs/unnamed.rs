@@ -26,7 +26,7 @@ pub(crate) fn name_unnamed(file: &File, path: &Path) -> io::Result<()> {
 
 /// Where the system shows an open file. Its name by descriptor alone takes a privilege.
 #[cfg(target_os = "linux")]
-fn place_of(file: &File) -> std::path::PathBuf {
+pub(super) fn place_of(file: &File) -> std::path::PathBuf {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
