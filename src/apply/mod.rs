@@ -120,15 +120,21 @@ impl Apply<'_> {
         }
         self.put_all(plan)?;
         // A directory may forbid what its own restore had to do in it, so its bits come last.
+        let mut wanted = BTreeSet::new();
         for step in plan.steps.iter().rev() {
             if let (Some(Kind::Directory), Some(then)) = (becomes(step), step.then) {
                 self.opened.insert(step.path.clone(), then.permissions);
+                wanted.insert(&step.path);
             }
         }
+        let told: BTreeSet<_> = self.outcome.missed.iter().map(|(path, _)| path.clone()).collect();
         crash::point("apply-close");
         for (path, permissions) in std::mem::take(&mut self.opened).into_iter().rev() {
-            if let Err(err) = self.close(&path, permissions) {
-                self.miss(path.as_path(), &err);
+            match self.close(&path, permissions) {
+                // It was only opened for what had to be done in it, and has gone since.
+                Err(err) if err.kind() == io::ErrorKind::NotFound && !wanted.contains(&path) => (),
+                Err(err) if !told.contains(path.as_path()) => self.miss(path.as_path(), &err),
+                Ok(()) | Err(_) => (),
             }
         }
         Ok(())
@@ -239,7 +245,6 @@ impl Apply<'_> {
             Ok(stamp) if stamp.kind() != Some(Kind::Directory) => Ok(()),
             Ok(stamp) if stamp.permissions() == permissions => Ok(()),
             Ok(_) => parent.set_permissions(&name, Kind::Directory, permissions),
-            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(err) => Err(err),
         }
     }
