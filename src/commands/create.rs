@@ -5,11 +5,14 @@ use serde_json::json;
 use super::{Desk, print, print_json};
 use crate::{
     error::{Error, Result},
-    model::{Cause, Reason, Scope},
+    model::{Cause, Checkpoint, Reason, Scope},
     process::{Exit, Process},
     snapshot::{self, Order},
     ui,
 };
+
+/// So many of what is not held are named; a directory that nobody may read can have thousands.
+const NAMED_MAX: usize = 20;
 
 /// Take a checkpoint of this project now, and print its id.
 ///
@@ -54,10 +57,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         saved = take(true)?;
     }
     let checkpoint = &saved.checkpoint;
-    for skipped in checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters()) {
-        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
-        let _nobody = writeln!(process.stderr, "warning: not held: {path} ({why})");
-    }
+    warn_of(process, checkpoint);
     if args.json {
         let skipped: Vec<_> = checkpoint.skipped.iter().map(super::show::skipped_json).collect();
         let id = checkpoint.id.to_string();
@@ -69,4 +69,19 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         print(process, &format!("{}\n", checkpoint.id))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Says what is not held: the first of it by name, and where the rest is named.
+fn warn_of(process: &mut Process<'_>, checkpoint: &Checkpoint) {
+    let matters = || checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
+    for skipped in matters().take(NAMED_MAX) {
+        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
+        let _nobody = writeln!(process.stderr, "warning: not held: {path} ({why})");
+    }
+    let more = matters().count().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        let (more, id) = (ui::number(more as u64), checkpoint.id);
+        let all = format!("`turnback show {id} --json` names them all");
+        let _nobody = writeln!(process.stderr, "warning: not held: {more} more; {all}");
+    }
 }
