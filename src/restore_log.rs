@@ -46,6 +46,8 @@ pub struct RestoreLog {
     pub outside: Vec<PathBuf>,
     /// The branch HEAD is on, if it moves: its name, where it stood, where it goes.
     pub head: Option<[String; 3]>,
+    /// Whether the repository is made as it was, though it is whole.
+    pub repository: bool,
     /// Directories that have to be made writable for the while, with the permissions they get
     /// back.
     pub closed: Vec<(RelPath, u32)>,
@@ -69,6 +71,8 @@ struct Wire {
     closed: Vec<(String, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     head: Option<[String; 3]>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    repository: bool,
 }
 
 impl RestoreLog {
@@ -94,6 +98,7 @@ impl RestoreLog {
             outside: self.outside.iter().map(|path| hex(path.as_os_str().as_bytes())).collect(),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
             head: self.head.clone(),
+            repository: self.repository,
         };
         let bytes = serde_json::to_vec(&wire).expect("strings and numbers always serialize");
         replace_synced(&place.restore_log(), &bytes)
@@ -150,6 +155,7 @@ impl Wire {
             held: CheckpointId::parse(&self.held)?,
             verb: self.verb,
             index: self.index,
+            repository: self.repository,
             paths: self.paths.iter().map(rel).collect::<Option<_>>()?,
             merged: self
                 .merged
@@ -215,6 +221,7 @@ mod tests {
         let place = State::new(dir.clone()).root_at(Path::new("/x"));
         let path = |bytes: &[u8]| RelPath::from_bytes(bytes).unwrap();
         let log = RestoreLog {
+            repository: false,
             of: CheckpointId::from_bits(1),
             held: CheckpointId::from_bits(2),
             verb: "restore".to_owned(),

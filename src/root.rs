@@ -101,14 +101,54 @@ pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<Git
     Ok(GitDirs { git_dir, common_dir, sha256 })
 }
 
-/// Looks whether the repository with this common directory can be used for a worktree of it that is
-/// gone; tells whether its objects are named by SHA-256.
+/// The repository behind something called `.git`: the git directory that all its worktrees share,
+/// and what the file says that leads there, if it is one. `None` if there is none.
+pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
+    let found = fs::symlink_metadata(dot_git).ok()?;
+    if found.is_dir() || found.is_symlink() {
+        let git_dir = fs::canonicalize(dot_git).ok()?;
+        return common_dir_of(&git_dir).map(|dir| (dir, None));
+    }
+    if !found.is_file() {
+        return None;
+    }
+    let text = read(dot_git, POINTER_MAX_BYTES).ok()??;
+    let git_dir = pointer(dot_git, dot_git.parent()?, b"gitdir: ").ok()??;
+    let git_dir = fs::canonicalize(git_dir).ok()?;
+    common_dir_of(&git_dir).map(|dir| (dir, Some(text)))
+}
+
+/// The directory with objects and shared refs behind a git directory. That of a submodule lies in
+/// its superproject's.
+fn common_dir_of(git_dir: &Path) -> Option<PathBuf> {
+    let common = pointer(&git_dir.join("commondir"), git_dir, b"").ok()?;
+    let common = match common {
+        Some(dir) => fs::canonicalize(dir).ok()?,
+        None => git_dir.to_owned(),
+    };
+    let above = common.ancestors().skip(1).find(|above| {
+        above.file_name() == Some(OsStr::new(".git")) && common.starts_with(above.join("modules"))
+    });
+    let common = above.map_or(common.clone(), Path::to_owned);
+    common.join("objects").is_dir().then_some(common)
+}
+
+/// What a repository names its objects by, as far as its configuration can be read.
+pub fn hash_kind_of(common_dir: &Path) -> gix::hash::Kind {
+    let config = inspect_config(common_dir);
+    match config.and_then(|config| is_sha256(&config)) {
+        Ok(true) => gix::hash::Kind::Sha256,
+        Ok(false) | Err(_) => gix::hash::Kind::Sha1,
+    }
+}
+
+/// Reads a repository's own configuration.
 ///
 /// # Errors
 ///
-/// Why not, as a fragment.
-pub fn inspect_common(common_dir: &Path) -> Result<bool, String> {
-    usable(common_dir).and_then(|config| is_sha256(&config))
+/// Why it cannot be read, as a fragment.
+pub fn inspect_config(common_dir: &Path) -> Result<gix::config::File, String> {
+    parse(&read(&common_dir.join("config"), CONFIG_MAX_BYTES)?.unwrap_or_default())
 }
 
 /// Looks at what all worktrees of a repository share; gives its configuration.
@@ -251,31 +291,6 @@ fn main_worktree(
         Ok(path) if path == worktree => Ok(()),
         Ok(_) | Err(_) => Err("`core.worktree` points elsewhere".to_owned()),
     }
-}
-
-/// The remotes of a repository that a plain `git push` sends every ref to, by its own
-/// configuration alone. Nothing that it names is opened.
-pub fn remotes_with_everything(common_dir: &Path) -> Vec<String> {
-    let bytes = read(&common_dir.join("config"), CONFIG_MAX_BYTES).ok().flatten();
-    let config = bytes.and_then(|bytes| parse(&bytes).ok());
-    let sections = config.as_ref().and_then(|config| config.sections_by_name("remote"));
-    let mut names = Vec::new();
-    for section in sections.into_iter().flatten() {
-        let name = section.header().subsection_name().map(ToString::to_string).unwrap_or_default();
-        let is_mirror = section.value_implicit("mirror").is_some_and(|value| {
-            // A bare `mirror` is a yes, too.
-            value.is_none_or(|text| gix::config::Boolean::try_from(text).is_ok_and(|it| it.0))
-        });
-        let takes_ours = |spec: &[u8]| {
-            let source = spec.strip_prefix(b"+").unwrap_or(spec);
-            source.starts_with(b"refs/*") || source.starts_with(b"refs/turnback")
-        };
-        let is_sent = section.values("push").iter().any(|spec| takes_ours(spec));
-        if (is_mirror || is_sent) && !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
 }
 
 fn parse(bytes: &[u8]) -> Result<gix::config::File, String> {

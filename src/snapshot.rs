@@ -24,8 +24,6 @@ use crate::{
 
 /// How long anybody waits for a look in the background before he takes one of his own.
 const WARM_MAX: Duration = Duration::from_secs(1);
-/// How long a vault that was filled without need is good enough: an hour.
-const VAULT_KEPT_NS: i64 = 3_600_000_000_000;
 
 /// What to take a checkpoint of, and why.
 pub struct Order<'a> {
@@ -148,18 +146,10 @@ impl Look<'_> {
             ours: state.dir(),
             named: self.named,
             spare: self.spare,
-            repositories: self.spare && vault_is_due(&state.root(store.root())),
             now_ns: crate::fs::now_ns(),
             deadline: self.deadline,
         }
     }
-}
-
-/// Whether the vault of a root that nobody threatens right now is worth filling again: a call that
-/// can reach the repository fills it in any case, so this is for what fires no hook.
-fn vault_is_due(state: &RootState) -> bool {
-    let filled = crate::fs::stat_path(&state.vault()).map(|stamp| stamp.mtime_ns);
-    filled.map_or(true, |filled| filled.saturating_add(VAULT_KEPT_NS) < crate::fs::now_ns())
 }
 
 /// Where the user keeps git's configuration.

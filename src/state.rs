@@ -64,9 +64,9 @@ impl State {
         self.dir.join("house.lock")
     }
 
-    /// Lists of packs, one for each repository we have written some into.
-    pub fn packs(&self) -> PathBuf {
-        self.dir.join("packs")
+    /// One private repository for each of the user's.
+    pub fn repositories(&self) -> PathBuf {
+        self.dir.join("repositories")
     }
 
     /// What `install` wrote into settings of agents, and where.
@@ -77,11 +77,6 @@ impl State {
     /// Files of agents as they were before `install` changed them.
     pub fn backups(&self) -> PathBuf {
         self.dir.join("backups")
-    }
-
-    /// The list of packs we have written into the repository with this common directory.
-    pub fn packs_of(&self, common_dir: &Path) -> PathBuf {
-        self.packs().join(hash_name(&[common_dir.as_os_str().as_bytes()]))
     }
 
     /// The part of `root`.
@@ -150,11 +145,6 @@ impl RootState {
     /// How much changed between checkpoints, for lists. Nothing depends on it.
     pub fn stats(&self) -> PathBuf {
         self.dir.join("stats.json")
-    }
-
-    /// What brings the root's repository back when its `.git` is gone.
-    pub fn vault(&self) -> PathBuf {
-        self.dir.join("vault")
     }
 
     /// The log of a restore that is under way.

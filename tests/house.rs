@@ -307,6 +307,7 @@ fn what_an_open_restore_needs_stays() {
     let all: Vec<String> = (0..5).map(|_| save(&mut world, "a", 100_000)).collect();
     let id = |n: usize| CheckpointId::parse(&all[n]).unwrap();
     let log = RestoreLog {
+        repository: false,
         of: id(0),
         held: id(2),
         verb: "restore".to_owned(),

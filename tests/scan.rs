@@ -80,7 +80,6 @@ impl Place {
             victims,
             named: Named::WithAllBelow,
             spare: false,
-            repositories: false,
             now_ns: turnback::fs::now_ns() + self.later_ns,
             deadline: self.deadline,
         })

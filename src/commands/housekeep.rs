@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Drop what this session of this agent left, but for the newest
     #[arg(long, num_args = 2, value_names = ["AGENT", "SESSION"], allow_hyphen_values = true)]
     ended: Option<Vec<String>>,
-    /// Only put together what is in many pieces in this project's store
+    /// Only make borrowed objects our own, and many packs few
     #[arg(long, value_name = "DIR", conflicts_with = "ended")]
     tidy: Option<PathBuf>,
 }
@@ -26,7 +26,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let state = config::state(process, args.tidy.as_deref())?;
     let ended = args.ended.as_deref().and_then(ended);
     let done = match &args.tidy {
-        Some(root) => house::tidy(&state, root),
+        Some(_) => house::tidy(process, &state),
         None => house::keep(process, &state, ended.as_ref()).map(drop),
     };
     // Nobody listens; the journal is where trouble is looked for.

@@ -77,7 +77,7 @@ pub(crate) struct Desk {
     pub(crate) home: Option<PathBuf>,
     /// Where the user's own ignore files are.
     pub(crate) user: UserDirs,
-    /// Whether the root, or its `.git`, is gone. The store then only reads; see [`revive`].
+    /// Whether the directory is gone. The store then only reads; see [`revive`].
     pub(crate) is_gone: bool,
 }
 
@@ -107,7 +107,7 @@ impl Desk {
         if let Some(root) = revive::gone_root(&start, &state, &real) {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
-            let (scope, is_gone) = (Scope::Whole, true);
+            let (scope, is_gone) = (Scope::Whole, !root.path().is_dir());
             return Ok(Self { root, scope, settings, state, store, home, user, is_gone });
         }
         let surroundings = Surroundings { home: home.as_deref(), state: &state, real: &real };

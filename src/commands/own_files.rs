@@ -53,7 +53,8 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         done.push("removed the damaged stats.json; the next list makes it again".to_owned());
     }
     if matches!(record::read_place(own), Err(Error::Damaged { .. })) && root.path().is_dir() {
-        record::write_place(own, root, now)?;
+        let store = record::store_of(own)?;
+        record::write_place(own, root, store.as_deref(), now)?;
         done.push("wrote root.json again".to_owned());
     }
     Ok(done)

@@ -132,8 +132,6 @@ pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> Result<Pins> {
 pub(super) struct Gain {
     /// Bytes that were freed.
     freed: u64,
-    /// About so many wait in the repository for the user's own gc.
-    waits: u64,
 }
 
 pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<Gain> {
@@ -144,14 +142,7 @@ pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<Gain> {
     // Whoever restores, or was asked whether to, may need any of them.
     let _nobody_restores = restore_log::lock(&own)?;
     let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
-    // What will wait is only known now.
-    let (waits, sample) = (desk.store.alone_bytes(&ids), house::sample(&own, &ids));
-    let freed = desk.store.remove(&ids)?;
-    if waits > 0 {
-        // It is for people to read; whoever keeps house right now says it next time.
-        let _untold = house::note_waiting(&desk.state, &own, waits, sample);
-    }
-    Ok(Gain { freed, waits })
+    Ok(Gain { freed: desk.store.remove(&ids)? })
 }
 
 pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {
@@ -186,12 +177,7 @@ pub(super) fn summary(plan: &PrunePlan, gain: Gain, dry_run: bool) -> String {
     if dry_run {
         return format!("{gone} would go, {stays} stay; nothing was changed\n");
     }
-    let mut text = format!("{gone} dropped, {stays} left; {} freed\n", ui::size(gain.freed));
-    if gain.waits > 0 {
-        let about = ui::size(gain.waits);
-        text.push_str(&format!("about {about} wait in the repository for your own git gc\n"));
-    }
-    text
+    format!("{gone} dropped, {stays} left; {} freed\n", ui::size(gain.freed))
 }
 
 fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, gain: Gain, dry_run: bool) -> Value {
@@ -203,7 +189,6 @@ fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, gain: Gain, dry_run: bo
         "dropped": goes.collect::<Vec<_>>(),
         "left": plan.stays,
         "freed": gain.freed,
-        "waiting_for_gc_estimate": gain.waits,
         "dry_run": dry_run,
     })
 }

@@ -60,10 +60,6 @@ struct Place {
     last: Option<DateTime<Utc>>,
     /// Bytes in turnback's own store, content that others need as well among it.
     size: u64,
-    /// Bytes of packs of ours in its repository.
-    in_repository: u64,
-    /// About how much of its repository waits for git's own gc.
-    waiting: u64,
     standing: Standing,
     /// Those that cannot be read.
     unread: BTreeMap<CheckpointId, Unread>,
@@ -132,7 +128,7 @@ impl Status {
                 path.into(),
                 place.kind.into(),
                 count.into(),
-                ui::size(place.size + place.in_repository).into(),
+                ui::size(place.size).into(),
                 last.into(),
                 place.standing_words().into(),
             ]);
@@ -149,7 +145,7 @@ impl Status {
 
     fn room_words(&self, desk: &Desk) -> String {
         let mut text = format!(
-            "{} of {} outside repositories, in {}",
+            "{} of {}, in {}",
             ui::size(self.total),
             ui::size(desk.settings.max_total_size),
             ui::path(desk.state.dir(), desk.home.as_deref()),
@@ -160,15 +156,6 @@ impl Status {
             text.push_str(&format!("; {free} of the disk free, {floor} stay so"));
         }
         text.push('\n');
-        let sum = |each: fn(&Place) -> u64| self.places.iter().map(each).sum::<u64>();
-        let (packs, waiting) = (sum(|place| place.in_repository), sum(|place| place.waiting));
-        if packs > 0 {
-            text.push_str(&format!("{} in packs in repositories\n", ui::size(packs)));
-        }
-        if waiting > 0 {
-            let about = ui::size(waiting);
-            text.push_str(&format!("about {about} wait in repositories for your own git gc\n"));
-        }
         text
     }
 
@@ -270,8 +257,6 @@ impl Place {
         let is_live = holding.standing == Standing::Live;
         let mut scales = Scales::new(&desk.state);
         scales.add(0, &holding.own, &[]);
-        let waiting = memory.report.as_ref().and_then(|report| report.waiting.get(&holding.name));
-        let waiting = waiting.filter(|waiting| holding.still_has(waiting.sample.as_deref()));
         let seen = is_live.then(|| found(process, desk, &holding.place.path)).flatten();
         let (kind, why, scope) = seen.unwrap_or_else(|| {
             let was_git = holding.place.git_dir.is_some();
@@ -284,8 +269,6 @@ impl Place {
             checkpoints: holding.checkpoints.len(),
             last: holding.checkpoints.first().map(|newest| newest.taken_at),
             size: own_bytes(holding.own.dir()) + scales.total(),
-            in_repository: holding.stores.iter().map(|store| store.repository_bytes()).sum(),
-            waiting: waiting.map_or(0, |waiting| waiting.bytes),
             standing: holding.standing,
             unread: holding.unread.clone(),
             unprotected: is_live.then(|| unprotected(&holding.settings, &scope)).flatten(),
@@ -304,8 +287,6 @@ impl Place {
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
             size: 0,
-            in_repository: desk.store.repository_bytes(),
-            waiting: 0,
             unread: desk.store.unread().unwrap_or_default(),
             standing: if desk.is_gone { Standing::Gone } else { Standing::Live },
             unprotected: unprotected(&desk.settings, &desk.scope).filter(|_| !desk.is_gone),
@@ -363,8 +344,6 @@ impl Place {
             "checkpoints": self.checkpoints,
             "last": self.last.map(moment),
             "size": self.size,
-            "size_in_repository": self.in_repository,
-            "waiting_for_gc_estimate": self.waiting,
             "standing": standing,
             "protected": self.standing == Standing::Live && self.unprotected.is_none(),
             "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),

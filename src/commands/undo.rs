@@ -102,6 +102,7 @@ fn step(
         index: true,
         outside: true,
         head: false,
+        repository: false,
         of_restore: target.cause.of.filter(|_| is_restore),
     };
     let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };

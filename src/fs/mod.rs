@@ -12,7 +12,6 @@ mod lock;
 mod private;
 mod real;
 mod sync;
-mod unnamed;
 mod way;
 
 pub use attributes::Owner;
@@ -27,7 +26,6 @@ pub use private::{
 };
 pub use real::Real;
 pub(crate) use sync::{all_at_once, two_can_work};
-pub(crate) use unnamed::{create_unnamed, name_unnamed};
 pub use way::Way;
 
 /// The system's clock, in nanoseconds since 1970: what stamps of files are compared with.
@@ -36,4 +34,12 @@ pub fn now_ns() -> i64 {
     // Not by `rustix`: its own way around libc dies under valgrind, which counts our instructions.
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// When a file or directory was made, in nanoseconds since 1970; `None` where the file system does
+/// not say. Nobody can set it, and a copy or a new directory of the same inode has another.
+pub fn birth_of(path: &std::path::Path) -> Option<i64> {
+    let made = std::fs::metadata(path).ok()?.created().ok()?;
+    let since = made.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_nanos()).ok()
 }

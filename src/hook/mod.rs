@@ -263,7 +263,7 @@ impl Hook<'_, '_> {
         if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
             let saved = self.save(ledger.as_deref(), &reach, state, deadline)?;
             self.note_saved(&saved, &reach, notes);
-            notes.lines.extend(notes::oddities(&saved, &state.root(&reach.root)));
+            notes.lines.extend(notes::oddities(&state.root(&reach.root)));
             if let Some(ledger) = ledger {
                 ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
             }

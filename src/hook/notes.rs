@@ -11,7 +11,7 @@ use crate::{
     restore_log,
     snapshot::{self, Unheld},
     state::RootState,
-    store::{Saved, record},
+    store::Saved,
     ui,
 };
 
@@ -138,18 +138,11 @@ fn unreadable(checkpoint: &Checkpoint) -> Option<String> {
     Some(format!("cannot be read, and so is not held: {first}{others}"))
 }
 
-/// What is not as it was in this root: a restore that was interrupted, or a repository that took
-/// checkpoints before and cannot be used now.
-pub(super) fn oddities(saved: &Saved, place: &RootState) -> Vec<String> {
+/// What is not as it was in this root: a restore that was interrupted.
+pub(super) fn oddities(place: &RootState) -> Vec<String> {
     let mut lines = Vec::new();
     if restore_log::is_left(place) {
         lines.push(restore_log::LEFT.to_owned());
-    }
-    if saved.is_new && record::has_moved(place, saved.checkpoint.id) {
-        lines.push(
-            "the repository cannot be used now: this checkpoint is in turnback's own store"
-                .to_owned(),
-        );
     }
     lines
 }

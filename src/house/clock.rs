@@ -66,18 +66,6 @@ pub struct Report {
     pub orphans: usize,
     /// What could not be kept to, a fragment each.
     pub unmet: Vec<String>,
-    /// What waits in repositories for the user's own gc, by root.
-    #[serde(default)]
-    pub waiting: BTreeMap<String, Waiting>,
-}
-
-/// What waits in one repository for the user's own gc.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
-    /// About so many bytes.
-    pub bytes: u64,
-    /// The tree of a checkpoint that was dropped last: once it is gone, gc has run.
-    pub sample: Option<String>,
 }
 
 impl Default for Memory {
@@ -199,14 +187,6 @@ impl Memory {
         known.retain(|name, _| names.contains(name));
         let since = names.into_iter().map(|name| *known.entry(name).or_insert(lived));
         since.map(|since| Duration::from_secs(lived.saturating_sub(since))).collect()
-    }
-
-    /// So much more of a root's repository waits for the user's own gc; `sample` goes with it.
-    pub fn waits(&mut self, root: &str, bytes: u64, sample: Option<String>) {
-        let report = self.report.get_or_insert_default();
-        let waiting = report.waiting.entry(root.to_owned()).or_default();
-        waiting.bytes += bytes;
-        waiting.sample = sample;
     }
 
     /// Forgets roots that nothing is left of.

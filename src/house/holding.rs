@@ -11,7 +11,7 @@ use crate::{
     config, crash,
     error::Result,
     fs::Lock,
-    model::{Checkpoint, CheckpointId, ContentId, Settings},
+    model::{Checkpoint, CheckpointId, Settings},
     plan::{self, Pin, Pins, Stock},
     process::Process,
     restore_log::RestoreLog,
@@ -19,7 +19,7 @@ use crate::{
     store::{
         Standing, Store, Unread,
         record::{self, RootPlace},
-        standing::{forget_unseen, open_all},
+        standing::open_known,
     },
     ui,
 };
@@ -39,8 +39,8 @@ pub struct Holding {
     pub place: RootPlace,
     /// Whether it is there.
     pub standing: Standing,
-    /// Every store that may have checkpoints of it; none if it is not there.
-    pub stores: Vec<Box<dyn Store>>,
+    /// Its store.
+    pub store: Box<dyn Store>,
     /// The settings for it.
     pub settings: Settings,
     /// All checkpoints, newest first.
@@ -109,15 +109,6 @@ pub fn pins(
     pins
 }
 
-/// The tree of one of these checkpoints of a root, which goes when gc runs.
-pub fn sample<'a>(
-    own: &RootState,
-    ids: impl IntoIterator<Item = &'a CheckpointId>,
-) -> Option<String> {
-    let tree = |id: &CheckpointId| record::read(own, *id).ok()?.tree;
-    ids.into_iter().find_map(tree).map(|tree| tree.to_string())
-}
-
 impl Holding {
     fn look(
         process: &Process<'_>,
@@ -128,22 +119,10 @@ impl Holding {
     ) -> Result<Self> {
         let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let standing = Standing::of(&place);
-        let stores = match standing {
-            Standing::Live => open_all(&place.path, state)?,
-            Standing::Gone | Standing::Unreachable => Vec::new(),
-        };
-        let mut checkpoints = Vec::new();
-        for store in &stores {
-            checkpoints.extend(store.list()?);
-        }
+        let store = open_known(&place, state)?;
+        let checkpoints = store.list()?;
         let mut unread = record::unread(&own)?;
-        for store in &stores {
-            unread.extend(store.unread()?);
-        }
-        let kept = record::read_all(&own)?;
-        checkpoints.extend(kept.into_iter().map(record::Kept::into_checkpoint));
-        checkpoints.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
-        checkpoints.dedup_by_key(|it| it.id);
+        unread.extend(store.unread()?);
         if let (Some(newest), Some(oldest)) = (checkpoints.first(), checkpoints.last()) {
             memory.see(&name, newest.sequence, oldest.sequence);
         }
@@ -152,7 +131,7 @@ impl Holding {
         let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
         let pinned = pins(&own, &checkpoints, &unread);
         let settings = config::load(process, Some(&place.path)).settings;
-        Ok(Self { name, own, place, standing, stores, settings, checkpoints, unread, ages, pinned })
+        Ok(Self { name, own, place, standing, store, settings, checkpoints, unread, ages, pinned })
     }
 
     /// What decides about them.
@@ -164,24 +143,6 @@ impl Holding {
     /// The age of the newest checkpoint, as rounds have seen it.
     pub fn idle(&self) -> Option<Duration> {
         self.ages.first().copied()
-    }
-
-    /// What of the repository's objects nothing of ours needs but these checkpoints: about so many
-    /// bytes.
-    pub fn alone_bytes(&self, ids: &BTreeSet<CheckpointId>) -> u64 {
-        let ids: Vec<CheckpointId> = ids.iter().copied().collect();
-        self.stores.iter().map(|store| store.alone_bytes(&ids)).sum()
-    }
-
-    /// Something that goes with these checkpoints when gc runs.
-    pub(super) fn sample(&self, ids: &BTreeSet<CheckpointId>) -> Option<String> {
-        sample(&self.own, ids)
-    }
-
-    /// Whether a sample of it is still there.
-    pub fn still_has(&self, sample: Option<&str>) -> bool {
-        let tree = sample.and_then(ContentId::parse);
-        tree.is_none_or(|tree| self.stores.iter().any(|store| store.directory(&tree).is_ok()))
     }
 
     /// Forgets checkpoints, a few at a time. What they alone held is freed by the next sweep.
@@ -198,13 +159,7 @@ impl Holding {
         let mut gone = 0;
         for slice in ids.chunks(SLICE) {
             crash::point("house-slice");
-            gone += match self.standing {
-                Standing::Live => {
-                    let each = self.stores.iter().map(|store| store.forget(slice));
-                    each.sum::<Result<usize>>()?
-                }
-                standing => forget_unseen(&self.own, &self.place, standing, slice)?,
-            };
+            gone += self.store.forget(slice)?;
             thread::sleep(REST);
         }
         let is_there = |it: &Checkpoint| !ids.contains(&it.id);

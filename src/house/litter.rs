@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     fs::{Lock, remove_tree, stat_path},
     model::Settings,
-    state::{RootState, State, hash_name},
+    state::{RootState, State},
     store::{objects::names_in, record},
 };
 
@@ -34,7 +34,11 @@ pub(super) fn reclaim(state: &State, now: DateTime<Utc>) -> Result<()> {
             remove_tree(&path).map_err(Error::io("remove", &path))?;
         }
     }
-    let mut dirs = vec![state.dir().to_owned(), state.sessions(), state.packs()];
+    let mut dirs = vec![state.dir().to_owned(), state.sessions()];
+    for name in names_in(&state.repositories())? {
+        let dir = state.repositories().join(name);
+        dirs.extend([dir.join("linked"), dir]);
+    }
     for root in record::all_roots(state)? {
         dirs.extend([root.checkpoints(), root.left(), root.dir().to_owned()]);
     }
@@ -81,7 +85,6 @@ pub(super) fn drop_old(
     let retention = holdings.iter().map(|holding| holding.settings.retention);
     let retention = retention.max().unwrap_or_default().max(settings.retention);
     drop_ledgers(state, retention, now)?;
-    drop_lists(state, holdings)?;
     for holding in holdings {
         let is_stale = holding.idle().is_some_and(|idle| idle > holding.settings.retention);
         // Nobody has worked there for so long: what an agent left is nobody's question any more,
@@ -115,26 +118,6 @@ fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()
         if is_old && let Ok(_alone) = Lock::acquire(&lock, Instant::now()) {
             remove(&ledger)?;
             remove(&lock)?;
-        }
-    }
-    Ok(())
-}
-
-/// Drops the lists of packs in repositories that no root of ours has anything to do with.
-fn drop_lists(state: &State, holdings: &[Holding]) -> Result<()> {
-    let known: BTreeSet<PathBuf> = holdings
-        .iter()
-        .filter_map(|holding| holding.place.git_dir.as_deref())
-        .flat_map(|git_dir| git_dir.ancestors().take(3))
-        .map(|common_dir| state.packs_of(common_dir))
-        .collect();
-    // An unreadable place may be anyone's.
-    let is_sure = record::all_roots(state)?.len() == holdings.len();
-    for name in names_in(&state.packs())? {
-        let path = state.packs().join(&name);
-        let is_known = known.contains(&path.with_extension(""));
-        if is_sure && !is_known && name.len() >= hash_name(&[]).len() {
-            remove(&path)?;
         }
     }
     Ok(())

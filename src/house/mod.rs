@@ -17,29 +17,26 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use clock::{Memory, Report, Waiting};
-pub use holding::{Holding, all, pins, sample};
+pub use clock::{Memory, Report};
+pub use holding::{Holding, all, pins};
 pub use room::{Disk, plan as plan_room, unmet};
 pub use round::{Ended, keep, tidy};
 
 use crate::{
-    error::{Error, Result},
-    fs::{Lock, create_private_dirs, hand_over, stat_path},
+    fs::{create_private_dirs, hand_over, stat_path},
     journal::{self, Line, LineKind},
     model::{SessionId, Settings},
     process::Process,
-    state::{RootState, State},
+    state::State,
 };
 
 /// A round that was started and never heard of again is tried once more after this.
 const AGAIN: Duration = Duration::from_secs(10 * 60);
-/// How long somebody who waits at a terminal waits for a round.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Two processes that start in one second may see each other's stamps from the future.
 const AHEAD_NS: i64 = 60_000_000_000;
 
@@ -82,28 +79,6 @@ fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsStr
         let text = format!("could not start housekeeping: {err}");
         journal::write(state, &Line { at: process.now, kind: LineKind::Trouble, root: None, text });
     }
-}
-
-/// Notes that so much of a root's repository waits for the user's own gc from now on.
-///
-/// # Errors
-///
-/// Fails if a round is under way, or our own files cannot be read or written.
-pub fn note_waiting(
-    state: &State,
-    own: &RootState,
-    bytes: u64,
-    sample: Option<String>,
-) -> Result<()> {
-    let _alone = Lock::acquire(&state.house_lock(), Instant::now() + PATIENCE)?;
-    let mut memory = Memory::read(state)?;
-    // Its time says when the last round was, and this is none.
-    let then = stat_path(&state.house()).map_or(0, |stamp| stamp.mtime_ns);
-    let name = own.dir().file_name().unwrap_or_default().to_string_lossy();
-    memory.waits(&name, bytes, sample);
-    memory.write(state)?;
-    let then = DateTime::from_timestamp_nanos(then);
-    stamp(state, then).map_err(Error::io("write", &state.house()))
 }
 
 /// Gives the file that says when the last round was another time.

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    path::Path,
     time::{Duration, Instant},
 };
 
@@ -20,7 +19,7 @@ use crate::{
     plan::{Limits, PrunePlan, Stock},
     process::Process,
     state::{RootState, State},
-    store::{Standing, Unread, record, standing::open_all, sweep},
+    store::{Standing, Unread, maintain, own_bytes, record, sweep},
     ui,
 };
 
@@ -57,8 +56,7 @@ pub fn keep(process: &Process<'_>, state: &State, ended: Option<&Ended>) -> Resu
     };
     let mut memory = Memory::read(state)?;
     memory.tick(process.now, settings.prune_interval);
-    let report =
-        Report { waiting: memory.report.take().unwrap_or_default().waiting, ..Report::default() };
+    let report = Report::default();
     let mut round = Round { process, state, settings, memory, report };
     round.run(ended)?;
     let Round { mut memory, report, .. } = round;
@@ -73,14 +71,16 @@ pub fn keep(process: &Process<'_>, state: &State, ended: Option<&Ended>) -> Resu
     Ok(Some(report))
 }
 
-/// Puts together the many pieces that the store of the root at `path` has.
+/// Maintains the private repositories: borrowed objects become our own as far as the disk limit
+/// allows, and many pieces few.
 ///
 /// # Errors
 ///
-/// Fails if its store cannot be opened or written.
-pub fn tidy(state: &State, path: &Path) -> Result<()> {
-    let stores = open_all(path, state)?;
-    stores.iter().filter(|store| store.is_untidy()).try_for_each(|store| store.tidy())
+/// Fails if one cannot be read or written.
+pub fn tidy(process: &Process<'_>, state: &State) -> Result<()> {
+    let settings = config::load(process, None).settings;
+    let room = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
+    maintain(state, room).map(drop)
 }
 
 fn told(report: &Report) -> String {
@@ -136,18 +136,12 @@ impl Round<'_, '_> {
             litter::drop_old(
                 self.state, &holdings, &self.settings, &self.memory, self.process.now,
             )?;
-            for store in holdings.iter().flat_map(|holding| &holding.stores) {
-                // There are more pieces than should be, and nothing else.
-                let _later = if store.is_untidy() { store.tidy() } else { Ok(()) };
-            }
+            // There are more pieces than should be, and less is held for certain; nothing is lost.
+            let _later = tidy(self.process, self.state);
         }
         let roots = self.state.roots();
         let is_there = |name: &str| roots.join(name).is_dir();
         self.memory.retain(is_there);
-        self.report.waiting.retain(|name, waiting| {
-            let of = holdings.iter().find(|holding| holding.name == *name);
-            of.is_some_and(|holding| holding.still_has(waiting.sample.as_deref()))
-        });
         Ok(())
     }
 
@@ -167,15 +161,7 @@ impl Round<'_, '_> {
         if ids.is_empty() {
             return;
         }
-        // What will wait for git's own gc is only known now.
-        let (waits, sample) = (holding.alone_bytes(ids), holding.sample(ids));
         match holding.forget(ids) {
-            Ok(gone) if gone > 0 && waits > 0 => {
-                self.report.dropped += gone;
-                let waiting = self.report.waiting.entry(holding.name.clone()).or_default();
-                waiting.bytes += waits;
-                waiting.sample = sample;
-            }
             Ok(gone) => self.report.dropped += gone,
             Err(err) => {
                 let path = ui::escape_path(&holding.place.path);

@@ -130,6 +130,11 @@ impl ContentId {
         &self.0[..length]
     }
 
+    /// Whether it is a hash of `length` bytes: 20 or 32.
+    pub fn has_width(&self, length: usize) -> bool {
+        (self.0[20..] == [0; 12]) == (length == 20)
+    }
+
     /// Whether it is all zeros, which no real hash is.
     #[inline]
     pub fn is_null(&self) -> bool {

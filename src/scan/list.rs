@@ -81,8 +81,6 @@ pub(super) struct Lister<'a> {
 #[derive(Default)]
 pub(super) struct Listings {
     pub(super) fresh: Vec<(DirPath, Fresh)>,
-    /// Nested repositories.
-    pub(super) nested: Vec<Vec<u8>>,
     /// Directories that could be opened but not listed.
     pub(super) unlisted: Vec<DirPath>,
     pub(super) out_of_time: bool,
@@ -109,9 +107,6 @@ impl<'a> Lister<'a> {
         let nested = place.ground.nested(root, wishes, open, &place.path, &names);
         // What lies in a nested repository is decided by it, and it may be new.
         let anew = anew || nested.is_some();
-        if nested.is_some() {
-            self.listed.nested.push(place.path.0.clone());
-        }
         let ground = nested.as_ref().unwrap_or(place.ground);
         let inner = ground.inside(open, &place.path, &names);
         let here = Place { path: place.path.clone(), depth: place.depth, ground: &inner };
@@ -138,10 +133,16 @@ impl<'a> Lister<'a> {
         anew: bool,
     ) -> Option<Found> {
         let name = listed.name.to_bytes();
-        if is_git_private(open, &listed.name) || name.starts_with(TEMPORARY_PREFIX.as_bytes()) {
+        if name.starts_with(TEMPORARY_PREFIX.as_bytes()) {
             return None;
         }
         let kind = listed.kind.or_else(|| open.stat_child(&listed.name).ok()?.kind());
+        if is_git_private(open, &listed.name) {
+            // A repository is held as one, and no part of the files around it.
+            let stamp = Stamp { mode: kind.map_or(0, Kind::mode_bits), ..Stamp::default() };
+            let (marks, skipped) = (Marks::default(), Some(SkipReason::GitPrivate));
+            return Some(Found { name: name.to_vec(), stamp, content: None, marks, skipped });
+        }
         let old = old.and_then(|old| old.row(name)).filter(|row| row.kind() == kind);
         let path = place.path.join(name);
         let mut found = Found {
@@ -322,7 +323,6 @@ impl<'a> Lister<'a> {
 impl Listings {
     pub(super) fn append(&mut self, mut other: Self) {
         self.fresh.append(&mut other.fresh);
-        self.nested.append(&mut other.nested);
         self.unlisted.append(&mut other.unlisted);
         self.out_of_time |= other.out_of_time;
     }

@@ -71,12 +71,11 @@ pub struct Scan {
     pub refreshed: bool,
     /// The permissions most files of the root have.
     pub usual: Usual,
-    /// Nested repositories and submodules whose files are held, by the paths of their directories.
-    pub nested: Vec<Vec<u8>>,
     /// What is held although it is ignored, too large, or outside the root. By path.
     pub victims: Vec<Victim>,
-    /// Repositories that go to the vault, by the paths of their `.git`: a call can reach them.
-    pub git_dirs: Vec<RelPath>,
+    /// Everything called `.git` below the root but its own, and what of that kind a call names
+    /// outside: repositories that are held as such. Absolute, in order.
+    pub repositories: Vec<PathBuf>,
     /// What is left out of `victims`, and why.
     pub unheld: Vec<Skipped>,
     /// The stamp of git's index, taken before it was read.
@@ -192,7 +191,7 @@ impl Scan {
         builder.finish(facts)
     }
 
-    fn each_directory<'a>(
+    pub(super) fn each_directory<'a>(
         &'a self,
         mut each: impl FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>),
     ) {

@@ -42,7 +42,7 @@ const TOOL_CACHES: &[&str] =
 
 /// Adds every victim of the request that the scan does not hold anyway, with everything below it.
 pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
-    if request.victims.is_empty() && !request.spare && !request.repositories {
+    if request.victims.is_empty() && !request.spare {
         return;
     }
     let made_again = Rules::new(&[], &[], &[], Case::Sensitive);
@@ -57,12 +57,9 @@ pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
     for path in spared {
         collect.spare(&path);
     }
-    if request.repositories {
-        collect.every_repository();
-    }
     let scan = collect.scan;
-    scan.git_dirs.sort();
-    scan.git_dirs.dedup();
+    scan.repositories.sort();
+    scan.repositories.dedup();
     scan.victims.sort_by(|a, b| a.path.cmp(&b.path));
     scan.victims.dedup_by(|a, b| a.path == b.path);
     scan.unheld.sort();
@@ -127,7 +124,6 @@ impl Collect<'_, '_> {
         if self.request.scope == Scope::Named {
             return self.leave_out(root.path().as_os_str().as_bytes(), SkipReason::TooMany, 0);
         }
-        self.every_repository();
         if self.request.named == Named::Alone {
             return;
         }
@@ -155,15 +151,6 @@ impl Collect<'_, '_> {
             self.add(&dir, &victim, 0);
             self.is_output = false;
         }
-    }
-
-    /// Every repository of the root goes to the vault.
-    fn every_repository(&mut self) {
-        let nested = self.scan.nested.iter().map(|dir| DirPath(dir.clone()).join(b".git"));
-        let found: Vec<Vec<u8>> = nested.chain([b".git".to_vec()]).collect();
-        let there = found.iter().filter_map(|path| RelPath::from_bytes(path).ok());
-        let there = there.filter(|path| self.request.root.join(path).symlink_metadata().is_ok());
-        self.scan.git_dirs.extend(there);
     }
 
     /// Whether a victim is, or lies in, what is made again although no list says so: an ignored
@@ -212,7 +199,12 @@ impl Collect<'_, '_> {
             Err(_) => return self.leave_out(&bytes, SkipReason::Unreadable, 0),
         };
         match path {
-            VictimPath::Below(rel) if rel.is_git_private() => return self.git_private(rel),
+            VictimPath::Below(rel) if rel.is_git_private() => return,
+            VictimPath::Outside(path) if is_in_git(path) => {
+                // Held as a repository, whichever part of it is named.
+                self.scan.repositories.extend(git_dir_of(path));
+                return;
+            }
             VictimPath::Outside(path) if path == self.request.root.path() => {
                 return self.whole_root();
             }
@@ -286,15 +278,6 @@ impl Collect<'_, '_> {
         }
     }
 
-    /// Something of git's own: its whole repository goes to the vault.
-    fn git_private(&mut self, path: &RelPath) {
-        let above = std::iter::successors(Some(path.clone()), RelPath::parent);
-        match above.into_iter().filter(|path| path.name() == b".git").last() {
-            Some(git_dir) => self.scan.git_dirs.push(git_dir),
-            None => self.leave_out(path.as_bytes(), SkipReason::GitPrivate, 0),
-        }
-    }
-
     /// Whether a directory is never gone through: the home, and what is around it.
     fn is_too_much(&self, path: &Path) -> bool {
         self.home.as_ref().is_some_and(|home| home.starts_with(path))
@@ -329,6 +312,16 @@ impl Collect<'_, '_> {
         };
         self.scan.unheld.push(Skipped { path: path.to_vec(), reason, size });
     }
+}
+
+fn is_in_git(path: &Path) -> bool {
+    path.components().any(|name| name.as_os_str() == ".git")
+}
+
+/// The outermost `.git` on the way to a path.
+fn git_dir_of(path: &Path) -> Option<PathBuf> {
+    let above = path.ancestors().filter(|above| above.file_name().is_some_and(|it| it == ".git"));
+    above.last().map(Path::to_owned)
 }
 
 impl VictimPath {

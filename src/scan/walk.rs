@@ -4,7 +4,9 @@
 //! Opens directories and, for their rules, ignore files; never the files themselves.
 
 use std::{
+    ffi::OsStr,
     io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::atomic::AtomicU64,
     time::Instant,
@@ -49,8 +51,6 @@ pub struct Request<'a> {
     pub named: Named,
     /// Whether to hold also what is ignored or large, path by path, where it is little.
     pub spare: bool,
-    /// Whether to hold also what brings the root's repositories back.
-    pub repositories: bool,
     /// When the scan began, in nanoseconds since 1970: what changed later than this, or hardly
     /// before, is looked at again next time.
     pub now_ns: i64,
@@ -82,8 +82,26 @@ pub fn walk(mut request: Request<'_>) -> Result<Scan> {
         walk.everything(base).map_err(Error::io("read", path))?;
     }
     let mut scan = walk.scan;
+    scan.repositories = nested_repositories(&scan, path);
     victims::name_victims(&mut scan, &request);
     Ok(scan)
+}
+
+/// Everything called `.git` below the root, but its own.
+fn nested_repositories(scan: &Scan, root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    scan.each_directory(|dir, _, _, rows| {
+        // Names are in order, and hardly any comes before this one.
+        let mut first = rows.take_while(|row| row.name <= &b".git"[..]);
+        if !dir.is_empty()
+            && let Some(row) = first.find(|row| row.skipped == Some(SkipReason::GitPrivate))
+        {
+            let below = Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(row.name));
+            found.push(root.join(below));
+        }
+    });
+    found.sort();
+    found
 }
 
 struct Walk<'a> {
@@ -134,7 +152,6 @@ impl<'a> Walk<'a> {
         }
         self.scan.tracked = base.facts().tracked;
         self.scan.usual = base.facts().usual;
-        self.scan.nested = Vec::new();
         self.again(&base, &suspects)?;
         self.scan.base = Some(base);
         Ok(())
@@ -169,12 +186,10 @@ impl<'a> Walk<'a> {
 
     /// Takes over what was listed.
     fn add(&mut self, listed: Listings) {
-        let Listings { fresh, mut nested, unlisted, out_of_time } = listed;
+        let Listings { fresh, unlisted, out_of_time } = listed;
         self.scan.refreshed = true;
         self.scan.partial |= out_of_time;
         self.scan.fresh.extend(fresh);
-        self.scan.nested.append(&mut nested);
-        self.scan.nested.sort();
         for path in unlisted {
             let Some((above, name)) = path.split() else { continue };
             let found = self.scan.fresh.get_mut(&above).map(|fresh| &mut fresh.found);

@@ -1,7 +1,6 @@
 //! Listings: paths held beside a tree, or outside their root, as one private text object.
 //!
-//! One line a path: `MODE SIZE DEVICE ID PATH`, in the order of the paths' bytes. Where a listing
-//! holds bytes itself, `=` and the escaped bytes stand in place of their id.
+//! One line a path: `MODE SIZE DEVICE ID PATH`, in the order of the paths' bytes.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +12,7 @@ use std::{
 
 use super::{
     escape::{escape_into, unescape},
-    objects::{id_of, object},
+    objects::object,
 };
 use crate::{
     error::{Error, Result},
@@ -32,27 +31,15 @@ pub struct Line {
 /// Lines by path: the bytes of a path below the root, or of an absolute one.
 pub type Listing = BTreeMap<Vec<u8>, Line>;
 
-/// Bytes that a listing holds itself, by their ids.
-pub type Inline = BTreeMap<ContentId, Vec<u8>>;
-
 /// The text of a listing.
 pub fn to_text(listing: &Listing) -> String {
-    to_text_with(listing, &Inline::new())
-}
-
-/// The text of a listing that holds some of its contents itself.
-pub fn to_text_with(listing: &Listing, inline: &Inline) -> String {
     let mut text = String::new();
     for (path, Line { entry, size }) in listing {
         let mode = entry.kind.mode_bits() | entry.permissions;
         write!(text, "{mode:06o} {size} {} ", entry.device).expect("a string takes every write");
-        match entry.content.map(|content| (inline.get(&content.id), content.id)) {
+        match entry.content {
             None => text.push('-'),
-            Some((None, id)) => text.push_str(&id.to_string()),
-            Some((Some(bytes), _)) => {
-                text.push('=');
-                escape_into(&mut text, bytes);
-            }
+            Some(content) => text.push_str(&content.id.to_string()),
         }
         text.push(' ');
         escape_into(&mut text, path);
@@ -67,30 +54,17 @@ pub fn to_text_with(listing: &Listing, inline: &Inline) -> String {
 ///
 /// [`Error::Damaged`] for any text that [`to_text`] does not write.
 pub fn parse(id: &ContentId, text: &[u8]) -> Result<Listing> {
-    match parse_with(id, text)? {
-        (listing, inline) if inline.is_empty() => Ok(listing),
-        (_, _) => Err(Error::damaged(object(id), "it holds bytes itself")),
-    }
-}
-
-/// As [`parse`], of one that may hold bytes itself.
-///
-/// # Errors
-///
-/// [`Error::Damaged`] for any text that [`to_text_with`] does not write.
-pub fn parse_with(id: &ContentId, text: &[u8]) -> Result<(Listing, Inline)> {
     let damaged = |why: &str| Error::damaged(object(id), why);
     let text = str::from_utf8(text).map_err(|_| damaged("not text"))?;
-    let (mut listing, mut inline) = (Listing::new(), Inline::new());
+    let mut listing = Listing::new();
     for line in text.split_terminator('\n') {
-        let (path, line) =
-            parse_line(line, &mut inline).ok_or_else(|| damaged("a line is not an entry"))?;
+        let (path, line) = parse_line(line).ok_or_else(|| damaged("a line is not an entry"))?;
         listing.insert(path, line);
     }
-    if to_text_with(&listing, &inline) != text {
+    if to_text(&listing) != text {
         return Err(damaged("its lines are not in order"));
     }
-    Ok((listing, inline))
+    Ok(listing)
 }
 
 /// A listing's entries by paths below the root.
@@ -139,19 +113,11 @@ fn is_plain_absolute(path: &Path) -> bool {
     path.as_os_str() == rebuilt.as_os_str()
 }
 
-fn parse_line(line: &str, inline: &mut Inline) -> Option<(Vec<u8>, Line)> {
+fn parse_line(line: &str) -> Option<(Vec<u8>, Line)> {
     let mut fields = line.split(' ');
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
     let (size, device): (u64, _) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    let content = match fields.next()? {
-        id if !id.starts_with('=') => parse_content(id, Place::Private).ok()?,
-        bytes => {
-            let bytes = unescape(&bytes[1..]).filter(|bytes| bytes.len() as u64 == size)?;
-            let id = id_of(&bytes);
-            inline.insert(id, bytes);
-            Some(Content { id, place: Place::Private })
-        }
-    };
+    let content = parse_content(fields.next()?, Place::Private).ok()?;
     let path = unescape(fields.next()?)?;
     let entry = Entry { kind: Kind::of_mode(mode)?, permissions: mode & 0o7777, content, device };
     let whole = fields.next().is_none() && mode <= 0o177_777;
@@ -194,22 +160,6 @@ mod tests {
         assert_eq!(parse(&id, text.as_bytes()).unwrap(), listing);
         assert_eq!(outside(&id, &listing).unwrap().len(), 3);
         assert!(below(&id, &listing).is_err());
-    }
-
-    #[test]
-    fn bytes_that_a_listing_holds_itself_are_read_back() {
-        let bytes = b"ref: refs/heads/main\n\xff\\".to_vec();
-        let id = id_of(&bytes);
-        let content = Some(Content { id, place: Place::Private });
-        let entry = Entry { kind: Kind::File, permissions: 0o644, content, device: 0 };
-        let listing =
-            Listing::from([(b".git/HEAD".to_vec(), Line { entry, size: bytes.len() as u64 })]);
-        let inline = Inline::from([(id, bytes)]);
-        let text = to_text_with(&listing, &inline);
-        assert_eq!(parse_with(&id, text.as_bytes()).unwrap(), (listing, inline));
-        assert!(parse(&id, text.as_bytes()).is_err(), "only where it is expected");
-        let longer = text.replacen('=', "=x", 1);
-        assert!(parse_with(&id, longer.as_bytes()).is_err(), "its size is another");
     }
 
     #[test]

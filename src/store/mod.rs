@@ -9,7 +9,6 @@ pub mod reading;
 pub mod record;
 pub mod standing;
 pub mod sweep;
-pub mod vault;
 pub mod weigh;
 
 use std::{collections::BTreeMap, io::Read, time::Instant};
@@ -28,7 +27,7 @@ use crate::{
 };
 
 pub use copy::CopyStore;
-pub use git::GitStore;
+pub use git::{GitStore, Held, Step as RepositoryStep, StepKind, maintain};
 pub use record::Unread;
 pub use standing::Standing;
 pub use weigh::own_bytes;
@@ -176,29 +175,9 @@ pub trait Store {
     /// Forgets checkpoints and returns how many bytes that freed. One already gone is no error.
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64>;
 
-    /// Whether there are more pieces than should be, and [`Store::tidy`] is worth its while.
+    /// Whether [`maintain`] is worth its while.
     fn is_untidy(&self) -> bool {
         false
-    }
-
-    /// Puts pieces together where there are many. Takes too long for a hook.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store cannot be written. Nothing is lost then.
-    fn tidy(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The room that pieces of ours take in the user's repository.
-    fn repository_bytes(&self) -> u64 {
-        0
-    }
-
-    /// About how much of the user's repository nothing of ours needs but these checkpoints: what
-    /// waits for git's own gc once they are forgotten.
-    fn alone_bytes(&self, _ids: &[CheckpointId]) -> u64 {
-        0
     }
 
     /// Looks for damage: every checkpoint readable and, with `read_data`, every byte what it
@@ -265,26 +244,23 @@ pub trait Store {
     fn by_hand(&self, id: CheckpointId) -> String;
 }
 
-/// Opens the store of a root: its repository where that can take checkpoints, else turnback's own.
-/// A repository that turns out not to be usable is no error: the root the store answers for then
-/// says why.
+/// Opens the store of a root: a private repository if it is, or was, a git worktree, else copies. A
+/// repository that turns out not to be usable is no error: the root the store answers for then says
+/// why.
 ///
 /// # Errors
 ///
 /// Fails if turnback's own store cannot be opened.
 pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
-    match (root.kind(), choice) {
-        (RootKind::Git { .. }, StoreChoice::Auto) => match GitStore::open(root, state) {
-            Ok(store) => Ok(Box::new(store)),
+    match root.kind() {
+        RootKind::Git { .. } => match GitStore::open(root, state) {
+            Ok(store) => Ok(of_git(store, choice)),
             Err(err) => {
                 let plain = RootKind::Plain { why: Some(err.to_string()) };
-                let root = Root::new(root.path().to_owned(), plain);
-                Ok(Box::new(CopyStore::open(&root, state)?))
+                open_plain(&Root::new(root.path().to_owned(), plain), state, choice)
             }
         },
-        (RootKind::Git { .. }, StoreChoice::Files) | (RootKind::Plain { .. }, _) => {
-            Ok(Box::new(CopyStore::open(root, state)?))
-        }
+        RootKind::Plain { .. } => open_plain(root, state, choice),
     }
 }
 
@@ -299,9 +275,35 @@ pub fn open_looked_at(
     state: &State,
     choice: StoreChoice,
 ) -> Result<Box<dyn Store>> {
-    match (dirs, choice) {
-        (Some(dirs), StoreChoice::Auto) => Ok(Box::new(GitStore::looked_at(dirs, root, state))),
-        (Some(_), StoreChoice::Files) | (None, _) => open(root, state, choice),
+    match dirs {
+        Some(dirs) => Ok(of_git(GitStore::looked_at(dirs, root, state), choice)),
+        None => open(root, state, choice),
+    }
+}
+
+/// A root whose checkpoints are to be copies has such a store, unless some are not.
+fn of_git(store: GitStore, choice: StoreChoice) -> Box<dyn Store> {
+    match choice {
+        StoreChoice::Files if !store.is_used() => Box::new(store.into_copies()),
+        StoreChoice::Files | StoreChoice::Auto => Box::new(store.saving(choice)),
+    }
+}
+
+/// A root without a usable repository: one that had one goes on where it was.
+fn open_plain(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
+    let own = state.root(root);
+    let (name, git_dir) = match record::read_place(&own) {
+        Ok(Some(place)) => (place.store, place.git_dir),
+        Ok(None) => (None, None),
+        // The records know as well, and are many more to read.
+        Err(_) => (record::store_of(&own)?, None),
+    };
+    match name {
+        Some(name) => {
+            let store = GitStore::without_repository(git_dir.as_deref(), &name, root, state);
+            Ok(of_git(store, choice))
+        }
+        None => Ok(Box::new(CopyStore::open(root, state)?)),
     }
 }
 

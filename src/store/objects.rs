@@ -485,13 +485,14 @@ fn copy_hashed(from: &mut dyn Read, to: &mut File, path: &Path) -> Result<Taken>
     }
 }
 
+/// Lets two files share their bytes until one of them is written, where the file system can.
 #[cfg(target_os = "linux")]
-fn reflink(from: &File, to: &File) -> bool {
+pub(super) fn reflink(from: &File, to: &File) -> bool {
     rustix::fs::ioctl_ficlone(to, from).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn reflink(_: &File, _: &File) -> bool {
+pub(super) fn reflink(_: &File, _: &File) -> bool {
     false
 }
 

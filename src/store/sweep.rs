@@ -12,10 +12,9 @@ use std::{
 };
 
 use super::{
-    copy,
+    copy, git, listing,
     objects::{Objects, names_in},
     record::{self, Needs},
-    vault::{self, GitState},
 };
 use crate::{
     crash,
@@ -47,16 +46,15 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     }
     let mut surplus = objects.ids()?;
     surplus.retain(|id| !marks.needed.contains(id));
-    let (mut freed, mut vaults) = (0, None);
+    let (mut freed, mut is_first) = (0, true);
     loop {
         let alone = objects.alone(deadline)?;
         if !marks.look(state, &objects)? {
             return Ok(freed);
         }
         remove_anchors(state, &marks.needed)?;
-        if vaults.is_none() {
+        if std::mem::take(&mut is_first) {
             objects.remove_stale(true)?;
-            vaults = Some(vault::set_aside(state)?);
         }
         let until = Instant::now() + SLICE;
         while let Some(id) = surplus.pop() {
@@ -74,7 +72,9 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
         }
         std::thread::sleep(REST);
     }
-    Ok(freed + vaults.map_or(Ok(0), vault::SetAside::remove)?)
+    let is_needed = |store: &str, tree: &ContentId| marks.trees.contains(&(store.to_owned(), *tree));
+    let is_named = |store: &str| marks.trees.iter().any(|(name, _)| name == store);
+    Ok(freed + git::sweep(state, deadline, &is_needed, &is_named)?)
 }
 
 /// Every object that some record of some root needs, as far as the records have been seen.
@@ -82,6 +82,8 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
 struct Marks {
     seen: HashSet<(OsString, CheckpointId)>,
     needed: HashSet<ContentId>,
+    /// Trees in private repositories, by the names of those.
+    trees: HashSet<(String, ContentId)>,
 }
 
 impl Marks {
@@ -97,7 +99,10 @@ impl Marks {
                     continue;
                 }
                 match record::needs(&root, id) {
-                    Ok(Some(needs)) => mark(objects, &needs, &mut |id| self.needed.insert(id))?,
+                    Ok(Some(needs)) => {
+                        mark(objects, &needs, &mut |id| self.needed.insert(id))?;
+                        self.trees.extend(needs.trees);
+                    }
                     // Gone in the meantime, and what only it needed may go too.
                     Ok(None) => (),
                     Err(_) => return Ok(false),
@@ -124,9 +129,9 @@ pub(super) fn mark(
     for id in needs.listings.iter().copied() {
         if is_new(id) {
             let text = unless_damaged(objects.read(&id))?;
-            let held = GitState::parse(&id, &text).unwrap_or_default();
-            for id in held.objects() {
-                is_new(id);
+            let lines = listing::parse(&id, &text).unwrap_or_default();
+            for content in lines.values().filter_map(|line| line.entry.content) {
+                is_new(content.id);
             }
         }
     }

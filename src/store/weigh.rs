@@ -3,6 +3,7 @@
 use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
 
 use super::{
+    git::Weights,
     objects::Objects,
     record::{self, Needs},
     sweep::mark,
@@ -38,9 +39,11 @@ fn below(dir: &Path, depth: usize) -> u64 {
 /// What checkpoints of one or more roots hold in turnback's own store, by who needs it.
 pub struct Scales {
     objects: Objects,
-    /// For each line that needs an object: the place of the last that does; `None` for one that
-    /// stays.
-    needed: HashMap<ContentId, Vec<(usize, Option<usize>)>>,
+    state: State,
+    weights: Weights,
+    /// The bytes of an object, where they are known, and for each line that needs it the place of
+    /// the last that does; `None` for one that stays.
+    needed: HashMap<ContentId, (Option<u64>, Vec<(usize, Option<usize>)>)>,
     others: Vec<Thing>,
 }
 
@@ -48,7 +51,8 @@ impl Scales {
     /// With nothing on them.
     pub fn new(state: &State) -> Self {
         let objects = Objects::new(state.objects());
-        Self { objects, needed: HashMap::new(), others: Vec::new() }
+        let (state, weights) = (state.clone(), Weights::default());
+        Self { objects, state, weights, needed: HashMap::new(), others: Vec::new() }
     }
 
     /// Puts on them what the checkpoints of one root need. Those in `goes` may go, in that order,
@@ -59,30 +63,31 @@ impl Scales {
         let mut by_place: Vec<_> = ids.iter().map(|id| (place_of(id), *id)).collect();
         // Those that stay, then the last to go.
         by_place.sort_by_key(|(place, _)| std::cmp::Reverse(place.unwrap_or(usize::MAX)));
-        let mut has_vault = false;
         for (place, id) in by_place {
             let Ok(Some(needs)) = record::needs(root, id) else { continue };
             self.add_needs(line, place, &needs);
             let file = record::path_of(root, id);
             self.add_other(line, place, room(&file));
-            if needs.vault && !std::mem::replace(&mut has_vault, true) {
-                self.add_other(line, place, own_bytes(&root.vault()));
-            }
         }
     }
 
     fn add_needs(&mut self, line: usize, place: Option<usize>, needs: &Needs) {
         let needed = &mut self.needed;
-        // What the disk does not give weighs nothing for now, and nothing is freed either.
-        let _lighter = mark(&self.objects, needs, &mut |id| {
-            let by = needed.entry(id).or_default();
+        let mut add = |id: ContentId, bytes: Option<u64>| {
+            let (known_bytes, by) = needed.entry(id).or_default();
+            *known_bytes = bytes;
             // Whoever was added first needs it longest.
             let is_new = by.iter().all(|(known, _)| *known != line);
             if is_new {
                 by.push((line, place));
             }
             is_new
-        });
+        };
+        // What the disk does not give weighs nothing for now, and nothing is freed either.
+        let _lighter = mark(&self.objects, needs, &mut |id| add(id, None));
+        for (store, tree) in &needs.trees {
+            self.weights.each(&self.state, store, tree, &mut |id, bytes| add(id, Some(bytes)));
+        }
     }
 
     fn add_other(&mut self, line: usize, place: Option<usize>, bytes: u64) {
@@ -91,16 +96,20 @@ impl Scales {
 
     /// The room of everything that is on them.
     pub fn total(&self) -> u64 {
-        self.needed.keys().map(|id| room(&self.objects.path(id))).sum()
+        let bytes = |(id, (bytes, _)): (&ContentId, &(Option<u64>, _))| {
+            bytes.unwrap_or_else(|| room(&self.objects.path(id)))
+        };
+        self.needed.iter().map(bytes).sum()
     }
 
     /// What would be free if everything went that may.
     pub fn things(self) -> Vec<Thing> {
         let objects = self.objects;
-        let thing = |(id, by): (ContentId, Vec<(usize, Option<usize>)>)| {
+        let thing = |(id, (bytes, by)): (ContentId, (Option<u64>, Vec<(usize, Option<usize>)>))| {
             let until: Option<Vec<_>> =
                 by.into_iter().map(|(line, place)| Some((line, place?))).collect();
-            Some(Thing { until: until?, bytes: room(&objects.path(&id)) })
+            let bytes = bytes.unwrap_or_else(|| room(&objects.path(&id)));
+            Some(Thing { until: until?, bytes })
         };
         self.needed.into_iter().filter_map(thing).chain(self.others).collect()
     }

@@ -20,9 +20,8 @@ use crate::{
     error::Result,
     install::ROWS,
     journal::{self, LineKind},
-    model::{RootKind, Settings, StoreChoice},
+    model::Settings,
     process::{Exit, Process},
-    root::{git_dirs, kind_of, remotes_with_everything},
     state::State,
     ui::{self, Clock, Paint, Style},
 };
@@ -89,7 +88,6 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
     lines.extend(environment(process, &settings));
     lines.push(store(&state, &settings, home.as_deref()));
     lines.extend(trouble(process, &state));
-    lines.extend(root.as_deref().and_then(|root| remotes(root, &settings)));
     Ok(lines)
 }
 
@@ -145,23 +143,6 @@ fn trouble(process: &Process<'_>, state: &State) -> Option<Line> {
     let when = Clock::local(process.now).when(last.at);
     let told = format!("{when}: {}", ui::escape(last.text.as_bytes()));
     Some(Line { name: "last trouble".to_owned(), health: Health::Note, told, hint: None })
-}
-
-/// Remotes of this repository that a push would send every ref to, ours included.
-fn remotes(root: &Path, settings: &Settings) -> Option<Line> {
-    let dirs = git_dirs(root).ok()??;
-    let names = remotes_with_everything(&dirs.common_dir);
-    let is_kept_there =
-        settings.store == StoreChoice::Auto && matches!(kind_of(root), RootKind::Git { .. });
-    let line = |health, told: String, hint| Line { name: "remotes".to_owned(), health, told, hint };
-    if names.is_empty() || !is_kept_there {
-        return Some(line(Health::Ok, "none would receive checkpoints".to_owned(), None));
-    }
-    let names: Vec<_> =
-        names.iter().map(|name| format!("`{}`", ui::escape(name.as_bytes()))).collect();
-    let told = format!("a push to {} would send checkpoints along", names.join(", "));
-    let hint = "the setting `store = \"files\"` keeps them out of the repository".to_owned();
-    Some(line(Health::Note, told, Some(hint)))
 }
 
 impl Health {

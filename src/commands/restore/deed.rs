@@ -18,7 +18,7 @@ use crate::{
     plan::RestorePlan,
     process::{Exit, Process},
     restore_log::RestoreLog,
-    store::IndexOutcome,
+    store::{IndexOutcome, RepositoryStep, git, record},
 };
 
 /// Holds what the plan overwrites, writes the log, and does it.
@@ -42,9 +42,9 @@ pub(super) fn apply(
     let (mut outcome, mut safety) = (Outcome::default(), None);
     let index;
     let (mut stays, mut is_settled) = (false, true);
-    if !plan.is_empty() || stages || moves {
+    if !plan.is_empty() || stages || moves || !planned.repositories.is_empty() {
         let place = desk.state.root(&desk.root);
-        let held = hold(process, desk, plan, checkpoint, order, looked);
+        let held = hold(process, desk, &planned, checkpoint, order, looked);
         let begun = held.and_then(|held| {
             log_of(desk, &planned, checkpoint.id, held, order).begin(&place).map(|()| held)
         });
@@ -61,7 +61,13 @@ pub(super) fn apply(
         crash::point("restore-head");
         stays = move_head(desk, &planned, checkpoint, order, held)?;
         crash::point("restore-index");
-        index = stage(desk, checkpoint.id, order);
+        index = if planned.repositories.is_empty() {
+            stage(desk, checkpoint.id, order)
+        } else {
+            // Each comes back with its index.
+            make_repositories(desk, checkpoint.id, &planned.repositories)?;
+            None
+        };
         note_merged(desk, plan, held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What
@@ -126,6 +132,19 @@ fn move_head(
     head::note(desk, there, held).map(|()| false)
 }
 
+/// Makes repositories again as a checkpoint holds them.
+pub(super) fn make_repositories(
+    desk: &Desk,
+    id: CheckpointId,
+    steps: &[RepositoryStep],
+) -> Result<()> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let record = record::read(&desk.state.root(&desk.root), id)?;
+    steps.iter().try_for_each(|step| git::carry_out(&desk.state, desk.root.path(), &record, step))
+}
+
 fn stage(desk: &Desk, id: CheckpointId, order: &Order) -> Option<Result<IndexOutcome>> {
     order.index.then(|| desk.store.restore_index(id))
 }
@@ -148,6 +167,7 @@ fn log_of(
         outside: plan.outside.iter().map(|step| step.path.clone()).collect(),
         closed: apply::closed(&desk.root, plan),
         head: planned.head.clone().map(|head| [head.branch, head.from, head.to]),
+        repository: order.repository,
     }
 }
 

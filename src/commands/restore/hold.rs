@@ -1,8 +1,8 @@
 //! What a restore overwrites or removes is held first, all of it, or nothing happens.
 
-use std::os::unix::ffi::OsStrExt;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
-use super::Order;
+use super::{Order, planned::Planned};
 use crate::{
     commands::Desk,
     error::{Error, Result},
@@ -10,7 +10,7 @@ use crate::{
     plan::{RestorePlan, Step},
     process::Process,
     scan::Scan,
-    store::Draft,
+    store::{Draft, RepositoryStep, StepKind},
     ui,
 };
 
@@ -22,11 +22,12 @@ use crate::{
 pub(super) fn hold(
     process: &Process<'_>,
     desk: &Desk,
-    plan: &RestorePlan,
+    planned: &Planned,
     checkpoint: &Checkpoint,
     order: &Order,
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
+    let plan = &planned.plan;
     // What the scan holds by itself need not be named.
     let is_held = |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
     let touched = plan.deeds().filter(|step| !is_held(&step.path));
@@ -44,7 +45,25 @@ pub(super) fn hold(
         Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
     let saved = desk.store.save(draft)?;
     refuse_unheld(&saved.checkpoint.skipped, plan)?;
+    refuse_unheld_repository(desk, &saved.checkpoint.skipped, planned)?;
     Ok(saved.checkpoint.id)
+}
+
+/// A repository that is replaced must be held whole.
+fn refuse_unheld_repository(desk: &Desk, skipped: &[Skipped], planned: &Planned) -> Result<()> {
+    let replaced = |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_));
+    for step in planned.repositories.iter().filter(replaced) {
+        let is_of_it = |skipped: &&Skipped| {
+            desk.root.path().join(OsStr::from_bytes(&skipped.path)).starts_with(&step.place)
+        };
+        if let Some(skipped) = skipped.iter().find(is_of_it) {
+            return Err(Error::CannotHold {
+                path: ui::escape(&skipped.path).into_owned(),
+                why: skipped.reason.words().to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {

@@ -21,11 +21,7 @@ pub(crate) use resume::say_if_interrupted;
 
 use std::path::PathBuf;
 
-use super::{
-    Desk, places, print,
-    revive::{self, Revived},
-    rows,
-};
+use super::{Desk, places, print, revive, rows};
 use crate::{
     error::{Error, Result},
     ledger,
@@ -81,6 +77,9 @@ pub(crate) struct Args {
     /// Take the branch back too, behind commits made since, if none of them was pushed
     #[arg(long, conflicts_with = "into")]
     pub(crate) head: bool,
+    /// Take the repository back too: branches, stashes, reflogs and configuration as they were
+    #[arg(long, conflicts_with = "into")]
+    pub(crate) repository: bool,
     /// Leave git's index as it is
     #[arg(long)]
     pub(crate) no_index: bool,
@@ -120,11 +119,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let mut adopted = [checkpoint];
     rows::adopt(&mut adopted, &ledger::uses(&desk.state));
     let [checkpoint] = adopted;
-    if desk.is_gone || args.paths.is_empty() {
-        match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
-            Revived::Unchanged => (),
-            Revived::Anew(revived) => desk = *revived,
-            Revived::Stop => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+    let mut yes = args.yes;
+    if desk.is_gone && args.into.is_none() {
+        match revive::recreate(process, &desk, &checkpoint, args.dry_run, args.yes)? {
+            // Whoever was asked about the whole directory need not be asked about what is in it.
+            Some(recreated) => (desk, yes) = (recreated, true),
+            None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
         }
     }
     let picked = picked(process, &desk, &args.paths)?;
@@ -132,7 +132,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if let Some(dir) = &args.into {
         return into::run(process, &desk, &checkpoint, &order, dir, args.dry_run);
     }
-    let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
+    let consent = Consent { dry_run: args.dry_run, yes, json: args.json };
     if args.conversation {
         return with_conversation(process, &desk, &checkpoint, &order, consent);
     }
@@ -183,6 +183,9 @@ pub(crate) struct Order {
     pub(crate) outside: bool,
     /// Whether the branch HEAD is on is taken back as well.
     pub(crate) head: bool,
+    /// Whether the repository is made as it was, though it is whole. One that is gone, broken or
+    /// another one is in any case.
+    pub(crate) repository: bool,
     /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
     pub(crate) of_restore: Option<CheckpointId>,
 }
@@ -203,6 +206,7 @@ impl Order {
             index: !args.no_index && args.paths.is_empty(),
             outside: args.outside,
             head: args.head,
+            repository: args.repository,
             of_restore: None,
         }
     }
@@ -229,16 +233,15 @@ pub(crate) fn preview(
     checkpoint: &Checkpoint,
     talks: bool,
 ) -> Result<Preview> {
-    let gone = revive::words(desk, checkpoint)?;
     let (plan, conflicts) = if desk.root.path().is_dir() {
         let order = Order::of(&Args::default(), Picked::All);
         let planned = planned::make(process, desk, checkpoint, &order)?;
         (show::plan_text(desk, &planned), planned.plan.conflicts().count())
     } else {
-        (format!("  recreate  {}\n", ui::count(checkpoint.files, "file")), 0)
+        (revive::words(desk, checkpoint), 0)
     };
     let no_conversation = if talks { talk::prepare(process, desk, checkpoint).err() } else { None };
-    Ok(Preview { text: gone + &plan, conflicts, no_conversation })
+    Ok(Preview { text: plan, conflicts, no_conversation })
 }
 
 /// Whether it may be done.
@@ -330,7 +333,7 @@ fn ask(
 ) -> Result<Option<Exit>> {
     let heading = show::heading(process, desk, checkpoint, order);
     show::plan(process, desk, planned, &heading, consent.json)?;
-    if planned.plan.is_empty() && planned.head.is_none() {
+    if planned.is_empty() {
         let is_done = consent.dry_run || planned.plan.unseen().next().is_none();
         return Ok(Some(if is_done { Exit::Ok } else { Exit::Failed }));
     }
@@ -338,7 +341,8 @@ fn ask(
         show::say(process, "nothing was changed; without --dry-run this asks first")?;
         return Ok(Some(Exit::Ok));
     }
-    let count = ui::count(planned.plan.deeds().count() as u64, "path");
+    let count = planned.plan.deeds().count() + planned.repositories.len();
+    let count = ui::count(count as u64, "path");
     if ui::ask(process, &format!("{} {count}?", show::capitalized(order.verb))) {
         return Ok(None);
     }

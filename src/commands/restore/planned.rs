@@ -15,11 +15,13 @@ use crate::{
     commands::{Desk, Later},
     error::{Error, Result},
     fs::{Dir, Way, stat_path},
-    model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
+    model::{
+        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
+    },
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     scan::{PastRules, Scan, VictimPath},
-    store::{self, HeadMove},
+    store::{self, HeadMove, RepositoryStep, git, record},
 };
 
 /// A plan, and what it was made from.
@@ -33,6 +35,15 @@ pub(super) struct Planned {
     pub(super) looked: Scan,
     /// How the branch HEAD is on moves.
     pub(super) head: Option<HeadMove>,
+    /// Repositories that are made again.
+    pub(super) repositories: Vec<RepositoryStep>,
+}
+
+impl Planned {
+    /// Whether nothing is to be done.
+    pub(super) fn is_empty(&self) -> bool {
+        self.plan.is_empty() && self.head.is_none() && self.repositories.is_empty()
+    }
 }
 
 /// Plans a restore of what is there now.
@@ -73,7 +84,21 @@ pub(super) fn make(
         Some(head) => Some(head::words(head)),
         None => checkpoint.head.as_ref().and_then(|head| head::commits(desk, head)),
     };
-    Ok(Planned { plan, seen, commits, looked, head })
+    let repositories = repositories(desk, checkpoint.id, order);
+    // Where HEAD stands now says nothing of a repository that is made again.
+    let commits = commits.filter(|_| repositories.is_empty());
+    Ok(Planned { plan, seen, commits, looked, head, repositories })
+}
+
+/// The repositories that are gone, broken or other ones than at the checkpoint.
+fn repositories(desk: &Desk, id: CheckpointId, order: &Order) -> Vec<RepositoryStep> {
+    if order.picked != Picked::All {
+        return Vec::new();
+    }
+    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return Vec::new() };
+    let mut steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
+    steps.retain(|step| step.is_inside || order.outside);
+    steps
 }
 
 /// What is there now, beside what was.

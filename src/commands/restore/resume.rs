@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Consent, Order, head,
+    Consent, Order,
+    deed::make_repositories,
+    head,
     planned::{seen_by_plan, skipped_now},
     same::{bytes_now, named_alike},
     show,
@@ -23,7 +25,7 @@ use crate::{
     process::{Exit, Process},
     restore_log::{self, RestoreLog},
     scan::Scan,
-    store::{self, HeadMove},
+    store::{self, HeadMove, git, record},
     ui,
 };
 
@@ -111,11 +113,16 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     let outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
     open_no_more(desk, log, &plan);
     move_head(desk, log, toward)?;
-    if log.index {
+    let place = desk.state.root(&desk.root);
+    let record = record::read(&place, to)?;
+    let all = log.repository && toward == Toward::After;
+    let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);
+    steps.retain(|step| step.is_inside);
+    make_repositories(desk, to, &steps)?;
+    if log.index && steps.is_empty() {
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;
     }
-    let place = desk.state.root(&desk.root);
     if toward == Toward::Before {
         // Lost, it costs an undo that has to be asked for by the checkpoint's name.
         let _noted = left::void(&place, log.held);

@@ -20,7 +20,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, Kind, RelPath},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
-    store::IndexOutcome,
+    store::{IndexOutcome, RepositoryStep, StepKind},
     ui::{self, Align, Change, Lines, Side},
 };
 
@@ -65,9 +65,11 @@ pub(super) fn plan(
 pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     let facts = Facts::of(desk, planned);
     let plan = &planned.plan;
-    let mut text = String::new();
+    let mut text = repositories_text(desk, &planned.repositories);
     if plan.is_empty() && plan.kept().next().is_none() {
-        text.push_str("everything is as it was; there is nothing to do\n");
+        if text.is_empty() {
+            text.push_str("everything is as it was; there is nothing to do\n");
+        }
     } else {
         text.push_str(&rows_text(desk, plan, &facts));
         text.push_str(&summary(plan));
@@ -78,10 +80,35 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     text
 }
 
+/// What happens to repositories, a row each.
+fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let place = step.place.strip_prefix(desk.root.path()).unwrap_or(&step.place);
+        let place = ui::path(place, desk.home.as_deref());
+        let row = match &step.kind {
+            StepKind::Recreate => format!("  recreate  {place}/   the repository"),
+            StepKind::Replace(why) => {
+                let why = ui::escape_line(why.as_bytes());
+                format!("  restore   {place}/   the repository: {why}; held first")
+            }
+            StepKind::Worktree(name) => {
+                let name = ui::escape(name.as_encoded_bytes());
+                format!("  recreate  {place}/worktrees/{name}/   the worktree's part of it")
+            }
+            StepKind::Pointer(_) => format!("  recreate  {place}   leads to the repository"),
+        };
+        text.push_str(&row);
+        text.push('\n');
+    }
+    text
+}
+
 /// What takes reading to know, and is only shown.
 struct Facts {
     lines: BTreeMap<RelPath, Lines>,
     commits: Option<String>,
+    repositories: Vec<RepositoryStep>,
 }
 
 /// Counting lines must not keep anybody waiting for the plan.
@@ -98,7 +125,8 @@ impl Facts {
             let counted = count(desk, &planned.plan, step, deadline);
             lines.extend(counted.map(|counted| (step.path.clone(), counted)));
         }
-        Self { lines, commits: planned.commits.clone() }
+        let (commits, repositories) = (planned.commits.clone(), planned.repositories.clone());
+        Self { lines, commits, repositories }
     }
 }
 
@@ -237,8 +265,16 @@ fn plan_json(plan: &RestorePlan, facts: &Facts) -> Value {
             "lines": lines.map(|lines| json!({ "added": lines.added, "removed": lines.removed })),
         })
     };
+    let repository = |step: &RepositoryStep| {
+        let (action, why) = match &step.kind {
+            StepKind::Recreate | StepKind::Worktree(_) | StepKind::Pointer(_) => ("recreate", ""),
+            StepKind::Replace(why) => ("restore", &why[..]),
+        };
+        json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
+    };
     json!({
         "checkpoint": plan.of.to_string(),
+        "repositories": facts.repositories.iter().map(repository).collect::<Vec<_>>(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
         "outside": plan.outside.iter().map(|step| step.path.to_string_lossy()).collect::<Vec<_>>(),
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
@@ -292,7 +328,8 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let missed = came.outcome.missed.iter();
     let missed: Vec<_> =
         missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
-    let facts = Facts { lines: BTreeMap::new(), commits: came.planned.commits.clone() };
+    let (lines, commits) = (BTreeMap::new(), came.planned.commits.clone());
+    let facts = Facts { lines, commits, repositories: came.planned.repositories.clone() };
     let mut value = plan_json(&came.planned.plan, &facts);
     value["done"] = json!(came.outcome.done);
     value["missed"] = json!(missed);
@@ -309,7 +346,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let id = came.checkpoint.id.short();
     let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
     let is_same = conflicts.is_empty() && plan.unseen().next().is_none();
-    let mut text = match (came.outcome.done, is_same) {
+    let done = came.outcome.done + came.planned.repositories.len();
+    let mut text = match (done, is_same) {
         (0, true) => format!("everything is as it was at {id}"),
         (0, false) => "nothing was restored".to_owned(),
         (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
@@ -321,6 +359,10 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
     }
     text.push('\n');
+    for step in &came.planned.repositories {
+        let place = step.place.display().to_string();
+        text.push_str(&format!("the repository is back: {}\n", ui::escape(place.as_bytes())));
+    }
     let new = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
     if new > 0 {
         let count = ui::count(new, "path");

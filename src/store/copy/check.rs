@@ -8,9 +8,9 @@ use crate::{
     model::{CheckpointId, Content, ContentId, Entry, Kind},
     store::{
         Damage,
+        git::{Checked, check_repository},
         objects::object,
         record::{Kept, Record},
-        vault,
     },
 };
 
@@ -19,9 +19,9 @@ const DEPTH_MAX: usize = 2048;
 
 /// Everything wrong with `records` and what they need.
 pub(super) fn check(store: &CopyStore, records: Vec<Kept>, read_data: bool) -> Vec<Damage> {
-    let vaults = vault::Checker::new(&store.state, read_data);
     let (good, damage) = (HashSet::new(), Vec::new());
-    let mut check = Check { store, read_data, id: None, good, vaults, damage };
+    let repositories = Checked::default();
+    let mut check = Check { store, read_data, id: None, good, repositories, damage };
     for Kept { id, record, .. } in records {
         check.id = Some(id);
         match record {
@@ -39,7 +39,8 @@ struct Check<'a> {
     id: Option<CheckpointId>,
     /// Objects that are as they should be, with all that they name.
     good: HashSet<ContentId>,
-    vaults: vault::Checker<'a>,
+    /// Repositories that were looked at.
+    repositories: Checked,
     damage: Vec<Damage>,
 }
 
@@ -52,8 +53,10 @@ impl Check<'_> {
         let outside = self.store.outside(record).map(|held| held.into_values().collect());
         self.listed(besides);
         self.listed(outside);
-        if let Some(vault) = &record.vault {
-            for (what, why) in self.vaults.check(vault) {
+        for held in &record.repositories {
+            let state = self.store.state.state();
+            for (what, why) in check_repository(state, held, self.read_data, &mut self.repositories)
+            {
                 self.report(Error::damaged(what, why));
             }
         }

@@ -25,11 +25,11 @@ pub(crate) use directory::{entry_of, parse as parse_directory};
 use super::{
     Damage, Draft, Saved, Store, Unread,
     listing::{self, Line, Listing},
+    git::{Held, are_same, hold_others, places},
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victim_path},
     record::{self, Keeper, Kept, Record},
     sweep,
-    vault::{self, GitState, Vault},
 };
 use anchor::Newest;
 
@@ -65,9 +65,14 @@ impl CopyStore {
     ///
     /// Never, so far: nothing is looked at before it is needed.
     pub fn open(root: &Root, state: &State) -> Result<Self> {
+        Ok(Self::of(root, state))
+    }
+
+    /// The store of `root`.
+    pub(super) fn of(root: &Root, state: &State) -> Self {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
-        Ok(Self { root: root.clone(), state, objects })
+        Self { root: root.clone(), state, objects }
     }
 
     fn record(&self, id: CheckpointId) -> Result<Record> {
@@ -135,9 +140,9 @@ impl CopyStore {
             (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
         };
         let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
-        let vault =
-            named.vault.as_ref().map(|state| Vault { state: state.id(), packs: Vec::new() });
-        Record { checkpoint, keeper: Keeper::Copy, besides, outside, tree: None, vault }
+        let repositories = named.repositories.clone();
+        let keeper = Keeper::Copy;
+        Record { checkpoint, keeper, besides, outside, tree: None, store: None, repositories }
     }
 
     /// Reads and names everything. What the base says is believed only while its anchor stands.
@@ -147,14 +152,19 @@ impl CopyStore {
             scan.unfold(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
         let mut changing = self.read(scan, draft.deadline, batch)?;
-        let vault = vault::hold_state(batch, self.root.path(), &scan.git_dirs, &mut changing)?;
+        let mut dot_gits = scan.repositories.clone();
+        dot_gits.push(self.root.path().join(".git"));
+        let (state, root) = (self.state.state(), self.root.path());
+        let (places, _) = places(&dot_gits, None);
+        let (repositories, locks) =
+            hold_others(state, root, &places, draft.deadline, &mut changing)?;
         let top =
             name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
         let (besides, outside) = victims(&scan.victims);
         for listing in [&besides, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
-        Ok(Named { top, besides, outside, vault, changing })
+        Ok(Named { top, besides, outside, repositories, _locks: locks, changing })
     }
 
     /// Puts what is unread into `batch`, and into others beside it where that is faster.
@@ -176,15 +186,6 @@ impl CopyStore {
         Ok(changing)
     }
 
-    /// Whether a checkpoint has the repositories that the new one would have.
-    fn has_vault(&self, newest: &Record, named: &Named) -> bool {
-        match (&named.vault, &newest.vault) {
-            (None, _) => true,
-            (Some(new), Some(old)) => vault::is_same(&self.objects, old, new),
-            (Some(_), None) => false,
-        }
-    }
-
     /// Whether the newest checkpoint is what a draft would become, told without looking into it:
     /// the common case of a scan that saw no change since.
     fn is_plainly(&self, newest: &Record, draft: &Draft) -> bool {
@@ -193,7 +194,8 @@ impl CopyStore {
         let may_be = !draft.always
             && scan.is_unchanged()
             && scan.victims.is_empty()
-            && scan.git_dirs.is_empty();
+            && scan.repositories.is_empty()
+            && self.root.path().join(".git").symlink_metadata().is_err();
         may_be
             && newest.keeper == Keeper::Copy
             && newest.checkpoint.top == scan.top()
@@ -234,7 +236,7 @@ impl CopyStore {
 
     fn add(&self, draft: &Draft, record: &Record, batch: Batch<'_>, locked: bool) -> Result<()> {
         let held = batch.publish()?;
-        record::write_place(&self.state, &self.root, draft.taken_at)?;
+        record::write_place(&self.state, &self.root, None, draft.taken_at)?;
         record::write(&self.state, record)?;
         if locked {
             self.leave_traces(&draft.scan, &record.checkpoint);
@@ -281,17 +283,14 @@ impl Store for CopyStore {
             return Ok(first);
         }
         let named = self.put(&mut draft, &mut batch)?;
-        let mut record = self.compose(&draft, &named, &newest);
-        let is_same = |newest: &Record| is_same(newest, &record) && self.has_vault(newest, &named);
+        let record = self.compose(&draft, &named, &newest);
+        let is_same = |newest: &Record| {
+            is_same(newest, &record) && are_same(&newest.repositories, &record.repositories)
+        };
         let newest = newest.record.filter(|newest| !draft.always && is_same(newest));
         if let Some(Record { checkpoint, .. }) = newest {
             self.keep(&draft.scan, &checkpoint, batch, lock.is_some())?;
             return Ok(Saved { checkpoint, is_new: false });
-        }
-        if let Some(vault) = &mut record.vault {
-            let skipped = &mut record.checkpoint.skipped;
-            let (root, git_dirs) = (self.root.path(), &draft.scan.git_dirs);
-            vault.packs = vault::hold_objects(&self.state, root, git_dirs, skipped)?;
         }
         // Reading took a while, and who could not wait has saved without the lock.
         if let Some(first) = self.overtaken(&draft)? {
@@ -404,7 +403,9 @@ struct Named {
     top: Option<ContentId>,
     besides: Listing,
     outside: Listing,
-    vault: Option<GitState>,
+    repositories: Vec<Held>,
+    /// What keeps them until there is a record.
+    _locks: Vec<Lock>,
     changing: Vec<Skipped>,
 }
 

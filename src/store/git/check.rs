@@ -7,11 +7,11 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{GitStore, Known, meta, modes, repo::Repo, tree};
+use super::{GitStore, Known, meta, modes, refs, repo::Repo, repository, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
-    store::{Damage, listing, record, vault},
+    store::{Damage, listing, record},
 };
 
 /// Everything that is wrong with `known`.
@@ -21,9 +21,9 @@ pub(super) fn check(
     known: &[Known],
     read_data: bool,
 ) -> Vec<Damage> {
-    let vaults = vault::Checker::new(&store.state, read_data);
     let (seen, found) = (HashMap::new(), Vec::new());
-    let mut checker = Checker { store, repo, read_data, vaults, seen, found };
+    let repositories = repository::Checked::default();
+    let mut checker = Checker { store, repo, read_data, seen, repositories, found };
     for known in known {
         checker.checkpoint(known);
     }
@@ -31,15 +31,14 @@ pub(super) fn check(
     checker.found
 }
 
-/// Makes refs again that are gone while their trees are there, and drops those that lead nowhere:
-/// one of those is enough to make the user's own gc fail. Says what was done. For whoever holds the
-/// root's lock.
+/// Makes refs again that are gone while their trees are there, and drops those that lead nowhere.
+/// Says what was done. For whoever holds the root's lock.
 pub(super) fn repair(store: &GitStore, repo: &Repo) -> Result<Vec<String>> {
     let known = store.known(repo)?;
     let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
     let mut done = record::mend_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
     for name in store.refs.dangling(repo)? {
-        super::refs::drop_dangling(repo, &name)?;
+        refs::delete(repo, &name)?;
         done.push(format!("dropped {name}, which led nowhere"));
     }
     let before = store.refs.list(repo)?;
@@ -55,9 +54,10 @@ struct Checker<'a> {
     store: &'a GitStore,
     repo: &'a Repo,
     read_data: bool,
-    vaults: vault::Checker<'a>,
     /// What was looked at, and what is wrong with it: shared parts are looked at once.
     seen: HashMap<ObjectId, Option<String>>,
+    /// Repositories that were looked at.
+    repositories: repository::Checked,
     found: Vec<Damage>,
 }
 
@@ -105,7 +105,7 @@ impl Checker<'_> {
     fn anchor(&mut self) {
         let Ok(names) = self.store.refs.dangling(self.repo) else { return };
         for name in names.into_iter().filter(|name| name.ends_with("/anchor")) {
-            let why = "it leads nowhere; the user's own gc may fail on it".to_owned();
+            let why = "it leads nowhere; the next scan is slower for it".to_owned();
             self.found.push(Damage { checkpoint: None, what: name, why });
         }
     }
@@ -129,8 +129,9 @@ impl Checker<'_> {
                 self.note(id, what, why);
             }
         }
-        if let Some(vault) = &record.vault {
-            for (what, why) in self.vaults.check(vault) {
+        for held in &record.repositories {
+            let faults = repository::check(self.store.state.state(), held, self.read_data, &mut self.repositories);
+            for (what, why) in faults {
                 self.note(id, what, why);
             }
         }

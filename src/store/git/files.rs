@@ -1,42 +1,35 @@
-//! Files among a repository's objects: written under a temporary name that git's own gc sweeps,
-//! made durable, then given their name.
+//! Files among the objects of a private repository: written under a temporary name that git's own
+//! gc knows, made durable, then given their name.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use rustix::fs::Mode;
+use crate::{
+    error::Error,
+    fs::{create_private_dirs, hand_over},
+};
 
 /// A file that is removed unless it gets its name.
-pub(super) struct Temporary(At);
-
-enum At {
-    /// Under a name that git's gc knows for a temporary one.
-    Path(PathBuf),
-    /// Nowhere yet; only this descriptor has it.
-    Unseen(File),
-    /// Under its own name.
-    Done,
-}
+pub(super) struct Temporary(Option<PathBuf>);
 
 impl Temporary {
-    /// Makes one in `dir`, readable by whoever may list the directory, and writable by nobody
-    /// once it is closed, as git's own are.
+    /// Makes one in `dir`, for its owner alone, and writable by nobody once it is closed.
     pub(super) fn create(dir: &Path, prefix: &str) -> io::Result<(Self, File)> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let readable = fs::metadata(dir)?.permissions().mode() & 0o444;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = dir.join(format!("{prefix}turnback-{}-{number}", std::process::id()));
+            let path = dir.join(format!("{prefix}{}-{number}", std::process::id()));
             match OpenOptions::new().read(true).write(true).create_new(true).mode(0o400).open(&path)
             {
                 Ok(file) => {
-                    let temporary = Self(At::Path(path));
-                    rustix::fs::fchmod(&file, Mode::from_raw_mode(readable | 0o400))?;
+                    let temporary = Self(Some(path.clone()));
+                    hand_over(&file, &path);
+                    crate::fs::set_permissions(&file, 0o400)?;
                     return Ok((temporary, file));
                 }
                 // Left by a killed process of the same number.
@@ -46,53 +39,36 @@ impl Temporary {
         }
     }
 
-    /// Makes one as [`Temporary::create`] does, or, if it is to be `unseen`, one without a name
-    /// where there can be such a thing: a `git gc --prune=now` removes temporary files, too.
-    pub(super) fn create_as(dir: &Path, prefix: &str, unseen: bool) -> io::Result<(Self, File)> {
-        if unseen && let Some(file) = crate::fs::create_unnamed(dir) {
-            let readable = fs::metadata(dir)?.permissions().mode() & 0o444;
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(readable | 0o400))?;
-            return Ok((Self(At::Unseen(file.try_clone()?)), file));
-        }
-        Self::create(dir, prefix)
-    }
-
     /// Gives it its name, unless that is taken: the same object is there already.
     pub(super) fn rename(mut self, to: &Path) -> io::Result<()> {
         if fs::symlink_metadata(to).is_ok() {
             return Ok(());
         }
-        match &self.0 {
-            At::Path(path) => fs::rename(path, to)?,
-            At::Unseen(file) => crate::fs::name_unnamed(file, to)?,
-            At::Done => (),
+        if let Some(path) = &self.0 {
+            fs::rename(path, to)?;
         }
-        self.0 = At::Done;
+        self.0 = None;
         Ok(())
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if let At::Path(path) = &self.0 {
-            // Git's gc takes what we cannot.
+        if let Some(path) = &self.0 {
+            // Maintenance takes what we cannot.
             let _swept_later = fs::remove_file(path);
         }
     }
 }
 
-/// The directory `name` in the object directory, made with the same permissions if it is missing.
+/// The directory `name` in the object directory, made if it is missing.
 pub(super) fn subdir(objects: &Path, name: &str) -> io::Result<PathBuf> {
     let path = objects.join(name);
-    if !path.is_dir() {
-        let mode = fs::metadata(objects)?.permissions().mode() & 0o7777;
-        match DirBuilder::new().mode(mode).create(&path) {
-            Ok(()) => fs::set_permissions(&path, fs::Permissions::from_mode(mode))?,
-            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
-            Err(err) => return Err(err),
-        }
+    match create_private_dirs(&path) {
+        Ok(()) => Ok(path),
+        Err(Error::Io { source, .. }) => Err(source),
+        Err(other) => Err(io::Error::other(other.to_string())),
     }
-    Ok(path)
 }
 
 /// Puts the names in `dir` on the disk.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gix::{ObjectId, hash::Kind as HashKind};
 
-use super::{consolidate, index, meta, modes, repo, repo::Repo, tree};
+use super::{index, meta, modes, repo, repo::Repo, repository, tree};
 use crate::{
     error::Result,
     model::{Root, RootKind},
@@ -25,7 +25,7 @@ pub fn parts(bytes: &[u8]) {
     let _damaged = modes::parse(bytes);
     let _damaged = index::parse_extra(bytes);
     for hash in [HashKind::Sha1, HashKind::Sha256] {
-        let _damaged = consolidate::rows(bytes, bytes.len() as u64, hash);
+        let _damaged = repository::rows(bytes, bytes.len() as u64, hash);
     }
 }
 
@@ -56,6 +56,6 @@ impl Index {
     pub fn read(&self) {
         let Ok(Some(file)) = index::read(&self.0) else { return };
         let name = |body: &[u8]| repo::name(self.0.hash, gix::objs::Kind::Tree, body);
-        let _damaged = index::build(&self.0, &file, &mut |body| name(body));
+        let _damaged = index::build(&self.0, &file, true, &mut |body| name(body));
     }
 }

@@ -150,7 +150,8 @@ pub(super) struct Staged {
     pub(super) extra: Vec<u8>,
 }
 
-/// Makes the trees of an index; `add` stores one and names it.
+/// Makes the trees of an index; `add` stores one and names it. A tree that the index itself names is
+/// taken for stored, with all below it, if `believes` says so and it is there.
 ///
 /// # Errors
 ///
@@ -158,6 +159,7 @@ pub(super) struct Staged {
 pub(super) fn build(
     repo: &Repo,
     index: &State,
+    believes: bool,
     add: &mut dyn FnMut(&[u8]) -> Result<ObjectId>,
 ) -> Result<Staged> {
     let mut extra = Vec::new();
@@ -172,7 +174,8 @@ pub(super) fn build(
             kept.push((path, entry));
         }
     }
-    let cached = index.tree().filter(|_| kept.len() == index.entries().len());
+    let is_plain = kept.len() == index.entries().len();
+    let cached = index.tree().filter(|_| believes && is_plain);
     let tree = Trees { repo, add }.build(&kept, 0, cached, 0)?;
     Ok(Staged { tree, extra })
 }

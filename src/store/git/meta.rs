@@ -60,8 +60,6 @@ struct MetaFile {
     /// Permission bits of files, executables and directories, in octal.
     usual: [String; 3],
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    nested: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     skipped: Vec<(String, String, u64)>,
 }
 
@@ -75,7 +73,7 @@ struct Header {
 }
 
 /// The text for a checkpoint.
-pub(super) fn to_json(checkpoint: &Checkpoint, usual: &Usual, nested: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn to_json(checkpoint: &Checkpoint, usual: &Usual) -> Vec<u8> {
     let Checkpoint { cause, head, .. } = checkpoint;
     let by = cause.by.as_ref();
     let inside = |skipped: &&Skipped| !skipped.path.starts_with(b"/");
@@ -99,7 +97,6 @@ pub(super) fn to_json(checkpoint: &Checkpoint, usual: &Usual, nested: &[Vec<u8>]
         in_progress: head.as_ref().and_then(|head| head.in_progress.clone()),
         staged: checkpoint.staged,
         usual: [usual.file, usual.executable, usual.directory].map(|mode| format!("{mode:o}")),
-        nested: nested.iter().map(|path| escape(path)).collect(),
         skipped: checkpoint.skipped.iter().filter(inside).map(skip).collect(),
     };
     let mut json = serde_json::to_vec_pretty(&file).expect("strings and numbers are always JSON");

@@ -1,14 +1,10 @@
-//! The git store: checkpoints as trees in the repository's own object database, and a private
-//! record for each. `docs/FORMAT.md` describes what is written.
+//! The git store: checkpoints as trees in a private repository of ours, and a private record for
+//! each. `docs/FORMAT.md` describes what is written.
 //!
 //! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
-//! configures. Never deletes an object: git may have come to rely on it.
+//! configures. Nothing of ours is ever below the user's `.git`: see [`repository`].
 
-mod alone;
-mod change;
 mod check;
-mod collecting;
-mod consolidate;
 mod files;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -19,9 +15,9 @@ mod modes;
 mod names;
 mod objects;
 mod pack;
-mod quick;
 mod refs;
 mod repo;
+mod repository;
 mod restage;
 mod save;
 mod sink;
@@ -32,8 +28,7 @@ mod tree;
 use std::{
     collections::{BTreeMap, HashMap},
     io::Read,
-    os::unix::ffi::OsStrExt,
-    path::PathBuf,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -43,20 +38,25 @@ use gix::{
 };
 
 pub use index::{IndexEntry, IndexFlags};
+pub use repository::{Held, Step, StepKind, carry_out, maintain, steps};
+pub(super) use repository::{
+    Checked, HeldFile, Weights, are_same, check as check_repository, hold_others, places, sweep,
+};
 
 use self::{
     refs::Refs,
     repo::{Repo, content_id},
+    repository::Private,
     sink::GitSink,
 };
 use super::{
-    Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unread,
+    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unread,
     copy::entry_of,
     listing,
     objects::Objects,
     reading,
     record::{self, Keeper, Kept, Record},
-    sweep,
+    sweep as free,
 };
 use crate::{
     cache::Table,
@@ -64,7 +64,7 @@ use crate::{
     fs::Lock,
     model::{
         Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Head, Kind, Place,
-        RelPath, Root, Stamp, Tree, Usual,
+        RelPath, Root, Stamp, StoreChoice, Tree, Usual,
     },
     root::GitDirs,
     scan::Scan,
@@ -74,13 +74,20 @@ use crate::{
 /// How long a removal waits for those who save.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Keeps the checkpoints of one root in its repository.
+/// Keeps the checkpoints of one root in a private repository; reads those it has as copies, too,
+/// from the time before it was a git repository.
 pub struct GitStore {
     root: Root,
     state: RootState,
     objects: Objects,
+    /// The user's repository; `None` while there is none.
+    user: Option<Repo>,
+    private: Private,
+    /// Access to the private repository.
     repo: Repo,
     refs: Refs,
+    copies: CopyStore,
+    choice: StoreChoice,
 }
 
 /// The parts of a checkpoint's tree that say what it holds.
@@ -119,7 +126,7 @@ impl GitStore {
     ///
     /// [`Error::Repository`] if the repository cannot be used (any more).
     pub fn open(root: &Root, state: &State) -> Result<Self> {
-        Repo::open(root).map(|repo| Self::with(repo, root, state))
+        Repo::open(root).map(|user| Self::with(user, root, state))
     }
 
     /// The same for a repository that was looked at a moment ago.
@@ -127,10 +134,65 @@ impl GitStore {
         Self::with(Repo::looked_at(dirs), root, state)
     }
 
-    fn with(repo: Repo, root: &Root, state: &State) -> Self {
-        let refs = Refs::of(&repo, root.path());
-        let objects = Objects::new(state.objects());
-        Self { root: root.clone(), state: state.root(root), objects, repo, refs }
+    /// The store of a root that has no repository now but had one: where its git directory was, and
+    /// the name of the private repository.
+    pub fn without_repository(
+        git_dir: Option<&Path>,
+        name: &str,
+        root: &Root,
+        state: &State,
+    ) -> Self {
+        let is_linked = |dir: &&Path| dir.parent().is_some_and(|it| it.ends_with("worktrees"));
+        let refs = match git_dir.filter(is_linked) {
+            Some(git_dir) => Refs::of_linked(git_dir, root.path()),
+            None => Refs::of_main(),
+        };
+        Self::made_of(None, Private::named(state, name), refs, root, state)
+    }
+
+    fn with(user: Repo, root: &Root, state: &State) -> Self {
+        let private = Private::of(state, &user.common_dir, user.hash);
+        let refs = if user.git_dir == user.common_dir {
+            Refs::of_main()
+        } else {
+            Refs::of_linked(&user.git_dir, root.path())
+        };
+        Self::made_of(Some(user), private, refs, root, state)
+    }
+
+    fn made_of(
+        user: Option<Repo>,
+        private: Private,
+        refs: Refs,
+        root: &Root,
+        state: &State,
+    ) -> Self {
+        let (objects, repo) = (Objects::new(state.objects()), private.repo());
+        let copies = CopyStore::of(root, state);
+        let (root, state, choice) = (root.clone(), state.root(root), StoreChoice::Auto);
+        Self { root, state, objects, user, private, repo, refs, copies, choice }
+    }
+
+    /// The same store, which saves new checkpoints as `choice` says.
+    #[must_use]
+    pub fn saving(mut self, choice: StoreChoice) -> Self {
+        self.choice = choice;
+        self
+    }
+
+    /// Whether there is a private repository yet.
+    pub fn is_used(&self) -> bool {
+        self.private.exists() && !self.refs.list(&self.repo).is_ok_and(|refs| refs.is_empty())
+    }
+
+    /// The part of it that keeps copies.
+    pub fn into_copies(self) -> CopyStore {
+        self.copies
+    }
+
+    /// The name of its private repository.
+    pub fn name(&self) -> &str {
+        self.private.name()
     }
 
     /// The entries of the index that a checkpoint holds, in git's order; `None` if it holds none.
@@ -139,12 +201,27 @@ impl GitStore {
     ///
     /// Fails if there is no such checkpoint, or if it is damaged.
     pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
-        let repo = self.repo.refreshed();
+        let repo = self.repo_of(id);
         let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
         match parts.index {
             Some(tree) => index::kept_entries(&repo, tree, parts.extra).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The private repository that a checkpoint is in: a root may have had another one, before its
+    /// own was made anew with other names for objects.
+    fn repo_of(&self, id: CheckpointId) -> Repo {
+        let record = record::read(&self.state, id).ok();
+        match record.and_then(|record| record.store).filter(|name| name != self.private.name()) {
+            Some(name) => Private::named(self.state.state(), &name).repo(),
+            None => self.repo.refreshed(),
+        }
+    }
+
+    /// Whether a checkpoint is kept as copies.
+    fn is_copy(&self, id: CheckpointId) -> bool {
+        record::read(&self.state, id).is_ok_and(|record| record.keeper == Keeper::Copy)
     }
 
     /// The tree of a checkpoint.
@@ -161,17 +238,17 @@ impl GitStore {
         }
     }
 
-    /// Makes the refs of checkpoints that have none but are still there, so that no gc takes them.
+    /// Makes the refs of checkpoints that have none but are still there, so that they are kept.
     ///
     /// # Errors
     ///
     /// Fails if the records cannot be read, or a ref cannot be made.
-    pub fn mend_refs(&self) -> Result<()> {
+    fn mend_refs(&self) -> Result<()> {
         let repo = self.repo.refreshed();
         for there in self.there(&repo, &record::read_all(&self.state)?)? {
             let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
             if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
-                self.refs.create(&repo, there.id, tree, None, || Ok(()))?;
+                refs::set(&repo, &self.refs.name(there.id), tree)?;
             }
         }
         Ok(())
@@ -183,15 +260,17 @@ impl GitStore {
         Ok(there.into_iter().map(|there| self.know(repo, there)).collect())
     }
 
-    /// The same, looking into no tree that a record already speaks for.
+    /// The same, looking into no tree that a record already speaks for. Those in other repositories
+    /// are none of it.
     fn there(&self, repo: &Repo, kept: &[Kept]) -> Result<Vec<There>> {
         let mut refs = self.refs.list(repo)?;
         let mut there = Vec::new();
         for kept in kept {
             let has_ref = refs.remove(&kept.id);
             match &kept.record {
-                Ok(record) if record.keeper == Keeper::Git => {
+                Ok(record) if record.store.as_deref() == Some(self.private.name()) => {
                     let (id, sequence) = (kept.id, kept.sequence());
+                    let has_ref = has_ref || self.refs.checkpoint(repo, id)?.is_some();
                     there.push(There { id, sequence, record: Some(record.clone()), has_ref });
                 }
                 // Only the ref tells whose it is.
@@ -231,31 +310,37 @@ impl GitStore {
     /// What was staged at a checkpoint, or why it need or must not be staged again.
     fn staged_then(
         &self,
-        repo: &Repo,
+        user: &Repo,
         id: CheckpointId,
     ) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
-        let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
+        let repo = self.repo_of(id);
+        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
         let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
         let json = repo.read(&meta, ObjectKind::Blob)?;
         let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
-        if let Some(refusal) = then.and_then(|then| restage::refusal(repo, &then)) {
+        if let Some(refusal) = then.and_then(|then| restage::refusal(user, &then)) {
             return Ok(Err(refusal));
         }
-        if parts.extra.is_none() && self.is_staged(repo, index) {
+        if parts.extra.is_none() && self.is_staged(user, index) {
             return Ok(Err(IndexOutcome::Unchanged));
         }
-        index::kept_entries(repo, index, parts.extra).map(Ok)
+        index::kept_entries(&repo, index, parts.extra).map(Ok)
     }
 
     /// Whether the index is known to have this tree, and nothing that a tree cannot say.
-    fn is_staged(&self, repo: &Repo, tree: ObjectId) -> bool {
-        let stamp = index::stamp(repo);
+    fn is_staged(&self, user: &Repo, tree: ObjectId) -> bool {
+        let stamp = index::stamp(user);
         let facts = Table::facts_of(&self.state.cache());
         facts.is_some_and(|facts| {
             facts.index == stamp
                 && stamp != Stamp::default()
                 && facts.staged == Some(content_id(&tree))
         })
+    }
+
+    /// The user's repository, looked at anew; `None` while there is none.
+    fn user(&self) -> Option<Repo> {
+        self.user.as_ref().map(Repo::refreshed)
     }
 
     fn listed(&self, id: Option<ContentId>) -> Result<Option<(ContentId, listing::Listing)>> {
@@ -392,13 +477,12 @@ impl Store for GitStore {
         let mut refs = self.refs.list(&repo)?;
         let unrecorded = |id| self.know(&repo, self.without_record(&repo, id)).checkpoint;
         let mut listed = Vec::new();
-        // As `there` has it, without a copy of each record.
-        for Kept { id, record, .. } in record::read_all(&self.state)? {
-            let has_ref = refs.remove(&id);
-            match record {
-                Ok(record) if record.keeper == Keeper::Git => listed.push(record.checkpoint),
-                Err(_) if has_ref => listed.push(unrecorded(id)),
-                Ok(_) | Err(_) => (),
+        for kept in record::read_all(&self.state)? {
+            let has_ref = refs.remove(&kept.id);
+            match kept.record {
+                Ok(record) => listed.push(record.checkpoint),
+                Err(_) if has_ref => listed.push(unrecorded(kept.id)),
+                Err(_) => listed.push(kept.into_checkpoint()),
             }
         }
         listed.extend(refs.into_iter().map(unrecorded));
@@ -407,7 +491,10 @@ impl Store for GitStore {
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
-        let repo = self.repo.refreshed();
+        if self.is_copy(id) {
+            return self.copies.tree(id);
+        }
+        let repo = self.repo_of(id);
         let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
         let json = repo.read(&meta, ObjectKind::Blob)?;
         let usual = meta::parse(&format!("meta of {id}"), &json)?.usual;
@@ -453,20 +540,16 @@ impl Store for GitStore {
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {
-        match tree::read(&self.repo, id) {
-            // It may have been added, or packed, after we looked which packs there are.
-            Err(Error::Damaged { .. }) => tree::read(&self.repo.refreshed(), id),
-            read => read,
-        }
+        self.anywhere(id, |repo| tree::read(repo, id), || self.copies.directory(id))
     }
 
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
+        let id = &content.id;
         match content.place {
-            Place::Private => self.objects.open(&content.id),
-            Place::Store => match stream::open(&self.repo, &content.id) {
-                Err(Error::Damaged { .. }) => stream::open(&self.repo.refreshed(), &content.id),
-                opened => opened,
-            },
+            Place::Private => self.objects.open(id),
+            Place::Store => {
+                self.anywhere(id, |repo| stream::open(repo, id), || self.copies.open(content))
+            }
         }
     }
 
@@ -489,115 +572,144 @@ impl Store for GitStore {
         crate::fs::create_private_dirs(self.state.dir())?;
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
         let repo = self.repo.refreshed();
-        self.refs.remove_stale_locks(&repo)?;
-        let mut there = self.there(&repo, &record::read_all(&self.state)?)?;
-        let is_newer = |there: &There| there.record.is_none() && self.is_newer(&repo, there.id);
-        let stays: Vec<CheckpointId> =
-            there.iter().filter(|there| is_newer(there)).map(|there| there.id).collect();
-        let goes = |id: &CheckpointId| ids.contains(id) && !stays.contains(id);
-        let all = there.iter().all(|there| goes(&there.id));
-        there.retain(|there| goes(&there.id));
-        let ids: Vec<CheckpointId> = ids.iter().copied().filter(goes).collect();
-        self.refs.remove(&repo, &ids, all)?;
-        record::forget(&self.state, there.iter().map(|there| there.id))?;
-        Ok(there.len())
+        let mut there: Vec<CheckpointId> = self.refs.list(&repo)?.into_iter().collect();
+        there.extend(record::ids(&self.state)?);
+        there.sort_unstable();
+        there.dedup();
+        let stays = |id: &CheckpointId| !ids.contains(id) || self.is_newer(&repo, *id);
+        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(stays);
+        super::copy::drop_hint(&self.state)?;
+        for id in &go {
+            let other = self.repo_of(*id);
+            if other.common_dir != repo.common_dir {
+                self.refs.remove(&other, &[*id], false)?;
+            }
+        }
+        self.refs.remove(&repo, &go, stay.is_empty())?;
+        record::forget(&self.state, go.iter().copied())?;
+        Ok(go.len())
     }
 
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
         match self.forget(ids)? {
             0 => Ok(0),
-            _ => sweep::sweep(self.state.state(), Instant::now() + PATIENCE),
+            _ => match free::sweep(self.state.state(), Instant::now() + PATIENCE) {
+                // The checkpoints are gone; whoever removes the next one frees what they had.
+                Err(Error::Busy { .. }) => Ok(0),
+                swept => swept,
+            },
         }
     }
 
     fn is_untidy(&self) -> bool {
-        consolidate::Packs::of(&self.repo, self.state.state()).is_untidy()
-    }
-
-    fn tidy(&self) -> Result<()> {
-        consolidate::Packs::of(&self.repo, self.state.state()).tidy()
-    }
-
-    fn repository_bytes(&self) -> u64 {
-        consolidate::Packs::of(&self.repo, self.state.state()).bytes()
-    }
-
-    fn alone_bytes(&self, ids: &[CheckpointId]) -> u64 {
-        // It is for people to read; what cannot be told is not worth an error.
-        alone::bytes(self, ids).unwrap_or_default()
+        self.private.is_due()
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
         let repo = self.repo.refreshed();
-        Ok(check::check(self, &repo, &self.known(&repo)?, read_data))
+        let mut found = check::check(self, &repo, &self.known(&repo)?, read_data);
+        found.extend(self.copies.check(read_data)?);
+        Ok(found)
     }
 
     fn repair(&self) -> Result<Vec<String>> {
+        if !self.state.dir().is_dir() {
+            return Ok(Vec::new());
+        }
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
-        let repo = self.repo.refreshed();
-        self.refs.remove_stale_locks(&repo)?;
-        check::repair(self, &repo)
+        check::repair(self, &self.repo.refreshed())
     }
 
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
-        let repo = self.repo.refreshed();
+        if self.is_copy(id) {
+            return Ok(None);
+        }
+        let repo = self.repo_of(id);
         let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
         Ok(parts.index.map(|id| content_id(&id)))
     }
 
     fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
-        let repo = self.repo.refreshed();
-        restage::sweep(&repo)?;
-        match self.staged_then(&repo, id)? {
-            Ok(entries) => restage::write(&repo, &entries),
+        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
+            return Ok(IndexOutcome::NotKept);
+        };
+        restage::sweep(&user)?;
+        match self.staged_then(&user, id)? {
+            Ok(entries) => restage::write(&user, &entries),
             Err(left) => Ok(left),
         }
     }
 
     fn commits_since(&self, then: &Head) -> Option<Since> {
-        head::since(&self.repo.refreshed(), then)
+        head::since(&self.user()?, then)
     }
 
     fn plan_head(&self, then: &Head) -> Result<Option<HeadMove>, String> {
-        tip::plan(&self.repo.refreshed(), then)
+        match self.user() {
+            Some(user) => tip::plan(&user, then),
+            None => Err("there is no repository".to_owned()),
+        }
     }
 
     fn move_head(&self, to: &HeadMove, why: &str) -> Result<bool> {
-        tip::go(&self.repo.refreshed(), to, why)
+        self.user().map_or(Ok(false), |user| tip::go(&user, to, why))
     }
 
     fn index_differs(&self, id: CheckpointId) -> Result<bool> {
-        let repo = self.repo.refreshed();
-        match self.staged_then(&repo, id)? {
-            Ok(entries) => Ok(restage::differs(&repo, &entries)),
+        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else { return Ok(false) };
+        match self.staged_then(&user, id)? {
+            Ok(entries) => Ok(restage::differs(&user, &entries)),
             Err(_) => Ok(false),
         }
     }
 
     fn by_hand(&self, id: CheckpointId) -> String {
-        let mut dir = PathBuf::from(self.root.path());
-        if dir.as_os_str().as_bytes().is_empty() {
-            dir = PathBuf::from(".");
+        if self.is_copy(id) {
+            return self.copies.by_hand(id);
         }
-        format!("git -C {} show {}:files/PATH", quoted(&dir), self.refs.name(id))
+        let dir = self.private.dir();
+        let name = self.refs.name(id);
+        format!("git --git-dir={} show {name}:files/PATH", quoted(dir))
     }
 }
 
-/// Takes the refs of checkpoints out of the repository that a worktree was linked to which is gone.
-///
-/// # Errors
-///
-/// Fails if that repository cannot be used, or a ref not be removed.
-pub(super) fn drop_refs_of_gone(place: &record::RootPlace, ids: &[CheckpointId]) -> Result<()> {
-    let (Some(repo), Some(git_dir)) = (Repo::linked(place)?, &place.git_dir) else {
-        return Ok(());
-    };
-    let refs = Refs::of_linked(git_dir, &place.path);
-    let all = refs.list(&repo)?.iter().all(|id| ids.contains(id));
-    refs.remove(&repo, ids, all)
+impl GitStore {
+    /// Reads an object wherever the root has one of that name: in its private repository, among the
+    /// copies, or in the repository it had before.
+    fn anywhere<T>(
+        &self,
+        id: &ContentId,
+        read: impl Fn(&Repo) -> Result<T>,
+        read_copy: impl Fn() -> Result<T>,
+    ) -> Result<T> {
+        let width = self.repo.hash.len_in_bytes();
+        let first = if id.has_width(width) { read(&self.repo) } else { read_copy() };
+        let Err(err @ Error::Damaged { .. }) = first else { return first };
+        // It may have been added, or packed, after we looked which packs there are.
+        if let Ok(found) = read(&self.repo.refreshed()) {
+            return Ok(found);
+        }
+        if let Ok(found) = read_copy() {
+            return Ok(found);
+        }
+        let kept = record::read_all(&self.state)?;
+        let mut names: Vec<String> =
+            kept.into_iter().filter_map(|kept| kept.record.ok()?.store).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names.iter().filter(|name| *name != self.private.name()) {
+            let other = Private::named(self.state.state(), name).repo();
+            if id.has_width(other.hash.len_in_bytes())
+                && let Ok(found) = read(&other)
+            {
+                return Ok(found);
+            }
+        }
+        Err(err)
+    }
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &std::path::Path) -> String {
+fn quoted(path: &Path) -> String {
     shell_words::quote(&path.to_string_lossy()).into_owned()
 }

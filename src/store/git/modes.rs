@@ -75,7 +75,8 @@ fn is_odd(kind: Kind, row: &Row<'_>, usual: &Usual) -> bool {
     }
 }
 
-fn put(out: &mut Vec<u8>, kind: Kind, permissions: u32, device: u64, path: &[u8]) {
+/// Adds a record.
+pub(super) fn put(out: &mut Vec<u8>, kind: Kind, permissions: u32, device: u64, path: &[u8]) {
     write!(out, "{:o}", kind.mode_bits() | permissions).expect("memory takes every write");
     if matches!(kind, Kind::CharDevice | Kind::BlockDevice) {
         write!(out, ":{device}").expect("memory takes every write");

@@ -5,9 +5,8 @@
 //! at the end as well.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -99,21 +98,19 @@ pub(super) struct Pack {
     dir: PathBuf,
     file: BufWriter<File>,
     temporary: Temporary,
-    unseen: bool,
     rows: Vec<(ObjectId, u32, u64)>,
     length: u64,
     hash: HashKind,
 }
 
 impl Pack {
-    /// Begins one in the object directory `objects`. With `unseen`, a gc does not find its files
-    /// before they have their names, where the file system can do that.
-    pub(super) fn begin(objects: &Path, hash: HashKind, unseen: bool) -> io::Result<Self> {
+    /// Begins one in the object directory `objects`.
+    pub(super) fn begin(objects: &Path, hash: HashKind) -> io::Result<Self> {
         let dir = super::files::subdir(objects, "pack")?;
-        let (temporary, file) = Temporary::create_as(&dir, "tmp_pack_", unseen)?;
+        let (temporary, file) = Temporary::create(&dir, "tmp_pack_")?;
         let mut file = BufWriter::with_capacity(256 << 10, file);
         file.write_all(b"PACK\0\0\0\x02\0\0\0\0")?;
-        Ok(Self { dir, file, temporary, unseen, rows: Vec::new(), length: 12, hash })
+        Ok(Self { dir, file, temporary, rows: Vec::new(), length: 12, hash })
     }
 
     /// Adds an object. It must not be in it already.
@@ -121,6 +118,14 @@ impl Pack {
         self.file.write_all(&object.bytes)?;
         self.rows.push((object.id, object.crc, self.length));
         self.length += object.bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Adds the entry of another pack that is at hand, header and all.
+    pub(super) fn push_raw(&mut self, id: ObjectId, entry: &[u8]) -> io::Result<()> {
+        self.file.write_all(entry)?;
+        self.rows.push((id, crc32fast::hash(entry), self.length));
+        self.length += entry.len() as u64;
         Ok(())
     }
 
@@ -155,10 +160,9 @@ impl Pack {
         Ok(())
     }
 
-    /// Finishes it: pack and index are on the disk, under their names, when this returns. No git
-    /// takes it away before the [`Keep`] is dropped.
-    pub(super) fn finish(self) -> io::Result<(PathBuf, Keep)> {
-        let Self { dir, file, temporary, unseen, mut rows, length, hash } = self;
+    /// Finishes it: pack and index are on the disk, under their names, when this returns.
+    pub(super) fn finish(self) -> io::Result<PathBuf> {
+        let Self { dir, file, temporary, mut rows, length, hash } = self;
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
         file.seek(SeekFrom::Start(8))?;
@@ -167,51 +171,20 @@ impl Pack {
         file.seek(SeekFrom::Start(length))?;
         file.write_all(checksum.as_slice())?;
         rows.sort_unstable_by_key(|row| row.0);
-        let (index, mut index_file) = Temporary::create_as(&dir, "tmp_idx_", unseen)?;
+        let (index, mut index_file) = Temporary::create(&dir, "tmp_idx_")?;
         index_file.write_all(&index_of(&rows, &checksum, hash)?)?;
         all_at_once(&[&file, &index_file], |file| file.sync_data())?;
         // The index last: a pack without one is not there for git.
         let path = dir.join(format!("pack-{}.pack", unused_name(&checksum, hash)?));
-        let keep = Keep::of(&path);
         temporary.rename(&path)?;
         index.rename(&path.with_extension("idx"))?;
         durable_rename(&dir)?;
-        Ok((path, keep))
+        Ok(path)
     }
 }
 
-/// Keeps git from taking a pack away that no ref needs yet. Without it a `git gc --prune=now`
-/// beside us could: it looks at the refs once, and removes what it did not find there.
-pub(super) struct Keep(Option<PathBuf>);
-
-impl Keep {
-    /// What ours say. One that says anything else is the user's.
-    pub(super) const TEXT: &[u8] = b"turnback is about to need it\n";
-
-    /// Whether there is one: where it could not be made, git has to be watched.
-    pub(super) fn holds(&self) -> bool {
-        self.0.is_some()
-    }
-
-    fn of(pack: &Path) -> Self {
-        let path = pack.with_extension("keep");
-        let mut options = OpenOptions::new();
-        let made = options.write(true).create_new(true).mode(0o600).open(&path);
-        Self(made.and_then(|mut file| file.write_all(Self::TEXT)).is_ok().then_some(path))
-    }
-}
-
-impl Drop for Keep {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            // Left behind it costs a pack that is not put together with others.
-            let _left = std::fs::remove_file(path);
-        }
-    }
-}
-
-/// A name that no pack has ever had. The checksum alone will not do: a gc that has seen an equal pack
-/// of a save that began again is about to remove it, and would take the new one by its name.
+/// A name that no pack has ever had. The checksum alone will not do: whoever frees an equal pack
+/// meanwhile would take the new one by its name.
 fn unused_name(checksum: &ObjectId, hash: HashKind) -> io::Result<ObjectId> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut hasher = gix::hash::hasher(hash);
@@ -296,24 +269,19 @@ mod tests {
     }
 
     #[test]
-    fn equal_packs_have_names_of_their_own_and_are_kept_each() {
+    fn equal_packs_have_names_of_their_own() {
         let objects = std::env::temp_dir().join(format!("turnback-packs-{}", std::process::id()));
         std::fs::create_dir(&objects).unwrap();
-        let add = |unseen| {
-            let mut pack = Pack::begin(&objects, HashKind::Sha1, unseen).unwrap();
+        let add = || {
+            let mut pack = Pack::begin(&objects, HashKind::Sha1).unwrap();
             let named = super::super::repo::name(HashKind::Sha1, Kind::Blob, b"x").unwrap();
             pack.push(&Packed::new(Kind::Blob, named, b"x", &mut Deflater::new())).unwrap();
             pack.finish().unwrap()
         };
-        let (first, second) = (add(false), add(true));
-        assert_ne!(first.0, second.0);
-        assert_eq!(std::fs::read(&first.0).unwrap(), std::fs::read(&second.0).unwrap());
-        for (path, keep) in [first, second] {
-            assert!(keep.holds() && path.with_extension("keep").exists());
-            assert!(path.with_extension("idx").exists());
-            drop(keep);
-            assert!(!path.with_extension("keep").exists());
-        }
+        let (first, second) = (add(), add());
+        assert_ne!(first, second);
+        assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
+        assert!(first.with_extension("idx").exists() && second.with_extension("idx").exists());
         crate::fs::remove_tree(&objects).unwrap();
     }
 

@@ -1,59 +1,47 @@
-//! Our refs: one for each checkpoint and one anchor, below `refs/turnback/` and a name for the
-//! worktree. All of them point at trees.
+//! The refs of a private repository: one for each checkpoint, below `refs/checkpoints/` and a name
+//! for the worktree, and an anchor for each worktree. All of them point at trees.
 //!
-//! They are read here, file by file, with limits on what may be there, and changed in `change`. None
-//! has a reflog.
+//! They are read file by file, with limits on what may be there, so that the same code reads those
+//! of the user's repositories. Only ours are written; each has one writer, who holds the root's
+//! lock, or a name that nobody else has.
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs::{self, OpenOptions},
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use gix::{
-    ObjectId,
-    bstr::ByteSlice,
-    refs::{
-        Target,
-        transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog},
-    },
-};
+use gix::{ObjectId, bstr::ByteSlice};
 
-use super::{
-    change::{check_place, commit, commit_after},
-    repo::Repo,
-};
+use super::repo::Repo;
 use crate::{
     error::{Error, Result},
-    fs::{all_at_once, read_small, sync_dir},
+    fs::{all_at_once, create_private_dirs, hand_over, read_small, sync_dir},
     model::CheckpointId,
 };
 
-/// The ref that says what the cache may rely on.
-const ANCHOR: &str = "anchor";
-/// A ref is locked for as long as it takes to write forty digits.
-const STALE_NS: i64 = 1_000_000_000;
-/// How long we wait for a lock to go, or to be that old.
-const STALE_WAIT: std::time::Duration = std::time::Duration::from_millis(1_200);
+/// Where checkpoints are.
+const CHECKPOINTS: &str = "refs/checkpoints/";
+/// Where the trees are that caches rely on.
+const ANCHORS: &str = "refs/anchors/";
 /// Two hashes and a word, with room for a symbolic ref's longest name.
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Five million refs.
 const PACKED_MAX_BYTES: u64 = 512 << 20;
 
 /// The refs of one worktree.
+#[derive(Clone)]
 pub(super) struct Refs {
-    /// As in `refs/turnback/main/`.
-    prefix: String,
+    /// As in `main`.
+    worktree: String,
 }
 
 impl Refs {
-    /// Names the refs of the worktree at `worktree`.
-    pub(super) fn of(repo: &Repo, worktree: &Path) -> Self {
-        if repo.git_dir == repo.common_dir {
-            Self { prefix: "refs/turnback/main/".to_owned() }
-        } else {
-            Self::of_linked(&repo.git_dir, worktree)
-        }
+    /// Names the refs of the main worktree.
+    pub(super) fn of_main() -> Self {
+        Self { worktree: "main".to_owned() }
     }
 
     /// Names the refs of the linked worktree at `worktree`, whose own git directory is, or was,
@@ -61,98 +49,112 @@ impl Refs {
     pub(super) fn of_linked(git_dir: &Path, worktree: &Path) -> Self {
         let hash = crate::state::hash_name(&[worktree.as_os_str().as_encoded_bytes()]);
         let name = git_dir.file_name().unwrap_or_default().to_string_lossy();
-        Self { prefix: format!("refs/turnback/{}-{}/", plain(&name), &hash[..8]) }
+        Self { worktree: format!("{}-{}", plain(&name), &hash[..8]) }
     }
 
     /// The full name of a checkpoint's ref.
     pub(super) fn name(&self, id: CheckpointId) -> String {
-        format!("{}{id}", self.prefix)
+        format!("{CHECKPOINTS}{}/{id}", self.worktree)
     }
 
-    /// Where the ref called `name` is, if it is a file of its own.
-    pub(super) fn path(&self, common_dir: &Path, name: &str) -> PathBuf {
-        common_dir.join(&self.prefix).join(name)
+    fn anchor_name(&self) -> String {
+        format!("{ANCHORS}{}", self.worktree)
     }
 
     /// The tree the anchor points at.
     pub(super) fn anchor(&self, repo: &Repo) -> Result<Option<ObjectId>> {
-        read(repo, &format!("{}{ANCHOR}", self.prefix))
+        read(repo, &self.anchor_name())
     }
 
-    /// The tree of a checkpoint.
+    /// The tree of a checkpoint, wherever its ref is: a worktree that moved had another name.
     pub(super) fn checkpoint(&self, repo: &Repo, id: CheckpointId) -> Result<Option<ObjectId>> {
-        read(repo, &self.name(id))
+        if let Some(found) = read(repo, &self.name(id))? {
+            return Ok(Some(found));
+        }
+        match Self::elsewhere(repo, id)? {
+            Some(name) => read(repo, &name),
+            None => Ok(None),
+        }
     }
 
-    /// Every checkpoint that has a ref.
+    /// The full name of a checkpoint's ref of another worktree's.
+    fn elsewhere(repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
+        for worktree in names_in(&repo.common_dir.join(CHECKPOINTS))? {
+            let name = format!("{CHECKPOINTS}{}/{id}", worktree.to_string_lossy());
+            if repo.common_dir.join(&name).is_file() {
+                return Ok(Some(name));
+            }
+        }
+        let suffix = format!("/{id}");
+        Ok(packed_below(repo, CHECKPOINTS).into_iter().find(|name| name.ends_with(&suffix)))
+    }
+
+    /// Every checkpoint of this worktree that has a ref.
     pub(super) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
-        // The files first: git writes its list of packed refs before it removes what is in there, so
-        // whoever looks the other way round misses those that it packs in between.
-        let loose = loose_names(&repo.common_dir.join(&self.prefix))?;
-        let packed = packed(repo)?;
-        let begin = packed.find(&self.prefix).unwrap_or(packed.len());
-        // They are sorted, and so together; the line cut in front has no name in it.
-        let lines = packed[begin..].lines().map(|line| line.rsplit(|&b| b == b' ').next());
-        let mut found: BTreeSet<_> = lines
-            .map_while(|name| name?.strip_prefix(self.prefix.as_bytes()))
-            .filter_map(checkpoint_name)
+        let prefix = format!("{CHECKPOINTS}{}/", self.worktree);
+        let mut found: BTreeSet<_> = names_in(&repo.common_dir.join(&prefix))?
+            .iter()
+            .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
             .collect();
-        found.extend(loose.iter().filter_map(|name| checkpoint_name(name.as_encoded_bytes())));
+        let packed = packed_below(repo, &prefix);
+        found.extend(packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])));
         Ok(found)
     }
 
-    /// Points the anchor at `anchor` and makes the ref of a new checkpoint, both or neither, and not
-    /// before `first` is done, which is called once.
+    /// Makes the ref of a new checkpoint and points the anchor at `anchor`, while `beside` is done:
+    /// all of it waits for the disk. Both refs get their names after that.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a ref cannot be written or `beside` fails. Then there is no such checkpoint.
     pub(super) fn create(
         &self,
         repo: &Repo,
         id: CheckpointId,
         tree: ObjectId,
-        anchor: Option<(Option<ObjectId>, ObjectId)>,
-        first: impl Fn() -> Result<()> + Sync,
+        anchor: Option<ObjectId>,
+        beside: impl Fn() -> Result<()> + Sync,
     ) -> Result<()> {
-        let mut edits = Vec::new();
-        if let Some((old, new)) = anchor.filter(|(old, new)| *old != Some(*new)) {
-            edits.push(update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?);
-        }
-        edits.push(update(&self.name(id), tree, PreviousValue::MustNotExist)?);
-        commit_after(repo, &edits, first)?;
-        self.sync(repo)
+        let mut new = vec![(self.name(id), tree)];
+        new.extend(anchor.map(|anchor| (self.anchor_name(), anchor)));
+        let written = new.iter().map(|(name, id)| Written::new(repo, name, *id));
+        let written = written.collect::<Result<Vec<_>>>()?;
+        let waits: Vec<Option<&Written>> =
+            [None].into_iter().chain(written.iter().map(Some)).collect();
+        all_at_once(&waits, |wait| wait.map_or_else(&beside, Written::sync))?;
+        let dirs: BTreeSet<PathBuf> =
+            written.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
+        written.into_iter().rev().try_for_each(Written::publish)?;
+        all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))
     }
 
     /// Points the anchor elsewhere.
-    pub(super) fn move_anchor(
-        &self,
-        repo: &Repo,
-        old: Option<ObjectId>,
-        new: ObjectId,
-    ) -> Result<()> {
-        if old == Some(new) {
+    pub(super) fn move_anchor(&self, repo: &Repo, new: ObjectId) -> Result<()> {
+        if self.anchor(repo).ok().flatten() == Some(new) {
             return Ok(());
         }
-        commit(repo, &[update(&format!("{}{ANCHOR}", self.prefix), new, expect(old))?])?;
-        self.sync(repo)
+        set(repo, &self.anchor_name(), new)
     }
 
     /// Deletes the refs of checkpoints, those that exist; and the anchor if `all` are going.
     pub(super) fn remove(&self, repo: &Repo, ids: &[CheckpointId], all: bool) -> Result<()> {
-        if all && let Some(old) = self.anchor(repo)? {
-            // First, and by itself: no cache may believe in what is about to go.
-            commit(repo, &[delete(&format!("{}{ANCHOR}", self.prefix), old)?])?;
+        if all {
+            // First: no cache may believe in what is about to go.
+            delete(repo, &self.anchor_name())?;
         }
-        let mut edits = Vec::new();
         for id in ids {
-            if let Some(old) = self.checkpoint(repo, *id)? {
-                edits.push(delete(&self.name(*id), old)?);
+            delete(repo, &self.name(*id))?;
+            if let Some(name) = Self::elsewhere(repo, *id)? {
+                delete(repo, &name)?;
             }
         }
-        if edits.is_empty() { Ok(()) } else { commit(repo, &edits) }
+        Ok(())
     }
 
     /// The refs that name nothing, or something the repository does not have.
     pub(super) fn dangling(&self, repo: &Repo) -> Result<Vec<String>> {
         let ids = self.list(repo)?;
-        let names = ids.iter().map(|id| self.name(*id)).chain([format!("{}{ANCHOR}", self.prefix)]);
+        let names = ids.iter().map(|id| self.name(*id)).chain([self.anchor_name()]);
         let leads_nowhere = |name: &String| match read(repo, name) {
             Ok(Some(tree)) => !repo.has(&tree),
             Ok(None) => false,
@@ -160,56 +162,112 @@ impl Refs {
         };
         Ok(names.filter(leads_nowhere).collect())
     }
+}
 
-    /// Removes locks whose owners were killed, so that they do not stop every save to come. For
-    /// whoever holds the root's lock: nobody else but git, for a moment, locks these refs.
-    pub(super) fn remove_stale_locks(&self, repo: &Repo) -> Result<()> {
-        let dir = repo.common_dir.join(&self.prefix);
-        let until = std::time::Instant::now() + STALE_WAIT;
-        for name in loose_names(&dir)? {
-            let path = dir.join(&name);
-            if !name.as_encoded_bytes().ends_with(b".lock") {
-                continue;
-            }
-            while let Ok(stamp) = crate::fs::stat_path(&path) {
-                if stamp.mtime_ns < crate::fs::now_ns().saturating_sub(STALE_NS) {
-                    fs::remove_file(&path).map_err(Error::io("remove the stale", &path))?;
-                } else if std::time::Instant::now() > until {
-                    break;
-                } else {
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                }
-            }
+/// A ref that is written and has not got its name yet.
+struct Written {
+    path: PathBuf,
+    lock: PathBuf,
+    file: fs::File,
+    is_done: bool,
+}
+
+impl Written {
+    fn new(repo: &Repo, name: &str, id: ObjectId) -> Result<Self> {
+        let path = repo.common_dir.join(name);
+        if let Some(dir) = path.parent() {
+            create_private_dirs(dir)?;
         }
-        Ok(())
+        // Git takes no file of such a name for a ref.
+        let lock = PathBuf::from(format!("{}.lock", path.display()));
+        let lock = if path.to_str().is_some() { lock } else { path.with_extension("lock") };
+        let _left_by_the_dead = fs::remove_file(&lock);
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock);
+        let mut file = opened.map_err(Error::io("write", &lock))?;
+        hand_over(&file, &lock);
+        let written = Self { path, lock, file: file.try_clone().map_err(Error::io("write", Path::new(name)))?, is_done: false };
+        writeln!(file, "{id}").map_err(Error::io("write", &written.lock))?;
+        Ok(written)
     }
 
-    /// Puts the names of refs on the disk; gix does not. Where git has packed them meanwhile, their
-    /// directory is gone, and its own file has them.
-    fn sync(&self, repo: &Repo) -> Result<()> {
-        let dir = repo.common_dir.join(&self.prefix);
-        let dirs: Vec<&Path> = dir.parent().into_iter().chain([&*dir]).collect();
-        all_at_once(&dirs, |dir| match sync_dir(dir) {
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                Ok(())
-            }
-            synced => synced,
-        })
+    fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(Error::io("sync", &self.lock))
+    }
+
+    fn publish(mut self) -> Result<()> {
+        fs::rename(&self.lock, &self.path).map_err(Error::io("write", &self.path))?;
+        self.is_done = true;
+        Ok(())
     }
 }
 
-/// Drops a dangling ref. No object goes with it: there is none.
-pub(super) fn drop_dangling(repo: &Repo, name: &str) -> Result<()> {
-    match read(repo, name) {
-        Ok(Some(old)) => commit(repo, &[delete(name, old)?]),
-        Ok(None) => Ok(()),
-        // What is no hash cannot be compared, nor can it be anybody's.
-        Err(_) => {
-            let path = repo.common_dir.join(name);
-            check_place(repo, name)?;
-            fs::remove_file(&path).map_err(Error::io("remove", &path))
+impl Drop for Written {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let _gone = fs::remove_file(&self.lock);
         }
     }
+}
+
+/// Points a ref of ours at a tree; on the disk when it returns.
+pub(super) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
+    let written = Written::new(repo, name, id)?;
+    written.sync()?;
+    let dir = written.path.parent().map(Path::to_owned);
+    written.publish()?;
+    dir.map_or(Ok(()), |dir| sync_dir(&dir))
+}
+
+/// Removes a ref of ours. One that is not there is no error.
+pub(super) fn delete(repo: &Repo, name: &str) -> Result<()> {
+    let path = repo.common_dir.join(name);
+    match fs::remove_file(&path) {
+        Err(err) if !is_absent(&err) => return Err(Error::io("remove", &path)(err)),
+        Ok(()) | Err(_) => (),
+    }
+    drop_packed(repo, name)
+}
+
+/// Takes a ref out of the list of packed refs, should somebody have packed ours.
+fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
+    let packed = packed(repo)?;
+    let is_it = |line: &&[u8]| packed_line(line.trim_end()).is_some_and(|(_, it)| it == name.as_bytes());
+    if !packed.lines_with_terminator().any(|line| is_it(&line)) {
+        return Ok(());
+    }
+    let kept: Vec<u8> =
+        packed.lines_with_terminator().filter(|line| !is_it(line)).flatten().copied().collect();
+    crate::fs::replace_synced(&repo.common_dir.join("packed-refs"), &kept)
+}
+
+/// Every ref of a private repository, by its full name.
+pub(super) fn all(repo: &Repo) -> Result<Vec<String>> {
+    let mut names: BTreeSet<String> = packed_below(repo, "refs/").into_iter().collect();
+    let mut dirs = vec!["refs".to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for name in names_in(&repo.common_dir.join(&dir))? {
+            let Some(name) = name.to_str() else { continue };
+            let below = format!("{dir}/{name}");
+            let path = repo.common_dir.join(&below);
+            if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                dirs.push(below);
+            } else if !name.ends_with(".lock") {
+                names.insert(below);
+            }
+        }
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// Names which refs there are; `None` if they cannot be listed.
+pub(super) fn digest(repo: &Repo) -> Option<String> {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    for name in all(repo).ok()?.iter().filter(|name| !name.starts_with(ANCHORS)) {
+        hash.update(name.as_bytes());
+        hash.update([0]);
+    }
+    Some(crate::model::ContentId::new(&hash.finalize()).to_string())
 }
 
 /// The name with nothing in it that a ref may not have.
@@ -263,34 +321,17 @@ fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
     Some((ObjectId::from_hex(id).ok()?, name))
 }
 
-fn loose_names(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
+fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
     match fs::read_dir(dir) {
         Ok(names) => Ok(names.flatten().map(|entry| entry.file_name()).collect()),
         // What else stands there holds no refs of ours, and their records know what they led to.
-        Err(err)
-            if matches!(
-                err.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(Vec::new())
-        }
+        Err(err) if is_absent(&err) => Ok(Vec::new()),
         Err(err) => Err(Error::io("list", dir)(err)),
     }
 }
 
-fn expect(old: Option<ObjectId>) -> PreviousValue {
-    old.map_or(PreviousValue::MustNotExist, |id| PreviousValue::MustExistAndMatch(id.into()))
-}
-
-fn update(name: &str, new: ObjectId, expected: PreviousValue) -> Result<RefEdit> {
-    let log = LogChange { mode: RefLog::AndReference, ..Default::default() };
-    Ok(RefEdit::new(full(name)?, Change::Update { log, expected, new: Target::Object(new) }))
-}
-
-fn delete(name: &str, old: ObjectId) -> Result<RefEdit> {
-    let expected = PreviousValue::MustExistAndMatch(old.into());
-    Ok(RefEdit::new(full(name)?, Change::Delete { expected, log: RefLog::AndReference }))
+fn is_absent(err: &std::io::Error) -> bool {
+    matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 pub(super) fn full(name: &str) -> Result<gix::refs::FullName> {
@@ -300,47 +341,4 @@ pub(super) fn full(name: &str) -> Result<gix::refs::FullName> {
 /// The path of a worktree's file of git's own.
 pub(super) fn own(repo: &Repo, name: &str) -> PathBuf {
     repo.git_dir.join(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    use super::*;
-    use crate::{
-        fs::{remove_tree, replace},
-        model::{Root, RootKind},
-    };
-
-    #[test]
-    fn a_ref_that_git_packs_while_we_look_is_found() {
-        let top = std::env::temp_dir().join(format!("turnback-packing-{}", std::process::id()));
-        let git_dir = top.join(".git");
-        let dir = git_dir.join("refs/turnback/main");
-        for dir in [&git_dir.join("objects"), &dir] {
-            fs::create_dir_all(dir).unwrap();
-        }
-        replace(&git_dir.join("HEAD"), b"ref: refs/heads/x\n").unwrap();
-        let kind = RootKind::Git { git_dir: git_dir.clone(), common_dir: git_dir.clone() };
-        let repo = Repo::open(&Root::new(top.clone(), kind)).unwrap();
-        let refs = Refs::of(&repo, &top);
-        let (id, hash) = ("a000000000000001", "1".repeat(40));
-        let line = format!("{hash} refs/turnback/main/{id}\n");
-        for _ in 0..100 {
-            replace(&dir.join(id), hash.as_bytes()).unwrap();
-            let _first = fs::remove_file(git_dir.join("packed-refs"));
-            let is_packed = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    replace(&git_dir.join("packed-refs"), line.as_bytes()).unwrap();
-                    fs::remove_file(dir.join(id)).unwrap();
-                    is_packed.store(true, Ordering::Relaxed);
-                });
-                while !is_packed.load(Ordering::Relaxed) {
-                    assert_eq!(refs.list(&repo).unwrap().len(), 1);
-                }
-            });
-        }
-        remove_tree(&top).unwrap();
-    }
 }

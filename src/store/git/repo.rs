@@ -1,4 +1,5 @@
-//! One repository, opened by its parts: the object database and the ref store.
+//! One repository, opened by its parts: the object database and the ref store. The user's and our
+//! private ones alike.
 //!
 //! Nothing of its configuration is read here but the name of its hash (see `root`), so nothing in
 //! it can run a program, redirect us or replace an object; neither can the environment.
@@ -17,8 +18,7 @@ use gix::{
 use crate::{
     error::{Error, Result},
     model::{Content, ContentId, Place, Root, RootKind},
-    root::{GitDirs, inspect, inspect_common},
-    store::record::RootPlace,
+    root::{GitDirs, inspect},
 };
 
 /// Access to objects. Cheap to clone for another thread.
@@ -50,21 +50,9 @@ impl Repo {
         Self { git_dir, common_dir, hash, odb: OnceLock::new() }
     }
 
-    /// Opens the repository that a worktree was linked to which is gone; `None` if it was not
-    /// linked to any, or that is gone as well.
-    pub(super) fn linked(place: &RootPlace) -> Result<Option<Self>> {
-        let Some(git_dir) = &place.git_dir else { return Ok(None) };
-        let worktrees = git_dir.parent().filter(|above| above.ends_with("worktrees"));
-        let Some(common_dir) = worktrees.and_then(Path::parent).filter(|dir| dir.is_dir()) else {
-            return Ok(None);
-        };
-        let refuse = |why| Error::Repository { path: common_dir.to_owned(), why };
-        let sha256 = inspect_common(common_dir).map_err(refuse)?;
-        let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
-        // `git worktree prune` may have been there; what is shared is all that is needed.
-        let git_dir = if git_dir.is_dir() { git_dir.as_path() } else { common_dir };
-        let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
-        Ok(Some(Self { git_dir, common_dir, hash, odb: OnceLock::new() }))
+    /// The repository in `dir`, which need not exist yet.
+    pub(super) fn at(dir: &Path, hash: HashKind) -> Self {
+        Self { git_dir: dir.to_owned(), common_dir: dir.to_owned(), hash, odb: OnceLock::new() }
     }
 
     /// The same, with its packs not looked at yet: there may be others by now.
@@ -82,7 +70,7 @@ impl Repo {
         if let Some(odb) = self.odb.get() {
             return Ok(odb);
         }
-        let odb = open_odb(&self.common_dir, self.hash)?;
+        let odb = open_odb(&self.objects(), &self.common_dir, self.hash)?;
         Ok(self.odb.get_or_init(|| odb))
     }
 
@@ -121,7 +109,7 @@ impl Repo {
         if id.is_empty_tree() && kind == Kind::Tree || id.is_empty_blob() && kind == Kind::Blob {
             return Ok(Vec::new());
         }
-        // Git may have packed it since we looked where everything is.
+        // It may have been packed since we looked where everything is.
         let read = self.read_here(id, kind);
         if read.is_err() { self.refreshed().read_here(id, kind) } else { read }
     }
@@ -145,14 +133,14 @@ fn is_given(id: &oid) -> bool {
     id.is_empty_tree() || id.is_empty_blob()
 }
 
-fn open_odb(common_dir: &Path, hash: HashKind) -> Result<Odb> {
-    let objects = common_dir.join("objects");
+/// Opens a directory of objects.
+pub(super) fn open_odb(objects: &Path, current_dir: &Path, hash: HashKind) -> Result<Odb> {
     let options = gix::odb::store::init::Options {
-        current_dir: Some(common_dir.to_owned()),
+        current_dir: Some(current_dir.to_owned()),
         ..Default::default()
     };
-    let mut odb = gix::odb::at_opts(&objects, hash, None, options)
-        .map_err(Error::io("open the objects in", &objects))?;
+    let mut odb = gix::odb::at_opts(objects, hash, None, options)
+        .map_err(Error::io("open the objects in", objects))?;
     // Otherwise every object that is not there makes gix look for new packs.
     odb.refresh_never();
     Ok(odb)

@@ -51,10 +51,30 @@ pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome>
     if is_same(&known, entries) {
         return Ok(IndexOutcome::Unchanged);
     }
-    let seen_before = stats_of(&known);
-    let mut new = State::new(repo.hash);
+    let new = state_of(repo.hash, entries, &stats_of(&known))?;
+    lock.write(new)?;
+    Ok(IndexOutcome::Restored(entries.len()))
+}
+
+/// The bytes of an index of `entries`, which knows nothing of the files.
+pub(super) fn index_bytes(hash: gix::hash::Kind, entries: &[IndexEntry]) -> Result<Vec<u8>> {
+    let state = state_of(hash, entries, &HashMap::new())?;
+    let mut bytes = Vec::new();
+    gix::index::File::from_state(state, PathBuf::new())
+        .write_to(&mut bytes, gix::index::write::Options::default())
+        .map_err(|err| Error::damaged("the index", err.to_string()))?;
+    Ok(bytes)
+}
+
+/// An index of `entries`, with what is known of files whose entries stay the same.
+fn state_of(
+    hash: gix::hash::Kind,
+    entries: &[IndexEntry],
+    seen_before: &HashMap<Key<'_>, Stat>,
+) -> Result<State> {
+    let mut new = State::new(hash);
     for entry in entries {
-        let id = object_id(repo, entry)?;
+        let id = object_id(hash, entry)?;
         let mode = Mode::from_bits(entry.mode)
             .ok_or_else(|| Error::damaged("index.extra", "an entry has an unknown mode"))?;
         let stat = seen_before.get(&(&entry.path[..], entry.stage, id, entry.mode)).copied();
@@ -64,8 +84,7 @@ pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome>
         new.dangerously_push_entry(stat.unwrap_or_default(), id, flags, mode, path);
     }
     new.sort_entries();
-    lock.write(new)?;
-    Ok(IndexOutcome::Restored(entries.len()))
+    Ok(new)
 }
 
 /// Whether the present index is not one of `entries`.
@@ -80,8 +99,8 @@ fn present(repo: &Repo) -> State {
     }
 }
 
-fn object_id(repo: &Repo, entry: &IndexEntry) -> Result<ObjectId> {
-    if entry.id.len() == repo.hash.len_in_bytes() {
+fn object_id(hash: gix::hash::Kind, entry: &IndexEntry) -> Result<ObjectId> {
+    if entry.id.len() == hash.len_in_bytes() {
         Ok(ObjectId::from_bytes_or_panic(&entry.id))
     } else {
         Err(Error::damaged("index.extra", "an entry has the hash of another kind of repository"))

@@ -1,9 +1,10 @@
 //! A save, from a scan to refs.
 //!
-//! Order: the root's lock, reading, objects on the disk, the record, anchor and checkpoint ref in
-//! one transaction, the cache. Killed anywhere, only objects that nothing refers to, a record
-//! without a ref, or a slower next scan remain. Whoever does not get the lock in time saves all
-//! the same and leaves anchor and cache alone.
+//! Order: the root's lock, the repository's lock, the user's administration and index, their
+//! objects borrowed, reading, objects on the disk, the record, anchor and checkpoint ref, the
+//! caches. Killed anywhere, only objects that nothing refers to, a record without a ref, or a slower
+//! next scan remain. Whoever does not get the root's lock in time saves all the same and leaves
+//! anchor and cache alone.
 
 use std::{
     collections::HashSet,
@@ -16,23 +17,27 @@ use gix::{
     ObjectId,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
+use sha2::{Digest, Sha256};
 
 use super::{
-    GitStore, Known, Parts, collecting, consolidate,
+    GitStore, Held, Known, Parts,
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
-    objects::{Packs, Writer, Written},
+    objects::Writer,
+    refs::own,
     repo::{Odb, Repo, content_id},
+    repository::{self, Administration, Holding},
     sink::{GitSink, Private},
     tree::{self, Builder},
 };
 use crate::{
-    cache::{self, Facts, Row},
+    cache::{self, Facts, Row, Table},
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
     model::{
         Checkpoint, CheckpointId, ContentId, Head, Kind, Marks, Place, SkipReason, Skipped, Stamp,
+        StoreChoice,
     },
     scan::{Scan, is_racy},
     store::{
@@ -42,17 +47,11 @@ use crate::{
         objects::id_of,
         reading,
         record::{self, Keeper, Kept, Record},
-        vault::{self, GitState, Vault},
     },
 };
 
 /// How long a save without a deadline waits for others.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a save begins again because git's gc took what it relied on, or what was new. After the
-/// first try it takes what it can of neither.
-const TRIES: u32 = 5;
-/// Git packs some hundred refs in this time.
-const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// What a save has made so far: everything but the checkpoint itself.
 struct Made {
@@ -61,10 +60,26 @@ struct Made {
     outside: Listing,
     skipped: Vec<Skipped>,
     staged: Option<u64>,
-    /// What there is in the repositories that go to the vault, but for their objects.
-    vault: Option<GitState>,
+    /// What is held of the root's own repository.
+    own: Option<Own>,
+    /// What is held of other repositories, and the locks that keep it until there is a record.
+    others: (Vec<Held>, Vec<Lock>),
     /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
     proven: Option<ObjectId>,
+}
+
+/// What is held of the root's own repository.
+struct Own {
+    holding: Holding,
+    place: repository::Place,
+}
+
+/// The index as it was before objects were borrowed, so that those it names are among them.
+struct IndexRead {
+    stamp: Stamp,
+    /// Its tree, if it is known to be the newest checkpoint's.
+    known: Option<ObjectId>,
+    file: Result<Option<gix::index::File>, String>,
 }
 
 /// One save under way.
@@ -72,13 +87,12 @@ struct Save<'a> {
     store: &'a GitStore,
     repo: Repo,
     lock: Option<Lock>,
-    anchor: Option<ObjectId>,
-    /// Whether git has already thrown away what was new: then it is given no second chance.
-    shelter: bool,
+    /// Keeps what is relied on from being freed.
+    _shared: Lock,
     /// What the cache says beside its rows, if it can be believed.
     facts: Option<Facts>,
     had_base: bool,
-    head: Head,
+    head: Option<Head>,
     kept: Vec<Kept>,
     /// The highest sequence number of all.
     sequence: u64,
@@ -88,31 +102,63 @@ struct Save<'a> {
 impl GitStore {
     /// Carries out [`crate::store::Store::save`].
     pub(super) fn save_draft(&self, mut draft: Draft) -> Result<Saved> {
+        if self.choice == StoreChoice::Files {
+            return self.copies.save(draft);
+        }
         if let Some(checkpoint) = self.unchanged(&draft) {
             return Ok(Saved { checkpoint, is_new: false });
         }
         create_private_dirs(self.state.dir())?;
+        self.private.create(self.user.as_ref().map(|user| &*user.common_dir))?;
         let mut save = Save::begin(self, &draft)?;
         if let Some(first) = self.overtaken(&draft)? {
             return Ok(first);
         }
-        let mut believe = save.facts.is_some();
-        for tries in 1..=TRIES {
-            match save.attempt(&mut draft, believe) {
-                Ok(Some(saved)) => return Ok(saved),
-                Ok(None) => (),
-                // Git's gc takes unfinished files as well, and directories that it empties.
-                Err(Error::Io { source, .. })
-                    if source.kind() == std::io::ErrorKind::NotFound && tries < TRIES => {}
-                Err(err) => return Err(err),
-            }
-            save.repo = save.repo.refreshed();
-            save.doubt(&mut draft.scan, believe);
-            save.anchor = self.refs.anchor(&save.repo)?;
-            (save.shelter, believe) = (true, true);
+        save.run(&mut draft)
+    }
+
+    /// The checkpoint that already holds exactly what `draft` would, told without opening an
+    /// object. The last save leaves in the cache its checkpoint and a digest of what else that
+    /// depends on. In every doubt there is the long way.
+    fn unchanged(&self, draft: &Draft) -> Option<Checkpoint> {
+        let scan = &draft.scan;
+        let is_quiet = scan.is_unchanged()
+            && !scan.refreshed
+            && !scan.partial
+            && scan.victims.is_empty()
+            && scan.repositories.is_empty()
+            && scan.unheld.is_empty();
+        if draft.always || !is_quiet || !is_index_known(scan) || !self.holds_private(scan) {
+            return None;
         }
-        let why = "its objects kept going while others were added".to_owned();
-        Err(Error::Repository { path: save.repo.common_dir, why })
+        let (id, digest) = scan.base.as_ref()?.facts().latest?;
+        let administration = match &self.user {
+            Some(user) if self.private.is_quiet(&user.common_dir) => {
+                let index = own(user, "index");
+                Some(repository::unchanged(&self.repo, &user.common_dir, &index)?)
+            }
+            Some(_) => return None,
+            None => None,
+        };
+        let stands = self.anchor() == scan.anchor
+            && digest == surroundings(administration.as_ref(), scan.index);
+        if !stands || !self.repo.common_dir.join(self.refs.name(id)).is_file() {
+            return None;
+        }
+        record::read(&self.state, id).ok().map(|record| record.checkpoint)
+    }
+
+    /// Whether the private objects that files of the root are kept in are still there: they have
+    /// no anchor to stand for them.
+    fn holds_private(&self, scan: &Scan) -> bool {
+        let mut all = true;
+        scan.each(|_, row| {
+            let is_private = row.marks.private && row.kind() != Some(Kind::Directory);
+            if let Some(id) = row.content.filter(|_| is_private) {
+                all = all && self.objects.contains(&id);
+            }
+        });
+        all
     }
 
     /// The checkpoint that a draft gives way to.
@@ -136,14 +182,35 @@ impl GitStore {
     }
 }
 
+/// Whether the index is the one whose tree the cache knows.
+fn is_index_known(scan: &Scan) -> bool {
+    let facts = scan.base.as_ref().map(Table::facts);
+    facts.is_some_and(|facts| {
+        facts.index == scan.index && (facts.staged.is_some() || scan.index == Stamp::default())
+    })
+}
+
+/// A digest of everything outside the files that a checkpoint depends on.
+fn surroundings(administration: Option<&Administration>, index: Stamp) -> ContentId {
+    let mut hash = Sha256::new();
+    if let Some(administration) = administration {
+        hash.update(administration.digest.to_string());
+    }
+    for number in [index.mtime_ns, index.ctime_ns] {
+        hash.update(number.to_le_bytes());
+    }
+    for number in [index.inode, index.size, u64::from(index.mode)] {
+        hash.update(number.to_le_bytes());
+    }
+    ContentId::new(&hash.finalize())
+}
+
 impl<'a> Save<'a> {
     fn begin(store: &'a GitStore, draft: &Draft) -> Result<Self> {
         let lock = store.lock_until(draft.deadline)?;
+        let shared = store.private.share(draft.deadline)?;
         let repo = store.repo.refreshed();
-        if lock.is_some() {
-            store.refs.remove_stale_locks(&repo)?;
-        }
-        let anchor = store.refs.anchor(&repo)?;
+        let anchor = store.refs.anchor(&repo).ok().flatten();
         let base = draft.scan.base.as_ref();
         let is_believed = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
         let facts =
@@ -153,91 +220,101 @@ impl<'a> Save<'a> {
         let sequence = there.first().map_or(0, |there| there.sequence);
         let mut known = there.into_iter().map(|there| store.know(&repo, there));
         let newest = known.find(|known| known.parts.is_some());
-        let (head, had_base) = (head::read(&repo), base.is_some());
-        let shelter = collecting::is_under_way(&repo);
-        let save = Self {
-            store,
-            repo,
-            lock,
-            anchor,
-            shelter,
-            facts,
-            had_base,
-            head,
-            kept,
-            sequence,
-            newest,
-        };
+        let head = store.user().map(|user| head::read(&user));
+        let had_base = base.is_some();
+        let save =
+            Self { store, repo, lock, _shared: shared, facts, had_base, head, kept, sequence, newest };
         Ok(save)
     }
 
-    /// Saves, or tells that git has removed something in the meantime: then there is nothing new.
-    fn attempt(&self, draft: &mut Draft, believe: bool) -> Result<Option<Saved>> {
-        let packs = Packs::of(&self.repo);
-        let writer = Writer::new(&self.repo, self.shelter);
+    fn run(&mut self, draft: &mut Draft) -> Result<Saved> {
+        let writer = Writer::new(&self.repo);
         let private = Mutex::new(Private::new(&self.store.objects));
-        distrust(&self.repo, &mut draft.scan, believe, &writer, &private)?;
-        let made = self.make(draft, &writer, &private)?;
+        let mut left_out = Vec::new();
+        let (own, index) = self.hold_own(&writer, &mut left_out)?;
+        distrust(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
+        let made = self.make(draft, &writer, &private, own, index, left_out)?;
         let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = self.unchanged_since(draft, &made) {
-            let is_kept = self.keep(draft, &newest.checkpoint, &made, writer, private)?;
-            let saved = || Saved { checkpoint: newest.checkpoint.clone(), is_new: false };
-            return Ok(is_kept.then(saved));
+            self.keep(draft, &newest.checkpoint, &made, writer, private)?;
+            return Ok(Saved { checkpoint: newest.checkpoint.clone(), is_new: false });
         }
         let mut record = self.compose(draft, &made);
-        let tree = self.add_checkpoint(&writer, &made.parts, &record.checkpoint, &draft.scan)?;
+        let tree = self.add_checkpoint(&writer, &made, &record.checkpoint, &draft.scan)?;
         record.tree = Some(content_id(&tree));
+        record.repositories = self.repositories(&made, Some(tree));
         let is_much = !private.is_empty();
         let (state, root, taken_at) = (&self.store.state, &self.store.root, draft.taken_at);
+        let name = self.store.name();
         let aside = || {
-            record::write_place(state, root, taken_at)?;
+            record::write_place(state, root, Some(name), taken_at)?;
             private.publish()
         };
-        let (written, _held) = beside(is_much, aside, || {
-            let mut written = writer.finish()?;
-            self.note_packs(&written);
-            written.freshen();
-            self.fill_vault(&mut record, &draft.scan)?;
-            Ok(written)
-        })?;
-        let still_there = || written.still_stand() && (written.is_alone() || packs.still_stand());
-        let is_safe = written.is_safe();
-        if self.shelter && !is_safe {
-            self.no_collection(draft.deadline)?;
-        }
-        // A ref whose objects go stops the user's own gc, however soon it is taken back.
-        if !is_safe && (collecting::is_under_way(&self.repo) || !still_there()) {
-            return Ok(None);
-        }
+        let (_, _held) = beside(is_much, aside, || writer.finish())?;
         // Reading took a while, and who could not wait has saved without the lock.
         if let Some(first) = self.store.overtaken(draft)? {
-            return Ok(Some(first));
+            return Ok(first);
         }
         self.publish(&record, tree, made.parts.files)?;
-        // A gc that runs now may have looked at the refs before ours was there.
-        let stands = || still_there() && written.reused_stand(&self.repo);
-        if !is_safe && (!stands() || collecting::is_under_way(&self.repo)) {
-            self.take_back(record.checkpoint.id)?;
-            return Ok(None);
-        }
-        // A ref needs it now.
-        drop(written);
         self.leave_traces(&draft.scan, &record.checkpoint, &made);
-        let ours = consolidate::Packs::of(&self.repo, self.store.state.state());
-        let _more = ours.consolidate(consolidate::PACKS_AT_MOST);
-        Ok(Some(Saved { checkpoint: record.checkpoint, is_new: true }))
+        Ok(Saved { checkpoint: record.checkpoint, is_new: true })
+    }
+
+    /// Holds the root's own repository: what is small goes to `writer`, objects are borrowed. The
+    /// index is read before that.
+    fn hold_own(
+        &mut self,
+        writer: &Writer,
+        left_out: &mut Vec<Skipped>,
+    ) -> Result<(Option<Own>, Option<IndexRead>)> {
+        let Some(user) = self.store.user() else { return Ok((None, None)) };
+        let index = self.read_index(&user);
+        let root = self.store.root.path();
+        let path = repository::path_for(root, &user.common_dir);
+        let index_path = own(&user, "index");
+        let holding = self.store.private.hold(
+            &self.repo, &user.common_dir, &index_path, writer, &path, left_out,
+        )?;
+        if holding.left_out_bytes > 0 {
+            left_out.push(repository::history_left_out(&path, holding.left_out_bytes));
+        }
+        if holding.new > 0 {
+            self.repo = self.repo.refreshed();
+        }
+        let place = repository::Place { common_dir: user.common_dir.clone(), pointers: Vec::new() };
+        Ok((Some(Own { holding, place }), Some(index)))
+    }
+
+    fn read_index(&self, user: &Repo) -> IndexRead {
+        let stamp = index::stamp(user);
+        let facts = self.facts.filter(|facts| facts.index == stamp && stamp != Stamp::default());
+        let staged = facts.and_then(|facts| facts.staged).map(|id| self.repo.object_id(&id));
+        // Something must stand for it still: a ref does if the newest checkpoint has it.
+        let known = staged.filter(|staged| Some(*staged) == self.newest_index());
+        let file = if known.is_some() { Ok(None) } else { index::read(user) };
+        IndexRead { stamp, known, file }
+    }
+
+    /// What the record says of repositories, the root's own first.
+    fn repositories(&self, made: &Made, tree: Option<ObjectId>) -> Vec<Held> {
+        let root = self.store.root.path();
+        let own = made.own.as_ref().map(|own| {
+            let tree = content_id(&tree.unwrap_or(ObjectId::null(self.repo.hash)));
+            let administration = own.holding.administration();
+            repository::held(root, &own.place, &self.store.private, tree, administration)
+        });
+        own.into_iter().chain(made.others.0.iter().cloned()).collect()
     }
 
     fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Known> {
-        let has_vault = |newest: &Known| match (&made.vault, &newest.record) {
-            (None, _) => true,
-            (Some(new), Some(Record { vault: Some(old), .. })) => {
-                vault::is_same(&self.store.objects, old, new)
-            }
-            (Some(_), _) => false,
+        let new = self.repositories(made, None);
+        let has_repositories = |newest: &Known| {
+            let old = newest.record.as_ref().map(|record| &record.repositories[..]);
+            old.is_some_and(|old| repository::are_same(old, &new))
         };
+        let head = self.head.as_ref();
         let is_same =
-            |newest: &&Known| newest.is_same(made, draft, &self.head) && has_vault(newest);
+            |newest: &&Known| newest.is_same(made, draft, head) && has_repositories(newest);
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
@@ -247,6 +324,9 @@ impl<'a> Save<'a> {
         draft: &mut Draft,
         writer: &Writer,
         private: &Mutex<Private<'_>>,
+        mut own: Option<Own>,
+        index: Option<IndexRead>,
+        left_out: Vec<Skipped>,
     ) -> Result<Made> {
         let (scan, repo) = (&mut draft.scan, &self.repo);
         let mut sinks = (0..reading::threads_for(scan))
@@ -255,6 +335,7 @@ impl<'a> Save<'a> {
         let root = self.store.root.path();
         let mut skipped = reading::read_parallel(root, scan, draft.deadline, &mut sinks)?;
         drop(sinks);
+        skipped.extend(left_out);
         let odb = repo.odb()?;
         tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
             writer.add(ObjectKind::Tree, &body, odb)
@@ -263,42 +344,28 @@ impl<'a> Save<'a> {
         let modes = add_blob(writer, &summary.modes(), odb)?;
         let (besides, outside) = listings(scan, &summary);
         put_listings(private, [&besides, &outside])?;
-        let vault = self.hold_state(scan, private, &mut skipped)?;
-        let (index, extra, stamp) = self.stage(writer, odb, &mut skipped)?;
+        let known = own.as_ref().map(|own| own.place.common_dir.clone());
+        let mut dot_gits = scan.repositories.clone();
+        dot_gits.extend(known.iter().map(|_| root.join(".git")));
+        let (places, pointers) = repository::places(&dot_gits, known.as_deref());
+        if let Some(own) = &mut own {
+            own.place.pointers = pointers;
+        }
+        let state = self.store.state.state();
+        let others =
+            repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
+        let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out_bytes == 0);
+        let (index, extra, stamp) = match index {
+            Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
+            None => (None, None, None),
+        };
         // The scan looked at it first; what changed in between must be looked at again.
         let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
         let parts = Parts { files, modes, index, extra };
         let staged = self.count_staged(&parts, writer);
         let skipped = reading::skipped(scan, skipped);
-        Ok(Made { parts, besides, outside, skipped, staged, vault, proven })
-    }
-
-    /// Holds the repositories that the call can reach, but for their objects.
-    fn hold_state(
-        &self,
-        scan: &Scan,
-        private: &Mutex<Private<'_>>,
-        skipped: &mut Vec<Skipped>,
-    ) -> Result<Option<GitState>> {
-        if scan.git_dirs.is_empty() {
-            return Ok(None);
-        }
-        let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
-        vault::hold_state(private.batch()?, self.store.root.path(), &scan.git_dirs, skipped)
-    }
-
-    /// Holds their objects, those of this checkpoint among them.
-    fn fill_vault(&self, record: &mut Record, scan: &Scan) -> Result<()> {
-        let Some(vault) = &mut record.vault else { return Ok(()) };
-        let skipped = &mut record.checkpoint.skipped;
-        vault.packs = vault::hold_objects(
-            &self.store.state,
-            self.store.root.path(),
-            &scan.git_dirs,
-            skipped,
-        )?;
-        Ok(())
+        Ok(Made { parts, besides, outside, skipped, staged, own, others, proven })
     }
 
     /// The newest checkpoint's tree of the index.
@@ -307,24 +374,29 @@ impl<'a> Save<'a> {
     }
 
     /// Keeps the index, or notes that it cannot be kept. The stamp is one that proves something.
+    /// Unless the borrowed objects are whole, what is staged is copied where it is missing.
     fn stage(
         &self,
+        read: IndexRead,
+        is_whole: bool,
         writer: &Writer,
         odb: &Odb,
         skipped: &mut Vec<Skipped>,
     ) -> Result<(Option<ObjectId>, Option<ObjectId>, Option<Stamp>)> {
         let repo = &self.repo;
-        let stamp = index::stamp(repo);
-        let facts = self.facts.filter(|facts| facts.index == stamp && stamp != Stamp::default());
-        let staged = facts.and_then(|facts| facts.staged).map(|id| repo.object_id(&id));
-        // Something must stand for it still: a ref does if the newest checkpoint has it.
-        if staged.is_some() && staged == self.newest_index() {
-            return Ok((staged, None, Some(stamp)));
+        let IndexRead { stamp, known, file } = read;
+        if known.is_some() {
+            return Ok((known, None, Some(stamp)));
         }
-        let built = match index::read(repo) {
+        let built = match file {
             Ok(None) => return Ok((None, None, None)),
             Ok(Some(file)) => {
-                index::build(repo, &file, &mut |body| writer.add(ObjectKind::Tree, body, odb))
+                if !is_whole && let Some(user) = self.store.user() {
+                    copy_staged(&user, repo, &file, writer)?;
+                }
+                index::build(repo, &file, is_whole, &mut |body| {
+                    writer.add(ObjectKind::Tree, body, odb)
+                })
             }
             Err(why) => Err(Error::damaged("the index", why)),
         };
@@ -349,12 +421,14 @@ impl<'a> Save<'a> {
         let index = parts.index?;
         let then = self.newest.as_ref().map(|newest| &newest.checkpoint);
         let same_head = |then: &&Checkpoint| {
-            then.head.as_ref().is_some_and(|head| head.commit == self.head.commit)
+            let now = self.head.as_ref().map(|head| &head.commit);
+            then.head.as_ref().map(|head| &head.commit) == now
         };
         match then.filter(same_head) {
             Some(then) if self.newest_index() == Some(index) => then.staged,
             Some(_) | None => {
-                count_staged(&self.repo, &self.head, index, &|id| writer.held_tree(id))
+                let head = self.head.as_ref()?;
+                count_staged(&self.repo, head, index, &|id| writer.held_tree(id))
             }
         }
     }
@@ -373,32 +447,39 @@ impl<'a> Save<'a> {
             partial: scan.partial,
             skipped: made.skipped.clone(),
             outside: outside_paths(&made.outside),
-            head: Some(self.head.clone()),
+            head: self.head.clone(),
             staged: made.staged,
         };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
-        let vault = made.vault.as_ref().map(|state| Vault { state: state.id(), packs: Vec::new() });
-        Record { checkpoint, keeper: Keeper::Git, besides, outside, tree: None, vault }
+        let (store, repositories) = (Some(self.store.name().to_owned()), Vec::new());
+        let keeper = Keeper::Git;
+        Record { checkpoint, keeper, besides, outside, tree: None, store, repositories }
     }
 
     /// Adds the checkpoint's own two objects and names its tree.
     fn add_checkpoint(
         &self,
         writer: &Writer,
-        parts: &Parts,
+        made: &Made,
         checkpoint: &Checkpoint,
         scan: &Scan,
     ) -> Result<ObjectId> {
         let odb = self.repo.odb()?;
-        let json = meta::to_json(checkpoint, &scan.usual, &scan.nested);
+        let json = meta::to_json(checkpoint, &scan.usual);
         let meta = writer.add(ObjectKind::Blob, &json, odb)?;
         let mut tree = Builder::default();
+        let parts = &made.parts;
+        let administration = made.own.as_ref().map(|own| own.holding.administration());
+        let repository = administration.map(|it| it.tree);
+        let repository_modes = administration.and_then(|it| it.modes);
         let parts = [
             ("files", EntryKind::Tree, parts.files),
             ("index", EntryKind::Tree, parts.index),
             ("index.extra", EntryKind::Blob, parts.extra),
             ("meta", EntryKind::Blob, Some(meta)),
             ("modes", EntryKind::Blob, parts.modes),
+            ("repository", EntryKind::Tree, repository),
+            ("repository.modes", EntryKind::Blob, repository_modes),
         ];
         for (name, kind, id) in parts {
             if let Some(id) = id {
@@ -411,76 +492,17 @@ impl<'a> Save<'a> {
     /// Writes record and refs.
     fn publish(&self, record: &Record, tree: ObjectId, files: Option<ObjectId>) -> Result<()> {
         let (store, id) = (self.store, record.checkpoint.id);
-        let anchor = files.filter(|_| self.lock.is_some()).map(|new| (self.anchor, new));
+        let anchor = files.filter(|_| self.lock.is_some());
         let state = &store.state;
         let note = || record::write(state, record);
         store.refs.create(&self.repo, id, tree, anchor, note).inspect_err(|_| {
             // One of the two may be there, and what it names may go.
-            let _as_far_as_can_be = self.take_back(id);
+            let _gone = store.refs.remove(&self.repo, &[id], false);
+            let _gone = record::remove(&store.state, id);
         })
     }
 
-    /// Keeps the number of our packs small. If that fails there are more of them, nothing else.
-    fn note_packs(&self, written: &Written) {
-        let ours = consolidate::Packs::of(&self.repo, self.store.state.state());
-        for pack in written.packs() {
-            let _more = ours.add(pack);
-        }
-    }
-
-    /// Waits until git throws nothing away.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it does so until the deadline: whatever is written now may be gone again.
-    fn no_collection(&self, deadline: Option<Instant>) -> Result<()> {
-        if collecting::is_over(&self.repo, deadline) {
-            return Ok(());
-        }
-        let why = "a `git gc --prune` is running in it".to_owned();
-        Err(Error::Repository { path: self.repo.common_dir.clone(), why })
-    }
-
-    /// Whether what was written will be there as long as a ref needs it.
-    fn outlasts(&self, written: &Written) -> bool {
-        written.is_safe() || written.still_stand() && !collecting::is_under_way(&self.repo)
-    }
-
-    /// Git took something of what a try wrote. What the cache has is there still, as long as the
-    /// anchor stands for it; the rest is to be read and written again.
-    fn doubt(&self, scan: &mut Scan, believe: bool) {
-        let base = scan.base.as_ref().filter(|_| believe && self.facts.is_some());
-        let held: HashSet<ContentId> = base.map_or_else(HashSet::new, |base| {
-            (0..base.entry_count()).filter_map(|number| base.row(number).content).collect()
-        });
-        scan.unfold(|found| found.content.is_some_and(|id| held.contains(&id)));
-    }
-
-    /// Lets nobody find a checkpoint that may lack something, and puts the anchor back. A ref that
-    /// leads nowhere would stop the user's own gc, so whatever git does to refs meanwhile, it is
-    /// tried again.
-    fn take_back(&self, id: CheckpointId) -> Result<()> {
-        let mut tries = 1;
-        loop {
-            match self.try_take_back(id) {
-                Err(_) if tries < TRIES => thread::sleep(BETWEEN_TRIES * tries),
-                done => return done,
-            }
-            tries += 1;
-        }
-    }
-
-    fn try_take_back(&self, id: CheckpointId) -> Result<()> {
-        let refs = &self.store.refs;
-        if let Some(old) = self.anchor.filter(|_| self.lock.is_some()) {
-            refs.move_anchor(&self.repo, refs.anchor(&self.repo)?, old)?;
-        }
-        refs.remove(&self.repo, &[id], self.lock.is_some() && self.anchor.is_none())?;
-        record::remove(&self.store.state, id).map(drop)
-    }
-
-    /// Nothing changed. Objects are written only where the newest checkpoint had lost some. False if
-    /// git has removed some of those in the meantime.
+    /// Nothing changed. Objects are written only where the newest checkpoint had lost some.
     fn keep(
         &self,
         draft: &Draft,
@@ -488,21 +510,35 @@ impl<'a> Save<'a> {
         made: &Made,
         writer: Writer,
         private: Private<'_>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let scan = &draft.scan;
-        let written = if writer.is_empty() { None } else { Some(writer.finish()?) };
-        let _held = private.publish()?;
-        if written.is_some_and(|written| !self.outlasts(&written)) {
-            return Ok(false);
+        if !writer.is_empty() {
+            writer.finish()?;
         }
-        let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(true) };
+        let _held = private.publish()?;
+        let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
         let facts = (scan.index, made.proven.map(|id| content_id(&id)));
         let index_is_new = self.facts.is_some_and(|old| (old.index, old.staged) != facts);
-        if scan.refreshed || !self.had_base || !scan.fresh.is_empty() || index_is_new {
-            self.store.refs.move_anchor(&self.repo, self.anchor, files)?;
+        let is_known = self.facts.is_some_and(|old| old.latest == self.latest(scan, newest, made));
+        let has_news = scan.refreshed || !self.had_base || !scan.fresh.is_empty();
+        if has_news || index_is_new || !is_known {
+            self.store.refs.move_anchor(&self.repo, files)?;
             self.leave_traces(scan, newest, made);
+        } else if let Some(own) = &made.own {
+            own.holding.write_cache(&self.repo);
         }
-        Ok(true)
+        Ok(())
+    }
+
+    /// What the cache says of the checkpoint that holds what its rows say.
+    fn latest(
+        &self,
+        scan: &Scan,
+        checkpoint: &Checkpoint,
+        made: &Made,
+    ) -> Option<(CheckpointId, ContentId)> {
+        let administration = made.own.as_ref().map(|own| own.holding.administration());
+        Some((checkpoint.id, surroundings(administration, scan.index)))
     }
 
     /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
@@ -518,9 +554,12 @@ impl<'a> Save<'a> {
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,
-            latest: Some((checkpoint.id, self.store.surroundings(scan.index))),
+            latest: self.latest(scan, checkpoint, made),
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
+        if let Some(own) = &made.own {
+            own.holding.write_cache(&self.repo);
+        }
     }
 }
 
@@ -573,7 +612,7 @@ fn distrust(
 impl Known {
     /// Whether it holds what a new checkpoint would, and leaves out the same. The size of what is
     /// left out does not count: a growing log is no reason for a checkpoint.
-    fn is_same(&self, made: &Made, draft: &Draft, head: &Head) -> bool {
+    fn is_same(&self, made: &Made, draft: &Draft, head: Option<&Head>) -> bool {
         let left_out = |skipped: &[Skipped]| -> Vec<_> {
             skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
         };
@@ -583,9 +622,30 @@ impl Known {
             && record.besides == id_of_listing(&made.besides)
             && record.outside == id_of_listing(&made.outside)
             && self.checkpoint.partial == draft.scan.partial
-            && self.checkpoint.head.as_ref() == Some(head)
+            && self.checkpoint.head.as_ref() == head
             && left_out(&self.checkpoint.skipped) == left_out(&made.skipped)
     }
+}
+
+/// Copies what is staged, as far as it is nowhere but in the user's own repository.
+fn copy_staged(
+    user: &Repo,
+    repo: &Repo,
+    index: &gix::index::State,
+    writer: &Writer,
+) -> Result<()> {
+    let odb = repo.odb()?;
+    for entry in index.entries().iter().filter(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
+    {
+        if repo.has(&entry.id) {
+            continue;
+        }
+        // A partial clone's index may name what was never fetched.
+        if let Ok(bytes) = user.read(&entry.id, ObjectKind::Blob) {
+            writer.add_named(ObjectKind::Blob, entry.id, &bytes, odb)?;
+        }
+    }
+    Ok(())
 }
 
 fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>> {

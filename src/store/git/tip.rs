@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
+    path::Path,
     time::Duration,
 };
 
@@ -17,7 +18,7 @@ use gix::{
     },
 };
 
-use super::{change, head, refs, repo::Repo};
+use super::{head, refs, repo::Repo};
 use crate::{
     error::{Error, Result},
     model::Head,
@@ -88,7 +89,7 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         ObjectId::from_hex(hex.as_bytes()).map_err(|_| Error::damaged(hex, "no name of a commit"))
     };
     let (from, to) = (id(&go.from)?, id(&go.to)?);
-    change::check_place(repo, &go.branch)?;
+    check_place(repo, &go.branch)?;
     let log = LogChange {
         mode: RefLog::AndReference,
         force_create_reflog: false,
@@ -113,7 +114,7 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         Err(_) if head::read(repo).commit != now.commit => return Ok(false),
         Err(err) => return Err(repo.error(&err)),
     };
-    change::sync_lock(&repo.common_dir.join(&go.branch))?;
+    sync_lock(&repo.common_dir.join(&go.branch))?;
     let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
     let who = gix::actor::SignatureRef {
         name: "turnback".into(),
@@ -133,7 +134,7 @@ fn has_reflog(repo: &Repo, branch: &str) -> bool {
     let is_file = fs::symlink_metadata(repo.common_dir.join(&name)).is_ok_and(|log| log.is_file());
     let heads = [refs::own(repo, "logs"), refs::own(repo, "logs/HEAD")];
     let is_link = |path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    is_file && change::check_place(repo, &name).is_ok() && !heads.iter().any(is_link)
+    is_file && check_place(repo, &name).is_ok() && !heads.iter().any(is_link)
 }
 
 /// The commits that are reachable from `from` and not from `to`.
@@ -225,4 +226,36 @@ fn parents(repo: &Repo, commit: ObjectId) -> Vec<ObjectId> {
     let lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
     let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
     parents.filter_map(|hex| ObjectId::from_hex(hex).ok()).collect()
+}
+
+/// Whether a ref, and the directories it is in, are what they should be, or not there yet: gix
+/// would wait for a pipe, and follow a symlink out of the repository.
+fn check_place(repo: &Repo, name: &str) -> Result<()> {
+    for (at, _) in name.match_indices('/').chain([(name.len(), "")]) {
+        let path = repo.common_dir.join(&name[..at]);
+        let found = match fs::symlink_metadata(&path) {
+            Ok(found) => found,
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(err) => return Err(Error::io("look at", &path)(err)),
+        };
+        let is_last = at == name.len();
+        if !(found.is_dir() || (is_last && found.is_file())) {
+            let why = format!("`{}` is not what git put there", &name[..at]);
+            return Err(Error::Repository { path: repo.common_dir.clone(), why });
+        }
+    }
+    Ok(())
+}
+
+/// Puts a ref on the disk while it still has its lock's name. Without this, a power cut right after
+/// the rename leaves an empty ref, and the user's own `git gc` refuses to run.
+fn sync_lock(path: &Path) -> Result<()> {
+    let mut lock = path.as_os_str().to_owned();
+    lock.push(".lock");
+    match fs::File::open(lock) {
+        Ok(file) => file.sync_all().map_err(Error::io("sync", path)),
+        // It is as it was, and was not written again.
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(err) => Err(Error::io("sync", path)(err)),
+    }
 }

@@ -30,7 +30,7 @@ use self::{
     version::{from_json, to_json},
     wire::RecordFile,
 };
-use super::{objects::names_in, vault::Vault};
+use super::{git::Held, objects::names_in};
 use crate::{
     error::{Error, Result},
     fs::{create_new_synced, create_private_dirs, now_ns, read_small, sync_dir},
@@ -52,10 +52,13 @@ pub struct Record {
     pub besides: Option<ContentId>,
     /// The listing of entries outside the root.
     pub outside: Option<ContentId>,
-    /// What its ref points at, should the ref be gone.
+    /// What its ref points at.
     pub tree: Option<ContentId>,
-    /// What brings the repository itself back.
-    pub vault: Option<Vault>,
+    /// The private repository that `tree` is in.
+    pub store: Option<String>,
+    /// What it holds of repositories of the user's: the root's own, those nested in it, and others
+    /// that a call named.
+    pub repositories: Vec<Held>,
 }
 
 /// The kind of store that holds a checkpoint's files. A directory can become a repository and
@@ -184,6 +187,15 @@ pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
     Ok(kept)
 }
 
+/// The private repository of the newest checkpoint that is in one.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be listed.
+pub fn store_of(state: &RootState) -> Result<Option<String>> {
+    Ok(read_all(state)?.into_iter().find_map(|kept| kept.record.ok()?.store))
+}
+
 /// The names of all records, read or not, in no order.
 ///
 /// # Errors
@@ -217,14 +229,6 @@ pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Res
         sync_dir(&state.checkpoints())?;
     }
     Ok(gone)
-}
-
-/// Whether a checkpoint of turnback's own store follows one of the repository: that one could not
-/// take it, and will not list it.
-pub fn has_moved(state: &RootState, id: CheckpointId) -> bool {
-    let keeper = |id| read(state, id).ok().map(|record| record.keeper);
-    keeper(id) == Some(Keeper::Copy)
-        && ids(state).is_ok_and(|ids| ids.into_iter().any(|id| keeper(id) == Some(Keeper::Git)))
 }
 
 /// The sequence number and the name of the next checkpoint, given all there are.

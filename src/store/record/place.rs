@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     SIZE_MAX_BYTES,
     version::{VERSION, Versioned, from_json, moment, to_json},
-    wire::{escape_path, parse_path},
+    wire::{escape_path, parse_path, store_name},
 };
 use crate::{
     error::{Error, Result},
@@ -32,12 +32,20 @@ pub struct RootPlace {
     pub parent: (u64, u64),
     /// Its git directory, if it was a repository.
     pub git_dir: Option<PathBuf>,
+    /// The name of the private repository that its checkpoints are in, if they are in one.
+    pub store: Option<String>,
     /// When it was first seen.
     pub first_seen: DateTime<Utc>,
 }
 
-/// Writes down where a root is, unless that is known. What is there and too new is left alone.
-pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result<()> {
+/// Writes down where a root is, unless that is known, and in which private repository its
+/// checkpoints are. What is there and too new is left alone.
+pub fn write_place(
+    state: &RootState,
+    root: &Root,
+    store: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<()> {
     let known = read_place(state);
     if matches!(known, Err(Error::FormatTooNew { .. })) {
         return Ok(());
@@ -53,8 +61,12 @@ pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         parent: stat(root.path().parent().unwrap_or(root.path()))?,
         git_dir: match root.kind() {
             RootKind::Git { git_dir, .. } => Some(git_dir.clone()),
-            RootKind::Plain { .. } => None,
+            // It had one, and may have it again.
+            RootKind::Plain { .. } => known.as_ref().and_then(|known| known.git_dir.clone()),
         },
+        store: store
+            .map(str::to_owned)
+            .or_else(|| known.as_ref().and_then(|known| known.store.clone())),
         first_seen: known.as_ref().map_or(now, |known| known.first_seen),
     };
     if known.as_ref() == Some(&place) {
@@ -84,6 +96,8 @@ pub(super) struct PlaceFile {
     kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     git_dir: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    store: Option<String>,
     #[serde(with = "moment")]
     first_seen: DateTime<Utc>,
 }
@@ -105,6 +119,7 @@ impl PlaceFile {
             parent_inode: place.parent.1,
             kind: if place.git_dir.is_some() { "git" } else { "plain" }.to_owned(),
             git_dir: place.git_dir.as_deref().map(escape_path),
+            store: place.store.clone(),
             first_seen: place.first_seen,
         }
     }
@@ -115,6 +130,10 @@ impl PlaceFile {
             root: (self.device, self.inode),
             parent: (self.parent_device, self.parent_inode),
             git_dir: self.git_dir.as_deref().map(parse_path).transpose().ok()?,
+            store: match self.store {
+                Some(name) => Some(store_name(name)?),
+                None => None,
+            },
             first_seen: self.first_seen,
         })
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     Keeper, Kept, Record, SIZE_MAX_BYTES, ids, order_of, path_of, placeholder, read_all, read_kept,
     version::{VERSION, to_json},
-    wire::RecordFile,
+    wire::{RecordFile, store_name},
 };
 use crate::{
     error::{Error, Result},
@@ -21,8 +21,8 @@ use crate::{
     state::{RootState, State},
     store::{
         Damage,
+        git::{Held, HeldFile},
         objects::names_in,
-        vault::{Vault, VaultFile},
     },
 };
 
@@ -33,18 +33,19 @@ pub struct Needs {
     pub top: Option<ContentId>,
     /// Listings.
     pub listings: Vec<ContentId>,
-    /// Whether a repository is in the vault for it.
-    pub vault: bool,
+    /// Trees in private repositories, by the names of those.
+    pub trees: Vec<(String, ContentId)>,
 }
 
 impl Record {
     /// What it names among the private objects.
     pub fn needs(&self) -> Needs {
-        let vault = self.vault.as_ref().map(|vault| vault.state);
+        let own = self.store.clone().zip(self.tree);
+        let held = self.repositories.iter().map(|held| (held.store.clone(), held.tree));
         Needs {
             top: self.checkpoint.top.filter(|_| self.keeper == Keeper::Copy),
-            listings: [self.besides, self.outside, vault].into_iter().flatten().collect(),
-            vault: vault.is_some(),
+            listings: [self.besides, self.outside].into_iter().flatten().collect(),
+            trees: own.into_iter().chain(held).collect(),
         }
     }
 }
@@ -230,17 +231,23 @@ fn rest_of(state: &RootState, id: CheckpointId) -> Option<Record> {
         Value::String(text) => ContentId::parse(text).map(Some),
         _ => None,
     };
-    let vault = match &value["vault"] {
+    let store = match &value["store"] {
         Value::Null => None,
-        vault => Some(vault_of(vault)?),
+        Value::String(name) => Some(store_name(name.clone())?),
+        _ => return None,
+    };
+    let repositories = match &value["repositories"] {
+        Value::Null => Vec::new(),
+        held => held_of(held)?,
     };
     let why = "what is left of a damaged record";
     let (top, besides, outside) = (named("top")?, named("besides")?, named("outside")?);
     let tree = named("tree")?;
     let checkpoint = Checkpoint { top, ..placeholder(id, order_of(&value), why) };
-    is_ours.then_some(Record { checkpoint, keeper, besides, outside, tree, vault })
+    is_ours.then_some(Record { checkpoint, keeper, besides, outside, tree, store, repositories })
 }
 
-fn vault_of(value: &Value) -> Option<Vault> {
-    serde_json::from_value::<VaultFile>(value.clone()).ok()?.into_vault().ok()
+fn held_of(value: &Value) -> Option<Vec<Held>> {
+    let files = serde_json::from_value::<Vec<HeldFile>>(value.clone()).ok()?;
+    files.into_iter().map(|file| file.into_held().ok()).collect()
 }

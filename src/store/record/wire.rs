@@ -21,7 +21,7 @@ use crate::{
     },
     store::{
         escape::{escape, unescape},
-        vault::VaultFile,
+        git::HeldFile,
     },
 };
 
@@ -63,7 +63,9 @@ pub(super) struct RecordFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tree: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    vault: Option<VaultFile>,
+    store: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    repositories: Vec<HeldFile>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -107,7 +109,7 @@ impl Versioned for RecordFile {
 
 impl RecordFile {
     pub(super) fn of(record: &Record) -> Self {
-        let Record { checkpoint, keeper, besides, outside, tree, vault } = record;
+        let Record { checkpoint, keeper, besides, outside, tree, store, repositories } = record;
         let cause = &checkpoint.cause;
         let hex = |id: &Option<ContentId>| id.map(|id| id.to_string());
         Self {
@@ -131,7 +133,8 @@ impl RecordFile {
             head: checkpoint.head.as_ref().map(HeadFile::of),
             staged: checkpoint.staged,
             tree: hex(tree),
-            vault: vault.as_ref().map(VaultFile::of),
+            store: store.clone(),
+            repositories: repositories.iter().map(HeldFile::of).collect(),
         }
     }
 
@@ -166,8 +169,11 @@ impl RecordFile {
         let (besides, outside) = (parse_id(self.besides)?, parse_id(self.outside)?);
         let keeper = keeper.ok_or("an unknown keeper")?;
         let tree = parse_id(self.tree)?;
-        let vault = self.vault.map(VaultFile::into_vault).transpose()?;
-        Ok(Record { checkpoint, keeper, besides, outside, tree, vault })
+        let store = self.store.map(|name| store_name(name).ok_or("`store` is not a name"));
+        let store = store.transpose()?;
+        let held = self.repositories.into_iter().map(HeldFile::into_held);
+        let repositories = held.collect::<Result<_, _>>()?;
+        Ok(Record { checkpoint, keeper, besides, outside, tree, store, repositories })
     }
 }
 
@@ -225,6 +231,12 @@ impl HeadFile {
     }
 }
 
+/// A name that a private repository can have: it is joined to a path.
+pub(super) fn store_name(name: String) -> Option<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    Some(name).filter(|name| !name.is_empty() && name.bytes().all(is_plain))
+}
+
 fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'static str> {
     text.map(|text| ContentId::parse(&text).ok_or("a content id is not one")).transpose()
 }
@@ -279,7 +291,7 @@ mod tests {
         super::version::{from_json, migrated, to_json},
         *,
     };
-    use crate::{error::Error, store::vault::Vault};
+    use crate::{error::Error, store::git::Held};
 
     fn sample() -> Record {
         let odd = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff \n\\")).to_owned();
@@ -316,9 +328,17 @@ mod tests {
         };
         let besides = Some(ContentId::new(&[8; 32]));
         let tree = Some(ContentId::new(&[6; 20]));
-        let packs = vec![b".git/objects/pack/pack-1 ".to_vec()];
-        let vault = Some(Vault { state: ContentId::new(&[7; 32]), packs });
-        Record { checkpoint, keeper: Keeper::Git, besides, outside: None, tree, vault }
+        let held = Held {
+            path: b".git".to_vec(),
+            store: "ab12-sha256".to_owned(),
+            tree: ContentId::new(&[7; 20]),
+            digest: ContentId::new(&[5; 32]),
+            identity: (1, 2, Some(-3)),
+            pointers: vec![(b"sub/.git".to_vec(), b"gitdir: ../x\n".to_vec())],
+        };
+        let (store, repositories) = (Some("ab12".to_owned()), vec![held]);
+        let keeper = Keeper::Git;
+        Record { checkpoint, keeper, besides, outside: None, tree, store, repositories }
     }
 
     #[test]

@@ -1,0 +1,417 @@
+//! Gives the objects of a user's repository second names in a private one, so that nothing the
+//! user's git does takes them away.
+//!
+//! Git never changes an object once it has its name, so a hard link is enough as long as nobody
+//! writes into the file itself. A small repository is copied, which withstands that too. Where
+//! links cannot be made everything is copied as far as the budget goes; the rest is left to the
+//! user's repository and said so.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use super::names_of;
+use crate::{
+    error::{Error, Result},
+    fs::{
+        Dir, create_private_dirs, hand_over, protect_dir, read_small, replace, stat_path, sync_dir,
+    },
+    scan::is_racy,
+    store::escape::{escape, unescape},
+};
+
+/// A repository whose objects take no more than this, in so few files, is copied at once: 5 ms.
+const SMALL_MAX_BYTES: u64 = 4 << 20;
+const SMALL_MAX_FILES: usize = 100;
+/// What is copied while a call waits, where links cannot be made: half a second on a slow disk.
+const WAITING_MAX_BYTES: u64 = 32 << 20;
+/// What is copied in the background, where links cannot be made.
+pub(super) const BACKGROUND_MAX_BYTES: u64 = 256 << 20;
+/// A million directories of objects.
+const SEEN_MAX_BYTES: u64 = 64 << 20;
+/// Deeper than git follows alternates, or than submodules nest.
+const DEPTH_MAX: usize = 100;
+/// How often alternates of alternates are followed; git's own limit.
+const ALTERNATES_MAX: usize = 5;
+/// How often packs are listed again because git replaced some meanwhile.
+const TRIES: usize = 4;
+
+/// What came of borrowing.
+#[derive(Debug, Default)]
+pub(super) struct Borrowed {
+    /// How many files got a name here.
+    pub(super) new: usize,
+    /// Bytes that could neither be linked nor copied.
+    pub(super) left_out_bytes: u64,
+}
+
+/// Links or copies every object of the git directory `common_dir` into `linked`, those that are not
+/// there yet. `is_quiet` says that nothing in the git directory has changed since: then only the
+/// packs are looked at.
+///
+/// # Errors
+///
+/// Fails if `linked` cannot be written.
+pub(super) fn borrow(
+    common_dir: &Path,
+    linked: &Path,
+    is_quiet: bool,
+    budget_bytes: Option<u64>,
+) -> Result<Borrowed> {
+    let mut borrow = Borrow::new(linked, budget_bytes.unwrap_or(WAITING_MAX_BYTES));
+    let packs = common_dir.join("objects/pack");
+    if is_quiet && borrow.has_seen(b"objects/pack", &packs) && budget_bytes.is_none() {
+        return Ok(Borrowed::default());
+    }
+    create_private_dirs(linked)?;
+    let mut dirs = Vec::new();
+    object_dirs(common_dir, b"", 0, &mut dirs);
+    borrow.is_small = is_small(common_dir, &dirs);
+    let mut alternates = Vec::new();
+    for name in &dirs {
+        let from = common_dir.join(OsStr::from_bytes(name));
+        borrow.objects(&from, name)?;
+        follow_alternates(&from, 0, &mut alternates);
+    }
+    // Objects of another repository that this one relies on.
+    for from in alternates {
+        let hash = crate::state::hash_name(&[from.as_os_str().as_bytes()]);
+        borrow.objects(&from, format!("alternates/{hash}").as_bytes())?;
+    }
+    borrow.finish()
+}
+
+/// The directories of objects in `linked`, for an odb that is to read from them.
+pub(super) fn borrowed_dirs(linked: &Path) -> Vec<PathBuf> {
+    let mut dirs = vec![linked.join("objects")];
+    let alternates = linked.join("alternates");
+    dirs.extend(names_of(&alternates).unwrap_or_default().iter().map(|it| alternates.join(it)));
+    dirs
+}
+
+fn follow_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    if depth >= ALTERNATES_MAX {
+        return;
+    }
+    let list = read_small(&objects.join("info/alternates"), 1 << 20).ok().flatten();
+    for line in list.unwrap_or_default().split(|&byte| byte == b'\n') {
+        if line.is_empty() || line[0] == b'#' || line[0] == b'"' {
+            continue;
+        }
+        let Ok(path) = fs::canonicalize(objects.join(OsStr::from_bytes(line))) else { continue };
+        if path.is_dir() && !found.contains(&path) {
+            found.push(path.clone());
+            follow_alternates(&path, depth + 1, found);
+        }
+    }
+}
+
+/// Every directory of objects below a git directory, by its path there.
+pub(super) fn object_dirs(dir: &Path, name: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
+    let Ok(names) = names_of(dir) else { return };
+    for child in names {
+        let bytes = child.as_bytes();
+        let below = if name.is_empty() { bytes.to_vec() } else { [name, b"/", bytes].concat() };
+        let is_dir = || dir.join(&child).symlink_metadata().is_ok_and(|data| data.is_dir());
+        let is_way = matches!(bytes, b"modules" | b"lfs" | b"annex")
+            || name.split(|&byte| byte == b'/').any(|part| part == b"modules");
+        if super::holds_objects(dir, &child) {
+            found.push(below);
+        } else if is_way && is_dir() && depth < DEPTH_MAX {
+            object_dirs(&dir.join(child), &below, depth + 1, found);
+        }
+    }
+}
+
+/// Whether all objects together are so little that a copy costs nothing to speak of.
+fn is_small(common_dir: &Path, dirs: &[Vec<u8>]) -> bool {
+    let (mut files, mut bytes) = (0, 0);
+    for name in dirs {
+        let dir = common_dir.join(OsStr::from_bytes(name));
+        for fan in names_of(&dir).unwrap_or_default() {
+            for file in names_of(&dir.join(&fan)).unwrap_or_default() {
+                files += 1;
+                bytes += stat_path(&dir.join(&fan).join(file)).map_or(0, |stamp| stamp.size);
+                if files > SMALL_MAX_FILES || bytes > SMALL_MAX_BYTES {
+                    return false;
+                }
+            }
+        }
+    }
+    true
+}
+
+/// What was seen of a directory when all in it got its name here.
+type Proof = (i64, i64, u64);
+
+struct Borrow<'a> {
+    linked: &'a Path,
+    /// Directories that need not be listed again, and those that only change by growing.
+    seen: BTreeMap<Vec<u8>, Proof>,
+    seen_before: BTreeMap<Vec<u8>, Proof>,
+    copied: u64,
+    budget: u64,
+    is_small: bool,
+    can_link: Option<bool>,
+    /// Directories with new names in them.
+    changed: BTreeSet<PathBuf>,
+    out: Borrowed,
+}
+
+impl<'a> Borrow<'a> {
+    fn new(linked: &'a Path, budget: u64) -> Self {
+        let seen = read_small(&linked.join("seen"), SEEN_MAX_BYTES).ok().flatten();
+        let seen: BTreeMap<_, _> = seen.as_deref().and_then(parse_seen).unwrap_or_default();
+        Self {
+            linked,
+            seen_before: seen.clone(),
+            seen,
+            copied: 0,
+            budget,
+            is_small: false,
+            can_link: None,
+            changed: BTreeSet::new(),
+            out: Borrowed::default(),
+        }
+    }
+
+    fn has_seen(&self, name: &[u8], dir: &Path) -> bool {
+        proof_of(dir).is_some_and(|(proof, _)| self.seen.get(name) == Some(&proof))
+    }
+
+    /// One directory of objects: loose ones first, packs last, an index after its pack, and all
+    /// again if packs came or went meanwhile.
+    fn objects(&mut self, from: &Path, name: &[u8]) -> Result<()> {
+        for _ in 0..TRIES {
+            let packs = from.join("pack");
+            let before = proof_of(&packs).map(|(proof, _)| proof);
+            self.directory(from, name, 0)?;
+            if proof_of(&packs).map(|(proof, _)| proof) == before {
+                break;
+            }
+            self.seen.remove(&[name, b"/pack"].concat());
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, from: &Path, name: &[u8], depth: usize) -> Result<()> {
+        let Some((proof, is_young)) = proof_of(from) else { return Ok(()) };
+        if self.seen.get(name) == Some(&proof) {
+            return Ok(());
+        }
+        let Ok(names) = names_of(from) else { return Ok(()) };
+        let to = self.linked.join(OsStr::from_bytes(name));
+        let (mut is_leaf, mut is_whole, mut files, mut dirs) = (true, true, Vec::new(), Vec::new());
+        for child in names {
+            match fs::symlink_metadata(from.join(&child)) {
+                Ok(found) if found.is_dir() => dirs.push(child),
+                Ok(found) if found.is_file() && is_object(child.as_bytes()) => {
+                    files.push((child, found.len()));
+                }
+                Ok(_) | Err(_) => (),
+            }
+        }
+        // An index names what is in a pack: it comes last, for whoever reads beside us.
+        files.sort_by_key(|(name, _)| name.as_bytes().ends_with(b".idx"));
+        if !files.is_empty() {
+            make_dirs(self.linked, &to)?;
+        }
+        for (child, size) in files {
+            is_whole &= self.file(&from.join(&child), &to.join(&child), size)?;
+        }
+        for child in dirs {
+            is_leaf = false;
+            if child != "info" && depth < DEPTH_MAX {
+                let below = [name, b"/", child.as_bytes()].concat();
+                self.directory(&from.join(&child), &below, depth + 1)?;
+            }
+        }
+        if is_leaf && is_whole && !is_young {
+            self.seen.insert(name.to_vec(), proof);
+        }
+        Ok(())
+    }
+
+    /// Whether it has a name here now.
+    fn file(&mut self, from: &Path, to: &Path, size: u64) -> Result<bool> {
+        match self.link_or_copy(from, to, size) {
+            Ok(is_new) => {
+                if is_new {
+                    self.out.new += 1;
+                    self.changed.extend(to.parent().map(Path::to_owned));
+                }
+                Ok(true)
+            }
+            // Git has packed it since it was listed; the pack is linked, too.
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(err) if is_not_to_be_had(&err) => {
+                self.out.left_out_bytes += size;
+                Ok(false)
+            }
+            Err(err) => Err(Error::io("link", to)(err)),
+        }
+    }
+
+    fn link_or_copy(&mut self, from: &Path, to: &Path, size: u64) -> io::Result<bool> {
+        if to.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        if !self.is_small && self.can_link(from) {
+            match fs::hard_link(from, to) {
+                Ok(()) => return Ok(true),
+                Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+                Err(err) if err.kind() == io::ErrorKind::NotFound => return Err(err),
+                Err(err) if !is_unlinkable(&err) => return Err(err),
+                Err(err) => {
+                    // Another file system, or somebody else's file.
+                    if err.kind() == io::ErrorKind::CrossesDevices {
+                        self.can_link = Some(false);
+                    }
+                }
+            }
+        }
+        if self.copied.saturating_add(size) > self.budget {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.copied += size;
+        copy_whole(from, to).map(|()| true)
+    }
+
+    /// An overlay file system copies a file whole before it gives it another name.
+    fn can_link(&mut self, from: &Path) -> bool {
+        *self.can_link.get_or_insert_with(|| !is_overlay(from))
+    }
+
+    /// Puts the names on the disk, and only then notes what need not be looked at again.
+    fn finish(self) -> Result<Borrowed> {
+        if self.out.new > 0 {
+            if self.changed.len() > 8 || self.copied > 0 {
+                let dir = Dir::open(self.linked).map_err(Error::io("open", self.linked))?;
+                dir.sync_file_system().map_err(Error::io("sync", self.linked))?;
+            } else {
+                self.changed.iter().try_for_each(|dir| sync_dir(dir))?;
+            }
+        }
+        if self.seen != self.seen_before {
+            let mut text = String::new();
+            for (name, (mtime, ctime, inode)) in &self.seen {
+                text.push_str(&format!("{mtime} {ctime} {inode} {}\n", escape(name)));
+            }
+            replace(&self.linked.join("seen"), text.as_bytes())?;
+        }
+        Ok(self.out)
+    }
+}
+
+/// What tells whether names came to a directory or went, and whether that proves nothing yet.
+fn proof_of(dir: &Path) -> Option<(Proof, bool)> {
+    let stamp = stat_path(dir).ok()?;
+    let proof = (stamp.mtime_ns, stamp.ctime_ns, stamp.inode);
+    Some((proof, is_racy(&stamp, crate::fs::now_ns())))
+}
+
+fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
+    let lines = str::from_utf8(bytes).ok()?.lines();
+    lines
+        .map(|line| {
+            let mut fields = line.splitn(4, ' ');
+            let mut number = || fields.next();
+            let proof =
+                (number()?.parse().ok()?, number()?.parse().ok()?, number()?.parse().ok()?);
+            Some((unescape(fields.next()?)?, proof))
+        })
+        .collect()
+}
+
+/// Whether a file among objects is one: not half of one, and nothing git makes again.
+pub(super) fn is_object(name: &[u8]) -> bool {
+    let made_again = [&b"multi-pack-index"[..], b"commit-graph", b"packs"];
+    let is_made_again = made_again.iter().any(|begin| name.starts_with(begin))
+        || [&b".bitmap"[..], b".keep", b".lock", b".rev", b".mtimes"]
+            .iter()
+            .any(|end| name.ends_with(end));
+    !name.starts_with(b"tmp_") && !name.starts_with(b".") && !is_made_again
+}
+
+/// Whether an error says that this file can have no second name there.
+fn is_unlinkable(err: &io::Error) -> bool {
+    matches!(
+        err.kind(),
+        io::ErrorKind::CrossesDevices
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::Unsupported
+            | io::ErrorKind::TooManyLinks
+    )
+}
+
+/// Whether an error says that a file cannot be held, and nothing of the others.
+fn is_not_to_be_had(err: &io::Error) -> bool {
+    matches!(err.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied)
+}
+
+#[cfg(target_os = "linux")]
+fn is_overlay(path: &Path) -> bool {
+    /// overlayfs.
+    const MAGIC: u64 = 0x794c_7630;
+    rustix::fs::statfs(path).is_ok_and(|found| found.f_type.cast_unsigned() == MAGIC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_overlay(_: &Path) -> bool {
+    false
+}
+
+fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = dir.parent().filter(|above| above.starts_with(top)) {
+        make_dirs(top, above)?;
+    }
+    match fs::DirBuilder::new().mode(0o700).create(dir) {
+        Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::io("make the directory", dir)(err))
+        }
+        Ok(()) => protect_dir(dir).map_err(Error::io("protect", dir)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Copies a file beside its place and renames it there. The bytes share their room where the file
+/// system can do that.
+pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
+    let mut beside = to.as_os_str().to_owned();
+    beside.push(format!(".tmp-{}-0", std::process::id()));
+    let _gone = fs::remove_file(&beside);
+    let copied = File::open(from).and_then(|mut source| {
+        let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
+        hand_over(&copy, Path::new(&beside));
+        if !crate::store::objects::reflink(&source, &copy) {
+            io::copy(&mut source, &mut copy)?;
+        }
+        copy.sync_data()?;
+        fs::rename(&beside, to)
+    });
+    if copied.is_err() {
+        let _gone = fs::remove_file(&beside);
+    }
+    copied
+}
+
+/// Whether a directory is as it was when everything in it had its name here.
+pub(super) fn has_seen(linked: &Path, name: &[u8], dir: &Path) -> bool {
+    Borrow::new(linked, 0).has_seen(name, dir)
+}
+
+/// Whether all that is borrowed is so little that a copy costs nothing to speak of.
+pub(super) fn is_little(linked: &Path) -> bool {
+    is_small(linked, &[b"objects".to_vec()])
+}

@@ -1,0 +1,493 @@
+//! One private repository of ours for each repository of the user's, outside of it: what protects
+//! must not lie in what it protects.
+//!
+//! It is a bare git repository below the state directory. `objects` is ours: what the user's does
+//! not have. `linked` has the user's own objects, by hard links or copies (see [`borrow`]), and is
+//! read as an alternate. Refs point at trees. Nothing of ours is ever below the user's `.git`.
+
+mod administration;
+mod borrow;
+mod check;
+mod maintain;
+mod rebuild;
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use gix::{
+    ObjectId,
+    hash::Kind as HashKind,
+    objs::{Kind as ObjectKind, tree::EntryKind},
+};
+use serde::{Deserialize, Serialize};
+
+pub(in crate::store) use administration::Administration;
+pub(in crate::store) use check::{Checked, check};
+pub use maintain::maintain;
+pub(super) use maintain::rows;
+pub(in crate::store) use maintain::{Weights, sweep};
+pub use rebuild::{Step, StepKind, carry_out, steps};
+
+use super::{
+    objects::Writer,
+    refs,
+    repo::{Repo, content_id},
+    tree::Builder,
+};
+use crate::{
+    error::{Error, Result},
+    fs::{Lock, birth_of, create_private_dirs, read_small, replace, replace_synced},
+    model::{ContentId, Skipped},
+    root,
+    state::{State, hash_name},
+    store::{
+        escape::{escape, unescape},
+        objects::names_in,
+    },
+};
+
+/// How long a save waits for whoever frees objects: saving beside that could lose some.
+const SWEEP_MAX: Duration = Duration::from_secs(5);
+/// What ends the names of repositories whose objects are named by SHA-256.
+const SHA256: &str = "-sha256";
+
+/// A private repository.
+#[derive(Clone)]
+pub(in crate::store) struct Private {
+    name: String,
+    dir: PathBuf,
+    hash: HashKind,
+}
+
+/// What a checkpoint holds of one repository of the user's, as its record has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Where its git directory was: below the root, or absolute.
+    pub path: Vec<u8>,
+    /// The name of the private repository that holds it.
+    pub store: String,
+    /// A tree there: `repository`, the files, and `repository.modes`.
+    pub tree: ContentId,
+    /// See [`Administration::digest`].
+    pub digest: ContentId,
+    /// Device, inode and, where the file system has it, the birth of the git directory, in
+    /// nanoseconds since 1970.
+    pub identity: (u64, u64, Option<i64>),
+    /// Files that lead there: worktrees and submodules have a `.git` that is a line of text. Paths
+    /// like [`Held::path`], and the text.
+    pub pointers: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// [`Held`] on the disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::store) struct HeldFile {
+    path: String,
+    store: String,
+    tree: String,
+    digest: String,
+    device: u64,
+    inode: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    birth: Option<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pointers: Vec<(String, String)>,
+}
+
+impl HeldFile {
+    /// What is written of it.
+    pub(in crate::store) fn of(held: &Held) -> Self {
+        let Held { path, store, tree, digest, identity: (device, inode, birth), pointers } = held;
+        let pointers = pointers.iter().map(|(path, text)| (escape(path), escape(text)));
+        Self {
+            path: escape(path),
+            store: store.clone(),
+            tree: tree.to_string(),
+            digest: digest.to_string(),
+            device: *device,
+            inode: *inode,
+            birth: *birth,
+            pointers: pointers.collect(),
+        }
+    }
+
+    /// Reads it; why not, as a fragment.
+    pub(in crate::store) fn into_held(self) -> Result<Held, &'static str> {
+        let pointers = self.pointers.iter().map(|(path, text)| {
+            let path = unescape(path).filter(|path| is_plain_place(path));
+            Some((path?, unescape(text)?))
+        });
+        let is_name = !self.store.is_empty()
+            && self.store.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        Ok(Held {
+            path: unescape(&self.path)
+                .filter(|path| is_plain_place(path))
+                .ok_or("a repository's path is not one")?,
+            store: Some(self.store).filter(|_| is_name).ok_or("a repository has no name")?,
+            tree: ContentId::parse(&self.tree).ok_or("a repository's tree is not an id")?,
+            digest: ContentId::parse(&self.digest).ok_or("a repository's digest is not an id")?,
+            identity: (self.device, self.inode, self.birth),
+            pointers: pointers.collect::<Option<_>>().ok_or("a pointer is not one")?,
+        })
+    }
+}
+
+/// Whether a path is absolute or lies below the root, and has neither `.` nor `..` in it.
+fn is_plain_place(path: &[u8]) -> bool {
+    let below = path.strip_prefix(b"/").unwrap_or(path);
+    !path.contains(&0)
+        && below.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// A repository of the user's that a checkpoint is to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Place {
+    /// The git directory that all its worktrees share. Absolute.
+    pub(in crate::store) common_dir: PathBuf,
+    /// The files that lead there, absolute, and what they say.
+    pub(in crate::store) pointers: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// The repositories behind things called `.git`, each once. Those in `known` are left out but for
+/// the pointers to them, which are returned.
+pub(in crate::store) fn places(
+    dot_gits: &[PathBuf],
+    known: Option<&Path>,
+) -> (Vec<Place>, Vec<(PathBuf, Vec<u8>)>) {
+    let (mut places, mut of_known) = (Vec::<Place>::new(), Vec::new());
+    for dot_git in dot_gits {
+        let Some((common_dir, text)) = root::repository_at(dot_git) else { continue };
+        let pointer = text.map(|text| (dot_git.clone(), text));
+        if known == Some(&common_dir) {
+            of_known.extend(pointer);
+            continue;
+        }
+        match places.iter_mut().find(|place| place.common_dir == common_dir) {
+            Some(place) => place.pointers.extend(pointer),
+            None => places.push(Place { common_dir, pointers: pointer.into_iter().collect() }),
+        }
+    }
+    places.sort_by(|a, b| a.common_dir.cmp(&b.common_dir));
+    (places, of_known)
+}
+
+impl Private {
+    /// That of the user's repository whose shared git directory is `common_dir`.
+    pub(in crate::store) fn of(state: &State, common_dir: &Path, hash: HashKind) -> Self {
+        let mut name = hash_name(&[common_dir.as_os_str().as_encoded_bytes()]);
+        if hash == HashKind::Sha256 {
+            name.push_str(SHA256);
+        }
+        Self::named(state, &name)
+    }
+
+    /// The one called `name`.
+    pub(in crate::store) fn named(state: &State, name: &str) -> Self {
+        let hash = if name.ends_with(SHA256) { HashKind::Sha256 } else { HashKind::Sha1 };
+        Self { name: name.to_owned(), dir: state.repositories().join(name), hash }
+    }
+
+    /// Every one there is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be listed.
+    pub(in crate::store) fn all(state: &State) -> Result<Vec<Self>> {
+        let names = names_in(&state.repositories())?;
+        let is_name = |name: &&str| name.len() >= hash_name(&[]).len() && !name.contains('.');
+        let names = names.iter().filter_map(|name| name.to_str()).filter(is_name);
+        Ok(names.map(|name| Self::named(state, name)).collect())
+    }
+
+    /// What it is called among the others.
+    pub(in crate::store) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its directory.
+    pub(in crate::store) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether it has been made.
+    pub(in crate::store) fn exists(&self) -> bool {
+        self.dir.join("HEAD").is_file()
+    }
+
+    /// Access to its objects and refs.
+    pub(in crate::store) fn repo(&self) -> Repo {
+        Repo::at(&self.dir, self.hash)
+    }
+
+    /// Where the user's objects have their names here.
+    fn linked(&self) -> PathBuf {
+        self.dir.join("linked")
+    }
+
+    /// Keeps objects from being freed, beside others who do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if somebody frees some until the deadline.
+    pub(in crate::store) fn share(&self, deadline: Option<Instant>) -> Result<Lock> {
+        let soonest = Instant::now() + SWEEP_MAX;
+        Lock::share(&self.dir.join("lock"), deadline.map_or(soonest, |at| at.max(soonest)))
+    }
+
+    /// Keeps everybody else from saving.
+    fn alone(&self, deadline: Instant) -> Result<Lock> {
+        Lock::acquire(&self.dir.join("lock"), deadline)
+    }
+
+    /// Makes it, unless it is there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be made.
+    pub(in crate::store) fn create(&self, common_dir: Option<&Path>) -> Result<()> {
+        if self.exists() {
+            return Ok(());
+        }
+        for name in ["objects/pack", "objects/info", "refs", "linked/objects"] {
+            create_private_dirs(&self.dir.join(name))?;
+        }
+        let sha256 = if self.hash == HashKind::Sha256 { "\tobjectFormat = sha256\n" } else { "" };
+        let config = format!(
+            "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n\tlogAllRefUpdates = false\n\
+             [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
+             [extensions]\n\tpreciousObjects = true\n{sha256}"
+        );
+        replace(&self.dir.join("config"), config.as_bytes())?;
+        self.write_alternates()?;
+        if let Some(common_dir) = common_dir {
+            replace(&self.dir.join("origin.json"), &origin(common_dir)?)?;
+        }
+        // What has no HEAD is no repository, and is made again.
+        replace_synced(&self.dir.join("HEAD"), b"ref: refs/heads/none\n")
+    }
+
+    /// Names the directories of borrowed objects to whoever reads the repository, git included.
+    fn write_alternates(&self) -> Result<()> {
+        let mut text = Vec::new();
+        for dir in borrow::borrowed_dirs(&self.linked()) {
+            // Relative to `objects`, so that the state directory can be moved.
+            let below = dir.strip_prefix(&self.dir).unwrap_or(&dir);
+            text.extend_from_slice(b"../");
+            text.extend_from_slice(below.as_os_str().as_encoded_bytes());
+            text.push(b'\n');
+        }
+        let path = self.dir.join("objects/info/alternates");
+        if read_small(&path, 1 << 20).ok().flatten().as_deref() == Some(&text[..]) {
+            return Ok(());
+        }
+        replace(&path, &text)
+    }
+
+    /// Looks at the administration of the user's repository and borrows its objects. What is new
+    /// goes to `writer`, which writes here.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this repository cannot be written.
+    pub(in crate::store) fn hold(
+        &self,
+        repo: &Repo,
+        common_dir: &Path,
+        own_index: &Path,
+        writer: &Writer,
+        name: &[u8],
+        left_out: &mut Vec<Skipped>,
+    ) -> Result<Holding> {
+        // Refs first: what they name is linked afterwards.
+        let looked =
+            administration::look(repo, common_dir, own_index, writer, name, left_out)?;
+        let borrowed = self.borrow(common_dir, looked.is_unchanged, None)?;
+        Ok(Holding { looked, left_out_bytes: borrowed.left_out_bytes, new: borrowed.new })
+    }
+
+    fn borrow(
+        &self,
+        common_dir: &Path,
+        is_quiet: bool,
+        budget: Option<u64>,
+    ) -> Result<borrow::Borrowed> {
+        let linked = self.linked();
+        let had = names_of(&linked.join("alternates")).map_or(0, |names| names.len());
+        let borrowed = borrow::borrow(common_dir, &linked, is_quiet, budget)?;
+        if names_of(&linked.join("alternates")).map_or(0, |names| names.len()) != had {
+            self.write_alternates()?;
+        }
+        Ok(borrowed)
+    }
+
+    /// Whether what is borrowed has changed, so that an odb opened before has to be opened again.
+    pub(in crate::store) fn is_quiet(&self, common_dir: &Path) -> bool {
+        let packs = common_dir.join("objects/pack");
+        borrow::has_seen(&self.linked(), b"objects/pack", &packs)
+    }
+}
+
+/// What came of holding a repository.
+pub(in crate::store) struct Holding {
+    looked: administration::Looked,
+    /// Bytes of the user's objects that could be neither linked nor copied.
+    pub(in crate::store) left_out_bytes: u64,
+    /// How many objects or packs were borrowed anew.
+    pub(in crate::store) new: usize,
+}
+
+impl Holding {
+    /// What it has of the git directory beside objects.
+    pub(in crate::store) fn administration(&self) -> &Administration {
+        &self.looked.administration
+    }
+
+    /// Lets the next look begin where this one ended, once everything is on the disk.
+    pub(in crate::store) fn write_cache(&self, repo: &Repo) {
+        self.looked.write_cache(repo);
+    }
+}
+
+/// Holds repositories that are not the root's own: nested in it, or named by a call. Each in its
+/// own private repository, under a ref that keeps it. The locks are to be kept until the record is
+/// on the disk.
+///
+/// # Errors
+///
+/// Fails if a private repository cannot be written.
+pub(in crate::store) fn hold_others(
+    state: &State,
+    root: &Path,
+    places: &[Place],
+    deadline: Option<Instant>,
+    left_out: &mut Vec<Skipped>,
+) -> Result<(Vec<Held>, Vec<Lock>)> {
+    let (mut all, mut locks) = (Vec::new(), Vec::new());
+    for place in places {
+        let path = path_for(root, &place.common_dir);
+        let hash = root::hash_kind_of(&place.common_dir);
+        let private = Private::of(state, &place.common_dir, hash);
+        private.create(Some(&place.common_dir))?;
+        locks.push(private.share(deadline)?);
+        let repo = private.repo();
+        let writer = Writer::new(&repo);
+        // Each index is held as it is: it is nobody's own here.
+        let nothing = Path::new("\0");
+        let holding =
+            private.hold(&repo, &place.common_dir, nothing, &writer, &path, left_out)?;
+        let administration = holding.administration().clone();
+        let tree = add_tree(&repo, &writer, &administration)?;
+        writer.finish()?;
+        let name = format!("refs/repository/{tree}");
+        if refs::read(&repo, &name)? != Some(tree) {
+            refs::set(&repo, &name, tree)?;
+        }
+        holding.write_cache(&repo);
+        if holding.left_out_bytes > 0 {
+            left_out.push(history_left_out(&path, holding.left_out_bytes));
+        }
+        all.push(held(root, place, &private, content_id(&tree), &administration));
+    }
+    Ok((all, locks))
+}
+
+/// What says that a repository's history could not be held whole.
+pub(in crate::store) fn history_left_out(path: &[u8], size: u64) -> Skipped {
+    let path = [path, b"/objects"].concat();
+    Skipped { path, reason: crate::model::SkipReason::TooLarge, size }
+}
+
+/// The entry for the record.
+pub(in crate::store) fn held(
+    root: &Path,
+    place: &Place,
+    private: &Private,
+    tree: ContentId,
+    administration: &Administration,
+) -> Held {
+    let pointers = place.pointers.iter().map(|(path, text)| (path_for(root, path), text.clone()));
+    Held {
+        path: path_for(root, &place.common_dir),
+        store: private.name().to_owned(),
+        tree,
+        digest: administration.digest,
+        identity: identity_of(&place.common_dir),
+        pointers: pointers.collect(),
+    }
+}
+
+/// Device, inode and birth of a directory; zeros if it is not there.
+pub(in crate::store) fn identity_of(dir: &Path) -> (u64, u64, Option<i64>) {
+    let found = fs::metadata(dir);
+    found.map_or((0, 0, None), |found| (found.dev(), found.ino(), birth_of(dir)))
+}
+
+/// Whether two lists of repositories differ by nothing that matters.
+pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
+    let matters = |held: &Held| {
+        (held.path.clone(), held.store.clone(), held.digest, held.pointers.clone(), held.identity)
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| matters(old) == matters(new))
+}
+
+/// What is held of a git directory beside objects, if nothing there has changed since the last look.
+pub(in crate::store) fn unchanged(
+    repo: &Repo,
+    common_dir: &Path,
+    own_index: &Path,
+) -> Option<Administration> {
+    administration::unchanged(repo, common_dir, own_index)
+}
+
+/// A path as a record has it: below the root, or absolute.
+pub(in crate::store) fn path_for(root: &Path, path: &Path) -> Vec<u8> {
+    path.strip_prefix(root).unwrap_or(path).as_os_str().as_encoded_bytes().to_vec()
+}
+
+/// The tree of what is held of a repository by itself.
+fn add_tree(repo: &Repo, writer: &Writer, administration: &Administration) -> Result<ObjectId> {
+    let mut tree = Builder::default();
+    tree.add(b"repository", EntryKind::Tree, administration.tree);
+    if let Some(modes) = administration.modes {
+        tree.add(b"repository.modes", EntryKind::Blob, modes);
+    }
+    writer.add(ObjectKind::Tree, &tree.finish(), repo.odb()?)
+}
+
+fn origin(common_dir: &Path) -> Result<Vec<u8>> {
+    let (device, inode, birth) = identity_of(common_dir);
+    let path = escape(common_dir.as_os_str().as_encoded_bytes());
+    let value = serde_json::json!({
+        "version": 1, "path": path, "device": device, "inode": inode, "birth": birth,
+    });
+    serde_json::to_vec_pretty(&value)
+        .map_err(|err| Error::Other { message: format!("cannot write origin.json: {err}"), hint: None })
+}
+
+fn names_of(dir: &Path) -> io::Result<Vec<OsString>> {
+    let names: io::Result<Vec<OsString>> =
+        fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect();
+    let mut names = names?;
+    names.sort();
+    Ok(names)
+}
+
+/// Whether `dir/name` is where a repository, or an extension of git, keeps files that never change.
+fn holds_objects(dir: &Path, name: &OsStr) -> bool {
+    if name != "objects" {
+        return false;
+    }
+    let above = dir.file_name();
+    let is_extension = above == Some(OsStr::new("lfs")) || above == Some(OsStr::new("annex"));
+    let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok();
+    // A repository that has lost its HEAD still has its objects.
+    is_extension
+        || above == Some(OsStr::new(".git"))
+        || is_there("HEAD")
+        || is_there("config")
+        || dir.join("objects/pack").is_dir()
+}

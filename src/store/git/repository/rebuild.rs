@@ -1,0 +1,529 @@
+//! The way back: a user's repository that is gone, broken or another one by now, made again from
+//! what a checkpoint holds of it.
+//!
+//! It is made beside its place, put on the disk, and then renamed. What stands there changes places
+//! with it and goes; the caller has held it before.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink},
+    },
+    path::{Path, PathBuf},
+};
+
+use gix::{
+    ObjectId,
+    objs::{Exists, Kind as ObjectKind, tree::EntryKind},
+};
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with},
+    io::Errno,
+};
+
+use super::{Held, Private, borrow, identity_of, names_of};
+use crate::{
+    error::{Error, Result},
+    fs::{Dir, read_small, remove_tree},
+    model::{Kind, Reason},
+    root,
+    scan::TEMPORARY_PREFIX,
+    state::State,
+    store::{
+        git::{
+            head,
+            index::{self, IndexEntry},
+            modes,
+            names::unescape,
+            objects::loose_bytes,
+            refs,
+            repo::{Repo, open_odb},
+            restage, tree,
+        },
+        record::Record,
+    },
+};
+
+/// Refs and worktrees nest less deep.
+const DEPTH_MAX: usize = 200;
+/// A symbolic ref and its target.
+const HEAD_MAX_BYTES: u64 = 64 << 10;
+
+/// What is to be done about one repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Where: a git directory, or a file that leads to one. Absolute.
+    pub place: PathBuf,
+    /// What.
+    pub kind: StepKind,
+    /// Whether it is the root's own, or lies below the root.
+    pub is_inside: bool,
+    held: Held,
+}
+
+/// What a repository lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// It is gone.
+    Recreate,
+    /// What is there is broken, or another repository: why, as a fragment.
+    Replace(String),
+    /// Its part for one linked worktree is gone: the name of that.
+    Worktree(OsString),
+    /// The file that leads there is gone: what it says.
+    Pointer(Vec<u8>),
+}
+
+/// What is to be done so that the repositories which `record` holds are there again. Those that are
+/// there, and are the same, are left alone unless `all` is set.
+pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step> {
+    let mut steps = Vec::new();
+    // A restore that is taken back may have put another one there, which has all there was.
+    let is_exact = record.checkpoint.cause.reason == Reason::BeforeRestore;
+    for held in &record.repositories {
+        let place = root.join(OsStr::from_bytes(&held.path));
+        let is_own = record.store.as_deref() == Some(&held.store);
+        let is_inside = is_own || place.starts_with(root);
+        let mut add = |place: PathBuf, kind: StepKind| {
+            steps.push(Step { place, kind, is_inside, held: held.clone() });
+        };
+        let kind = kind_of(state, &place, held, all, is_exact);
+        let is_whole = kind.is_none();
+        if let Some(kind) = kind {
+            add(place.clone(), kind);
+        }
+        for (path, text) in &held.pointers {
+            let pointer = root.join(OsStr::from_bytes(path));
+            let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
+            let target = pointer.parent().unwrap_or(root).join(OsStr::from_bytes(target));
+            if let Some(name) = target.file_name().filter(|_| is_whole && !target.exists())
+                && target.parent().is_some_and(|above| above.ends_with("worktrees"))
+            {
+                add(place.clone(), StepKind::Worktree(name.to_owned()));
+            }
+            if pointer.symlink_metadata().is_err() {
+                add(pointer, StepKind::Pointer(text.clone()));
+            }
+        }
+    }
+    steps
+}
+
+fn kind_of(
+    state: &State,
+    place: &Path,
+    held: &Held,
+    all: bool,
+    is_exact: bool,
+) -> Option<StepKind> {
+    if place.symlink_metadata().is_err() {
+        return Some(StepKind::Recreate);
+    }
+    let why = if all { Some("you asked for it".to_owned()) } else { None };
+    let why = why.or_else(|| broken(place)).or_else(|| another(state, place, held, is_exact));
+    why.map(StepKind::Replace)
+}
+
+/// Why what is at `place` is no repository that git could work with.
+fn broken(place: &Path) -> Option<String> {
+    if !place.is_dir() {
+        return Some("it is no directory".to_owned());
+    }
+    if let Some(name) = ["objects", "refs"].into_iter().find(|name| !place.join(name).is_dir()) {
+        return Some(format!("it has lost `{name}`"));
+    }
+    let head = read_small(&place.join("HEAD"), HEAD_MAX_BYTES).ok().flatten().unwrap_or_default();
+    let head = head.trim_ascii_end();
+    if !head.starts_with(b"ref: ") && ObjectId::from_hex(head).is_err() {
+        return Some("its HEAD says nothing".to_owned());
+    }
+    if root::inspect_config(place).is_err() {
+        return Some("its configuration cannot be read".to_owned());
+    }
+    let repo = Repo::at(place, root::hash_kind_of(place));
+    let commit = head::read(&repo).commit?;
+    let id = ObjectId::from_hex(commit.as_bytes()).ok()?;
+    let is_there = repo.read(&id, ObjectKind::Commit).is_ok();
+    (!is_there).then(|| "it has lost the commit that HEAD stands at".to_owned())
+}
+
+/// Why what is at `place` is not the repository that was held: another directory, and without
+/// something that a branch, tag or stash of then led to.
+fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<String> {
+    let (device, inode, birth) = identity_of(place);
+    let (device_then, inode_then, birth_then) = held.identity;
+    let is_same_place = (device, inode) == (device_then, inode_then)
+        && (birth.is_none() || birth_then.is_none() || birth == birth_then);
+    let is_known_place = birth.is_some() && birth_then.is_some();
+    if is_same_place && is_known_place {
+        return None;
+    }
+    if is_exact && !is_same_place {
+        return Some("it is another repository".to_owned());
+    }
+    let private = Private::named(state, &held.store);
+    let repo = private.repo();
+    let files = Tree::open(&repo, held).ok()?;
+    let now = Repo::at(place, root::hash_kind_of(place));
+    let lacks = |name: &str, id: &ObjectId| {
+        let is_there = refs::read(&now, name).ok().flatten().is_some();
+        !now.has(id) || !is_there && !is_same_place
+    };
+    let refs = files.refs();
+    let lost = refs.iter().find(|(name, id)| is_of_the_user(name) && lacks(name, id));
+    lost.map(|(name, _)| format!("it is another repository, without {}", short(name)))
+}
+
+/// Whether a ref is the user's work, and not what the last fetch said.
+fn is_of_the_user(name: &str) -> bool {
+    name.starts_with("refs/heads/") || name.starts_with("refs/tags/") || name == "refs/stash"
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/tags/")).unwrap_or(name)
+}
+
+/// Carries out one step, for the checkpoint of `record`. What is replaced is gone afterwards.
+///
+/// # Errors
+///
+/// Fails if the private repository lacks something, or if the place cannot be written. What was
+/// there then still is.
+pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Result<()> {
+    let Step { place, kind, held, .. } = step;
+    let private = Private::named(state, &held.store);
+    match kind {
+        StepKind::Pointer(text) => return write_pointer(place, text),
+        StepKind::Worktree(name) => {
+            let repo = private.repo();
+            let build = Build::new(&private, &repo, held)?;
+            let below = [b"worktrees/", name.as_bytes()].concat();
+            build.files(place, &below)?;
+            return build.index(place, root, record, &below);
+        }
+        StepKind::Recreate | StepKind::Replace(_) => (),
+    }
+    let parent = place.parent().unwrap_or(root);
+    fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
+    let temporary = parent.join(format!("{TEMPORARY_PREFIX}repository"));
+    remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
+    let repo = private.repo();
+    let build = Build::new(&private, &repo, held)?;
+    let built = build.whole(&temporary, root, record).and_then(|()| {
+        let dir = Dir::open(parent).map_err(Error::io("open", parent))?;
+        dir.sync_file_system().map_err(Error::io("sync", parent))?;
+        crate::crash::point("repository");
+        put_in_place(&temporary, place).map_err(Error::io("bring back", place))
+    });
+    // After an exchange it is what stood there.
+    let removed = remove_tree(&temporary);
+    built.and(removed.map_err(Error::io("remove", &temporary)))
+}
+
+fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
+    if let Some(parent) = place.parent() {
+        fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
+    }
+    let opened = OpenOptions::new().write(true).create_new(true).open(place);
+    opened.and_then(|mut file| file.write_all(text)).map_err(Error::io("write", place))
+}
+
+/// Renames `new` to `place`; what is there changes places with it.
+fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
+    let is_without = |errno| matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP);
+    if place.symlink_metadata().is_err() {
+        return match renameat_with(CWD, new, CWD, place, RenameFlags::NOREPLACE) {
+            // The file system has no such rename; nothing was there a moment ago.
+            Err(errno) if is_without(errno) => fs::rename(new, place),
+            renamed => Ok(renamed?),
+        };
+    }
+    match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
+        Err(errno) if is_without(errno) => {
+            let mut aside = new.as_os_str().to_owned();
+            aside.push("-old");
+            let aside = PathBuf::from(aside);
+            remove_tree(&aside)?;
+            fs::rename(place, &aside)?;
+            let renamed = fs::rename(new, place);
+            if renamed.is_err() {
+                fs::rename(&aside, place)?;
+            } else {
+                remove_tree(&aside)?;
+            }
+            renamed
+        }
+        renamed => Ok(renamed?),
+    }
+}
+
+/// What a private repository holds of a git directory beside objects.
+struct Tree<'a> {
+    repo: &'a Repo,
+    top: ObjectId,
+    modes: Option<ObjectId>,
+}
+
+impl<'a> Tree<'a> {
+    fn open(repo: &'a Repo, held: &Held) -> Result<Self> {
+        let id = repo.object_id(&held.tree);
+        let (mut top, mut modes) = (None, None);
+        for (name, kind, id) in tree::entries(repo, &id)? {
+            match (&name[..], kind) {
+                (b"repository", EntryKind::Tree) => top = Some(id),
+                (b"repository.modes", EntryKind::Blob) => modes = Some(id),
+                _ => (),
+            }
+        }
+        let lacks = || Error::damaged(format!("tree {id}"), "it has no `repository`");
+        Ok(Self { repo, top: top.ok_or_else(lacks)?, modes })
+    }
+
+    /// Shows every file, link and directory, the directories first.
+    fn each(&self, each: &mut dyn FnMut(&[u8], EntryKind, ObjectId) -> Result<()>) -> Result<()> {
+        let mut open = vec![(Vec::new(), self.top, 0)];
+        while let Some((above, id, depth)) = open.pop() {
+            each(&above, EntryKind::Tree, id)?;
+            for (name, kind, id) in tree::entries(self.repo, &id)? {
+                let name = unescape(&name)?;
+                let path = if above.is_empty() { name } else { [&above[..], b"/", &name].concat() };
+                match kind {
+                    EntryKind::Tree if depth < DEPTH_MAX => open.push((path, id, depth + 1)),
+                    EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
+                        each(&path, kind, id)?;
+                    }
+                    EntryKind::Tree | EntryKind::Commit => (),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What refs there are and where they lead, as far as they name objects.
+    fn refs(&self) -> Vec<(String, ObjectId)> {
+        let mut found = Vec::new();
+        let _as_far_as_it_can_be_read = self.each(&mut |path, kind, id| {
+            if kind == EntryKind::Tree {
+                return Ok(());
+            }
+            let bytes = |repo: &Repo| repo.read(&id, ObjectKind::Blob).unwrap_or_default();
+            if path.starts_with(b"refs/") {
+                let name = String::from_utf8_lossy(path).into_owned();
+                found.extend(ObjectId::from_hex(bytes(self.repo).trim_ascii_end()).map(|id| (name, id)));
+            } else if path == b"packed-refs" {
+                let bytes = bytes(self.repo);
+                let lines = bytes.split(|&byte| byte == b'\n');
+                found.extend(lines.filter_map(|line| {
+                    let (id, name) = str::from_utf8(line).ok()?.split_once(' ')?;
+                    Some((name.to_owned(), ObjectId::from_hex(id.as_bytes()).ok()?))
+                }));
+            }
+            Ok(())
+        });
+        found
+    }
+}
+
+struct Build<'a> {
+    private: &'a Private,
+    repo: &'a Repo,
+    files: Tree<'a>,
+}
+
+impl<'a> Build<'a> {
+    fn new(private: &'a Private, repo: &'a Repo, held: &Held) -> Result<Self> {
+        Ok(Self { private, repo, files: Tree::open(repo, held)? })
+    }
+
+    /// Makes the whole git directory at `to`.
+    fn whole(&self, to: &Path, root: &Path, record: &Record) -> Result<()> {
+        DirBuilder::new().mode(0o700).create(to).map_err(Error::io("make the directory", to))?;
+        self.files(to, b"")?;
+        self.objects(to).map_err(Error::io("link the objects into", to))?;
+        self.index(to, root, record, b"")?;
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(to, mode).map_err(Error::io("protect", to))
+    }
+
+    /// Writes what is held at `below` and beneath it, where there is nothing.
+    fn files(&self, to: &Path, below: &[u8]) -> Result<()> {
+        let is_wanted = |path: &[u8]| {
+            below.is_empty()
+                || path == below
+                || path.strip_prefix(below).is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        let mut made = Vec::new();
+        self.files.each(&mut |path, kind, id| {
+            let place = to.join(OsStr::from_bytes(path));
+            if !is_wanted(path) || path.is_empty() || place.symlink_metadata().is_ok() {
+                return Ok(());
+            }
+            made.push(path.to_vec());
+            self.put(&place, kind, id)
+        })?;
+        let odd = self.files.modes.map_or(Ok(Vec::new()), |id| {
+            modes::parse(&self.repo.read(&id, ObjectKind::Blob)?)
+        })?;
+        // The innermost first: a directory may forbid what had to be done in it.
+        for record in odd.iter().rev().filter(|record| record.kind != Kind::Link) {
+            let path = record.path.as_bytes();
+            if made.iter().any(|made| made == path) {
+                let place = to.join(record.path.as_path());
+                let mode = fs::Permissions::from_mode(record.permissions);
+                fs::set_permissions(&place, mode).map_err(Error::io("protect", &place))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, place: &Path, kind: EntryKind, id: ObjectId) -> Result<()> {
+        let failed = Error::io("make", place);
+        if let Some(above) = place.parent() {
+            fs::create_dir_all(above).map_err(Error::io("make the directory", above))?;
+        }
+        if kind == EntryKind::Tree {
+            return DirBuilder::new().mode(0o755).create(place).map_err(failed);
+        }
+        let bytes = self.repo.read_checked(&id, ObjectKind::Blob)?;
+        if kind == EntryKind::Link {
+            return symlink(OsString::from_vec(bytes), place).map_err(failed);
+        }
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o644).open(place);
+        opened.and_then(|mut file| file.write_all(&bytes)).map_err(failed)
+    }
+
+    /// Gives the objects their names again in every directory of objects.
+    fn objects(&self, to: &Path) -> io::Result<()> {
+        let linked = self.private.linked();
+        let mut dirs = Vec::new();
+        kept_object_dirs(&linked, Path::new(""), 0, &mut dirs)?;
+        let is_small = borrow::is_little(&linked);
+        for rest in dirs {
+            link_tree(&linked.join(&rest), &to.join(&rest), is_small, 0)?;
+        }
+        self.lost_alternates(to, is_small)?;
+        for (dir, below) in [("objects", "info"), ("objects", "pack"), ("refs", "heads")] {
+            // Git takes a directory without them for no repository.
+            fs::create_dir_all(to.join(dir).join(below))?;
+        }
+        Ok(())
+    }
+
+    /// Objects that the repository had from another one, which is gone.
+    fn lost_alternates(&self, to: &Path, is_small: bool) -> io::Result<()> {
+        let list = read_small(&to.join("objects/info/alternates"), 1 << 20).ok().flatten();
+        let lines = list.unwrap_or_default();
+        let is_there = |line: &[u8]| to.join("objects").join(OsStr::from_bytes(line)).is_dir();
+        let mut lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        if lines.all(is_there) {
+            return Ok(());
+        }
+        let alternates = self.private.linked().join("alternates");
+        for name in names_of(&alternates).unwrap_or_default() {
+            link_tree(&alternates.join(name), &to.join("objects"), is_small, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was staged, and the objects that only that names.
+    fn index(&self, to: &Path, root: &Path, record: &Record, below: &[u8]) -> Result<()> {
+        let Some((path, entries)) = self.staged(root, record)? else { return Ok(()) };
+        if !path.starts_with(OsStr::from_bytes(below)) {
+            return Ok(());
+        }
+        let place = to.join(path);
+        let Some(dir) = place.parent().filter(|dir| dir.is_dir()) else { return Ok(()) };
+        let bytes = restage::index_bytes(self.repo.hash, &entries)?;
+        let _old = fs::remove_file(&place);
+        crate::fs::replace_with(&place, &bytes, 0o644)?;
+        let objects = to.join("objects");
+        let odb = open_odb(&objects, dir, self.repo.hash)?;
+        for entry in entries.iter().filter(|entry| entry.mode != 0o160_000) {
+            let id = ObjectId::from_bytes_or_panic(&entry.id);
+            if !odb.exists(&id)
+                && let Ok(bytes) = self.repo.read(&id, ObjectKind::Blob)
+            {
+                write_loose(&objects, id, &bytes).map_err(Error::io("add to", &objects))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The index that a checkpoint keeps as a tree, if it is one of this repository, and where it
+    /// belongs below the git directory.
+    fn staged(&self, root: &Path, record: &Record) -> Result<Option<(PathBuf, Vec<IndexEntry>)>> {
+        let Some(tree) = &record.tree else { return Ok(None) };
+        if record.store.as_deref() != Some(self.private.name()) {
+            return Ok(None);
+        }
+        let (parts, _) = super::super::read_parts(self.repo, self.repo.object_id(tree))?;
+        let Some(index) = parts.index else { return Ok(None) };
+        let own = record.repositories.iter().find(|held| held.store == self.private.name());
+        let pointer = own.and_then(|held| {
+            held.pointers.iter().find(|(path, _)| path == b".git").map(|(_, text)| text)
+        });
+        let path = match pointer {
+            Some(text) => {
+                let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
+                let name = root.join(OsStr::from_bytes(target));
+                let name = name.file_name().unwrap_or_default().to_owned();
+                Path::new("worktrees").join(name).join("index")
+            }
+            None => PathBuf::from("index"),
+        };
+        Ok(Some((path, index::kept_entries(self.repo, index, parts.extra)?)))
+    }
+}
+
+fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
+    let hex = id.to_string();
+    let dir = objects.join(&hex[..2]);
+    fs::create_dir_all(&dir)?;
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o444).open(dir.join(&hex[2..]))?;
+    file.write_all(&loose_bytes(ObjectKind::Blob, bytes))
+}
+
+/// Every directory of objects that is kept, seen from `top`; those of alternates are none of it.
+fn kept_object_dirs(
+    top: &Path,
+    name: &Path,
+    depth: usize,
+    found: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    for child in names_of(&top.join(name)).unwrap_or_default() {
+        let below = name.join(&child);
+        if child == "objects" {
+            found.push(below);
+        } else if below != Path::new("alternates")
+            && depth < DEPTH_MAX
+            && top.join(&below).is_dir()
+        {
+            kept_object_dirs(top, &below, depth + 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(to)?;
+    for name in names_of(from)? {
+        let (from, to) = (from.join(&name), to.join(&name));
+        let found = fs::symlink_metadata(&from)?;
+        if found.is_dir() && depth < DEPTH_MAX && name != "info" {
+            link_tree(&from, &to, copies, depth + 1)?;
+        } else if found.is_file() && borrow::is_object(name.as_bytes()) {
+            if to.symlink_metadata().is_ok() {
+                continue;
+            }
+            if copies || fs::hard_link(&from, &to).is_err() {
+                borrow::copy_whole(&from, &to)?;
+                fs::set_permissions(&to, fs::Permissions::from_mode(0o444))?;
+            }
+        }
+    }
+    Ok(())
+}
