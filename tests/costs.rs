@@ -217,7 +217,7 @@ fn a_list_opens_everything_once() {
     1 openat state/
     2 openat state/roots/HASH/checkpoints
     1 openat state/roots/HASH/records
-    1 openat state/roots/HASH/root.json
+    2 openat state/roots/HASH/root.json
     1 openat state/roots/HASH/stats.json
     1 openat state/sessions
     1 openat state/sessions/HASH

@@ -22,7 +22,7 @@ pub(crate) use resume::say_if_interrupted;
 use std::path::PathBuf;
 
 use super::{
-    Desk, places, print,
+    Desk, origin, places, print,
     revive::{self, Revived},
     rows,
 };
@@ -112,15 +112,23 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let checkpoint = match checkpoint {
         Err(none @ Error::NoSuchCheckpoint { .. }) => {
-            desk = elsewhere(process, &desk, given, args, none)?;
+            desk = match elsewhere(process, &desk, given, args, none) {
+                Err(none @ Error::NoSuchCheckpoint { .. }) => {
+                    origin::say_if_known(process, &desk);
+                    return Err(none);
+                }
+                found => found?,
+            };
             desk.find(given)?
         }
         found => found?,
     };
+    origin::say_if_swapped(process, &desk);
     let mut adopted = [checkpoint];
     rows::adopt(&mut adopted, &ledger::uses(&desk.state));
     let [checkpoint] = adopted;
-    if desk.is_gone || args.paths.is_empty() {
+    // What is written elsewhere needs nothing back at its own place.
+    if args.into.is_none() && (desk.is_gone || args.paths.is_empty()) {
         match revive::revive(process, &desk, &checkpoint, args.dry_run, args.yes)? {
             Revived::Unchanged => (),
             Revived::Anew(revived) => desk = *revived,

@@ -11,14 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SIZE_MAX_BYTES,
+    identity::{Found, Identity, Registry},
     version::{VERSION, Versioned, from_json, moment, to_json},
     wire::{escape_path, parse_path},
 };
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced},
+    journal::{self, Line, LineKind},
     model::{Root, RootKind},
-    state::RootState,
+    state::{RootState, State},
 };
 
 /// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
@@ -28,6 +30,8 @@ pub struct RootPlace {
     pub path: PathBuf,
     /// Its device and inode.
     pub root: (u64, u64),
+    /// When it was created, in nanoseconds since 1970, where the file system says so.
+    pub birth: Option<i64>,
     /// Those of the directory it is in.
     pub parent: (u64, u64),
     /// Its git directory, if it was a repository.
@@ -36,7 +40,8 @@ pub struct RootPlace {
     pub first_seen: DateTime<Utc>,
 }
 
-/// Writes down where a root is, unless that is known. What is there and too new is left alone.
+/// Writes down where a root is, unless that is known. What is there and too new is left alone, and so
+/// is the place of a root that was found under a second path (see [`identity`](super::identity)).
 pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result<()> {
     let known = read_place(state);
     if matches!(known, Err(Error::FormatTooNew { .. })) {
@@ -47,9 +52,15 @@ pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         Ok::<_, Error>((data.dev(), data.ino()))
     };
     let known = known.ok().flatten();
+    if known.as_ref().is_some_and(|known| known.path != root.path()) && state.dir().is_symlink() {
+        return Ok(());
+    }
+    let Identity { device, inode, birth } =
+        Identity::of(root.path()).map_err(Error::io("look at", root.path()))?;
     let place = RootPlace {
         path: root.path().to_owned(),
-        root: stat(root.path())?,
+        root: (device, inode),
+        birth,
         parent: stat(root.path().parent().unwrap_or(root.path()))?,
         git_dir: match root.kind() {
             RootKind::Git { git_dir, .. } => Some(git_dir.clone()),
@@ -62,6 +73,24 @@ pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     }
     create_private_dirs(state.dir())?;
     replace_synced(&state.place(), &to_json(&PlaceFile::of(&place))?)
+}
+
+/// Sees to it that what we keep of the root at `path` is found under that path, if it is kept under
+/// another one: for a root that has moved, or is mounted twice. To be called before the state of a root
+/// is used that may be new.
+///
+/// # Errors
+///
+/// Fails if our own files cannot be listed or renamed, or if another process saves for too long. Then
+/// the root passes for a new one.
+pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
+    let found = Registry::roots(state).resolve(path)?;
+    if let Found::Moved { from } = &found {
+        let text = format!("the checkpoints of {} moved along", escape_path(from));
+        let root = Some(path.to_string_lossy().into_owned());
+        journal::write(state, &Line { at: now, kind: LineKind::Deed, root, text });
+    }
+    Ok(found)
 }
 
 /// Reads where a root was; `None` if nobody wrote it down.
@@ -79,6 +108,8 @@ pub(super) struct PlaceFile {
     path: String,
     device: u64,
     inode: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    birth: Option<i64>,
     parent_device: u64,
     parent_inode: u64,
     kind: String,
@@ -101,6 +132,7 @@ impl PlaceFile {
             path: escape_path(&place.path),
             device: place.root.0,
             inode: place.root.1,
+            birth: place.birth,
             parent_device: place.parent.0,
             parent_inode: place.parent.1,
             kind: if place.git_dir.is_some() { "git" } else { "plain" }.to_owned(),
@@ -113,6 +145,7 @@ impl PlaceFile {
         Some(RootPlace {
             path: parse_path(&self.path).ok()?,
             root: (self.device, self.inode),
+            birth: self.birth,
             parent: (self.parent_device, self.parent_inode),
             git_dir: self.git_dir.as_deref().map(parse_path).transpose().ok()?,
             first_seen: self.first_seen,
