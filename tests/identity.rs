@@ -5,10 +5,13 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
+    time::Instant,
 };
 
 use serde_json::json;
 use turnback::{
+    error::Error,
+    fs::Lock,
     process::Exit,
     state::State,
     store::record::identity::{Found, Registry},
@@ -182,6 +185,27 @@ fn a_new_directory_at_the_old_path_begins_anew() {
 }
 
 #[test]
+fn if_the_new_directory_was_first_the_old_one_is_told_where_its_checkpoints_are() {
+    let world = World::new();
+    damaged(&world, &world.root());
+    let new = move_to(&world, "moved");
+    write(&world.root().join("other"), "other");
+    agent_removes(&world, &world.root(), "t2", &["other"]);
+    assert_eq!(listed(&world, &world.root()), 2);
+    let hint = format!("`turnback list --root {}`", world.root().to_string_lossy());
+    for args in [&["list"][..], &["restore", "1", "--yes"], &["undo", "--yes"]] {
+        let told = world.run_in(&new, args, "");
+        assert_eq!(told.stdout, "", "{args:?}");
+        assert!(told.stderr.contains("was at") && told.stderr.contains(&hint), "{}", told.stderr);
+    }
+    // Back at its path it is what the checkpoints are of.
+    fs::rename(world.root(), beside(&world, "aside")).unwrap();
+    fs::rename(new, world.root()).unwrap();
+    succeeds(&world.run_in(&world.root(), &["restore", "2", "--yes"], ""));
+    assert_eq!(fs::read_to_string(world.root().join(".env")).unwrap(), "secret");
+}
+
+#[test]
 fn a_directory_made_again_is_found_by_its_path() {
     let world = World::new();
     damaged(&world, &world.root());
@@ -238,6 +262,37 @@ fn a_worktree_that_moved_has_its_checkpoints() {
         assert_eq!(listed(&world, &new), 1, "{line}");
         is_restored(&world, &new);
     }
+}
+
+#[test]
+fn of_several_that_come_at_once_one_renames_it_and_all_find_it() {
+    let world = World::new();
+    damaged(&world, &world.root());
+    let new = move_to(&world, "moved");
+    let found: Vec<Found> = std::thread::scope(|scope| {
+        let each = || registry(&world).resolve(&new).unwrap();
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(each)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let is_moved = |found: &&Found| matches!(found, Found::Moved { .. });
+    assert_eq!(found.iter().filter(is_moved).count(), 1, "{found:?}");
+    assert!(found.iter().all(|it| is_moved(&it) || *it == Found::ByPath), "{found:?}");
+    assert_eq!(entries(&world), [place_of(&world, &new)]);
+}
+
+#[test]
+fn it_is_not_renamed_while_somebody_finds_out_what_may_be_deleted() {
+    let world = World::new();
+    damaged(&world, &world.root());
+    let new = move_to(&world, "moved");
+    let lock = Lock::acquire(&world.state().join("objects.lock"), Instant::now()).unwrap();
+    assert!(matches!(registry(&world).resolve(&new), Err(Error::Busy { .. })));
+    assert_eq!(entries(&world), [place_of(&world, &world.root())]);
+    // Nothing is lost: the commands say where it is, and the next one finds it.
+    let told = world.run_in(&new, &["list"], "");
+    assert!(told.stderr.contains("was at"), "{}", told.stderr);
+    drop(lock);
+    assert_eq!(listed(&world, &new), 1);
 }
 
 #[test]

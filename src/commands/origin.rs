@@ -28,7 +28,8 @@ const SAMPLE: usize = 64;
 /// Where a directory comes from.
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
-    /// It was at this path, and found checkpoints of another directory at its new one.
+    /// It was at this path, and its new one has checkpoints of another directory, or the old one has
+    /// another directory by now.
     Moved(PathBuf),
     /// It may be the directory that was at this path.
     PerhapsMoved(PathBuf),
@@ -48,8 +49,8 @@ pub(super) fn say_if_known(process: &mut Process<'_>, desk: &Desk) {
 pub(super) fn say_if_swapped(process: &mut Process<'_>, desk: &Desk) {
     let path = desk.root.path();
     let recorded = record::read_place(&desk.state.root(&desk.root)).ok().flatten();
-    let is_that = |(device, inode)| {
-        Identity::of(path).is_ok_and(|now| (now.device, now.inode) == (device, inode))
+    let is_that = |then: Identity| {
+        Identity::of(path).is_ok_and(|now| then.likeness(&now) != Likeness::Different)
     };
     if desk.is_gone || recorded.is_none_or(|recorded| is_that(recorded.root)) {
         return;

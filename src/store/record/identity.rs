@@ -3,7 +3,8 @@
 //! A [`Registry`] is a directory of ours with one entry for each directory of the user's. An entry
 //! is a directory too: its name is a hash of the user's path, and a small JSON file in it says which
 //! directory it is about, in five keys: `version`, `path` (escaped), `device`, `inode` and, where
-//! the file system knows it, `birth`. Other keys are kept as they are. `roots/` is one registry, with
+//! the file system knows it, `birth`. Where other directories were at that path before, `former` lists
+//! their `device`, `inode` and `birth`. Other keys are kept as they are. `roots/` is one registry, with
 //! `root.json`; any other directory built in the same way can be one.
 //!
 //! The path comes first: an entry under the hash of a path belongs to that path, whatever is there
@@ -18,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
@@ -38,7 +39,7 @@ const SIZE_MAX_BYTES: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What tells a directory apart from all others, wherever it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Its device.
     pub device: u64,
@@ -46,6 +47,7 @@ pub struct Identity {
     /// proves something only together with the birth time.
     pub inode: u64,
     /// When it was created, in nanoseconds since 1970; `None` where the file system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub birth: Option<i64>,
 }
 
@@ -92,6 +94,7 @@ pub enum Found {
 pub struct Registry {
     dir: PathBuf,
     file: &'static str,
+    deletions: Option<PathBuf>,
 }
 
 /// An entry of a [`Registry`].
@@ -102,6 +105,8 @@ struct Entry {
     /// The path it is recorded under.
     path: PathBuf,
     identity: Identity,
+    /// Directories that were at that path before.
+    former: Vec<Identity>,
 }
 
 impl Identity {
@@ -180,12 +185,20 @@ impl Registry {
     /// The registry in the directory `dir`, whose entries say in `file` what they are about. An
     /// entry is changed under the lock of a file called `lock` in it.
     pub fn new(dir: PathBuf, file: &'static str) -> Self {
-        Self { dir, file }
+        Self { dir, file, deletions: None }
+    }
+
+    /// The same, where something is deleted if no entry needs it: no entry is renamed while that is
+    /// found out under the lock `path`, or it would be missed. Taken shared, after that of the entry.
+    #[must_use]
+    pub fn with_deletions_under(self, path: PathBuf) -> Self {
+        Self { deletions: Some(path), ..self }
     }
 
     /// The registry of all roots.
     pub fn roots(state: &State) -> Self {
-        Self::new(state.roots(), "root.json")
+        let objects_lock = state.objects().with_file_name("objects.lock");
+        Self::new(state.roots(), "root.json").with_deletions_under(objects_lock)
     }
 
     /// Finds the entry of the directory at `path`, which must be canonical, and lets it be found
@@ -216,11 +229,12 @@ impl Registry {
             Some((entry, Match::Moved)) => self.adopt(&entry, path, &now),
             Some((entry, Match::Alias)) => alias(&entry, &place),
             Some((entry, Match::Perhaps)) => Ok(Found::Perhaps { from: entry.path }),
-            None => Ok(Found::Nowhere),
+            // It is another directory's by now.
+            Some((_, Match::Former)) | None => Ok(Found::Nowhere),
         }
     }
 
-    /// The path of an entry, other than that of `path` itself, which is about the directory at
+    /// The path of an entry, other than that of `path` itself, which is or was about the directory at
     /// `path`: certainly, or as far as can be told. Changes nothing.
     ///
     /// # Errors
@@ -229,7 +243,7 @@ impl Registry {
     pub fn other_path(&self, path: &Path) -> Result<Option<(PathBuf, Likeness)>> {
         let Ok(now) = Identity::of(path) else { return Ok(None) };
         let likeness = |found| match found {
-            Match::Moved => Some(Likeness::Same),
+            Match::Moved | Match::Former => Some(Likeness::Same),
             Match::Perhaps => Some(Likeness::Perhaps),
             // It shares its entry, which was found.
             Match::Alias => None,
@@ -266,7 +280,8 @@ impl Registry {
         Some(Entry {
             name: name.to_owned(),
             path: parse_path(&file.path).ok()?,
-            identity: Identity { device: file.device, inode: file.inode, birth: file.birth },
+            identity: file.identity,
+            former: file.former,
         })
     }
 
@@ -287,12 +302,15 @@ impl Registry {
     fn adopt(&self, entry: &Entry, path: &Path, now: &Identity) -> Result<Found> {
         let (old, new) = (self.dir.join(&entry.name), self.place_of(path));
         let is_done = || new.symlink_metadata().is_ok();
-        let lock = match Lock::acquire(&old.join("lock"), Instant::now() + PATIENCE) {
+        let deadline = Instant::now() + PATIENCE;
+        let _nobody_saves = match Lock::acquire(&old.join("lock"), deadline) {
             Ok(lock) => lock,
             // Another process was first, and there is nothing to lock any more.
             Err(_) if is_done() => return Ok(Found::ByPath),
             Err(err) => return Err(err),
         };
+        let deletions = self.deletions.as_deref();
+        let _nobody_deletes = deletions.map(|path| Lock::share(path, deadline)).transpose()?;
         if is_done() {
             return Ok(Found::ByPath);
         }
@@ -305,7 +323,6 @@ impl Registry {
         fs::rename(&old, &new).map_err(Error::io("rename", &old))?;
         crash::point("adopt-sync");
         sync_dir(&self.dir)?;
-        drop(lock);
         Ok(Found::Moved { from: entry.path.clone() })
     }
 }
@@ -315,6 +332,8 @@ impl Registry {
 enum Match {
     /// It may be about it.
     Perhaps,
+    /// It was about it, before another directory took its path.
+    Former,
     /// It is about it, and the directory is no longer at the path of the entry.
     Moved,
     /// It is about it, and the directory is at the path of the entry as well.
@@ -324,7 +343,8 @@ enum Match {
 impl Entry {
     fn compare(&self, path: &Path, now: &Identity) -> Option<Match> {
         if self.identity.likeness(now) == Likeness::Different {
-            return None;
+            let is_it = |then: &Identity| then.likeness(now) == Likeness::Same;
+            return self.former.iter().any(is_it).then_some(Match::Former);
         }
         if self.path == path && self.identity.is_same_now(now) {
             // Adopted, but for the name.
@@ -397,9 +417,10 @@ pub fn remove_dangling(dir: &Path) -> Result<()> {
 struct EntryFile {
     version: u32,
     path: String,
-    device: u64,
-    inode: u64,
-    birth: Option<i64>,
+    #[serde(flatten)]
+    identity: Identity,
+    #[serde(default)]
+    former: Vec<Identity>,
 }
 
 impl Versioned for EntryFile {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SIZE_MAX_BYTES,
-    identity::{Found, Identity, Registry},
+    identity::{Found, Identity, Likeness, Registry},
     version::{VERSION, Versioned, from_json, moment, to_json},
     wire::{escape_path, parse_path},
 };
@@ -23,21 +23,37 @@ use crate::{
     state::{RootState, State},
 };
 
+/// So many directories are remembered that were at a path before.
+const FORMER_MAX: usize = 8;
+
 /// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPlace {
     /// Its path.
     pub path: PathBuf,
-    /// Its device and inode.
-    pub root: (u64, u64),
-    /// When it was created, in nanoseconds since 1970, where the file system says so.
-    pub birth: Option<i64>,
+    /// Its device, inode and birth time.
+    pub root: Identity,
+    /// Those of directories that were at its path before, the latest last.
+    pub former: Vec<Identity>,
     /// Those of the directory it is in.
     pub parent: (u64, u64),
     /// Its git directory, if it was a repository.
     pub git_dir: Option<PathBuf>,
     /// When it was first seen.
     pub first_seen: DateTime<Utc>,
+}
+
+impl RootPlace {
+    /// The directories that were at its path before the one that is there now.
+    fn former_to(&self, now: &Identity) -> Vec<Identity> {
+        let mut former = self.former.clone();
+        // What has no birth time could never be recognized.
+        if self.root.birth.is_some() && self.root.likeness(now) == Likeness::Different {
+            former.push(self.root);
+        }
+        former.retain(|then| then.likeness(now) != Likeness::Same);
+        former.split_off(former.len().saturating_sub(FORMER_MAX))
+    }
 }
 
 /// Writes down where a root is, unless that is known. What is there and too new is left alone, and so
@@ -55,12 +71,11 @@ pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     if known.as_ref().is_some_and(|known| known.path != root.path()) && state.dir().is_symlink() {
         return Ok(());
     }
-    let Identity { device, inode, birth } =
-        Identity::of(root.path()).map_err(Error::io("look at", root.path()))?;
+    let there = Identity::of(root.path()).map_err(Error::io("look at", root.path()))?;
     let place = RootPlace {
         path: root.path().to_owned(),
-        root: (device, inode),
-        birth,
+        root: there,
+        former: known.as_ref().map_or_else(Vec::new, |known| known.former_to(&there)),
         parent: stat(root.path().parent().unwrap_or(root.path()))?,
         git_dir: match root.kind() {
             RootKind::Git { git_dir, .. } => Some(git_dir.clone()),
@@ -106,15 +121,15 @@ pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
 pub(super) struct PlaceFile {
     version: u32,
     path: String,
-    device: u64,
-    inode: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    birth: Option<i64>,
+    #[serde(flatten)]
+    root: Identity,
     parent_device: u64,
     parent_inode: u64,
     kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     git_dir: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    former: Vec<Identity>,
     #[serde(with = "moment")]
     first_seen: DateTime<Utc>,
 }
@@ -130,13 +145,12 @@ impl PlaceFile {
         Self {
             version: VERSION,
             path: escape_path(&place.path),
-            device: place.root.0,
-            inode: place.root.1,
-            birth: place.birth,
+            root: place.root,
             parent_device: place.parent.0,
             parent_inode: place.parent.1,
             kind: if place.git_dir.is_some() { "git" } else { "plain" }.to_owned(),
             git_dir: place.git_dir.as_deref().map(escape_path),
+            former: place.former.clone(),
             first_seen: place.first_seen,
         }
     }
@@ -144,8 +158,8 @@ impl PlaceFile {
     pub(super) fn into_place(self) -> Option<RootPlace> {
         Some(RootPlace {
             path: parse_path(&self.path).ok()?,
-            root: (self.device, self.inode),
-            birth: self.birth,
+            root: self.root,
+            former: self.former,
             parent: (self.parent_device, self.parent_inode),
             git_dir: self.git_dir.as_deref().map(parse_path).transpose().ok()?,
             first_seen: self.first_seen,
