@@ -121,6 +121,25 @@ fn it_has_them_below_another_directory_and_from_a_directory_in_it() {
 }
 
 #[test]
+fn it_has_them_though_its_repository_is_gone_as_well() {
+    let world = World::new();
+    let root = world.root();
+    git(&world, &root, "git init -q -b main && git commit -q --allow-empty -m one");
+    write(&root.join(".gitignore"), ".env\n");
+    write(&root.join(".env"), "secret");
+    let command = json!({ "command": "mv ../shop ../moved && rm -rf ../moved/.git .git .env" });
+    let payload = before(&root, "s1", "t1", "Bash", &command);
+    world.run_in(&root, &["hook", "--agent", "claude-code"], &payload);
+    let new = move_to(&world, "moved");
+    fs::rename(new.join(".git"), beside(&world, "trash")).unwrap();
+    fs::remove_file(new.join(".env")).unwrap();
+    assert_eq!(listed(&world, &new), 1);
+    succeeds(&world.run_in(&new, &["restore", "1", "--yes"], ""));
+    assert_eq!(git(&world, &new, "git log --format=%s"), "one");
+    assert_eq!(fs::read_to_string(new.join(".env")).unwrap(), "secret");
+}
+
+#[test]
 fn a_hook_finds_them_as_well() {
     for world in [World::new(), World::with_git()] {
         damaged(&world, &world.root());
@@ -169,6 +188,22 @@ fn a_copy_is_told_where_the_checkpoints_are_and_changes_nothing() {
     let args = ["restore", "--root", &root, id, "--into", "../fresh"];
     succeeds(&world.run_in(&copy, &args, ""));
     assert_eq!(fs::read_to_string(beside(&world, "fresh/.env")).unwrap(), "secret");
+}
+
+#[test]
+#[ignore = "a copy has the refs of its original until checkpoints leave the user's repository"]
+fn a_copy_of_a_repository_is_told_the_same() {
+    let world = World::with_git();
+    damaged(&world, &world.root());
+    let copy = beside(&world, "copy");
+    let done = Command::new("cp").arg("-a").args([&world.root(), &copy]).status().unwrap();
+    assert!(done.success());
+    for args in [&["list"][..], &["restore", "1", "--yes"], &["undo", "--yes"]] {
+        let told = world.run_in(&copy, args, "");
+        assert_eq!(told.stdout, "", "{args:?}");
+        assert!(told.stderr.contains("a copy of"), "{args:?}: {}", told.stderr);
+    }
+    is_restored(&world, &world.root());
 }
 
 #[test]
