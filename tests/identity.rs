@@ -14,7 +14,7 @@ use turnback::{
     fs::Lock,
     process::Exit,
     state::State,
-    store::record::identity::{Found, Registry},
+    store::record::identity::{Found, Likeness, Registry},
 };
 
 use crate::support::{
@@ -48,8 +48,12 @@ fn beside(world: &World, name: &str) -> PathBuf {
 }
 
 fn move_to(world: &World, name: &str) -> PathBuf {
-    let to = beside(world, name);
-    fs::rename(world.root(), &to).unwrap();
+    renamed(&world.root(), name)
+}
+
+fn renamed(from: &Path, name: &str) -> PathBuf {
+    let to = from.with_file_name(name);
+    fs::rename(from, &to).unwrap();
     to
 }
 
@@ -297,6 +301,35 @@ fn a_worktree_that_moved_has_its_checkpoints() {
         assert_eq!(listed(&world, &new), 1, "{line}");
         is_restored(&world, &new);
     }
+}
+
+#[test]
+fn any_directory_of_entries_finds_what_moved() {
+    let world = World::new();
+    let repositories = world.state().join("repositories");
+    let registry = Registry::new(repositories.clone(), "origin.json");
+    let old = world.root();
+    assert_eq!(registry.resolve(&old).unwrap(), Found::Nowhere);
+    registry.describe(&old).unwrap();
+    let said = || fs::read(registry.place_of(&old).join("origin.json")).unwrap();
+    let first = said();
+    registry.describe(&old).unwrap();
+    assert_eq!((registry.resolve(&old).unwrap(), said()), (Found::ByPath, first));
+    write(&registry.place_of(&old).join("HEAD"), "kept");
+    let new = move_to(&world, "moved");
+    assert_eq!(registry.resolve(&new).unwrap(), Found::Moved { from: old.clone() });
+    assert_eq!(fs::read_to_string(registry.place_of(&new).join("HEAD")).unwrap(), "kept");
+    registry.describe(&new).unwrap();
+    // Another one at the path of the last is by path, and the last is told where it was.
+    let newest = renamed(&new, "newest");
+    fs::create_dir(&new).unwrap();
+    registry.describe(&new).unwrap();
+    assert_eq!(registry.resolve(&newest).unwrap(), Found::Nowhere);
+    assert_eq!(registry.other_path(&newest).unwrap(), Some((new, Likeness::Same)));
+    let newer = fs::read_dir(&repositories).unwrap().next().unwrap().unwrap().path();
+    write(&newer.join("origin.json"), r#"{"version":99}"#);
+    registry.describe(&beside(&world, "moved")).unwrap();
+    assert_eq!(fs::read_to_string(newer.join("origin.json")).unwrap(), r#"{"version":99}"#);
 }
 
 #[test]

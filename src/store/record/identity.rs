@@ -23,13 +23,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    version::{Versioned, from_json, to_json},
+    version::{VERSION, Versioned, from_json, to_json},
     wire::{escape_path, parse_path},
 };
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, read_small, replace_synced, sync_dir},
+    fs::{Lock, create_private_dirs, read_small, replace_synced, sync_dir},
     state::{State, hash_name},
 };
 
@@ -37,6 +37,8 @@ use crate::{
 const SIZE_MAX_BYTES: u64 = 64 << 10;
 /// How long adopting an entry waits for a save into it: a hook has three seconds for everything.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// So many directories are remembered that were at a path before.
+const FORMER_MAX: usize = 8;
 
 /// What tells a directory apart from all others, wherever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,6 +171,17 @@ impl Identity {
         }
     }
 
+    /// The directories that were at a path before this one, given which was there last, and which were
+    /// there before that.
+    pub(super) fn former(&self, last: &Self, mut before: Vec<Self>) -> Vec<Self> {
+        // What has no birth time could never be recognized.
+        if last.birth.is_some() && last.likeness(self) == Likeness::Different {
+            before.push(*last);
+        }
+        before.retain(|then| then.likeness(self) != Likeness::Same);
+        before.split_off(before.len().saturating_sub(FORMER_MAX))
+    }
+
     /// Whether both are of one directory, given that both were read just now: no inode is in use
     /// twice at one time.
     fn is_same_now(&self, other: &Self) -> bool {
@@ -232,6 +245,36 @@ impl Registry {
             // It is another directory's by now.
             Some((_, Match::Former)) | None => Ok(Found::Nowhere),
         }
+    }
+
+    /// Writes down which directory the entry of `path` is about, for a registry whose files say nothing
+    /// else. Nothing is written if that is known, if the entry is shared with another path, or if a
+    /// newer version wrote it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is nothing at `path`, or if the entry cannot be read or written.
+    pub fn describe(&self, path: &Path) -> Result<()> {
+        let place = self.place_of(path);
+        if place.is_symlink() {
+            return Ok(());
+        }
+        let identity = Identity::of(path).map_err(Error::io("look at", path))?;
+        let file = place.join(self.file);
+        let known = match read_small(&file, SIZE_MAX_BYTES)? {
+            Some(bytes) => match from_json::<EntryFile>(self.file, &bytes) {
+                Err(Error::FormatTooNew { .. }) => return Ok(()),
+                known => known.ok(),
+            },
+            None => None,
+        };
+        let path = escape_path(path);
+        if known.as_ref().is_some_and(|known| known.path == path && known.identity == identity) {
+            return Ok(());
+        }
+        let former = known.map_or_else(Vec::new, |it| identity.former(&it.identity, it.former));
+        create_private_dirs(&place)?;
+        replace_synced(&file, &to_json(&EntryFile { version: VERSION, path, identity, former })?)
     }
 
     /// The path of an entry, other than that of `path` itself, which is or was about the directory at
@@ -413,13 +456,13 @@ pub fn remove_dangling(dir: &Path) -> Result<()> {
 }
 
 /// What every entry says, whatever else is in its file.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct EntryFile {
     version: u32,
     path: String,
     #[serde(flatten)]
     identity: Identity,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     former: Vec<Identity>,
 }
 

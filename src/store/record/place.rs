@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SIZE_MAX_BYTES,
-    identity::{Found, Identity, Likeness, Registry},
+    identity::{Found, Identity, Registry},
     version::{VERSION, Versioned, from_json, moment, to_json},
     wire::{escape_path, parse_path},
 };
@@ -22,9 +22,6 @@ use crate::{
     model::{Root, RootKind},
     state::{RootState, State},
 };
-
-/// So many directories are remembered that were at a path before.
-const FORMER_MAX: usize = 8;
 
 /// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,19 +38,6 @@ pub struct RootPlace {
     pub git_dir: Option<PathBuf>,
     /// When it was first seen.
     pub first_seen: DateTime<Utc>,
-}
-
-impl RootPlace {
-    /// The directories that were at its path before the one that is there now.
-    fn former_to(&self, now: &Identity) -> Vec<Identity> {
-        let mut former = self.former.clone();
-        // What has no birth time could never be recognized.
-        if self.root.birth.is_some() && self.root.likeness(now) == Likeness::Different {
-            former.push(self.root);
-        }
-        former.retain(|then| then.likeness(now) != Likeness::Same);
-        former.split_off(former.len().saturating_sub(FORMER_MAX))
-    }
 }
 
 /// Writes down where a root is, unless that is known. What is there and too new is left alone, and so
@@ -75,7 +59,9 @@ pub fn write_place(state: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     let place = RootPlace {
         path: root.path().to_owned(),
         root: there,
-        former: known.as_ref().map_or_else(Vec::new, |known| known.former_to(&there)),
+        former: known
+            .as_ref()
+            .map_or_else(Vec::new, |known| there.former(&known.root, known.former.clone())),
         parent: stat(root.path().parent().unwrap_or(root.path()))?,
         git_dir: match root.kind() {
             RootKind::Git { git_dir, .. } => Some(git_dir.clone()),
