@@ -107,7 +107,7 @@ fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
         line("partial", "the deadline came before everything was seen");
     }
     let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
-    let place = if kind == "git" { "in this repository" } else { "in turnback's own store" };
+    let place = if kind == "git" { "in a private repository" } else { "in turnback's own store" };
     let why = why.map(|why| format!(": {}", ui::escape(why.as_bytes()))).unwrap_or_default();
     line("stored", &format!("{place}{why}"));
     line("", &ui::escape(desk.store.by_hand(checkpoint.id).as_bytes()));

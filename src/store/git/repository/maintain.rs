@@ -27,7 +27,6 @@ use crate::{
     model::ContentId,
     state::State,
     store::{
-        escape::unescape,
         git::{
             pack::{Deflater, Pack, Packed},
             refs,
@@ -88,14 +87,6 @@ impl Private {
     fn marker(&self) -> PathBuf {
         self.dir().join("maintained")
     }
-
-    /// Where the user's repository was when this one was made; `None` if that cannot be told.
-    fn origin(&self) -> Option<PathBuf> {
-        let json = read_small(&self.dir().join("origin.json"), 1 << 20).ok()??;
-        let value: serde_json::Value = serde_json::from_slice(&json).ok()?;
-        let bytes = unescape(value["path"].as_str()?)?;
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes)))
-    }
 }
 
 struct Maintenance<'a> {
@@ -112,7 +103,8 @@ impl Maintenance<'_> {
             Err(err) => return Err(err),
         };
         let digest = refs::digest(&self.private.repo());
-        let origin = self.private.origin().filter(|origin| origin.join("objects").is_dir());
+        let origin = self.private.origin().and_then(|origin| origin.path());
+        let origin = origin.filter(|origin| origin.join("objects").is_dir());
         let shared = self.private.share(None)?;
         if let Some(origin) = &origin {
             self.private.borrow(origin, false, Some(borrow::BACKGROUND_MAX_BYTES.min(*room)))?;
