@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub(in crate::store) use administration::Administration;
 pub(in crate::store) use check::{Checked, check};
-pub use maintain::maintain;
+pub use maintain::{give_up_history, maintain};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{Step, StepKind, carry_out, steps};
@@ -457,6 +457,24 @@ pub(in crate::store) fn held(
         digest: administration.digest,
         identity: Identity::of(&place.common_dir).ok(),
         pointers: pointers.collect(),
+    }
+}
+
+/// How safely the history of a repository is held, in words for people; `None` if there is nothing to
+/// say. The files and the index of a checkpoint do not depend on it.
+pub fn history_words(state: &State, held: &Held, head: Option<&str>) -> Option<String> {
+    let private = Private::named(state, &held.store);
+    let id = head.and_then(|head| ObjectId::from_hex(head.as_bytes()).ok());
+    if id.is_some_and(|id| private.repo().read(&id, ObjectKind::Commit).is_err()) {
+        return Some("its history is not held any more".to_owned());
+    }
+    match borrow::shared_bytes(&private.linked()) {
+        0 => None,
+        bytes => Some(format!(
+            "{} of history by links to the repository's own files, which a program that overwrites \
+             them in place destroys here too",
+            crate::ui::size(bytes)
+        )),
     }
 }
 
