@@ -142,6 +142,9 @@ fn a_call_that_finds_nothing_changed_lists_nothing_and_opens_no_object() {
     assert_eq!(looks.map(|(_, times)| times).sum::<usize>(), 40, "{calls:#?}");
     let lists = of(&calls, |call| call.starts_with("getdents64 project"));
     assert_snapshot!(listed(lists), @"");
+    // Whether it was somewhere else before is asked once a session.
+    let identity = |call: &str| call.starts_with("readlink state/roots");
+    assert_snapshot!(listed(of(&calls, identity)), @"");
     let opened = of(&calls, |call| call.starts_with("openat project/.git/"));
     // Twice for the repository that this call, and the one before it that nobody saw end, work in.
     assert_snapshot!(listed(opened), @r"
@@ -166,6 +169,15 @@ fn a_call_that_finds_nothing_changed_lists_nothing_and_opens_no_object() {
     1 rename state/sessions/HASH.tmp
     1 unlink state/sessions/HASH.tmp
     ");
+}
+
+#[test]
+fn a_session_asks_once_whether_its_root_was_somewhere_else() {
+    let world = settled();
+    let payload = before(&world.root(), "new", "t", "Bash", &json!({ "command": "./build.sh" }));
+    let Some(calls) = traced(&world, &payload) else { return };
+    let identity = |call: &str| call.starts_with("readlink state/") || call.contains("root.json");
+    assert_snapshot!(listed(of(&calls, identity)), @"1 readlink state/roots/HASH");
 }
 
 #[test]
@@ -217,7 +229,7 @@ fn a_list_opens_everything_once() {
     1 openat state/
     2 openat state/roots/HASH/checkpoints
     1 openat state/roots/HASH/records
-    1 openat state/roots/HASH/root.json
+    2 openat state/roots/HASH/root.json
     1 openat state/roots/HASH/stats.json
     1 openat state/sessions
     1 openat state/sessions/HASH

@@ -15,6 +15,7 @@ mod guard;
 mod head;
 mod hostile;
 mod house;
+mod identity;
 mod install;
 mod kinds;
 mod notice;

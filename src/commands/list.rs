@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Desk, Row,
     compare::{Comparison, Counts},
-    places, print, print_json, rows,
+    origin, places, print, print_json, rows,
     rows::{Told, agent_name, is_counted},
     show::skipped_json,
     stats::Stats,
@@ -82,6 +82,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             process.stderr,
             "no checkpoints yet; an agent's hook takes them, and `turnback create`"
         );
+        origin::say_if_known(process, &desk);
         return Ok(Exit::Ok);
     }
     let (heading, table) = (heading(&desk, &listed), table(process, &desk, &listed, &counts));
@@ -95,6 +96,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let _nobody =
         writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
+    origin::say_if_swapped(process, &desk);
     Ok(Exit::Ok)
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod warm;
 
 mod compare;
 mod held;
+mod origin;
 mod own_files;
 mod places;
 mod rows;
@@ -37,6 +38,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::{
@@ -51,7 +53,10 @@ use crate::{
     scan::{Named, Scan, UserDirs, Wishes},
     snapshot::{self, Look},
     state::State,
-    store::{self, Store},
+    store::{
+        self, Store,
+        record::{self, identity::Found},
+    },
     ui,
 };
 
@@ -104,6 +109,9 @@ impl Desk {
         let home = process.var("HOME").map(PathBuf::from);
         let user = snapshot::user_dirs(process);
         let real = Real::default();
+        if let Ok(start) = real.of(&start) {
+            settle_around(&start, &state, process.now);
+        }
         if let Some(root) = revive::gone_root(&start, &state, &real) {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
@@ -201,6 +209,23 @@ impl Desk {
 /// How commands look at a root: at all of it, and at what is named itself.
 fn whole<'a>(reach: &'a Reach, wishes: &'a Wishes) -> Look<'a> {
     Look { reach, wishes, named: Named::Alone, spare: false, deadline: None }
+}
+
+/// Lets the root at or around `start` be found by its path, if it was moved there or is mounted there
+/// as well. What cannot be found passes for new: it is for `origin` to say where its checkpoints are.
+fn settle_around(start: &Path, state: &State, now: DateTime<Utc>) {
+    let worktree = start.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    let known = || start.ancestors().find(|dir| state.root_at(dir).place().exists());
+    let candidates = match worktree.or_else(known) {
+        Some(dir) => vec![dir],
+        None => start.ancestors().collect(),
+    };
+    for dir in candidates {
+        match record::settle(state, dir, now) {
+            Ok(Found::Nowhere | Found::Perhaps { .. }) => (),
+            Ok(Found::ByPath | Found::Moved { .. } | Found::Alias { .. }) | Err(_) => return,
+        }
+    }
 }
 
 /// The plain root around `start` that already has checkpoints, if `start` is in no repository: a

@@ -13,6 +13,7 @@ use crate::{
     model::{By, Checkpoint, Head, Skipped},
     process::{Exit, Process},
     snapshot,
+    store::{Held, git::history_words, record},
     ui::{self, Clock, Style},
 };
 
@@ -106,12 +107,29 @@ fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
     if checkpoint.partial {
         line("partial", "the deadline came before everything was seen");
     }
+    for (n, words) in history(desk, checkpoint).iter().enumerate() {
+        line(if n == 0 { "history" } else { "" }, words);
+    }
     let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
-    let place = if kind == "git" { "in this repository" } else { "in turnback's own store" };
+    let place = if kind == "git" { "in a private repository" } else { "in turnback's own store" };
     let why = why.map(|why| format!(": {}", ui::escape(why.as_bytes()))).unwrap_or_default();
     line("stored", &format!("{place}{why}"));
     line("", &ui::escape(desk.store.by_hand(checkpoint.id).as_bytes()));
     text
+}
+
+/// What is to be said of how the history of its repositories is held.
+fn history(desk: &Desk, checkpoint: &Checkpoint) -> Vec<String> {
+    let Ok(record) = record::read(&desk.state.root(&desk.root), checkpoint.id) else {
+        return Vec::new();
+    };
+    let head = checkpoint.head.as_ref().and_then(|head| head.commit.as_deref());
+    let words = |(n, held): (usize, &Held)| {
+        // HEAD is that of the root's own, which comes first.
+        let words = history_words(&desk.state, held, head.filter(|_| n == 0))?;
+        Some(format!("{}: {words}", ui::escape(&held.path)))
+    };
+    record.repositories.iter().enumerate().filter_map(words).collect()
 }
 
 fn by_words(by: &By) -> String {

@@ -1,7 +1,7 @@
 //! `turnback undo` and `turnback redo`: one step back, one step forward.
 
 use super::{
-    Desk,
+    Desk, origin,
     restore::{Consent, Order, carry_out},
     rows::adopt,
 };
@@ -54,12 +54,16 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         plan::undo_target(&checkpoints)
     };
     let target = target.cloned();
+    if target.is_none() {
+        origin::say_if_known(process, &desk);
+    }
     let target = target.ok_or_else(|| {
         Error::other(
             "there is no turn and no restore to undo",
             "`turnback list` shows what there is, `turnback restore 1` goes to the newest",
         )
     })?;
+    origin::say_if_swapped(process, &desk);
     step(process, &desk, &target, "undo", &args.how)
 }
 

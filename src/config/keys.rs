@@ -226,8 +226,8 @@ pub const KEYS: &[Key] = &[
         Directory,
         "store",
         store,
-        "Where checkpoints of git repositories are kept: in the repository where that can be done \
-         (`auto`), or in turnback's own store (`files`)."
+        "How checkpoints of git repositories are kept: as git objects in a private repository \
+         (`auto`), or as plain copies (`files`)."
     ),
     key!(
         Shared,

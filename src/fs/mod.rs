@@ -35,11 +35,3 @@ pub fn now_ns() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
-
-/// When a file or directory was made, in nanoseconds since 1970; `None` where the file system does
-/// not say. Nobody can set it, and a copy or a new directory of the same inode has another.
-pub fn birth_of(path: &std::path::Path) -> Option<i64> {
-    let made = std::fs::metadata(path).ok()?.created().ok()?;
-    let since = made.duration_since(std::time::UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_nanos()).ok()
-}

@@ -44,7 +44,7 @@ use crate::{
     shell,
     snapshot::{self, Order},
     state::State,
-    store::Saved,
+    store::{Saved, record},
     transcript, ui,
 };
 
@@ -258,6 +258,11 @@ impl Hook<'_, '_> {
         notes: &mut Notes,
     ) -> Result<Reach> {
         let reach = self.reach(start, state)?;
+        // A root that this session has met is known by its path.
+        if !ledger.as_deref().is_some_and(|ledger| ledger.knows(reach.root.path())) {
+            // What cannot be found passes for new.
+            let _found = record::settle(state, reach.root.path(), self.process.now);
+        }
         let standing = self.standing(ledger.as_deref_mut(), &reach, state);
         self.stakes = reach::stakes(start, &self.call.context, &self.effect, &reach.root);
         if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {

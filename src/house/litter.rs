@@ -16,7 +16,10 @@ use crate::{
     fs::{Lock, remove_tree, stat_path},
     model::Settings,
     state::{RootState, State},
-    store::{objects::names_in, record},
+    store::{
+        objects::names_in,
+        record::{self, identity},
+    },
 };
 
 /// Nothing we write takes an hour; a temporary file as old has no owner.
@@ -34,6 +37,7 @@ pub(super) fn reclaim(state: &State, now: DateTime<Utc>) -> Result<()> {
             remove_tree(&path).map_err(Error::io("remove", &path))?;
         }
     }
+    identity::remove_dangling(&state.roots())?;
     let mut dirs = vec![state.dir().to_owned(), state.sessions()];
     for name in names_in(&state.repositories())? {
         let dir = state.repositories().join(name);

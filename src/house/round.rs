@@ -19,7 +19,7 @@ use crate::{
     plan::{Limits, PrunePlan, Stock},
     process::Process,
     state::{RootState, State},
-    store::{Standing, Unread, maintain, own_bytes, record, sweep},
+    store::{Standing, Unread, git::give_up_history, maintain, own_bytes, record, sweep},
     ui,
 };
 
@@ -201,7 +201,15 @@ impl Round<'_, '_> {
 
     /// Drops the oldest of those that have most until there is room, as far as any may go.
     fn make_room(&mut self, holdings: &mut [Holding]) {
-        let excess = room::excess(self.state, &self.settings);
+        let mut excess = room::excess(self.state, &self.settings);
+        if excess > 0 {
+            // No file of any checkpoint depends on it.
+            match give_up_history(self.state) {
+                Ok(freed) => self.report.freed += freed,
+                Err(err) => self.report.unmet.push(format!("cannot free old history: {err}")),
+            }
+            excess = room::excess(self.state, &self.settings);
+        }
         if excess == 0 {
             return;
         }

@@ -23,6 +23,7 @@ use crate::{
     reach::{Surroundings, root_around},
     snapshot::{self, Order},
     state::State,
+    store::record,
 };
 
 /// Ten times what 79,000 files take. In a directory that takes longer, a session that changes nothing
@@ -85,6 +86,8 @@ pub fn warm(process: &Process<'_>, visit: &Visit) -> Result<()> {
     if scope == Scope::Named {
         return Ok(());
     }
+    // What cannot be found passes for new.
+    let _found = record::settle(&state, root.path(), process.now);
     let place = state.root(&root);
     create_private_dirs(place.dir())?;
     let _at_work = match Lock::acquire(&place.warming(), Instant::now()) {

@@ -221,6 +221,12 @@ impl Ledger {
         CheckpointId::parse(&self.wire.newest_use(root)?.checkpoint)
     }
 
+    /// Whether any turn of this session, as far as they are still noted, has a checkpoint of `root`.
+    pub fn knows(&self, root: &Path) -> bool {
+        let mut uses = self.wire.uses.iter().rev().filter_map(Lazily::read);
+        uses.any(|used| used.root.is(root))
+    }
+
     /// Every root that this turn has a checkpoint of, with the newest of each.
     pub fn covered(&self) -> Vec<(PathBuf, CheckpointId)> {
         let Some(turn) = &self.wire.turn else { return Vec::new() };

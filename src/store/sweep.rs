@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     copy, git, listing,
-    objects::{Objects, names_in},
+    objects::Objects,
     record::{self, Needs},
 };
 use crate::{
@@ -89,8 +89,8 @@ struct Marks {
 impl Marks {
     /// Adds what the records need that were not seen yet; tells whether that could be told.
     fn look(&mut self, state: &State, objects: &Objects) -> Result<bool> {
-        for name in names_in(&state.roots())? {
-            let root = state.root_named(&name);
+        for root in record::all_roots(state)? {
+            let name = root.dir().file_name().unwrap_or_default().to_owned();
             if !record::aside(&root)?.is_empty() {
                 return Ok(false);
             }
@@ -159,8 +159,7 @@ fn unless_damaged<T: Default>(read: Result<T>) -> Result<T> {
 }
 
 fn remove_anchors(state: &State, needed: &HashSet<ContentId>) -> Result<()> {
-    for name in names_in(&state.roots())? {
-        let root = state.root_named(&name);
+    for root in record::all_roots(state)? {
         if copy::read_anchor(&root).is_some_and(|top| needed.contains(&top)) {
             continue;
         }

@@ -21,7 +21,7 @@ pub(crate) use resume::say_if_interrupted;
 
 use std::path::PathBuf;
 
-use super::{Desk, places, print, revive, rows};
+use super::{Desk, origin, places, print, revive, rows};
 use crate::{
     error::{Error, Result},
     ledger,
@@ -111,11 +111,18 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let checkpoint = match checkpoint {
         Err(none @ Error::NoSuchCheckpoint { .. }) => {
-            desk = elsewhere(process, &desk, given, args, none)?;
+            desk = match elsewhere(process, &desk, given, args, none) {
+                Err(none @ Error::NoSuchCheckpoint { .. }) => {
+                    origin::say_if_known(process, &desk);
+                    return Err(none);
+                }
+                found => found?,
+            };
             desk.find(given)?
         }
         found => found?,
     };
+    origin::say_if_swapped(process, &desk);
     let mut adopted = [checkpoint];
     rows::adopt(&mut adopted, &ledger::uses(&desk.state));
     let [checkpoint] = adopted;

@@ -1,6 +1,8 @@
 //! What is written down about a checkpoint besides its files: one private JSON file each, in
 //! either store, and one for each root. Hides their format.
 
+pub mod identity;
+
 mod place;
 mod recall;
 mod unread;
@@ -17,7 +19,7 @@ use chrono::{DateTime, Utc};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-pub use place::{RootPlace, read_place, write_place};
+pub use place::{RootPlace, read_place, settle, write_place};
 pub(super) use unread::mend_all;
 pub use unread::{
     Needs, Unread, aside, damage_aside, give_up, in_the_way, is_newer, needs, unread,
@@ -327,13 +329,14 @@ fn order_of(value: &serde_json::Value) -> (u64, DateTime<Utc>) {
     (sequence, taken_at.unwrap_or_default())
 }
 
-/// The state of every root there is anything of.
+/// The state of every root there is anything of, once each: not under the second paths of bind
+/// mounts.
 ///
 /// # Errors
 ///
 /// Fails if they cannot be listed.
 pub fn all_roots(state: &State) -> Result<Vec<RootState>> {
-    let names = names_in(&state.roots())?;
+    let names = identity::names(&state.roots())?;
     Ok(names.iter().map(|name| state.root_named(name)).collect())
 }
 

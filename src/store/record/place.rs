@@ -11,14 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SIZE_MAX_BYTES,
+    identity::{Found, Identity, Registry},
     version::{VERSION, Versioned, from_json, moment, to_json},
     wire::{escape_path, parse_path, store_name},
 };
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced},
+    journal::{self, Line, LineKind},
     model::{Root, RootKind},
-    state::RootState,
+    state::{RootState, State},
 };
 
 /// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
@@ -26,8 +28,10 @@ use crate::{
 pub struct RootPlace {
     /// Its path.
     pub path: PathBuf,
-    /// Its device and inode.
-    pub root: (u64, u64),
+    /// Its device, inode and birth time.
+    pub root: Identity,
+    /// Those of directories that were at its path before, the latest last.
+    pub former: Vec<Identity>,
     /// Those of the directory it is in.
     pub parent: (u64, u64),
     /// Its git directory, if it was a repository.
@@ -39,7 +43,8 @@ pub struct RootPlace {
 }
 
 /// Writes down where a root is, unless that is known, and in which private repository its
-/// checkpoints are. What is there and too new is left alone.
+/// checkpoints are. What is there and too new is left alone, and so is the place of a root that was
+/// found under a second path (see [`identity`](super::identity)).
 pub fn write_place(
     state: &RootState,
     root: &Root,
@@ -55,9 +60,16 @@ pub fn write_place(
         Ok::<_, Error>((data.dev(), data.ino()))
     };
     let known = known.ok().flatten();
+    if known.as_ref().is_some_and(|known| known.path != root.path()) && state.dir().is_symlink() {
+        return Ok(());
+    }
+    let there = Identity::of(root.path()).map_err(Error::io("look at", root.path()))?;
     let place = RootPlace {
         path: root.path().to_owned(),
-        root: stat(root.path())?,
+        root: there,
+        former: known
+            .as_ref()
+            .map_or_else(Vec::new, |known| there.former(&known.root, known.former.clone())),
         parent: stat(root.path().parent().unwrap_or(root.path()))?,
         git_dir: match root.kind() {
             RootKind::Git { git_dir, .. } => Some(git_dir.clone()),
@@ -76,6 +88,24 @@ pub fn write_place(
     replace_synced(&state.place(), &to_json(&PlaceFile::of(&place))?)
 }
 
+/// Sees to it that what we keep of the root at `path` is found under that path, if it is kept under
+/// another one: for a root that has moved, or is mounted twice. To be called before the state of a root
+/// is used that may be new.
+///
+/// # Errors
+///
+/// Fails if our own files cannot be listed or renamed, or if another process saves for too long. Then
+/// the root passes for a new one.
+pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
+    let found = Registry::roots(state).resolve(path)?;
+    if let Found::Moved { from } = &found {
+        let text = format!("the checkpoints of {} moved along", escape_path(from));
+        let root = Some(path.to_string_lossy().into_owned());
+        journal::write(state, &Line { at: now, kind: LineKind::Deed, root, text });
+    }
+    Ok(found)
+}
+
 /// Reads where a root was; `None` if nobody wrote it down.
 pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
     let Some(bytes) = read_small(&state.place(), SIZE_MAX_BYTES)? else { return Ok(None) };
@@ -89,8 +119,8 @@ pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
 pub(super) struct PlaceFile {
     version: u32,
     path: String,
-    device: u64,
-    inode: u64,
+    #[serde(flatten)]
+    root: Identity,
     parent_device: u64,
     parent_inode: u64,
     kind: String,
@@ -98,6 +128,8 @@ pub(super) struct PlaceFile {
     git_dir: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     store: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    former: Vec<Identity>,
     #[serde(with = "moment")]
     first_seen: DateTime<Utc>,
 }
@@ -113,13 +145,13 @@ impl PlaceFile {
         Self {
             version: VERSION,
             path: escape_path(&place.path),
-            device: place.root.0,
-            inode: place.root.1,
+            root: place.root,
             parent_device: place.parent.0,
             parent_inode: place.parent.1,
             kind: if place.git_dir.is_some() { "git" } else { "plain" }.to_owned(),
             git_dir: place.git_dir.as_deref().map(escape_path),
             store: place.store.clone(),
+            former: place.former.clone(),
             first_seen: place.first_seen,
         }
     }
@@ -127,7 +159,8 @@ impl PlaceFile {
     pub(super) fn into_place(self) -> Option<RootPlace> {
         Some(RootPlace {
             path: parse_path(&self.path).ok()?,
-            root: (self.device, self.inode),
+            root: self.root,
+            former: self.former,
             parent: (self.parent_device, self.parent_inode),
             git_dir: self.git_dir.as_deref().map(parse_path).transpose().ok()?,
             store: match self.store {

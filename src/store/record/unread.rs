@@ -10,7 +10,8 @@ use std::{collections::BTreeMap, fs, io, path::PathBuf};
 use serde_json::Value;
 
 use super::{
-    Keeper, Kept, Record, SIZE_MAX_BYTES, ids, order_of, path_of, placeholder, read_all, read_kept,
+    Keeper, Kept, Record, SIZE_MAX_BYTES, all_roots, ids, order_of, path_of, placeholder, read_all,
+    read_kept,
     version::{VERSION, to_json},
     wire::{RecordFile, store_name},
 };
@@ -110,8 +111,7 @@ pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
 ///
 /// Fails if the roots cannot be listed.
 pub fn in_the_way(state: &State) -> Result<Option<(PathBuf, Unread)>> {
-    for name in names_in(&state.roots())? {
-        let root = state.root_named(&name);
+    for root in all_roots(state)? {
         for id in ids(&root)? {
             if let Err(err) = needs(&root, id) {
                 return Ok(Some((path_of(&root, id), is_unread(&err))));

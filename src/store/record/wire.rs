@@ -292,6 +292,7 @@ mod tests {
         *,
     };
     use crate::{error::Error, store::git::Held};
+    use super::super::identity::Identity;
 
     fn sample() -> Record {
         let odd = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff \n\\")).to_owned();
@@ -333,7 +334,7 @@ mod tests {
             store: "ab12-sha256".to_owned(),
             tree: ContentId::new(&[7; 20]),
             digest: ContentId::new(&[5; 32]),
-            identity: (1, 2, Some(-3)),
+            identity: Some(Identity { device: 1, inode: 2, birth: Some(3) }),
             pointers: vec![(b"sub/.git".to_vec(), b"gitdir: ../x\n".to_vec())],
         };
         let (store, repositories) = (Some("ab12".to_owned()), vec![held]);

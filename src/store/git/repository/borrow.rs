@@ -8,12 +8,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, File, OpenOptions},
     io,
     os::unix::{
         ffi::OsStrExt,
-        fs::{DirBuilderExt, OpenOptionsExt},
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
 };
@@ -161,6 +161,8 @@ struct Borrow<'a> {
     budget: u64,
     is_small: bool,
     can_link: Option<bool>,
+    /// Whether files can share their bytes until one is written; `None` before the first try.
+    can_share: Option<bool>,
     /// Directories with new names in them.
     changed: BTreeSet<PathBuf>,
     out: Borrowed,
@@ -178,6 +180,7 @@ impl<'a> Borrow<'a> {
             budget,
             is_small: false,
             can_link: None,
+            can_share: None,
             changed: BTreeSet::new(),
             out: Borrowed::default(),
         }
@@ -264,6 +267,10 @@ impl<'a> Borrow<'a> {
         if to.symlink_metadata().is_ok() {
             return Ok(false);
         }
+        // A second name is worth less than bytes that are shared: who writes in place writes both.
+        if !self.is_small && self.shares(from, to)? {
+            return Ok(true);
+        }
         if !self.is_small && self.can_link(from) {
             match fs::hard_link(from, to) {
                 Ok(()) => return Ok(true),
@@ -283,6 +290,16 @@ impl<'a> Borrow<'a> {
         }
         self.copied += size;
         copy_whole(from, to).map(|()| true)
+    }
+
+    /// Makes a file that shares its bytes with `from`, where the file system can do that.
+    fn shares(&mut self, from: &Path, to: &Path) -> io::Result<bool> {
+        if self.can_share == Some(false) {
+            return Ok(false);
+        }
+        let shared = share(from, to)?;
+        self.can_share = Some(shared);
+        Ok(shared)
     }
 
     /// An overlay file system copies a file whole before it gives it another name.
@@ -385,15 +402,33 @@ fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
     }
 }
 
+/// Makes `to` of the very bytes of `from`, if the file system can do that.
+fn share(from: &Path, to: &Path) -> io::Result<bool> {
+    let beside = beside(to);
+    let source = File::open(from)?;
+    let copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
+    let shared = crate::store::objects::reflink(&source, &copy)
+        && copy.sync_data().and_then(|()| fs::rename(&beside, to)).is_ok();
+    if !shared {
+        let _gone = fs::remove_file(&beside);
+    }
+    Ok(shared)
+}
+
+fn beside(to: &Path) -> PathBuf {
+    let mut beside = to.as_os_str().to_owned();
+    beside.push(format!(".tmp-{}-0", std::process::id()));
+    beside.into()
+}
+
 /// Copies a file beside its place and renames it there. The bytes share their room where the file
 /// system can do that.
 pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
-    let mut beside = to.as_os_str().to_owned();
-    beside.push(format!(".tmp-{}-0", std::process::id()));
+    let beside = beside(to);
     let _gone = fs::remove_file(&beside);
     let copied = File::open(from).and_then(|mut source| {
         let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
-        hand_over(&copy, Path::new(&beside));
+        hand_over(&copy, &beside);
         if !crate::store::objects::reflink(&source, &copy) {
             io::copy(&mut source, &mut copy)?;
         }
@@ -409,6 +444,17 @@ pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
 /// Whether a directory is as it was when everything in it had its name here.
 pub(super) fn has_seen(linked: &Path, name: &[u8], dir: &Path) -> bool {
     Borrow::new(linked, 0).has_seen(name, dir)
+}
+
+/// The bytes below a directory that have another name elsewhere: whoever writes them in place there
+/// writes them here as well.
+pub(super) fn shared_bytes(dir: &Path) -> u64 {
+    let below = |name: OsString| match fs::symlink_metadata(dir.join(&name)) {
+        Ok(found) if found.is_dir() => shared_bytes(&dir.join(name)),
+        Ok(found) if found.nlink() > 1 => found.len(),
+        Ok(_) | Err(_) => 0,
+    };
+    names_of(dir).unwrap_or_default().into_iter().map(below).sum()
 }
 
 /// Whether all that is borrowed is so little that a copy costs nothing to speak of.

@@ -27,7 +27,6 @@ use crate::{
     model::ContentId,
     state::State,
     store::{
-        escape::unescape,
         git::{
             pack::{Deflater, Pack, Packed},
             refs,
@@ -45,7 +44,7 @@ const INDEX_MAX_BYTES: u64 = 512 << 20;
 /// Where an offset says that it is one of eight bytes.
 const LARGE: u32 = 1 << 31;
 /// How often borrowed objects are looked for while checkpoints keep coming.
-const MAINTAINED_NS: i64 = 60_000_000_000;
+const MAINTAINED_NS: i64 = 600_000_000_000;
 /// A pack with less dead in it than a quarter is left as it is if it is larger than this.
 const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
 
@@ -65,6 +64,30 @@ pub fn maintain(state: &State, room_bytes: u64) -> Result<bool> {
         is_whole &= one.run(&mut room)?;
     }
     Ok(is_whole)
+}
+
+/// Gives up what only old packs of the users' have, which their gc has replaced since: history that
+/// a checkpoint of before then still leads to, and no file of any. For when there is no room.
+/// Returns how many bytes that freed.
+///
+/// # Errors
+///
+/// As [`maintain`].
+pub fn give_up_history(state: &State) -> Result<u64> {
+    let before = crate::store::own_bytes(&state.repositories());
+    for private in Private::all(state)?.into_iter().filter(Private::exists) {
+        let one = Maintenance { state, private };
+        one.alone_at_it(|| {
+            let origin = one.private.origin().and_then(|origin| origin.path());
+            match origin.filter(|origin| origin.join("objects").is_dir()) {
+                Some(origin) if one.make_own(&mut u64::MAX.clone())? => {
+                    one.let_go(&origin, i64::MAX)
+                }
+                Some(_) | None => Ok(()),
+            }
+        })?;
+    }
+    Ok(before.saturating_sub(crate::store::own_bytes(&state.repositories())))
 }
 
 impl Private {
@@ -88,14 +111,6 @@ impl Private {
     fn marker(&self) -> PathBuf {
         self.dir().join("maintained")
     }
-
-    /// Where the user's repository was when this one was made; `None` if that cannot be told.
-    fn origin(&self) -> Option<PathBuf> {
-        let json = read_small(&self.dir().join("origin.json"), 1 << 20).ok()??;
-        let value: serde_json::Value = serde_json::from_slice(&json).ok()?;
-        let bytes = unescape(value["path"].as_str()?)?;
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes)))
-    }
 }
 
 struct Maintenance<'a> {
@@ -104,15 +119,29 @@ struct Maintenance<'a> {
 }
 
 impl Maintenance<'_> {
-    fn run(&self, room: &mut u64) -> Result<bool> {
+    /// Does something that only one may do at a time, unless another does.
+    fn alone_at_it(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let lock = self.private.dir().join("maintenance.lock");
-        let _only_one = match Lock::acquire(&lock, Instant::now()) {
-            Ok(lock) => lock,
-            Err(Error::Busy { .. }) => return Ok(true),
-            Err(err) => return Err(err),
-        };
+        match Lock::acquire(&lock, Instant::now()) {
+            Ok(_only_one) => work(),
+            Err(Error::Busy { .. }) => Ok(()),
+            Err(err) => Err(err),
+        }
+    }
+
+    fn run(&self, room: &mut u64) -> Result<bool> {
+        let mut is_whole = true;
+        self.alone_at_it(|| {
+            is_whole = self.everything(room)?;
+            Ok(())
+        })?;
+        Ok(is_whole)
+    }
+
+    fn everything(&self, room: &mut u64) -> Result<bool> {
         let digest = refs::digest(&self.private.repo());
-        let origin = self.private.origin().filter(|origin| origin.join("objects").is_dir());
+        let origin = self.private.origin().and_then(|origin| origin.path());
+        let origin = origin.filter(|origin| origin.join("objects").is_dir());
         let shared = self.private.share(None)?;
         if let Some(origin) = &origin {
             self.private.borrow(origin, false, Some(borrow::BACKGROUND_MAX_BYTES.min(*room)))?;
@@ -121,7 +150,7 @@ impl Maintenance<'_> {
         self.put_together()?;
         drop(shared);
         if is_whole && let Some(origin) = &origin {
-            self.let_go(origin)?;
+            self.let_go(origin, self.oldest_checkpoint_ns()?)?;
         }
         crash::point("maintained");
         if let Some(digest) = digest.filter(|_| is_whole) {
@@ -190,11 +219,11 @@ impl Maintenance<'_> {
     }
 
     /// Lets go of packs and loose objects that the user's gc has replaced. What only they had stays
-    /// as long as there is a checkpoint from before they were replaced.
-    fn let_go(&self, origin: &Path) -> Result<()> {
+    /// as long as there is a checkpoint from before they were replaced; `oldest` is when the oldest was
+    /// taken, in nanoseconds since 1970.
+    fn let_go(&self, origin: &Path, oldest: i64) -> Result<()> {
         let mut dirs = Vec::new();
         borrow::object_dirs(origin, b"", 0, &mut dirs);
-        let oldest = self.oldest_checkpoint_ns()?;
         let repo = self.private.repo();
         for name in dirs {
             let name = std::ffi::OsStr::from_bytes(&name);

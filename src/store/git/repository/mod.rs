@@ -14,7 +14,7 @@ mod rebuild;
 use std::{
     ffi::{OsStr, OsString},
     fs, io,
-    os::unix::fs::MetadataExt,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub(in crate::store) use administration::Administration;
 pub(in crate::store) use check::{Checked, check};
-pub use maintain::maintain;
+pub use maintain::{give_up_history, maintain};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{Step, StepKind, carry_out, steps};
@@ -41,13 +41,14 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, birth_of, create_private_dirs, read_small, replace, replace_synced},
+    fs::{Lock, create_private_dirs, read_small, replace, replace_synced},
     model::{ContentId, Skipped},
     root,
     state::{State, hash_name},
     store::{
         escape::{escape, unescape},
         objects::names_in,
+        record::identity::{Identity, Likeness},
     },
 };
 
@@ -75,9 +76,8 @@ pub struct Held {
     pub tree: ContentId,
     /// See [`Administration::digest`].
     pub digest: ContentId,
-    /// Device, inode and, where the file system has it, the birth of the git directory, in
-    /// nanoseconds since 1970.
-    pub identity: (u64, u64, Option<i64>),
+    /// Which directory that was; `None` if it was gone by then.
+    pub identity: Option<Identity>,
     /// Files that lead there: worktrees and submodules have a `.git` that is a line of text. Paths
     /// like [`Held::path`], and the text.
     pub pointers: Vec<(Vec<u8>, Vec<u8>)>,
@@ -90,10 +90,8 @@ pub(in crate::store) struct HeldFile {
     store: String,
     tree: String,
     digest: String,
-    device: u64,
-    inode: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    birth: Option<i64>,
+    identity: Option<Identity>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pointers: Vec<(String, String)>,
 }
@@ -101,16 +99,14 @@ pub(in crate::store) struct HeldFile {
 impl HeldFile {
     /// What is written of it.
     pub(in crate::store) fn of(held: &Held) -> Self {
-        let Held { path, store, tree, digest, identity: (device, inode, birth), pointers } = held;
+        let Held { path, store, tree, digest, identity, pointers } = held;
         let pointers = pointers.iter().map(|(path, text)| (escape(path), escape(text)));
         Self {
             path: escape(path),
             store: store.clone(),
             tree: tree.to_string(),
             digest: digest.to_string(),
-            device: *device,
-            inode: *inode,
-            birth: *birth,
+            identity: *identity,
             pointers: pointers.collect(),
         }
     }
@@ -130,7 +126,7 @@ impl HeldFile {
             store: Some(self.store).filter(|_| is_name).ok_or("a repository has no name")?,
             tree: ContentId::parse(&self.tree).ok_or("a repository's tree is not an id")?,
             digest: ContentId::parse(&self.digest).ok_or("a repository's digest is not an id")?,
-            identity: (self.device, self.inode, self.birth),
+            identity: self.identity,
             pointers: pointers.collect::<Option<_>>().ok_or("a pointer is not one")?,
         })
     }
@@ -141,6 +137,23 @@ fn is_plain_place(path: &[u8]) -> bool {
     let below = path.strip_prefix(b"/").unwrap_or(path);
     !path.contains(&0)
         && below.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// `origin.json`: which repository of the user's a private one is for.
+#[derive(Serialize, Deserialize)]
+struct Origin {
+    version: u32,
+    path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<Identity>,
+}
+
+impl Origin {
+    /// Where the repository was when it was last held.
+    fn path(&self) -> Option<PathBuf> {
+        let bytes = unescape(&self.path)?;
+        Some(PathBuf::from(OsStr::from_bytes(&bytes))).filter(|path| path.is_absolute())
+    }
 }
 
 /// A repository of the user's that a checkpoint is to hold.
@@ -176,13 +189,40 @@ pub(in crate::store) fn places(
 }
 
 impl Private {
-    /// That of the user's repository whose shared git directory is `common_dir`.
+    /// That of the user's repository whose shared git directory is `common_dir`: the one of that
+    /// path, or of that directory before it moved.
     pub(in crate::store) fn of(state: &State, common_dir: &Path, hash: HashKind) -> Self {
         let mut name = hash_name(&[common_dir.as_os_str().as_encoded_bytes()]);
         if hash == HashKind::Sha256 {
             name.push_str(SHA256);
         }
-        Self::named(state, &name)
+        let of_path = Self::named(state, &name);
+        if of_path.exists() {
+            return of_path;
+        }
+        // Once for a repository: every origin is read.
+        let all = Self::all(state).unwrap_or_default();
+        let Ok(identity) = Identity::of(common_dir) else { return of_path };
+        let is_it = |private: &Self| {
+            let then = private.origin().and_then(|origin| origin.identity);
+            private.hash == hash
+                && then.is_some_and(|then| then.likeness(&identity) == Likeness::Same)
+        };
+        match all.into_iter().find(is_it) {
+            Some(moved) => {
+                // If it cannot be written, maintenance finds no repository at the old place.
+                let _later = origin(common_dir)
+                    .and_then(|json| replace(&moved.dir.join("origin.json"), &json));
+                moved
+            }
+            None => of_path,
+        }
+    }
+
+    /// What it is for; `None` if that cannot be told.
+    fn origin(&self) -> Option<Origin> {
+        let json = read_small(&self.dir.join("origin.json"), 1 << 20).ok()??;
+        serde_json::from_slice(&json).ok()
     }
 
     /// The one called `name`.
@@ -415,15 +455,27 @@ pub(in crate::store) fn held(
         store: private.name().to_owned(),
         tree,
         digest: administration.digest,
-        identity: identity_of(&place.common_dir),
+        identity: Identity::of(&place.common_dir).ok(),
         pointers: pointers.collect(),
     }
 }
 
-/// Device, inode and birth of a directory; zeros if it is not there.
-pub(in crate::store) fn identity_of(dir: &Path) -> (u64, u64, Option<i64>) {
-    let found = fs::metadata(dir);
-    found.map_or((0, 0, None), |found| (found.dev(), found.ino(), birth_of(dir)))
+/// How safely the history of a repository is held, in words for people; `None` if there is nothing to
+/// say. The files and the index of a checkpoint do not depend on it.
+pub fn history_words(state: &State, held: &Held, head: Option<&str>) -> Option<String> {
+    let private = Private::named(state, &held.store);
+    let id = head.and_then(|head| ObjectId::from_hex(head.as_bytes()).ok());
+    if id.is_some_and(|id| private.repo().read(&id, ObjectKind::Commit).is_err()) {
+        return Some("its history is not held any more".to_owned());
+    }
+    match borrow::shared_bytes(&private.linked()) {
+        0 => None,
+        bytes => Some(format!(
+            "{} of history by links to the repository's own files, which a program that overwrites \
+             them in place destroys here too",
+            crate::ui::size(bytes)
+        )),
+    }
 }
 
 /// Whether two lists of repositories differ by nothing that matters.
@@ -459,13 +511,12 @@ fn add_tree(repo: &Repo, writer: &Writer, administration: &Administration) -> Re
 }
 
 fn origin(common_dir: &Path) -> Result<Vec<u8>> {
-    let (device, inode, birth) = identity_of(common_dir);
     let path = escape(common_dir.as_os_str().as_encoded_bytes());
-    let value = serde_json::json!({
-        "version": 1, "path": path, "device": device, "inode": inode, "birth": birth,
-    });
-    serde_json::to_vec_pretty(&value)
-        .map_err(|err| Error::Other { message: format!("cannot write origin.json: {err}"), hint: None })
+    let origin = Origin { version: 1, path, identity: Identity::of(common_dir).ok() };
+    serde_json::to_vec_pretty(&origin).map_err(|err| Error::Other {
+        message: format!("cannot write origin.json: {err}"),
+        hint: None,
+    })
 }
 
 fn names_of(dir: &Path) -> io::Result<Vec<OsString>> {

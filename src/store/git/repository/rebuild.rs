@@ -24,7 +24,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Held, Private, borrow, identity_of, names_of};
+use super::{Held, Private, borrow, names_of};
 use crate::{
     error::{Error, Result},
     fs::{Dir, read_small, remove_tree},
@@ -43,7 +43,10 @@ use crate::{
             repo::{Repo, open_odb},
             restage, tree,
         },
-        record::Record,
+        record::{
+            Record,
+            identity::{Identity, Likeness},
+        },
     },
 };
 
@@ -153,24 +156,24 @@ fn broken(place: &Path) -> Option<String> {
 /// Why what is at `place` is not the repository that was held: another directory, and without
 /// something that a branch, tag or stash of then led to.
 fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<String> {
-    let (device, inode, birth) = identity_of(place);
-    let (device_then, inode_then, birth_then) = held.identity;
-    let is_same_place = (device, inode) == (device_then, inode_then)
-        && (birth.is_none() || birth_then.is_none() || birth == birth_then);
-    let is_known_place = birth.is_some() && birth_then.is_some();
-    if is_same_place && is_known_place {
+    let now = Identity::of(place).ok();
+    let likeness = held.identity.zip(now).map(|(then, now)| then.likeness(&now));
+    if likeness == Some(Likeness::Same) {
         return None;
     }
-    if is_exact && !is_same_place {
+    if is_exact && likeness != Some(Likeness::Perhaps) {
         return Some("it is another repository".to_owned());
     }
+    // Where that does not tell, or everything was brought to another disk, what was there then is
+    // looked for.
+    let is_strict = likeness == Some(Likeness::Different);
     let private = Private::named(state, &held.store);
     let repo = private.repo();
     let files = Tree::open(&repo, held).ok()?;
     let now = Repo::at(place, root::hash_kind_of(place));
     let lacks = |name: &str, id: &ObjectId| {
         let is_there = refs::read(&now, name).ok().flatten().is_some();
-        !now.has(id) || !is_there && !is_same_place
+        !now.has(id) || !is_there && is_strict
     };
     let refs = files.refs();
     let lost = refs.iter().find(|(name, id)| is_of_the_user(name) && lacks(name, id));
