@@ -9,15 +9,18 @@ use std::{
 
 use turnback::{
     model::CheckpointId,
-    store::{Store, git::maintain},
+    store::{Draft, Store, git::maintain},
 };
 
 use super::{
-    Fixture,
+    Fixture, draft,
     git::{GitFixture, noise},
     held, save,
 };
-use crate::support::temp::{on_disk, write};
+use crate::support::{
+    temp::{on_disk, write},
+    walk::walk,
+};
 
 /// The packs in a directory of objects.
 fn packs(objects: &Path) -> Vec<PathBuf> {
@@ -71,7 +74,7 @@ fn many_saves_leave_few_packs_and_every_object() {
         maintained(&fixture);
         assert!(own(&fixture).len() <= 16, "{} packs", own(&fixture).len());
     }
-    assert!(own(&fixture).len() >= 2, "nothing was packed at all");
+    assert!(!own(&fixture).is_empty(), "nothing was packed at all");
     for (round, id) in saved.iter().enumerate() {
         let files = held(&fixture.store(), *id);
         let is_of_it = |bytes: &[u8]| bytes.starts_with(format!("{} ", round % 18).as_bytes());
@@ -190,7 +193,8 @@ fn there_is_no_copy_beyond_the_room_there_is() {
 fn packs_that_the_users_gc_replaced_are_let_go_and_what_only_they_had_stays() {
     let Some(fixture) = with_history() else { return };
     let lost = fixture.run(&["rev-parse", "HEAD"]).unwrap().trim().to_owned();
-    let id = save(&fixture).checkpoint.id;
+    let has_it = || fixture.private_git(&["cat-file", "-e", &lost]).unwrap().status.success();
+    let first = save_now(&fixture);
     maintained(&fixture);
     let old = borrowed(&fixture);
     // A commit that only our checkpoint knows of, and a gc that takes all it can.
@@ -201,21 +205,30 @@ fn packs_that_the_users_gc_replaced_are_let_go_and_what_only_they_had_stays() {
     fixture.run(&["reflog", "expire", "--expire=now", "--all"]);
     fixture.run(&["gc", "-q", "--prune=now"]);
     assert!(!fixture.git(&["cat-file", "-e", &lost]).unwrap().status.success());
-    let second = save(&fixture).checkpoint.id;
+    let second = save_now(&fixture);
     assert_eq!(borrowed(&fixture).len(), 2, "the new one is linked before the old one goes");
     maintained(&fixture);
     assert!(!old.iter().any(|path| path.exists()), "the old one is let go");
-    let all: u64 = borrowed(&fixture).iter().map(|path| fs::metadata(path).unwrap().len()).sum();
+    let all = bytes(&borrowed(&fixture));
     assert!(all < 8 << 20, "{all} bytes: what both had is there once");
-    fixture.run_private(&["cat-file", "-e", &lost]);
+    assert!(has_it());
     is_sound(&fixture);
     // Once no checkpoint is as old as that, it is in nobody's way any more.
-    fixture.store().remove(&[id]).unwrap();
-    save(&fixture);
+    write(&fixture.root().path().join("new"), "newer");
+    let third = save_now(&fixture);
+    fixture.store().remove(&[first, second]).unwrap();
     maintained(&fixture);
-    assert!(!fixture.private_git(&["cat-file", "-e", &lost]).unwrap().status.success());
-    assert_eq!(held(&fixture.store(), second), on_disk(fixture.root().path()));
+    assert!(!has_it());
+    assert_eq!(held(&fixture.store(), third), on_disk(fixture.root().path()));
     is_sound(&fixture);
+}
+
+/// Saves a checkpoint of this very moment: what is let go depends on when that was.
+#[expect(clippy::disallowed_methods, reason = "the file system's clock is the one to compare with")]
+fn save_now(fixture: &GitFixture) -> CheckpointId {
+    let taken_at = chrono::Utc::now();
+    let draft = Draft { taken_at, ..draft(walk(fixture.root())) };
+    fixture.open().save(draft).unwrap().checkpoint.id
 }
 
 #[test]

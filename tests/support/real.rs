@@ -60,13 +60,12 @@ pub(crate) fn hook(world: &World, dir: &Path, payload: &str) -> Value {
 
 /// Runs a shell command line with git in `dir`, as a user of its own; what it printed, or `Err`.
 pub(crate) fn try_git(world: &World, dir: &Path, line: &str) -> Result<String, String> {
-    let home = world.state();
     let output = Command::new("sh")
         .args(["-c", line])
         .current_dir(dir)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", home.ancestors().nth(3).unwrap())
+        .env("HOME", world.home())
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "a")))
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "a@b")))

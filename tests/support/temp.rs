@@ -31,10 +31,15 @@ pub(crate) type Files = BTreeMap<Vec<u8>, Seen>;
 
 impl TempDir {
     pub(crate) fn new() -> Self {
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// One in a directory that is there already.
+    pub(crate) fn below(dir: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("turnback-test-{}-{number}", std::process::id());
-        let path = fs::canonicalize(std::env::temp_dir()).unwrap().join(name);
+        let path = fs::canonicalize(dir).unwrap().join(name);
         fs::create_dir(&path).unwrap();
         Self(path)
     }

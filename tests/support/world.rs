@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Mutex,
     time::Instant,
@@ -24,6 +25,8 @@ pub(crate) struct World {
     pub(crate) terminal: Terminal,
     /// What was started to go on in the background.
     aside: Started,
+    /// Where the state directory is, unless it is at home.
+    away: Option<TempDir>,
     /// Ids in the order they were seen, so that every run shows the same.
     ids: Vec<String>,
 }
@@ -61,6 +64,7 @@ impl World {
             env: BTreeMap::new(),
             terminal: Terminal::default(),
             aside: Started::default(),
+            away: None,
             ids: Vec::new(),
         };
         let home = world.dir.path().join("home");
@@ -76,6 +80,27 @@ impl World {
         world
     }
 
+    /// The same with the state on another file system, where nothing can be linked to; `None`, and
+    /// said so, if there is none to be had.
+    #[expect(clippy::print_stderr, reason = "a test that did not run must not look as if it had")]
+    pub(crate) fn without_links() -> Option<Self> {
+        let mut world = Self::new();
+        let elsewhere = Path::new("/dev/shm");
+        let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+        if device(elsewhere).is_none_or(|it| Some(it) == device(world.dir.path())) {
+            // Said once more loudly where one was promised.
+            #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
+            let is_required = std::env::var_os("TURNBACK_REQUIRE_SECOND_FILE_SYSTEM").is_some();
+            assert!(!is_required, "there is no second file system");
+            eprintln!("skipped: there is no second file system at {}", elsewhere.display());
+            return None;
+        }
+        let away = TempDir::below(elsewhere);
+        world.set("XDG_STATE_HOME", &away.path().to_string_lossy());
+        world.away = Some(away);
+        Some(world)
+    }
+
     /// The project.
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("code/shop")
@@ -83,7 +108,26 @@ impl World {
 
     /// The state directory.
     pub(crate) fn state(&self) -> PathBuf {
-        self.dir.path().join("home/.local/state/turnback")
+        match &self.away {
+            Some(away) => away.path().join("turnback"),
+            None => self.dir.path().join("home/.local/state/turnback"),
+        }
+    }
+
+    /// The home directory.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// Our private repository for the project's own.
+    pub(crate) fn private(&self) -> PathBuf {
+        self.private_of(&self.root().join(".git"))
+    }
+
+    /// Our private repository for one of the user's.
+    pub(crate) fn private_of(&self, git_dir: &Path) -> PathBuf {
+        let name = turnback::state::hash_name(&[git_dir.as_os_str().as_encoded_bytes()]);
+        self.state().join("repositories").join(name)
     }
 
     /// The settings file.

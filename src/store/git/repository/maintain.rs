@@ -99,7 +99,9 @@ impl Private {
             .as_ref()
             .is_ok_and(|at| at.saturating_add(MAINTAINED_NS) > crate::fs::now_ns());
         let packs = || own_packs(&self.dir().join("objects/pack")).len();
-        !is_recent && (maintained.is_err() || packs() > PACKS_MAX || self.has_newer_refs())
+        let is_worth_it =
+            || maintained.is_err() || packs() > PACKS_MAX || self.has_newer_refs();
+        self.exists() && !is_recent && is_worth_it()
     }
 
     fn has_newer_refs(&self) -> bool {
@@ -624,6 +626,8 @@ fn size_on_disk(path: &Path) -> u64 {
 /// Removes a pack: its index first, as git does, so that nobody finds an index without its pack.
 fn remove_pack(path: &Path) -> io::Result<u64> {
     let freed = size_on_disk(path);
+    // One that somebody's git has written names packs that are about to go.
+    let _absent = fs::remove_file(path.with_file_name("multi-pack-index"));
     for extension in ["idx", "rev", "bitmap", "promisor", "mtimes"] {
         let _absent = fs::remove_file(path.with_extension(extension));
     }
