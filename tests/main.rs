@@ -19,6 +19,7 @@ mod identity;
 mod install;
 mod kinds;
 mod notice;
+mod outside_random;
 mod picker;
 mod readme;
 mod reliability;

@@ -72,7 +72,8 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
         }
         std::thread::sleep(REST);
     }
-    let is_needed = |store: &str, tree: &ContentId| marks.trees.contains(&(store.to_owned(), *tree));
+    let is_needed =
+        |store: &str, tree: &ContentId| marks.trees.contains(&(store.to_owned(), *tree));
     let is_named = |store: &str| marks.trees.iter().any(|(name, _)| name == store);
     Ok(freed + git::sweep(state, deadline, &is_needed, &is_named)?)
 }

@@ -51,7 +51,8 @@ pub(super) fn hold(
 
 /// A repository that is replaced must be held whole.
 fn refuse_unheld_repository(desk: &Desk, skipped: &[Skipped], planned: &Planned) -> Result<()> {
-    let replaced = |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_));
+    let replaced =
+        |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove);
     for step in planned.repositories.iter().filter(replaced) {
         let is_of_it = |skipped: &&Skipped| {
             desk.root.path().join(OsStr::from_bytes(&skipped.path)).starts_with(&step.place)

@@ -97,6 +97,9 @@ fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
                 format!("  recreate  {place}/worktrees/{name}/   the worktree's part of it")
             }
             StepKind::Pointer(_) => format!("  recreate  {place}   leads to the repository"),
+            StepKind::Remove => {
+                format!("  remove    {place}/   the repository, which the restore made; held first")
+            }
         };
         text.push_str(&row);
         text.push('\n');
@@ -269,6 +272,7 @@ fn plan_json(plan: &RestorePlan, facts: &Facts) -> Value {
         let (action, why) = match &step.kind {
             StepKind::Recreate | StepKind::Worktree(_) | StepKind::Pointer(_) => ("recreate", ""),
             StepKind::Replace(why) => ("restore", &why[..]),
+            StepKind::Remove => ("remove", ""),
         };
         json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
     };
@@ -361,7 +365,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     text.push('\n');
     for step in &came.planned.repositories {
         let place = step.place.display().to_string();
-        text.push_str(&format!("the repository is back: {}\n", ui::escape(place.as_bytes())));
+        let what = if step.kind == StepKind::Remove { "gone again" } else { "back" };
+        text.push_str(&format!("the repository is {what}: {}\n", ui::escape(place.as_bytes())));
     }
     let new = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
     if new > 0 {

@@ -130,7 +130,12 @@ impl Checker<'_> {
             }
         }
         for held in &record.repositories {
-            let faults = repository::check(self.store.state.state(), held, self.read_data, &mut self.repositories);
+            let faults = repository::check(
+                self.store.state.state(),
+                held,
+                self.read_data,
+                &mut self.repositories,
+            );
             for (what, why) in faults {
                 self.note(id, what, why);
             }

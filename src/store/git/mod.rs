@@ -38,11 +38,11 @@ use gix::{
 };
 
 pub use index::{IndexEntry, IndexFlags};
-pub use repository::{
-    Held, Step, StepKind, carry_out, give_up_history, history_words, maintain, steps,
-};
 pub(super) use repository::{
     Checked, HeldFile, Weights, are_same, check as check_repository, hold_others, places, sweep,
+};
+pub use repository::{
+    Held, Step, StepKind, carry_out, give_up_history, history_words, maintain, steps,
 };
 
 use self::{

@@ -97,7 +97,9 @@ impl Refs {
             .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
             .collect();
         let packed = packed_below(repo, &prefix);
-        found.extend(packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])));
+        found.extend(
+            packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])),
+        );
         Ok(found)
     }
 
@@ -185,7 +187,12 @@ impl Written {
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock);
         let mut file = opened.map_err(Error::io("write", &lock))?;
         hand_over(&file, &lock);
-        let written = Self { path, lock, file: file.try_clone().map_err(Error::io("write", Path::new(name)))?, is_done: false };
+        let written = Self {
+            path,
+            lock,
+            file: file.try_clone().map_err(Error::io("write", Path::new(name)))?,
+            is_done: false,
+        };
         writeln!(file, "{id}").map_err(Error::io("write", &written.lock))?;
         Ok(written)
     }
@@ -231,7 +238,8 @@ pub(super) fn delete(repo: &Repo, name: &str) -> Result<()> {
 /// Takes a ref out of the list of packed refs, should somebody have packed ours.
 fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
     let packed = packed(repo)?;
-    let is_it = |line: &&[u8]| packed_line(line.trim_end()).is_some_and(|(_, it)| it == name.as_bytes());
+    let is_it =
+        |line: &&[u8]| packed_line(line.trim_end()).is_some_and(|(_, it)| it == name.as_bytes());
     if !packed.lines_with_terminator().any(|line| is_it(&line)) {
         return Ok(());
     }

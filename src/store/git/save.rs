@@ -222,8 +222,18 @@ impl<'a> Save<'a> {
         let newest = known.find(|known| known.parts.is_some());
         let head = store.user().map(|user| head::read(&user));
         let had_base = base.is_some();
-        let save =
-            Self { store, repo, lock, _shared: shared, facts, had_base, head, kept, sequence, newest };
+        let save = Self {
+            store,
+            repo,
+            lock,
+            _shared: shared,
+            facts,
+            had_base,
+            head,
+            kept,
+            sequence,
+            newest,
+        };
         Ok(save)
     }
 
@@ -272,9 +282,10 @@ impl<'a> Save<'a> {
         let root = self.store.root.path();
         let path = repository::path_for(root, &user.common_dir);
         let index_path = own(&user, "index");
-        let holding = self.store.private.hold(
-            &self.repo, &user.common_dir, &index_path, writer, &path, left_out,
-        )?;
+        let holding = self
+            .store
+            .private
+            .hold(&self.repo, &user.common_dir, &index_path, writer, &path, left_out)?;
         if holding.left_out_bytes > 0 {
             left_out.push(repository::history_left_out(&path, holding.left_out_bytes));
         }
@@ -352,8 +363,7 @@ impl<'a> Save<'a> {
             own.place.pointers = pointers;
         }
         let state = self.store.state.state();
-        let others =
-            repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
+        let others = repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
         let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out_bytes == 0);
         let (index, extra, stamp) = match index {
             Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
@@ -628,14 +638,10 @@ impl Known {
 }
 
 /// Copies what is staged, as far as it is nowhere but in the user's own repository.
-fn copy_staged(
-    user: &Repo,
-    repo: &Repo,
-    index: &gix::index::State,
-    writer: &Writer,
-) -> Result<()> {
+fn copy_staged(user: &Repo, repo: &Repo, index: &gix::index::State, writer: &Writer) -> Result<()> {
     let odb = repo.odb()?;
-    for entry in index.entries().iter().filter(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
+    for entry in
+        index.entries().iter().filter(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
     {
         if repo.has(&entry.id) {
             continue;

@@ -287,12 +287,12 @@ pub(in crate::store) fn agent_named(name: &str) -> Option<Agent> {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
+    use super::super::identity::Identity;
     use super::{
         super::version::{from_json, migrated, to_json},
         *,
     };
     use crate::{error::Error, store::git::Held};
-    use super::super::identity::Identity;
 
     fn sample() -> Record {
         let odd = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff \n\\")).to_owned();

@@ -331,8 +331,10 @@ fn is_index(path: &[u8]) -> bool {
 /// An index without what it knows of the files; `None` if it cannot be read as one.
 fn without_stats(repo: &Repo, place: &Path) -> Option<Vec<u8>> {
     let (place, hash) = (place.to_owned(), repo.hash);
-    let options =
-        gix::index::decode::Options { thread_limit: Some(1), ..gix::index::decode::Options::default() };
+    let options = gix::index::decode::Options {
+        thread_limit: Some(1),
+        ..gix::index::decode::Options::default()
+    };
     // The decoder is not ours, and the file is anybody's.
     let read = move || {
         let mut index = gix::index::File::at(place, hash, true, options).ok()?;
@@ -402,11 +404,8 @@ fn build(repo: &Repo, rows: &BTreeMap<Vec<u8>, Row>, writer: &Writer) -> Result<
         let kind = EntryKind::Tree;
         dirs.entry(above).or_default().add(&stored_name(name, kind), kind, id);
     }
-    let modes = if odd.is_empty() {
-        None
-    } else {
-        Some(writer.add(ObjectKind::Blob, &odd, odb)?)
-    };
+    let modes =
+        if odd.is_empty() { None } else { Some(writer.add(ObjectKind::Blob, &odd, odb)?) };
     let tree = tree.expect("the git directory itself comes last");
     Ok(Administration { tree, modes, digest: ContentId::new(&digest.finalize()) })
 }

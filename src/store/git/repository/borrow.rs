@@ -341,8 +341,7 @@ fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
         .map(|line| {
             let mut fields = line.splitn(4, ' ');
             let mut number = || fields.next();
-            let proof =
-                (number()?.parse().ok()?, number()?.parse().ok()?, number()?.parse().ok()?);
+            let proof = (number()?.parse().ok()?, number()?.parse().ok()?, number()?.parse().ok()?);
             Some((unescape(fields.next()?)?, proof))
         })
         .collect()

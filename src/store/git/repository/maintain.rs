@@ -234,7 +234,8 @@ impl Maintenance<'_> {
     }
 
     fn let_go_in(&self, theirs: &Path, ours: &Path, repo: &Repo, oldest: i64) -> Result<()> {
-        let is_theirs = |path: &Path| theirs.join("pack").join(path.file_name().unwrap_or_default()).exists();
+        let is_theirs =
+            |path: &Path| theirs.join("pack").join(path.file_name().unwrap_or_default()).exists();
         let all = own_packs(&ours.join("pack"));
         let (_, stale): (Vec<_>, Vec<_>) = all.iter().partition(|(_, path)| is_theirs(path));
         let stale_loose = stale_loose(theirs, ours);
@@ -544,8 +545,9 @@ impl Copy {
 
     /// Adds an object: as it lies in its pack where it is whole there, else made again.
     fn add(&mut self, id: ObjectId, pack: &mut Pack) -> Result<()> {
-        let failed = |err: io::Error| {
-            Error::Other { message: format!("cannot copy object {id}: {err}"), hint: None }
+        let failed = |err: io::Error| Error::Other {
+            message: format!("cannot copy object {id}: {err}"),
+            hint: None,
         };
         let location = self.odb.location_by_oid(&id, &mut self.buffer).ok().flatten();
         if let Some(entry) = location.and_then(|location| self.odb.entry_by_location(&location))
@@ -580,7 +582,8 @@ fn own_ids(objects: &Path, hash: HashKind) -> Result<HashSet<ObjectId>> {
 }
 
 fn ids_of(pack: &Path, hash: HashKind) -> Vec<ObjectId> {
-    rows_of(pack, hash).map_or_else(|_| Vec::new(), |rows| rows.into_iter().map(|it| it.0).collect())
+    rows_of(pack, hash)
+        .map_or_else(|_| Vec::new(), |rows| rows.into_iter().map(|it| it.0).collect())
 }
 
 /// The loose objects in a directory of objects.
@@ -589,7 +592,8 @@ fn loose_in(objects: &Path) -> Vec<(PathBuf, ObjectId)> {
     for fan in names_of(objects).unwrap_or_default() {
         let Some(fan) = fan.to_str().filter(|fan| fan.len() == 2) else { continue };
         for rest in names_of(&objects.join(fan)).unwrap_or_default() {
-            let id = rest.to_str().map(|rest| ObjectId::from_hex(format!("{fan}{rest}").as_bytes()));
+            let id =
+                rest.to_str().map(|rest| ObjectId::from_hex(format!("{fan}{rest}").as_bytes()));
             if let Some(Ok(id)) = id {
                 found.push((objects.join(fan).join(&rest), id));
             }
@@ -612,7 +616,8 @@ fn own_packs(dir: &Path) -> Vec<(u64, PathBuf)> {
 
 fn size_on_disk(path: &Path) -> u64 {
     let own = |path: &Path| {
-        fs::symlink_metadata(path).map_or(0, |it| if it.nlink() > 1 { 0 } else { it.blocks() * 512 })
+        fs::symlink_metadata(path)
+            .map_or(0, |it| if it.nlink() > 1 { 0 } else { it.blocks() * 512 })
     };
     if path.extension().is_some_and(|end| end == "pack") {
         own(path) + own(&path.with_extension("idx"))
@@ -817,8 +822,7 @@ mod tests {
     fn an_entry_beyond_two_gigabytes_is_found() {
         let id = |byte| ObjectId::Sha1([byte; 20]);
         let rows_then = [(id(1), 7, 12), (id(2), 8, 5 << 30)];
-        let index =
-            crate::store::git::pack::index_of(&rows_then, &id(9), HashKind::Sha1).unwrap();
+        let index = crate::store::git::pack::index_of(&rows_then, &id(9), HashKind::Sha1).unwrap();
         let found = rows(&index, (6 << 30) + 20, HashKind::Sha1).unwrap();
         assert_eq!(found, [(id(1), 7, 12..5 << 30), (id(2), 8, 5 << 30..6 << 30)]);
     }

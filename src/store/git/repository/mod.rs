@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 
 pub(in crate::store) use administration::Administration;
 pub(in crate::store) use check::{Checked, check};
-pub use maintain::{give_up_history, maintain};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Weights, sweep};
+pub use maintain::{give_up_history, maintain};
 pub use rebuild::{Step, StepKind, carry_out, steps};
 
 use super::{
@@ -343,8 +343,7 @@ impl Private {
         left_out: &mut Vec<Skipped>,
     ) -> Result<Holding> {
         // Refs first: what they name is linked afterwards.
-        let looked =
-            administration::look(repo, common_dir, own_index, writer, name, left_out)?;
+        let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let borrowed = self.borrow(common_dir, looked.is_unchanged, None)?;
         Ok(Holding { looked, left_out_bytes: borrowed.left_out_bytes, new: borrowed.new })
     }
@@ -417,8 +416,7 @@ pub(in crate::store) fn hold_others(
         let writer = Writer::new(&repo);
         // Each index is held as it is: it is nobody's own here.
         let nothing = Path::new("\0");
-        let holding =
-            private.hold(&repo, &place.common_dir, nothing, &writer, &path, left_out)?;
+        let holding = private.hold(&repo, &place.common_dir, nothing, &writer, &path, left_out)?;
         let administration = holding.administration().clone();
         let tree = add_tree(&repo, &writer, &administration)?;
         writer.finish()?;

@@ -44,7 +44,7 @@ use crate::{
             restage, tree,
         },
         record::{
-            Record,
+            self, Record,
             identity::{Identity, Likeness},
         },
     },
@@ -78,6 +78,8 @@ pub enum StepKind {
     Worktree(OsString),
     /// The file that leads there is gone: what it says.
     Pointer(Vec<u8>),
+    /// It was not there, and a restore that is taken back made it.
+    Remove,
 }
 
 /// What is to be done so that the repositories which `record` holds are there again. Those that are
@@ -86,6 +88,9 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     let mut steps = Vec::new();
     // A restore that is taken back may have put another one there, which has all there was.
     let is_exact = record.checkpoint.cause.reason == Reason::BeforeRestore;
+    if is_exact {
+        steps.extend(made_by_restore(state, root, record));
+    }
     for held in &record.repositories {
         let place = root.join(OsStr::from_bytes(&held.path));
         let is_own = record.store.as_deref() == Some(&held.store);
@@ -113,6 +118,18 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
         }
     }
     steps
+}
+
+/// Repositories that are there now, were not at `record`, and were at the checkpoint that the restore
+/// went to before which `record` was taken.
+fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
+    let of = record.checkpoint.cause.of.and_then(|of| record::read(&state.root_at(root), of).ok());
+    let was_there = |held: &Held| record.repositories.iter().any(|then| then.path == held.path);
+    let made = of.into_iter().flat_map(|of| of.repositories).filter(|held| !was_there(held));
+    made.map(|held| (root.join(OsStr::from_bytes(&held.path)), held))
+        .filter(|(place, _)| place.starts_with(root) && place.symlink_metadata().is_ok())
+        .map(|(place, held)| Step { place, kind: StepKind::Remove, is_inside: true, held })
+        .collect()
 }
 
 fn kind_of(
@@ -207,6 +224,7 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
             build.files(place, &below)?;
             return build.index(place, root, record, &below);
         }
+        StepKind::Remove => return remove_tree(place).map_err(Error::io("remove", place)),
         StepKind::Recreate | StepKind::Replace(_) => (),
     }
     let parent = place.parent().unwrap_or(root);
@@ -315,7 +333,9 @@ impl<'a> Tree<'a> {
             let bytes = |repo: &Repo| repo.read(&id, ObjectKind::Blob).unwrap_or_default();
             if path.starts_with(b"refs/") {
                 let name = String::from_utf8_lossy(path).into_owned();
-                found.extend(ObjectId::from_hex(bytes(self.repo).trim_ascii_end()).map(|id| (name, id)));
+                found.extend(
+                    ObjectId::from_hex(bytes(self.repo).trim_ascii_end()).map(|id| (name, id)),
+                );
             } else if path == b"packed-refs" {
                 let bytes = bytes(self.repo);
                 let lines = bytes.split(|&byte| byte == b'\n');
@@ -367,9 +387,10 @@ impl<'a> Build<'a> {
             made.push(path.to_vec());
             self.put(&place, kind, id)
         })?;
-        let odd = self.files.modes.map_or(Ok(Vec::new()), |id| {
-            modes::parse(&self.repo.read(&id, ObjectKind::Blob)?)
-        })?;
+        let odd = self
+            .files
+            .modes
+            .map_or(Ok(Vec::new()), |id| modes::parse(&self.repo.read(&id, ObjectKind::Blob)?))?;
         // The innermost first: a directory may forbid what had to be done in it.
         for record in odd.iter().rev().filter(|record| record.kind != Kind::Link) {
             let path = record.path.as_bytes();
@@ -501,9 +522,7 @@ fn kept_object_dirs(
         let below = name.join(&child);
         if child == "objects" {
             found.push(below);
-        } else if below != Path::new("alternates")
-            && depth < DEPTH_MAX
-            && top.join(&below).is_dir()
+        } else if below != Path::new("alternates") && depth < DEPTH_MAX && top.join(&below).is_dir()
         {
             kept_object_dirs(top, &below, depth + 1, found)?;
         }
