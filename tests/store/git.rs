@@ -49,7 +49,7 @@ impl GitFixture {
         self.dir.path().join("repo/.git")
     }
 
-    fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         State::new(self.dir.path().join("state"))
     }
 
@@ -66,23 +66,48 @@ impl GitFixture {
         Scan { anchor: base.facts().anchor, base: Some(base), ..Scan::default() }
     }
 
-    fn ref_path(&self, id: CheckpointId) -> PathBuf {
-        self.git_dir().join(format!("refs/turnback/main/{id}"))
+    /// The private repository: the only one there is. It need not exist yet.
+    pub(crate) fn private_dir(&self) -> PathBuf {
+        let dirs = fs::read_dir(self.state().repositories()).into_iter().flatten();
+        let dirs: Vec<PathBuf> = dirs.map(|entry| entry.unwrap().path()).collect();
+        assert!(dirs.len() <= 1, "one repository of the user's has one of ours: {dirs:?}");
+        dirs.into_iter().next().unwrap_or_else(|| self.state().repositories().join("none"))
+    }
+
+    /// Every object and pack of our own, those borrowed from the user's repository not counted.
+    pub(crate) fn own_objects(&self) -> BTreeSet<Vec<u8>> {
+        match self.private_dir() {
+            dir if dir.exists() => objects_in(&dir),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn ref_path(&self, id: CheckpointId) -> PathBuf {
+        self.private_dir().join(format!("refs/checkpoints/main/{id}"))
     }
 
     fn repo(&self) -> gix::Repository {
-        gix::open_opts(self.git_dir(), gix::open::Options::isolated()).unwrap()
+        gix::open_opts(self.private_dir(), gix::open::Options::isolated()).unwrap()
     }
 
     /// Runs git on the worktree; `None`, and said so, if there is none.
-    #[expect(clippy::print_stderr, reason = "a test that did not run must not look as if it had")]
     pub(crate) fn git(&self, args: &[&str]) -> Option<Output> {
+        let work_tree = [OsStr::new("--work-tree"), self.root.path().as_os_str()];
+        self.git_at(&self.git_dir(), &work_tree, args)
+    }
+
+    /// Runs git on the private repository, as somebody without turnback would.
+    pub(crate) fn private_git(&self, args: &[&str]) -> Option<Output> {
+        self.git_at(&self.private_dir(), &[], args)
+    }
+
+    #[expect(clippy::print_stderr, reason = "a test that did not run must not look as if it had")]
+    fn git_at(&self, git_dir: &Path, options: &[&OsStr], args: &[&str]) -> Option<Output> {
         let mut command = Command::new("git");
         command
             .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "--git-dir"])
-            .arg(self.git_dir())
-            .arg("--work-tree")
-            .arg(self.root.path())
+            .arg(git_dir)
+            .args(options)
             .args(args)
             .current_dir(self.root.path())
             .env_clear()
@@ -109,19 +134,52 @@ impl GitFixture {
 
     /// As [`GitFixture::git`], and it must succeed; its output.
     pub(crate) fn run(&self, args: &[&str]) -> Option<String> {
-        let output = self.git(args)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {args:?}: {said}");
-        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        Some(succeeded(args, &self.git(args)?))
     }
 
+    /// As [`GitFixture::private_git`], and it must succeed; its output.
+    pub(crate) fn run_private(&self, args: &[&str]) -> Option<String> {
+        Some(succeeded(args, &self.private_git(args)?))
+    }
+
+    /// Git finds nothing wrong, neither with the user's repository nor with ours.
     pub(crate) fn fsck(&self) {
-        if let Some(output) = self.git(&["fsck", "--strict", "--no-dangling"]) {
+        let args = ["fsck", "--strict", "--no-dangling"];
+        let of_user = self.git(&args);
+        let of_ours = if self.private_dir().exists() { self.private_git(&args) } else { None };
+        for output in of_user.into_iter().chain(of_ours) {
             let said = String::from_utf8_lossy(&output.stderr);
             let is_notice = |line: &str| line.starts_with("notice: ");
             assert!(output.status.success() && said.lines().all(is_notice), "{said}");
         }
     }
+
+    /// Takes out every pack of our own and adds what was in it as loose objects.
+    pub(crate) fn unpack(&self) -> Option<()> {
+        let packs = self.private_dir().join("objects/pack");
+        let aside = self.outside().join("unpacked");
+        fs::rename(&packs, &aside).unwrap();
+        fs::create_dir(&packs).unwrap();
+        for name in on_disk(&aside).into_keys().filter(|name| name.ends_with(b".pack")) {
+            let pack = aside.join(OsStr::from_bytes(&name));
+            let unpacked = Command::new("git")
+                .arg("--git-dir")
+                .arg(self.private_dir())
+                .args(["unpack-objects", "-q"])
+                .stdin(fs::File::open(pack).unwrap())
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("HOME", self.outside())
+                .status();
+            assert!(unpacked.ok()?.success());
+        }
+        Some(())
+    }
+}
+
+fn succeeded(args: &[&str], output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the few files a repository consists of")]
@@ -158,16 +216,20 @@ impl Fixture for GitFixture {
     }
 
     fn content_count(&self) -> usize {
-        objects_in(&self.git_dir()).len() + count(&self.state().objects())
+        self.own_objects().len() + count(&self.state().objects())
     }
 
     fn break_writing(&self) -> bool {
+        // Permissions would not stop root.
+        let dir = turnback::state::hash_name(&[self.git_dir().as_os_str().as_bytes()]);
+        let config = fs::read_to_string(self.git_dir().join("config")).unwrap();
+        let suffix = if config.contains("sha256") { "-sha256" } else { "" };
+        let dir = self.state().repositories().join(dir + suffix);
+        fs::create_dir_all(dir.join("objects")).unwrap();
         for number in 0..=255 {
-            write(&self.git_dir().join(format!("objects/{number:02x}")), "not a directory");
+            write(&dir.join(format!("objects/{number:02x}")), "not a directory");
         }
-        let packs = self.git_dir().join("objects/pack");
-        fs::remove_dir(&packs).unwrap();
-        link(&packs, "nowhere at all");
+        link(&dir.join("objects/pack"), "nowhere at all");
         true
     }
 
@@ -262,26 +324,21 @@ fn git_sees_nothing_of_ours() {
     }
     fixture.run(&["commit", "-qm", "first"]);
     write(&root.join("b"), "b");
-    let look = || {
-        let all: [&[&str]; 5] = [
-            &["status", "--porcelain"],
-            &["log", "--all", "--format=%H"],
-            &["branch", "-a"],
-            &["stash", "list"],
-            &["reflog", "--all"],
-        ];
-        all.map(|args| fixture.run(args))
-    };
-    let before = look();
-    save_new(&fixture);
+    // A first look writes what it found out about the files into the index.
+    fixture.run(&["status", "--porcelain"]);
+    let before = on_disk(&fixture.git_dir());
+    let first = save_new(&fixture);
     write(&root.join("b"), "c");
     let second = save_new(&fixture);
-    write(&root.join("b"), "b");
-    assert_eq!(look(), before);
-    let logs = fixture.git_dir().join("logs/refs/turnback");
-    assert!(!logs.exists(), "a ref of ours has a reflog");
-    let shown = fixture.run(&["show", &format!("refs/turnback/main/{second}:files/b")]);
+    assert_eq!(fixture.open().check(true).unwrap(), []);
+    turnback::store::git::maintain(&fixture.state(), u64::MAX).unwrap();
+    fixture.open().remove(&[first]).unwrap();
+    fixture.open().repair().unwrap();
+    assert_eq!(on_disk(&fixture.git_dir()), before, "not a byte below the user's `.git`");
+    let name = format!("refs/checkpoints/main/{second}");
+    let shown = fixture.run_private(&["show", &format!("{name}:files/b")]);
     assert_eq!(shown.as_deref(), Some("c"));
+    assert!(fixture.open().by_hand(second).contains(&format!("show {name}:files/PATH")));
     fixture.fsck();
 }
 
@@ -293,29 +350,29 @@ fn gc_keeps_everything_that_is_held() {
         write(&root.join(format!("d{}/f{number}", number % 7)), format!("{number}"));
     }
     let first = save_new(&fixture);
-    let packs = count(&fixture.git_dir().join("objects/pack"));
+    let packs = count(&fixture.private_dir().join("objects/pack"));
     assert_eq!(packs, 2, "many objects make one pack and its index");
     write(&root.join("d1/f1"), "changed");
     let second = save_new(&fixture);
     let expected = [first, second].map(|id| held(&*fixture.open(), id));
-    let left_behind = ["tmp_obj_turnback-1-1", "pack/tmp_pack_turnback-1-1"]
-        .map(|name| fixture.git_dir().join("objects").join(name));
-    for path in &left_behind {
-        write(path, "killed while writing");
-    }
     if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
         return;
     }
-    assert!(left_behind.iter().all(|path| !path.exists()), "git sweeps what we leave behind");
-    fixture.run(&["pack-refs", "--all"]);
+    // Ours is a repository that git leaves alone, should somebody run it there.
+    assert!(!fixture.private_git(&["repack", "-qad"]).unwrap().status.success());
+    assert!(!fixture.private_git(&["prune", "--expire=now"]).unwrap().status.success());
+    let _as_far_as_it_goes = fixture.private_git(&["gc", "-q", "--prune=now"]);
+    fixture.run_private(&["pack-refs", "--all", "--prune"]);
+    assert!(!fixture.ref_path(first).exists());
     let ids: Vec<_> = fixture.open().list().unwrap().iter().map(|it| it.id).collect();
     assert_eq!(ids, [second, first]);
     assert_eq!([first, second].map(|id| held(&*fixture.open(), id)), expected);
     assert_eq!(fixture.open().check(true).unwrap(), []);
     // Packed refs go as well.
     fixture.open().remove(&[first]).unwrap();
-    let refs = fixture.run(&["for-each-ref", "--format=%(refname)"]).unwrap();
+    let refs = fixture.run_private(&["for-each-ref", "--format=%(refname)"]).unwrap();
     assert!(!refs.contains(&first.to_string()) && refs.contains(&second.to_string()), "{refs}");
+    assert_eq!(held(&*fixture.open(), second), expected[1]);
     fixture.fsck();
 }
 
@@ -336,18 +393,40 @@ fn a_file_that_was_committed_survives_the_removal_of_its_checkpoint() {
 }
 
 #[test]
-fn removing_deletes_no_object_and_the_anchor_last_of_all_checkpoints() {
+fn removing_frees_the_objects_at_once_and_the_repository_with_the_last_checkpoint() {
     let fixture = GitFixture::new();
-    write(&fixture.root().path().join("a"), "a");
+    write(&fixture.root().path().join("a"), noise(1, 1 << 20));
     let first = save_new(&fixture);
-    write(&fixture.root().path().join("a"), "b");
+    write(&fixture.root().path().join("a"), noise(2, 1 << 20));
     let second = save_new(&fixture);
-    let before = objects_in(&fixture.git_dir());
-    fixture.open().remove(&[first]).unwrap();
+    let bytes = || turnback::store::own_bytes(fixture.state().dir());
+    let before = bytes();
+    let freed = fixture.open().remove(&[first]).unwrap();
+    assert!(freed > 1 << 20, "{freed} bytes were freed");
+    assert!(before - bytes() > 1 << 20, "{before} bytes became {}", bytes());
     assert!(fixture.open().anchor().is_some());
+    assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
+    fixture.fsck();
     fixture.open().remove(&[second]).unwrap();
     assert_eq!(fixture.open().anchor(), None);
-    assert_eq!(objects_in(&fixture.git_dir()), before);
+    assert!(!fixture.private_dir().exists());
+    assert!(bytes() < 100_000, "{} bytes are left", bytes());
+    // It is made again when it is needed.
+    let third = save_new(&fixture);
+    assert_eq!(held(&*fixture.open(), third), on_disk(fixture.root().path()));
+    fixture.fsck();
+}
+
+/// Bytes that nothing squeezes, others for each seed.
+pub(crate) fn noise(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    (0..count / 8).flat_map(|_| next()).collect()
 }
 
 #[test]
@@ -371,9 +450,10 @@ fn a_cache_whose_objects_are_gone_is_not_believed() {
     let first = save_new(&fixture);
     let scan = fixture.unchanged();
     fs::remove_file(fixture.ref_path(first)).unwrap();
-    fs::remove_file(fixture.git_dir().join("refs/turnback/main/anchor")).unwrap();
-    for path in objects_in(&fixture.git_dir()) {
-        fs::remove_file(fixture.git_dir().join("objects").join(OsStr::from_bytes(&path))).unwrap();
+    fs::remove_file(fixture.private_dir().join("refs/anchors/main")).unwrap();
+    for path in fixture.own_objects() {
+        let path = fixture.private_dir().join("objects").join(OsStr::from_bytes(&path));
+        fs::remove_file(path).unwrap();
     }
     let second = fixture.open().save(draft(scan)).unwrap();
     assert!(second.is_new);
@@ -382,7 +462,7 @@ fn a_cache_whose_objects_are_gone_is_not_believed() {
 }
 
 #[test]
-fn private_files_and_victims_never_enter_the_repository() {
+fn private_files_and_victims_never_enter_a_repository() {
     let fixture = GitFixture::new();
     let root = fixture.root().path();
     write(&root.join("a"), "plain");
@@ -429,7 +509,7 @@ fn a_checkpoint_without_its_private_record_is_still_one() {
     chmod(&fixture.root().path().join("d/a"), 0o640);
     let saved = save(&fixture).checkpoint;
     #[expect(clippy::disallowed_methods, reason = "the test's own state directory")]
-    fs::remove_dir_all(fixture.state().dir()).unwrap();
+    fs::remove_dir_all(fixture.root_state().dir()).unwrap();
     let listed = fixture.open().list().unwrap();
     assert_eq!((listed[0].id, listed[0].sequence, listed[0].top), (saved.id, 1, saved.top));
     assert_eq!(listed[0].cause.summary, None);
@@ -442,13 +522,14 @@ fn a_checkpoint_without_its_private_record_is_still_one() {
 fn damage_is_found() {
     let fixture = GitFixture::new();
     write(&fixture.root().path().join("d/a"), "some bytes");
-    let repo = fixture.repo();
-    // There already, and so not packed with the rest.
-    repo.write_blob(b"some bytes").unwrap();
+    let users = gix::open_opts(fixture.git_dir(), gix::open::Options::isolated()).unwrap();
+    // There already, and so borrowed instead of packed with the rest.
+    let hex = users.write_blob(b"some bytes").unwrap().to_string();
     let id = save_new(&fixture);
-    let blob = gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, b"some bytes");
-    let hex = blob.unwrap().to_string();
-    fs::remove_file(fixture.git_dir().join("objects").join(&hex[..2]).join(&hex[2..])).unwrap();
+    let loose = format!("objects/{}/{}", &hex[..2], &hex[2..]);
+    fs::remove_file(fixture.git_dir().join(&loose)).unwrap();
+    assert_eq!(fixture.open().check(true).unwrap(), [], "the user's may go");
+    fs::remove_file(fixture.private_dir().join("linked").join(&loose)).unwrap();
     for read_data in [false, true] {
         let damage = fixture.open().check(read_data).unwrap();
         assert_eq!(damage.len(), 1, "{damage:?}");
@@ -464,6 +545,7 @@ fn damage_is_found() {
 fn a_tampered_tree_is_damage_and_leads_nowhere() {
     use gix::objs::Write as _;
     let fixture = GitFixture::new();
+    save_new(&fixture);
     let repo = fixture.repo();
     let blob = repo.write_blob(b"x").unwrap().detach();
     for name in ["..", ".", ".git", "a/b", "", "%turnback%2e2e", "%turnback%612f62"] {
@@ -485,7 +567,8 @@ fn large_files_are_streamed_both_ways() {
     write(&fixture.root().path().join("large"), &bytes);
     let id = save_new(&fixture);
     assert!(held(&*fixture.open(), id)[&b"large"[..]].bytes == bytes);
-    assert!(objects_in(&fixture.git_dir()).iter().all(|path| !path.starts_with(b"pack")));
+    let is_loose = |path: &&Vec<u8>| !path.starts_with(b"pack");
+    assert_eq!(fixture.own_objects().iter().filter(is_loose).count(), 1, "it has no pack");
     fixture.fsck();
     assert_eq!(fixture.open().check(true).unwrap(), []);
 }
@@ -556,10 +639,13 @@ fn worktrees_of_one_repository_keep_their_own_checkpoints() {
         assert_eq!(held(store, saved.id).len(), 1);
         assert_eq!(held(store, saved.id)[&b"f"[..]].kind, Kind::File);
     }
-    let names: Vec<_> = fs::read_dir(common_dir.join("refs/turnback"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let names = |dir: &Path| -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let shared = names(&state.repositories());
+    assert_eq!(shared.len(), 1, "one repository, and one of ours: {shared:?}");
+    let names = names(&state.repositories().join(&shared[0]).join("refs/checkpoints"));
     assert!(names.len() == 2 && names.iter().any(|name| name.starts_with("a-b-")), "{names:?}");
 }
 
@@ -581,9 +667,11 @@ fn the_recipe_in_the_document_puts_the_files_back() {
     let recipe = recipe.split("```").next().unwrap();
     let to = fixture.outside().join("back");
     let status = Command::new("sh")
-        .args(["-c", recipe, "sh", &format!("refs/turnback/main/{id}")])
+        .args(["-c", recipe, "sh"])
+        .arg(fixture.private_dir())
+        .arg(format!("refs/checkpoints/main/{id}"))
         .arg(&to)
-        .current_dir(fixture.outside().join("repo"))
+        .current_dir(fixture.outside())
         .env("HOME", fixture.outside())
         .env("GIT_CONFIG_GLOBAL", concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/empty.gitconfig"))
         .status();
@@ -598,50 +686,67 @@ fn a_pack_of_sha256_objects_is_one_to_git() {
         write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
     }
     let saved = save(&fixture).checkpoint;
-    assert_eq!(count(&fixture.0.git_dir().join("objects/pack")), 2);
+    assert_eq!(count(&fixture.0.private_dir().join("objects/pack")), 2);
     assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
     fixture.0.fsck();
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the age of a lock is what is tested")]
 fn nothing_is_left_of_a_save_that_failed() {
     let fixture = GitFixture::new();
     for number in 0..100 {
         write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
     }
-    let lock = fixture.git_dir().join("refs/turnback/main/anchor.lock");
-    write(&lock, "");
-    // From the future, it never gets old enough for its owner to count as killed.
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
-    fs::File::open(&lock).unwrap().set_modified(later).unwrap();
+    // There is a repository, and no ref can be written.
+    let first = save_new(&fixture);
+    let refs = fixture.private_dir().join("refs/checkpoints/main");
+    fs::rename(&refs, fixture.outside().join("aside")).unwrap();
+    write(&refs, "no directory");
+    write(&fixture.root().path().join("f1"), "changed");
     assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
     let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
-    assert!(!objects_in(&fixture.git_dir()).iter().any(temporary));
-    assert_eq!(fixture.open().list().unwrap(), []);
-    assert_eq!(count(&fixture.root_state().checkpoints()), 0);
-    // Nobody holds a lock for an hour: its owner was killed.
-    let then = std::time::SystemTime::UNIX_EPOCH;
-    fs::File::open(&lock).unwrap().set_modified(then).unwrap();
-    save_new(&fixture);
+    assert!(!fixture.own_objects().iter().any(temporary));
+    assert_eq!(count(&fixture.root_state().checkpoints()), 1);
+    fs::remove_file(&refs).unwrap();
+    fs::rename(fixture.outside().join("aside"), &refs).unwrap();
+    assert_eq!(fixture.open().list().unwrap().len(), 1);
+    let second = save_new(&fixture);
+    assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
+    assert!(fixture.open().tree(first).is_ok());
 }
 
 #[test]
-fn a_ref_that_is_a_pipe_or_leads_elsewhere_is_refused_at_once() {
+fn what_a_killed_save_leaves_beside_a_ref_is_in_nobodys_way() {
     let fixture = GitFixture::new();
     write(&fixture.root().path().join("a"), "a");
-    let refs = fixture.git_dir().join("refs/turnback");
-    let pipe = refs.join("main/anchor");
-    fs::create_dir_all(pipe.parent().unwrap()).unwrap();
-    crate::support::temp::special(&pipe, rustix::fs::FileType::Fifo, 0o600);
-    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
-    assert_eq!(fixture.open().anchor(), None);
-    fs::remove_file(&pipe).unwrap();
-    fs::remove_dir(refs.join("main")).unwrap();
-    fs::create_dir(fixture.outside().join("elsewhere")).unwrap();
-    link(&refs.join("main"), fixture.outside().join("elsewhere").to_str().unwrap());
-    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
-    assert_eq!(count(&fixture.outside().join("elsewhere")), 0);
-    fs::remove_file(refs.join("main")).unwrap();
+    let first = save_new(&fixture);
+    let dir = fixture.private_dir();
+    for name in ["refs/anchors/main.lock", "refs/checkpoints/main/a000000000000001.lock"] {
+        write(&dir.join(name), "half");
+    }
+    write(&dir.join("objects/pack/tmp_pack_turnback-1-1"), "half");
+    write(&fixture.root().path().join("a"), "b");
+    let second = save_new(&fixture);
+    assert_eq!(fixture.open().list().unwrap().len(), 2);
+    assert_eq!(fixture.open().check(true).unwrap(), []);
+    fixture.open().remove(&[first]).unwrap();
+    assert!(!dir.join("refs/anchors/main.lock").exists());
+    assert!(!dir.join("objects/pack/tmp_pack_turnback-1-1").exists(), "freeing sweeps it");
+    assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
+}
+
+#[test]
+fn a_ref_of_ours_that_is_a_pipe_is_not_waited_for() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
     save_new(&fixture);
+    for name in ["refs/anchors/main", "refs/anchors/administration"] {
+        let pipe = fixture.private_dir().join(name);
+        fs::remove_file(&pipe).unwrap();
+        crate::support::temp::special(&pipe, rustix::fs::FileType::Fifo, 0o600);
+        write(&fixture.root().path().join("a"), name);
+        let id = save_new(&fixture);
+        assert_eq!(held(&*fixture.open(), id), on_disk(fixture.root().path()));
+        assert!(pipe.is_file(), "{name} is a ref again");
+    }
 }

@@ -1,53 +1,56 @@
-//! How many packs we leave in the user's repository, and what happens to what is in them.
+//! How many packs there are in a private repository, and what maintenance does with them.
 
 use std::{
     ffi::OsStr,
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
-use turnback::{model::CheckpointId, store::Store};
+use turnback::{
+    model::CheckpointId,
+    store::{Store, git::maintain},
+};
 
-use super::{Fixture, git::GitFixture, held, save};
-use crate::support::temp::write;
+use super::{
+    Fixture,
+    git::{GitFixture, noise},
+    held, save,
+};
+use crate::support::temp::{on_disk, write};
 
-/// Packs in the repository's object directory.
-fn packs(git_dir: &Path) -> usize {
-    all_packs(git_dir).len()
-}
-
-fn all_packs(git_dir: &Path) -> Vec<PathBuf> {
-    let names = fs::read_dir(git_dir.join("objects/pack")).unwrap();
+/// The packs in a directory of objects.
+fn packs(objects: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(objects.join("pack")).into_iter().flatten();
     let is_pack = |path: &PathBuf| path.extension() == Some(OsStr::new("pack"));
     names.map(|entry| entry.unwrap().path()).filter(is_pack).collect()
 }
 
-/// How long they are, together.
-fn bytes(git_dir: &Path) -> u64 {
-    all_packs(git_dir).iter().map(|path| fs::metadata(path).unwrap().len()).sum()
+/// Packs of our own.
+fn own(fixture: &GitFixture) -> Vec<PathBuf> {
+    packs(&fixture.private_dir().join("objects"))
 }
 
-#[test]
-fn many_saves_leave_few_packs_and_every_object() {
-    let fixture = GitFixture::new();
-    let mut saved = Vec::new();
-    for round in 0..45 {
-        for file in 0..6 {
-            write(&fixture.root().path().join(format!("f{file}")), format!("{round} {file}"));
-        }
-        saved.push(save(&fixture).checkpoint.id);
-        assert!(packs(&fixture.git_dir()) <= 20, "round {round}");
-    }
-    assert!(packs(&fixture.git_dir()) >= 2, "nothing was packed at all");
-    for (round, id) in saved.iter().enumerate() {
-        let files = held(&fixture.store(), *id);
-        assert_eq!(files.len(), 6, "round {round}");
-    }
-    assert!(fixture.store().check(true).unwrap().is_empty());
+/// Packs of the user's.
+fn borrowed(fixture: &GitFixture) -> Vec<PathBuf> {
+    packs(&fixture.private_dir().join("linked/objects"))
+}
+
+/// How long they are, together.
+fn bytes(packs: &[PathBuf]) -> u64 {
+    packs.iter().map(|path| fs::metadata(path).unwrap().len()).sum()
+}
+
+fn maintained(fixture: &GitFixture) {
+    assert!(maintain(&fixture.state(), u64::MAX).unwrap(), "everything is our own");
+}
+
+fn is_sound(fixture: &GitFixture) {
+    assert_eq!(fixture.store().check(true).unwrap(), []);
     fixture.fsck();
 }
 
-/// Leaves as many packs as there may be before they are put together.
+/// Leaves more packs than there may be before they are put together.
 fn many(fixture: &GitFixture) -> Vec<CheckpointId> {
     let round = |round: usize| {
         for file in 0..6 {
@@ -59,9 +62,27 @@ fn many(fixture: &GitFixture) -> Vec<CheckpointId> {
 }
 
 #[test]
+fn many_saves_leave_few_packs_and_every_object() {
+    let fixture = GitFixture::new();
+    assert!(!fixture.store().is_untidy(), "there is nothing yet");
+    let mut saved = Vec::new();
+    for _ in 0..3 {
+        saved.extend(many(&fixture));
+        maintained(&fixture);
+        assert!(own(&fixture).len() <= 16, "{} packs", own(&fixture).len());
+    }
+    assert!(own(&fixture).len() >= 2, "nothing was packed at all");
+    for (round, id) in saved.iter().enumerate() {
+        let files = held(&fixture.store(), *id);
+        let is_of_it = |bytes: &[u8]| bytes.starts_with(format!("{} ", round % 18).as_bytes());
+        assert!(files.len() == 6 && files.values().all(|it| is_of_it(&it.bytes)), "round {round}");
+    }
+    is_sound(&fixture);
+}
+
+#[test]
 fn large_packs_are_put_together_too_and_every_object_stays() {
     let fixture = GitFixture::new();
-    // Nothing squeezes these.
     for file in 0..8 {
         write(&fixture.root().path().join(format!("large{file}")), noise(file, 1 << 20));
     }
@@ -73,46 +94,132 @@ fn large_packs_are_put_together_too_and_every_object_stays() {
     }
     ids.push(save(&fixture).checkpoint.id);
     assert!(fixture.store().is_untidy());
-    let before = bytes(&fixture.git_dir());
-    fixture.store().tidy().unwrap();
-    assert!(!fixture.store().is_untidy() && packs(&fixture.git_dir()) <= 8);
-    assert!(before - bytes(&fixture.git_dir()) < 2000, "all but headers and checksums is there");
-    assert!(fixture.store().check(true).unwrap().is_empty());
+    let before = bytes(&own(&fixture));
+    maintained(&fixture);
+    assert!(!fixture.store().is_untidy() && own(&fixture).len() <= 8);
+    let after = bytes(&own(&fixture));
+    assert!(before - after < 2000, "all but headers and checksums: {before} became {after}");
     for id in ids {
         assert!(held(&fixture.store(), id).len() >= 8);
     }
-    fixture.fsck();
-}
-
-/// Bytes that nothing squeezes, others for each seed.
-fn noise(seed: u64, count: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    (0..count / 8).flat_map(|_| next()).collect()
+    is_sound(&fixture);
 }
 
 #[test]
-fn what_gits_own_index_over_packs_names_is_left_to_git() {
+fn gits_own_index_over_packs_is_no_obstacle_and_is_not_borrowed() {
     let fixture = GitFixture::new();
-    let ids = many(&fixture);
-    if fixture.run(&["multi-pack-index", "write"]).is_none() {
+    write(&fixture.root().path().join("a"), "a");
+    if fixture.run(&["add", "."]).is_none() {
         return;
     }
-    let before = packs(&fixture.git_dir());
-    fixture.store().tidy().unwrap();
-    assert_eq!(packs(&fixture.git_dir()), before);
-    fixture.run(&["multi-pack-index", "verify"]);
+    fixture.run(&["commit", "-qm", "one"]);
+    fixture.run(&["repack", "-qadb"]);
+    fixture.run(&["multi-pack-index", "write"]);
+    fixture.run(&["commit-graph", "write"]);
+    let ids = many(&fixture);
+    let borrowed = on_disk(&fixture.private_dir().join("linked/objects"));
+    let is_pack = |path: &[u8]| path.ends_with(b".pack") || path.ends_with(b".idx");
+    let others: Vec<_> = borrowed
+        .into_keys()
+        .filter(|path| path.starts_with(b"pack/") && !is_pack(path))
+        .collect();
+    assert_eq!(others, Vec::<Vec<u8>>::new());
+    fixture.run_private(&["multi-pack-index", "write"]);
+    maintained(&fixture);
+    assert_eq!(held(&fixture.store(), ids[0]).len(), 7);
     fixture.fsck();
-    assert_eq!(held(&fixture.store(), ids[0]).len(), 6);
+}
+
+/// A repository with history that is too much to be copied at once, all of it in one pack.
+fn with_history() -> Option<GitFixture> {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path().to_owned();
+    for file in 0..6_u64 {
+        write(&root.join(format!("large{file}")), noise(file, 1 << 20));
+    }
+    fixture.run(&["add", "."])?;
+    fixture.run(&["commit", "-qm", "one"]);
+    write(&root.join("large0"), "no longer\n");
+    fixture.run(&["commit", "-qam", "two"]);
+    fixture.run(&["repack", "-qad"]);
+    fixture.run(&["prune", "--expire=now"]);
+    Some(fixture)
 }
 
 #[test]
-fn a_held_file_that_was_committed_survives_prune_and_consolidation() {
+fn the_users_packs_are_linked_and_what_checkpoints_need_of_them_becomes_our_own() {
+    let Some(fixture) = with_history() else { return };
+    let root = fixture.root().path().to_owned();
+    let id = save(&fixture).checkpoint.id;
+    let expected = on_disk(&root);
+    let linked = borrowed(&fixture);
+    assert_eq!(linked.len(), 1);
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    let theirs = packs(&fixture.git_dir().join("objects"));
+    assert_eq!(inode(&linked[0]), inode(&theirs[0]), "not a byte is copied");
+    assert!(bytes(&own(&fixture)) < 100_000);
+    assert!(fixture.store().is_untidy(), "it is only borrowed");
+    maintained(&fixture);
+    // The five files that are still there, and nothing of the one that history alone has.
+    let copied = bytes(&own(&fixture));
+    assert!((5 << 20..6 << 20).contains(&copied), "{copied} bytes are our own");
+    is_sound(&fixture);
+    // Somebody writes into the pack itself, and with it into what we borrowed.
+    let mode = fs::metadata(&theirs[0]).unwrap().permissions();
+    crate::support::temp::chmod(&theirs[0], 0o600);
+    fs::File::options().write(true).open(&theirs[0]).unwrap().set_len(0).unwrap();
+    fs::set_permissions(&theirs[0], mode).unwrap();
+    assert_eq!(held(&fixture.store(), id), expected);
+    let damage = fixture.store().check(true).unwrap();
+    assert!(damage.iter().any(|it| it.what.contains("borrowed")), "it is named: {damage:?}");
+}
+
+#[test]
+fn there_is_no_copy_beyond_the_room_there_is() {
+    let Some(fixture) = with_history() else { return };
+    save(&fixture);
+    assert!(!maintain(&fixture.state(), 1 << 20).unwrap(), "it is told");
+    assert!(bytes(&own(&fixture)) < 100_000);
+    is_sound(&fixture);
+    assert!(fixture.store().is_untidy(), "it is tried again");
+    maintained(&fixture);
+    assert!(bytes(&own(&fixture)) > 5 << 20);
+}
+
+#[test]
+fn packs_that_the_users_gc_replaced_are_let_go_and_what_only_they_had_stays() {
+    let Some(fixture) = with_history() else { return };
+    let lost = fixture.run(&["rev-parse", "HEAD"]).unwrap().trim().to_owned();
+    let id = save(&fixture).checkpoint.id;
+    maintained(&fixture);
+    let old = borrowed(&fixture);
+    // A commit that only our checkpoint knows of, and a gc that takes all it can.
+    fixture.run(&["reset", "-q", "--hard", "HEAD~1"]);
+    write(&fixture.root().path().join("new"), "new");
+    fixture.run(&["add", "."]);
+    fixture.run(&["commit", "-qm", "other"]);
+    fixture.run(&["reflog", "expire", "--expire=now", "--all"]);
+    fixture.run(&["gc", "-q", "--prune=now"]);
+    assert!(!fixture.git(&["cat-file", "-e", &lost]).unwrap().status.success());
+    let second = save(&fixture).checkpoint.id;
+    assert_eq!(borrowed(&fixture).len(), 2, "the new one is linked before the old one goes");
+    maintained(&fixture);
+    assert!(!old.iter().any(|path| path.exists()), "the old one is let go");
+    let all: u64 = borrowed(&fixture).iter().map(|path| fs::metadata(path).unwrap().len()).sum();
+    assert!(all < 8 << 20, "{all} bytes: what both had is there once");
+    fixture.run_private(&["cat-file", "-e", &lost]);
+    is_sound(&fixture);
+    // Once no checkpoint is as old as that, it is in nobody's way any more.
+    fixture.store().remove(&[id]).unwrap();
+    save(&fixture);
+    maintained(&fixture);
+    assert!(!fixture.private_git(&["cat-file", "-e", &lost]).unwrap().status.success());
+    assert_eq!(held(&fixture.store(), second), on_disk(fixture.root().path()));
+    is_sound(&fixture);
+}
+
+#[test]
+fn a_held_file_that_was_committed_survives_prune_and_maintenance() {
     let fixture = GitFixture::new();
     let wanted = fixture.root().path().join("wanted");
     write(&wanted, "only here\n");
@@ -126,12 +233,16 @@ fn a_held_file_that_was_committed_survives_prune_and_consolidation() {
     fixture.run(&["commit", "-qm", "wanted"]);
     let mut ids = vec![first];
     ids.extend(many(&fixture));
+    let before = on_disk(&fixture.git_dir());
+    let last = ids.pop().unwrap();
     fixture.store().remove(&ids).unwrap();
-    fixture.store().tidy().unwrap();
-    assert!(packs(&fixture.git_dir()) <= 8);
+    maintained(&fixture);
+    assert!(own(&fixture).len() <= 8);
+    assert_eq!(on_disk(&fixture.git_dir()), before);
     fixture.fsck();
     fixture.run(&["gc", "-q", "--prune=now"]);
     fixture.fsck();
     let shown = fixture.run(&["show", "HEAD:wanted"]);
     assert_eq!(shown.as_deref(), Some("only here\n"));
+    assert_eq!(held(&fixture.store(), last), on_disk(fixture.root().path()));
 }
