@@ -106,8 +106,9 @@ pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<Git
 pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
     let found = fs::symlink_metadata(dot_git).ok()?;
     if found.is_dir() || found.is_symlink() {
-        let git_dir = fs::canonicalize(dot_git).ok()?;
-        return common_dir_of(&git_dir).map(|dir| (dir, None));
+        let git_dir = fs::canonicalize(dot_git).ok().filter(|dir| dir.is_dir())?;
+        // Whatever it has lost, what it has left is somebody's history.
+        return Some((common_dir_of(&git_dir).unwrap_or(git_dir), None));
     }
     if !found.is_file() {
         return None;

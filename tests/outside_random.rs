@@ -84,7 +84,7 @@ fn line(dice: &mut Dice, root: &Path) -> String {
         .map(|(path, _)| String::from_utf8(path).unwrap())
         .collect();
     let file = if files.is_empty() { "HEAD" } else { &files[dice.below(files.len())] };
-    match dice.below(18) {
+    match dice.below(23) {
         0 => "rm -rf .git".to_owned(),
         1 => "mv .git ../away".to_owned(),
         2 => "rm -rf .git && git init -q && git add -A && git commit -qm other".to_owned(),
@@ -105,6 +105,16 @@ fn line(dice: &mut Dice, root: &Path) -> String {
         14 => "git reset -q --hard; git clean -fdxq".to_owned(),
         15 => "git commit -qam later; git commit -q --amend -m amended --allow-empty".to_owned(),
         16 => "git update-ref -d HEAD; true".to_owned(),
+        17 => "rm -rf .git && git init -q --object-format=sha256 && git add -A && git commit -qm o"
+            .to_owned(),
+        18 => "rm -f .git/HEAD; chmod 700 .git".to_owned(),
+        19 => "rm -rf .git/objects/pack; echo x > .git/packed-refs".to_owned(),
+        20 => "git init -q sub && cd sub && echo s > s && git add s && git commit -qm s".to_owned(),
+        21 => {
+            "git worktree add -q ../wt$RANDOM 2>/dev/null; git switch -q -c new; echo z > z; git \
+               add z; git commit -qm z"
+                .to_owned()
+        }
         _ => format!("git config core.bare {}", dice.pick(&["true", "false", "maybe"])),
     }
 }

@@ -525,7 +525,7 @@ impl Store for GitStore {
             scan.unfold(|_| true);
         }
         let mut skipped =
-            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo)?)?;
+            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
         let mut unsaved = BTreeMap::new();
         tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, all| {
             let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;
@@ -686,7 +686,12 @@ impl GitStore {
     ) -> Result<T> {
         let width = self.repo.hash.len_in_bytes();
         let first = if id.has_width(width) { read(&self.repo) } else { read_copy() };
-        let Err(err @ Error::Damaged { .. }) = first else { return first };
+        let err = match first {
+            Err(err @ Error::Damaged { .. }) => err,
+            // There is none yet: what there is, is elsewhere.
+            Err(err) if !self.private.exists() => err,
+            first => return first,
+        };
         // It may have been added, or packed, after we looked which packs there are.
         if let Ok(found) = read(&self.repo.refreshed()) {
             return Ok(found);

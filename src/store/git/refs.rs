@@ -278,6 +278,24 @@ pub(super) fn digest(repo: &Repo) -> Option<String> {
     Some(crate::model::ContentId::new(&hash.finalize()).to_string())
 }
 
+/// Whether the list of packed refs has a line that is none.
+pub(super) fn has_garbage(repo: &Repo) -> bool {
+    let Ok(packed) = packed(repo) else { return true };
+    let is_line = |line: &[u8]| {
+        line.is_empty()
+            || line.starts_with(b"#")
+            || line.strip_prefix(b"^").is_some_and(|id| ObjectId::from_hex(id).is_ok())
+            || packed_line(line).is_some()
+    };
+    !packed.lines().all(is_line)
+}
+
+/// Whether a ref is a name for another.
+pub(super) fn is_symbolic(repo: &Repo, name: &str) -> bool {
+    let bytes = read_small(&repo.common_dir.join(name), REF_MAX_BYTES).ok().flatten();
+    bytes.is_some_and(|bytes| bytes.starts_with(b"ref: "))
+}
+
 /// The name with nothing in it that a ref may not have.
 fn plain(name: &str) -> String {
     let name: String = name

@@ -138,6 +138,7 @@ impl GitStore {
                 Some(repository::unchanged(&self.repo, &user.common_dir, &index)?)
             }
             Some(_) => return None,
+            None if self.root.path().join(".git").symlink_metadata().is_ok() => return None,
             None => None,
         };
         let stands = self.anchor() == scan.anchor
@@ -312,7 +313,7 @@ impl<'a> Save<'a> {
         let own = made.own.as_ref().map(|own| {
             let tree = content_id(&tree.unwrap_or(ObjectId::null(self.repo.hash)));
             let administration = own.holding.administration();
-            repository::held(root, &own.place, &self.store.private, tree, administration)
+            repository::held(root, &own.place, &self.store.private, tree, administration, true)
         });
         own.into_iter().chain(made.others.0.iter().cloned()).collect()
     }
@@ -357,7 +358,8 @@ impl<'a> Save<'a> {
         put_listings(private, [&besides, &outside])?;
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
         let mut dot_gits = scan.repositories.clone();
-        dot_gits.extend(known.iter().map(|_| root.join(".git")));
+        // The root's own, should it be one that cannot be used now, is held like any other.
+        dot_gits.push(root.join(".git"));
         let (places, pointers) = repository::places(&dot_gits, known.as_deref());
         if let Some(own) = &mut own {
             own.place.pointers = pointers;

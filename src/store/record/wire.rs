@@ -335,6 +335,8 @@ mod tests {
             tree: ContentId::new(&[7; 20]),
             digest: ContentId::new(&[5; 32]),
             identity: Some(Identity { device: 1, inode: 2, birth: Some(3) }),
+            permissions: 0o2755,
+            is_usable: true,
             pointers: vec![(b"sub/.git".to_vec(), b"gitdir: ../x\n".to_vec())],
         };
         let (store, repositories) = (Some("ab12".to_owned()), vec![held]);

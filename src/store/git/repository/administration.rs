@@ -132,8 +132,11 @@ fn is_as_it_was(common_dir: &Path, path: &[u8], row: &Row, own_index: &[u8]) -> 
         return true;
     }
     let is_held = row.blob.is_some() || !row.stamp.kind().is_some_and(Kind::has_content);
+    // A directory of objects: see `Walk::objects`.
+    let is_mode_only = row.stamp.inode == 0;
     let is_same = || {
-        stat_path(&common_dir.join(OsStr::from_bytes(path))).is_ok_and(|stamp| stamp == row.stamp)
+        stat_path(&common_dir.join(OsStr::from_bytes(path)))
+            .is_ok_and(|stamp| stamp == row.stamp || is_mode_only && stamp.mode == row.stamp.mode)
     };
     is_held && !row.racy && is_same()
 }
@@ -247,6 +250,11 @@ impl Walk<'_> {
 
     /// Of a directory of objects, only what says where else objects are.
     fn objects(&mut self, dir: &Path, path: &[u8]) -> Result<()> {
+        if let Ok(stamp) = stat_path(dir) {
+            // Objects come and go; only its permissions count.
+            let stamp = Stamp { mode: stamp.mode, ..Stamp::default() };
+            self.rows.insert(path.to_vec(), Row { stamp, racy: false, blob: None });
+        }
         let (info, below) = (dir.join("info"), [path, b"/info"].concat());
         let Ok(stamp) = stat_path(&info) else { return Ok(()) };
         let racy = is_racy(&stamp, self.now);

@@ -43,7 +43,14 @@ pub(in crate::store) fn check(
         let wrong = files(&repo, held);
         faults.extend(wrong.err().map(|err| (format!("{}/", shown(&held.path)), err)));
     }
-    if read_data && checked.stores.insert(held.store.clone()) {
+    let is_new = checked.stores.insert(held.store.clone());
+    if is_new {
+        let odd = private.odd_files().into_iter();
+        faults.extend(odd.map(|(name, why)| {
+            (format!("repositories/{}/{name}", private.name()), why.to_owned())
+        }));
+    }
+    if read_data && is_new {
         for dir in borrow::borrowed_dirs(&private.linked()) {
             borrowed(&dir, &mut faults);
         }

@@ -143,12 +143,14 @@ fn kind_of(
         return Some(StepKind::Recreate);
     }
     let why = if all { Some("you asked for it".to_owned()) } else { None };
-    let why = why.or_else(|| broken(place)).or_else(|| another(state, place, held, is_exact));
+    let why = why
+        .or_else(|| broken(state, place, held))
+        .or_else(|| another(state, place, held, is_exact));
     why.map(StepKind::Replace)
 }
 
 /// Why what is at `place` is no repository that git could work with.
-fn broken(place: &Path) -> Option<String> {
+fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
     if !place.is_dir() {
         return Some("it is no directory".to_owned());
     }
@@ -163,11 +165,51 @@ fn broken(place: &Path) -> Option<String> {
     if root::inspect_config(place).is_err() {
         return Some("its configuration cannot be read".to_owned());
     }
+    if held.is_usable
+        && place.file_name().is_some_and(|name| name == ".git")
+        && let Some(Err(why)) = place.parent().map(root::git_dirs)
+    {
+        return Some(why);
+    }
     let repo = Repo::at(place, root::hash_kind_of(place));
-    let commit = head::read(&repo).commit?;
-    let id = ObjectId::from_hex(commit.as_bytes()).ok()?;
-    let is_there = repo.read(&id, ObjectKind::Commit).is_ok();
-    (!is_there).then(|| "it has lost the commit that HEAD stands at".to_owned())
+    if let Some(why) = lost_objects(&repo) {
+        return Some(why);
+    }
+    damaged_pack(state, place, held)
+}
+
+/// A ref that cannot be read, or that leads to an object which is not there.
+fn lost_objects(repo: &Repo) -> Option<String> {
+    if refs::has_garbage(repo) {
+        return Some("its list of packed refs cannot be read".to_owned());
+    }
+    if let Some(commit) = head::read(repo).commit
+        && let Ok(id) = ObjectId::from_hex(commit.as_bytes())
+        && repo.read(&id, ObjectKind::Commit).is_err()
+    {
+        return Some("it has lost the commit that HEAD stands at".to_owned());
+    }
+    let names = refs::all(repo).ok()?;
+    let is_lost = |name: &&String| match refs::read(repo, name) {
+        Ok(Some(id)) => !repo.has(&id),
+        Ok(None) => false,
+        // One that is a name for another is looked at under that one's own name.
+        Err(_) => !refs::is_symbolic(repo, name),
+    };
+    let lost = names.iter().filter(|name| is_of_the_user(name)).find(is_lost)?;
+    Some(format!("{} leads nowhere", short(lost)))
+}
+
+/// A pack that is not as long as the one of that name was.
+fn damaged_pack(state: &State, place: &Path, held: &Held) -> Option<String> {
+    let ours = Private::named(state, &held.store).linked().join("objects/pack");
+    let theirs = place.join("objects/pack");
+    let size = |path: PathBuf| fs::symlink_metadata(path).ok().map(|found| found.len());
+    let is_damaged = |name: &OsString| {
+        let now = size(theirs.join(name));
+        now.is_some() && now != size(ours.join(name))
+    };
+    names_of(&ours).ok()?.iter().any(is_damaged).then(|| "one of its packs is damaged".to_owned())
 }
 
 /// Why what is at `place` is not the repository that was held: another directory, and without
@@ -188,6 +230,9 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     let repo = private.repo();
     let files = Tree::open(&repo, held).ok()?;
     let now = Repo::at(place, root::hash_kind_of(place));
+    if now.hash != repo.hash {
+        return Some("it is another repository, which names objects otherwise".to_owned());
+    }
     let lacks = |name: &str, id: &ObjectId| {
         let is_there = refs::read(&now, name).ok().flatten().is_some();
         !now.has(id) || !is_there && is_strict
@@ -354,11 +399,14 @@ struct Build<'a> {
     private: &'a Private,
     repo: &'a Repo,
     files: Tree<'a>,
+    /// Those of the git directory itself.
+    permissions: u32,
 }
 
 impl<'a> Build<'a> {
     fn new(private: &'a Private, repo: &'a Repo, held: &Held) -> Result<Self> {
-        Ok(Self { private, repo, files: Tree::open(repo, held)? })
+        let files = Tree::open(repo, held)?;
+        Ok(Self { private, repo, files, permissions: held.permissions })
     }
 
     /// Makes the whole git directory at `to`.
@@ -367,8 +415,7 @@ impl<'a> Build<'a> {
         self.files(to, b"")?;
         self.objects(to).map_err(Error::io("link the objects into", to))?;
         self.index(to, root, record, b"")?;
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(to, mode).map_err(Error::io("protect", to))
+        protect(to, self.permissions)
     }
 
     /// Writes what is held at `below` and beneath it, where there is nothing.
@@ -396,8 +443,7 @@ impl<'a> Build<'a> {
             let path = record.path.as_bytes();
             if made.iter().any(|made| made == path) {
                 let place = to.join(record.path.as_path());
-                let mode = fs::Permissions::from_mode(record.permissions);
-                fs::set_permissions(&place, mode).map_err(Error::io("protect", &place))?;
+                protect(&place, record.permissions)?;
             }
         }
         Ok(())
@@ -409,14 +455,16 @@ impl<'a> Build<'a> {
             fs::create_dir_all(above).map_err(Error::io("make the directory", above))?;
         }
         if kind == EntryKind::Tree {
-            return DirBuilder::new().mode(0o755).create(place).map_err(failed);
+            DirBuilder::new().create(place).map_err(failed)?;
+            return protect(place, 0o755);
         }
         let bytes = self.repo.read_checked(&id, ObjectKind::Blob)?;
         if kind == EntryKind::Link {
             return symlink(OsString::from_vec(bytes), place).map_err(failed);
         }
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o644).open(place);
-        opened.and_then(|mut file| file.write_all(&bytes)).map_err(failed)
+        let opened = OpenOptions::new().write(true).create_new(true).open(place);
+        opened.and_then(|mut file| file.write_all(&bytes)).map_err(failed)?;
+        protect(place, 0o644)
     }
 
     /// Gives the objects their names again in every directory of objects.
@@ -429,11 +477,14 @@ impl<'a> Build<'a> {
             link_tree(&linked.join(&rest), &to.join(&rest), is_small, 0)?;
         }
         self.lost_alternates(to, is_small)?;
-        for (dir, below) in [("objects", "info"), ("objects", "pack"), ("refs", "heads")] {
-            // Git takes a directory without them for no repository.
-            fs::create_dir_all(to.join(dir).join(below))?;
+        for below in ["objects/info", "objects/pack", "refs/heads"] {
+            // Git takes a directory without them for no repository. Other kinds of refs have a file
+            // of that name.
+            if to.join(below).symlink_metadata().is_err() {
+                fs::create_dir_all(to.join(below))?;
+            }
         }
-        Ok(())
+        share_as(&to.join("objects"), 0)
     }
 
     /// Objects that the repository had from another one, which is gone.
@@ -500,6 +551,26 @@ impl<'a> Build<'a> {
         };
         Ok(Some((path, index::kept_entries(self.repo, index, parts.extra)?)))
     }
+}
+
+/// Gives a file or directory its permissions, whatever the umask.
+fn protect(place: &Path, permissions: u32) -> Result<()> {
+    let mode = fs::Permissions::from_mode(permissions);
+    fs::set_permissions(place, mode).map_err(Error::io("protect", place))
+}
+
+/// Gives every directory of objects the permissions of the one at the top: whom a repository is
+/// shared with shares all of it.
+fn share_as(objects: &Path, depth: usize) -> io::Result<()> {
+    let permissions = fs::symlink_metadata(objects)?.permissions();
+    for name in names_of(objects)? {
+        let below = objects.join(name);
+        if fs::symlink_metadata(&below)?.is_dir() && depth < 2 {
+            fs::set_permissions(&below, permissions.clone())?;
+            share_as(&below, depth + 1)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
