@@ -2,12 +2,12 @@
 
 use super::{
     Desk,
-    restore::{Consent, Order, carry_out},
+    restore::{Consent, Order, carry_out, retain_steps},
     rows::adopt,
 };
 use crate::{
     error::{Error, Result},
-    ledger, left,
+    ledger,
     model::{Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
@@ -63,11 +63,10 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     step(process, &desk, &target, "undo", &args.how)
 }
 
-/// Every checkpoint but those of restores that were taken back before they were done.
+/// Every checkpoint but those of restores that were not done.
 fn steps(desk: &Desk) -> Result<Vec<Checkpoint>> {
     let mut checkpoints = desk.store.list()?;
-    let voided = left::voided(&desk.state.root(&desk.root));
-    checkpoints.retain(|checkpoint| !voided.contains(&checkpoint.id));
+    retain_steps(desk, &mut checkpoints)?;
     Ok(checkpoints)
 }
 

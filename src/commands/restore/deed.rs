@@ -4,6 +4,7 @@ use super::{
     Consent, Order, head,
     hold::hold,
     planned::Planned,
+    resume,
     show::{self, Came},
     tell,
 };
@@ -21,7 +22,7 @@ use crate::{
     store::IndexOutcome,
 };
 
-/// Holds what the plan overwrites, writes the log, and does it.
+/// Announces the restore, holds what the plan overwrites, writes the log, and does it.
 pub(super) fn apply(
     process: &mut Process<'_>,
     desk: &Desk,
@@ -44,18 +45,18 @@ pub(super) fn apply(
     let (mut stays, mut is_settled) = (false, true);
     if !plan.is_empty() || stages || moves {
         let place = desk.state.root(&desk.root);
+        resume::announce(desk, &place)?;
+        crash::point("restore-announced");
         let held = hold(process, desk, plan, checkpoint, order, looked);
+        crash::point("restore-held");
         let begun = held.and_then(|held| {
             log_of(desk, &planned, checkpoint.id, held, order).begin(&place).map(|()| held)
         });
         let held = begun.inspect_err(|_| {
-            // The log may have its name though it is not known to be on the disk. While it is there
-            // it names the checkpoint.
-            let _gone = RestoreLog::end(&place);
-            if !place.restore_log().exists() {
-                forget(process, desk, checkpoint, order);
-            }
+            // The next restore tries it again.
+            let _nothing_was_changed = resume::call_off(desk, &place);
         })?;
+        crash::point("restore-begun");
         let seen = |path: &RelPath| planned.seen.get(path).copied();
         outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
         crash::point("restore-head");
@@ -93,22 +94,6 @@ pub(super) fn apply(
 /// What can be done about paths that could not be restored.
 const TRY_AGAIN: &str = "`turnback restore --continue` tries again what was not restored, \
                          `turnback restore --abort` takes back all of it";
-
-/// Nothing has happened: a checkpoint that was taken for it all the same would count as a step that
-/// was done, and an undo would pass it over.
-fn forget(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoint, order: &Order) {
-    let is_ours = |other: &&Checkpoint| {
-        let cause = &other.cause;
-        let is_same_step =
-            cause.of == Some(checkpoint.id) && cause.tool.as_deref() == Some(order.verb);
-        is_same_step && other.taken_at == process.now
-    };
-    let all = desk.store.list().unwrap_or_default();
-    let ids: Vec<CheckpointId> = all.iter().filter(is_ours).map(|other| other.id).collect();
-    if !ids.is_empty() {
-        let _gone = desk.store.remove(&ids);
-    }
-}
 
 /// Moves the branch, if it is to move. Whether it had to stay.
 fn move_head(

@@ -17,7 +17,7 @@ mod tell;
 mod unseen;
 
 pub(crate) use paths::picked;
-pub(crate) use resume::say_if_interrupted;
+pub(crate) use resume::{retain_steps, say_if_interrupted};
 
 use std::path::PathBuf;
 
