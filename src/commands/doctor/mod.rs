@@ -14,11 +14,15 @@ use chrono::TimeDelta;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use serde_json::{Value, json};
 
-use super::{Desk, install::project, print, print_json};
+use super::{
+    Desk,
+    install::{project, running},
+    print, print_json,
+};
 use crate::{
     config,
     error::Result,
-    install::ROWS,
+    install::{ROWS, ours_of},
     journal::{self, LineKind},
     model::{RootKind, Settings, StoreChoice},
     process::{Exit, Process},
@@ -83,6 +87,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
         root: root.as_deref(),
         home: home.as_deref(),
         desk: desk.as_ref(),
+        ours: ours_of(&state, running(process).as_ref()),
         deadline_s: settings.deadline.as_secs(),
     };
     let mut lines: Vec<Line> = ROWS.iter().map(|row| visit.agent(row)).collect();
