@@ -124,6 +124,36 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
+/// Whether something is at the place of a file of ours that is no regular file.
+pub fn is_in_the_way(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
+}
+
+/// Takes what is no regular file away from the place of a file of ours, and says what it did. A
+/// directory with something in it gets another name.
+///
+/// # Errors
+///
+/// Fails if it is still there.
+pub fn clear_away(path: &Path) -> Result<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_dir = fs::symlink_metadata(path).map_err(Error::io("look at", path))?.is_dir();
+    let removed = if is_dir { fs::remove_dir(path) } else { fs::remove_file(path) };
+    match removed {
+        Ok(()) => Ok(format!("removed {name}, which was not a regular file")),
+        Err(err) if err.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let aside = (1u32..)
+                .map(|number| path.with_file_name(format!("{name}.aside-{number}")))
+                .find(|aside| aside.symlink_metadata().is_err())
+                .expect("there are more numbers than files");
+            fs::rename(path, &aside).map_err(Error::io("rename", path))?;
+            let aside = aside.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok(format!("renamed the directory {name} to {aside}"))
+        }
+        Err(err) => Err(Error::io("remove", path)(err)),
+    }
+}
+
 /// Puts the names in a directory on the disk.
 pub fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))
@@ -238,7 +268,12 @@ fn careful() -> OFlags {
     OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
 }
 
-fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
+/// Opens a regular file to read it, never waiting for a pipe.
+///
+/// # Errors
+///
+/// Fails if there is none, or something else.
+pub fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
     let flags = careful().bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let stamp = regular(&file)?;
