@@ -8,7 +8,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use crate::model::Root;
+use crate::{fs::can_make_files, model::Root};
 
 /// The state directory: `$TURNBACK_HOME`, or `turnback` below `$XDG_STATE_HOME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +82,18 @@ impl State {
     /// The list of packs we have written into the repository with this common directory.
     pub fn packs_of(&self, common_dir: &Path) -> PathBuf {
         self.packs().join(hash_name(&[common_dir.as_os_str().as_bytes()]))
+    }
+
+    /// What to do where nothing can be written.
+    pub const HOW_TO_WRITE: &'static str =
+        "make it writable, or set `TURNBACK_HOME` to a directory of your own";
+
+    /// The first directory in which nothing can be written, of those that a checkpoint of `own`
+    /// needs, or of any root. A checkpoint cannot be taken then.
+    pub fn unwritable(&self, own: Option<&RootState>) -> Option<PathBuf> {
+        let all = [self.dir.clone(), self.objects(), self.roots(), self.sessions()];
+        let own = own.map(|own| own.dir().to_owned());
+        all.into_iter().chain(own).find(|dir| !can_make_files(dir))
     }
 
     /// The part of `root`.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, RenameFlags, renameat_with},
+    fs::{Access, AtFlags, CWD, Mode, OFlags, RenameFlags, accessat, renameat_with},
     io::Errno,
 };
 
@@ -34,6 +34,16 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(err) => Err(Error::io("make the directory", path)(err)),
     }
+}
+
+/// Whether files can be made in `dir`, which [`create_private_dirs`] would make if it is not there.
+/// Tells also of a read-only file system, whose directories look as if one could.
+pub fn can_make_files(dir: &Path) -> bool {
+    let there = dir.ancestors().find(|above| above.symlink_metadata().is_ok());
+    there.is_some_and(|there| {
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        there.is_dir() && accessat(CWD, there, wanted, AtFlags::EACCESS).is_ok()
+    })
 }
 
 /// Gives a directory that was just made to its owner, and to nobody else.

@@ -11,7 +11,6 @@ use std::{
 };
 
 use chrono::TimeDelta;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
 use serde_json::{Value, json};
 
 use super::{
@@ -122,8 +121,9 @@ fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
         hint,
     };
     let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
-    if accessat(CWD, existing, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_err() {
-        return line(Health::Trouble, format!("{shown} cannot be written"), None);
+    if let Some(lost) = state.unwritable(None) {
+        let told = format!("nothing can be written in {}", ui::path(&lost, home));
+        return line(Health::Trouble, told, Some(State::HOW_TO_WRITE.to_owned()));
     }
     let mode = fs::symlink_metadata(dir).map_or(0o700, |found| found.mode());
     if mode & 0o077 != 0 && existing == dir {

@@ -31,9 +31,6 @@ pub(super) fn apply(
     order: &Order,
     consent: Consent,
 ) -> Result<Exit> {
-    if !order.outside && consent.yes {
-        planned.plan.outside.clear();
-    }
     // Somebody who was asked took his time: what is there is looked at again.
     let looked = consent.yes.then(|| std::mem::take(&mut planned.looked));
     let plan = &planned.plan;

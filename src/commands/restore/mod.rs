@@ -338,7 +338,8 @@ fn ask(
         show::say(process, "nothing was changed; without --dry-run this asks first")?;
         return Ok(Some(Exit::Ok));
     }
-    let count = ui::count(planned.plan.deeds().count() as u64, "path");
+    let count = planned.plan.deeds().count() + planned.plan.outside.len();
+    let count = ui::count(count as u64, "path");
     if ui::ask(process, &format!("{} {count}?", show::capitalized(order.verb))) {
         return Ok(None);
     }

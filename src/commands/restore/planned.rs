@@ -33,6 +33,8 @@ pub(super) struct Planned {
     pub(super) looked: Scan,
     /// How the branch HEAD is on moves.
     pub(super) head: Option<HeadMove>,
+    /// What differs outside the root and is held, but stays as it is without `--outside`.
+    pub(super) outside_left: Vec<PathBuf>,
 }
 
 /// Plans a restore of what is there now.
@@ -65,15 +67,18 @@ pub(super) fn make(
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     add_parents(desk, &mut plan);
-    if order.outside || order.picked == Picked::All {
+    let mut outside_left = Vec::new();
+    if order.outside {
         plan.outside = outside(&then, &now);
+    } else if order.picked == Picked::All {
+        outside_left = outside(&then, &now).into_iter().map(|step| step.path).collect();
     }
     let seen = seen_by_plan(desk, &plan, &scan);
     let commits = match &head {
         Some(head) => Some(head::words(head)),
         None => checkpoint.head.as_ref().and_then(|head| head::commits(desk, head)),
     };
-    Ok(Planned { plan, seen, commits, looked, head })
+    Ok(Planned { plan, seen, commits, looked, head, outside_left })
 }
 
 /// What is there now, beside what was.
