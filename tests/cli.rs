@@ -113,7 +113,7 @@ fn a_diff_shows_what_is_not_text() {
     std::os::unix::fs::symlink("run.sh", world.root().join("link")).unwrap();
     world.run(&["create"]);
     world.write("bin", b"\0\x01\x02");
-    crate::support::temp::chmod(&world.root().join("run.sh"), 0o755);
+    chmod(&world.root().join("run.sh"), 0o755);
     fs::remove_file(world.root().join("link")).unwrap();
     std::os::unix::fs::symlink("bin", world.root().join("link")).unwrap();
     fs::create_dir(world.root().join("empty")).unwrap();
@@ -309,13 +309,13 @@ fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
     let mut world = World::new();
     world.write("a", "one");
     let file = world.root().with_file_name("no-directory");
-    std::fs::write(&file, "").unwrap();
+    fs::write(&file, "").unwrap();
     let read_only = world.root().with_file_name("read-only");
-    std::fs::create_dir(&read_only).unwrap();
+    fs::create_dir(&read_only).unwrap();
     chmod(&read_only, 0o500);
     let mut homes = vec![file];
     // Permissions keep nobody out who is root.
-    if std::fs::write(read_only.join("x"), "").is_err() {
+    if fs::write(read_only.join("x"), "").is_err() {
         homes.push(read_only);
     }
     for home in homes {

@@ -17,6 +17,7 @@ mod hostile;
 mod house;
 mod install;
 mod kinds;
+mod mounts;
 mod notice;
 mod picker;
 mod readme;
