@@ -108,6 +108,15 @@ pub(crate) fn retain_steps(desk: &Desk, checkpoints: &mut Vec<Checkpoint>) -> Re
     Ok(())
 }
 
+/// Whether a restore of the root was interrupted: what is there now is neither end of it.
+///
+/// # Errors
+///
+/// Fails if the log cannot be read.
+pub(crate) fn is_interrupted(desk: &Desk) -> Result<bool> {
+    Ok(RestoreLog::read(&desk.state.root(&desk.root))?.is_some())
+}
+
 /// Before any other restore: an interrupted one is taken back, if nobody has to be asked. The exit
 /// if that was all there is to do.
 pub(super) fn before(
