@@ -66,7 +66,7 @@ pub struct Announced {
 /// What a log says.
 enum Stage {
     Announced(Announced),
-    Begun(RestoreLog),
+    Begun(Box<RestoreLog>),
 }
 
 #[derive(Deserialize)]
@@ -145,7 +145,9 @@ fn parse_stage(what: &str, bytes: &[u8]) -> Result<Stage> {
         return Ok(Stage::Announced(Announced { after }));
     }
     let wire: Wire = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
-    wire.into_log().map(Stage::Begun).ok_or_else(|| damaged("a name in it is no path"))
+    wire.into_log()
+        .map(|log| Stage::Begun(Box::new(log)))
+        .ok_or_else(|| damaged("a name in it is no path"))
 }
 
 impl RestoreLog {
@@ -184,7 +186,7 @@ impl RestoreLog {
     /// Fails if it is there and cannot be read.
     pub fn read(place: &RootState) -> Result<Option<Self>> {
         Ok(match stage(place)? {
-            Some(Stage::Begun(log)) => Some(log),
+            Some(Stage::Begun(log)) => Some(*log),
             Some(Stage::Announced(_)) | None => None,
         })
     }
@@ -192,7 +194,7 @@ impl RestoreLog {
     /// Reads the bytes of one that has begun, called `what`.
     pub(crate) fn parse(what: &str, bytes: &[u8]) -> Result<Self> {
         match parse_stage(what, bytes)? {
-            Stage::Begun(log) => Ok(log),
+            Stage::Begun(log) => Ok(*log),
             Stage::Announced(_) => Err(Error::damaged(what, "the restore has not begun")),
         }
     }

@@ -309,13 +309,13 @@ fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
     let mut world = World::new();
     world.write("a", "one");
     let file = world.root().with_file_name("no-directory");
-    fs::write(&file, "").unwrap();
+    write(&file, "");
     let read_only = world.root().with_file_name("read-only");
     fs::create_dir(&read_only).unwrap();
     chmod(&read_only, 0o500);
     let mut homes = vec![file];
     // Permissions keep nobody out who is root.
-    if fs::write(read_only.join("x"), "").is_err() {
+    if fs::create_dir(read_only.join("x")).is_err() {
         homes.push(read_only);
     }
     for home in homes {

@@ -440,6 +440,7 @@ fn run_as(program: &Path, world: &World, args: &str) -> (bool, String) {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test's own home")]
 fn a_program_of_any_name_is_installed_and_taken_out() {
     for name in ["tb-static", "turnback_linux_amd64", ".turnback-wrapped", "it's mine"] {
         let world = world();

@@ -590,7 +590,7 @@ fn what_is_left_outside_the_project_is_named_with_its_option() {
     let mut world = World::new();
     world.write("a", "one");
     let file = world.root().join("../rc");
-    std::fs::write(&file, "mine").unwrap();
+    write(&file, "mine");
     world.before_bash("t1", "rm ../rc a");
     std::fs::remove_file(&file).unwrap();
     let shown = world.run(&["restore", "latest", "--dry-run"]);
@@ -620,7 +620,7 @@ fn a_yes_does_not_reach_further_than_the_plan() {
     let mut world = World::new();
     world.write("a", "one");
     let file = world.root().join("../rc");
-    std::fs::write(&file, "mine").unwrap();
+    write(&file, "mine");
     world.before_bash("t1", "rm ../rc a");
     std::fs::remove_file(&file).unwrap();
     std::fs::remove_file(world.root().join("a")).unwrap();

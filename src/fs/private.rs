@@ -152,7 +152,7 @@ pub fn clear_away(path: &Path) -> Result<String> {
     match removed {
         Ok(()) => Ok(format!("removed {name}, which was not a regular file")),
         Err(err) if err.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let aside = (1u32..)
+            let aside = (1..u32::MAX)
                 .map(|number| path.with_file_name(format!("{name}.aside-{number}")))
                 .find(|aside| aside.symlink_metadata().is_err())
                 .expect("there are more numbers than files");
