@@ -18,6 +18,7 @@ mod house;
 mod identity;
 mod install;
 mod kinds;
+mod mounts;
 mod notice;
 mod outside_random;
 mod picker;

@@ -73,6 +73,9 @@ fn project(dice: &mut Dice) -> World {
     if dice.is(2) {
         run("echo changed >> a && echo new > n && mkdir -p e/m");
     }
+    if dice.is(3) {
+        run("git init -q sub && cd sub && echo s > s && git add s && git commit -qm s");
+    }
     world
 }
 
@@ -84,7 +87,7 @@ fn line(dice: &mut Dice, root: &Path) -> String {
         .map(|(path, _)| String::from_utf8(path).unwrap())
         .collect();
     let file = if files.is_empty() { "HEAD" } else { &files[dice.below(files.len())] };
-    match dice.below(23) {
+    match dice.below(22) {
         0 => "rm -rf .git".to_owned(),
         1 => "mv .git ../away".to_owned(),
         2 => "rm -rf .git && git init -q && git add -A && git commit -qm other".to_owned(),
@@ -109,8 +112,7 @@ fn line(dice: &mut Dice, root: &Path) -> String {
             .to_owned(),
         18 => "rm -f .git/HEAD; chmod 700 .git".to_owned(),
         19 => "rm -rf .git/objects/pack; echo x > .git/packed-refs".to_owned(),
-        20 => "git init -q sub && cd sub && echo s > s && git add s && git commit -qm s".to_owned(),
-        21 => {
+        20 => {
             "git worktree add -q ../wt$RANDOM 2>/dev/null; git switch -q -c new; echo z > z; git \
                add z; git commit -qm z"
                 .to_owned()

@@ -39,7 +39,8 @@ use gix::{
 
 pub use index::{IndexEntry, IndexFlags};
 pub(super) use repository::{
-    Checked, HeldFile, Weights, are_same, check as check_repository, hold_others, places, sweep,
+    Checked, HeldFile, Needed, Weights, are_same, check as check_repository, hold_others,
+    mend_refs as mend_repository_refs, places, sweep,
 };
 pub use repository::{
     Held, Step, StepKind, carry_out, give_up_history, history_words, maintain, steps,

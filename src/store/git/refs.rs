@@ -202,6 +202,10 @@ impl Written {
     }
 
     fn publish(mut self) -> Result<()> {
+        if self.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            // No ref of ours is one.
+            crate::fs::remove_tree(&self.path).map_err(Error::io("remove", &self.path))?;
+        }
         fs::rename(&self.lock, &self.path).map_err(Error::io("write", &self.path))?;
         self.is_done = true;
         Ok(())

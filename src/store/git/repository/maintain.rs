@@ -333,8 +333,9 @@ fn stale_loose(theirs: &Path, ours: &Path) -> Vec<(PathBuf, ObjectId, i64)> {
     stale
 }
 
-/// Frees objects of ours that no ref needs, and repositories that no record names. `is_needed`
-/// says whether a record names a tree that is held by itself. Returns how many bytes that freed.
+/// Frees objects of ours that neither a ref nor a record needs, and repositories that no record
+/// names. `needed` are the trees that records name, by the names of repositories, as they are now.
+/// Returns how many bytes that freed.
 ///
 /// # Errors
 ///
@@ -342,8 +343,7 @@ fn stale_loose(theirs: &Path, ours: &Path) -> Vec<(PathBuf, ObjectId, i64)> {
 pub(in crate::store) fn sweep(
     state: &State,
     deadline: Instant,
-    is_needed: &dyn Fn(&str, &ContentId) -> bool,
-    is_named: &dyn Fn(&str) -> bool,
+    needed: &dyn Fn() -> Result<Needed>,
 ) -> Result<u64> {
     let mut freed = 0;
     for private in Private::all(state)? {
@@ -353,22 +353,25 @@ pub(in crate::store) fn sweep(
             Err(Error::Busy { .. }) => continue,
             Err(err) => return Err(err),
         };
-        freed += sweep_one(&private, deadline, is_needed, is_named)?;
+        freed += sweep_one(&private, deadline, needed)?;
     }
     Ok(freed)
 }
 
+/// Trees that records name, by the names of the private repositories they are in.
+pub(in crate::store) type Needed = HashSet<(String, ContentId)>;
+
 fn sweep_one(
     private: &Private,
     deadline: Instant,
-    is_needed: &dyn Fn(&str, &ContentId) -> bool,
-    is_named: &dyn Fn(&str) -> bool,
+    needed: &dyn Fn() -> Result<Needed>,
 ) -> Result<u64> {
     let repo = private.repo();
     let name = private.name();
     let is_idle = |repo: &Repo| -> Result<bool> {
         let names = refs::all(repo)?;
-        Ok(!is_named(name) && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
+        let is_named = needed()?.iter().any(|(store, _)| store == name);
+        Ok(!is_named && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
     };
     if is_idle(&repo)? {
         let _alone = private.alone(deadline)?;
@@ -376,8 +379,20 @@ fn sweep_one(
             return remove_repository(private);
         }
     }
+    // Whatever became of its ref, what a record names is needed.
+    let of_records = |marks: &mut Marks, repo: &Repo| -> Result<Needed> {
+        let needed = needed()?;
+        for (_, tree) in needed.iter().filter(|(store, _)| store == name) {
+            let tree = repo.object_id(tree);
+            if repo.has(&tree) {
+                below(repo, tree, &mut |id| marks.seen.insert(id))?;
+            }
+        }
+        Ok(needed)
+    };
     let mut marks = Marks::default();
     marks.look(&repo)?;
+    let known = of_records(&mut marks, &repo)?;
     let dir = private.dir().join("objects");
     let packs = own_packs(&dir.join("pack"));
     let mut condemned = Vec::new();
@@ -395,15 +410,14 @@ fn sweep_one(
     }
     let loose: Vec<(PathBuf, ObjectId)> =
         loose_in(&dir).into_iter().filter(|(_, id)| !marks.seen.contains(id)).collect();
-    let stale_holds = |repo: &Repo| -> Result<Vec<String>> {
+    let stale_holds = |repo: &Repo, needed: &Needed| -> Result<Vec<String>> {
         let held = |name: &String| {
-            let id = name.strip_prefix("refs/repository/")?;
-            let id = ContentId::parse(id)?;
-            (!is_needed(private.name(), &id)).then(|| name.clone())
+            let id = ContentId::parse(name.strip_prefix("refs/repository/")?)?;
+            (!needed.contains(&(private.name().to_owned(), id))).then(|| name.clone())
         };
         Ok(refs::all(repo)?.iter().filter_map(held).collect())
     };
-    if condemned.is_empty() && loose.is_empty() && stale_holds(&repo)?.is_empty() {
+    if condemned.is_empty() && loose.is_empty() && stale_holds(&repo, &known)?.is_empty() {
         return Ok(0);
     }
     // What stays of the condemned goes into a new pack first, while others save.
@@ -421,10 +435,12 @@ fn sweep_one(
     }
     crash::point("sweep-pack");
     let _alone = private.alone(deadline)?;
-    for name in stale_holds(&repo)? {
+    let fresh = repo.refreshed();
+    marks.look(&fresh)?;
+    let known = of_records(&mut marks, &fresh)?;
+    for name in stale_holds(&repo, &known)? {
         refs::delete(&repo, &name)?;
     }
-    marks.look(&repo.refreshed())?;
     let mut freed = 0;
     for (path, rows) in condemned {
         let is_needed_now =

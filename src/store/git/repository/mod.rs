@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 pub(in crate::store) use administration::Administration;
 pub(in crate::store) use check::{Checked, check};
 pub(super) use maintain::rows;
-pub(in crate::store) use maintain::{Weights, sweep};
+pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
 pub use rebuild::{Step, StepKind, carry_out, steps};
 
@@ -308,6 +308,10 @@ impl Private {
         if self.exists() {
             return Ok(());
         }
+        if self.dir.is_dir() {
+            // Something that is no file stands in its way.
+            self.mend()?;
+        }
         for name in ["objects/pack", "objects/info", "refs", "linked/objects"] {
             create_private_dirs(&self.dir.join(name))?;
         }
@@ -340,6 +344,9 @@ impl Private {
         if !text("HEAD").is_some_and(|head| head.starts_with(b"ref: ")) {
             odd.push(("HEAD", "git cannot read the repository without it"));
         }
+        if self.exists() && text("objects/info/alternates") != Some(self.alternates()) {
+            odd.push(("objects/info/alternates", "it does not name what is borrowed"));
+        }
         for name in ["lock", "maintenance.lock", "linked/seen", "administration", "maintained"] {
             let found = fs::symlink_metadata(self.dir.join(name));
             if found.is_ok_and(|found| !found.is_file()) {
@@ -362,6 +369,7 @@ impl Private {
             match name {
                 "config" => replace_synced(&path, self.config().as_bytes())?,
                 "HEAD" => replace_synced(&path, HEAD)?,
+                "objects/info/alternates" => self.write_alternates()?,
                 // The others are made when they are needed.
                 _ => (),
             }
@@ -372,6 +380,15 @@ impl Private {
 
     /// Names the directories of borrowed objects to whoever reads the repository, git included.
     fn write_alternates(&self) -> Result<()> {
+        let text = self.alternates();
+        let path = self.dir.join("objects/info/alternates");
+        if read_small(&path, 1 << 20).ok().flatten().as_deref() == Some(&text[..]) {
+            return Ok(());
+        }
+        replace(&path, &text)
+    }
+
+    fn alternates(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for dir in borrow::borrowed_dirs(&self.linked()) {
             // Relative to `objects`, so that the state directory can be moved.
@@ -380,11 +397,7 @@ impl Private {
             text.extend_from_slice(below.as_os_str().as_encoded_bytes());
             text.push(b'\n');
         }
-        let path = self.dir.join("objects/info/alternates");
-        if read_small(&path, 1 << 20).ok().flatten().as_deref() == Some(&text[..]) {
-            return Ok(());
-        }
-        replace(&path, &text)
+        text
     }
 
     /// Looks at the administration of the user's repository and borrows its objects. What is new
@@ -481,7 +494,7 @@ pub(in crate::store) fn hold_others(
         let tree = add_tree(&repo, &writer, &administration)?;
         writer.finish()?;
         let name = format!("refs/repository/{tree}");
-        if refs::read(&repo, &name)? != Some(tree) {
+        if refs::read(&repo, &name).ok().flatten() != Some(tree) {
             refs::set(&repo, &name, tree)?;
         }
         holding.write_cache(&repo);
@@ -539,6 +552,24 @@ pub fn history_words(state: &State, held: &Held, head: Option<&str>) -> Option<S
             crate::ui::size(bytes)
         )),
     }
+}
+
+/// Makes the refs again that keep what is held of repositories by themselves, where what they led to
+/// is there. Says what was done.
+///
+/// # Errors
+///
+/// Fails if one cannot be written.
+pub(in crate::store) fn mend_refs(state: &State, held: &Held) -> Result<Option<String>> {
+    let private = Private::named(state, &held.store);
+    let repo = private.repo();
+    let tree = repo.object_id(&held.tree);
+    if check::is_kept(&repo, held) || !private.exists() || !repo.has(&tree) {
+        return Ok(None);
+    }
+    let name = format!("refs/repository/{tree}");
+    refs::set(&repo, &name, tree)?;
+    Ok(Some(format!("made {name} again")))
 }
 
 /// Whether two lists of repositories differ by nothing that matters.
