@@ -123,7 +123,14 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
         Ok(data) if !data.is_dir() => return fs::remove_file(path),
         Ok(_) => (),
     }
-    for entry in fs::read_dir(path)? {
+    let entries = match fs::read_dir(path) {
+        Err(err) if err.kind() == io::ErrorKind::PermissionDenied => {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+            fs::read_dir(path)?
+        }
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             remove_tree(&entry.path())?;

@@ -282,7 +282,8 @@ impl<'a> Save<'a> {
         let index = self.read_index(&user);
         let root = self.store.root.path();
         let path = repository::path_for(root, &user.common_dir);
-        let index_path = own(&user, "index");
+        // What is no index is held as the file it is.
+        let index_path = if index.file.is_err() { "\0".into() } else { own(&user, "index") };
         let holding = self
             .store
             .private
@@ -410,7 +411,7 @@ impl<'a> Save<'a> {
                     writer.add(ObjectKind::Tree, body, odb)
                 })
             }
-            Err(why) => Err(Error::damaged("the index", why)),
+            Err(_) => return Ok((None, None, None)),
         };
         let built = match built {
             Ok(built) => built,

@@ -31,7 +31,7 @@ pub(in crate::store) use check::{Checked, check};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
-pub use rebuild::{Step, StepKind, carry_out, steps};
+pub use rebuild::{Step, StepKind, carry_out, remove_unfinished, steps};
 
 use super::{
     objects::Writer,

@@ -276,6 +276,8 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
     fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
     let temporary = parent.join(format!("{TEMPORARY_PREFIX}repository"));
     remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
+    // A link shares the mode of the user's file, and somebody may have closed that.
+    borrow::open_up(&private.linked());
     let repo = private.repo();
     let build = Build::new(&private, &repo, held)?;
     let built = build.whole(&temporary, root, record).and_then(|()| {
@@ -292,6 +294,9 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
 fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
+    }
+    if let Some(target) = text.strip_prefix(root::LINK) {
+        return symlink(OsStr::from_bytes(target), place).map_err(Error::io("make", place));
     }
     let opened = OpenOptions::new().write(true).create_new(true).open(place);
     opened.and_then(|mut file| file.write_all(text)).map_err(Error::io("write", place))
@@ -489,16 +494,14 @@ impl<'a> Build<'a> {
 
     /// Objects that the repository had from another one, which is gone.
     fn lost_alternates(&self, to: &Path, is_small: bool) -> io::Result<()> {
-        let list = read_small(&to.join("objects/info/alternates"), 1 << 20).ok().flatten();
-        let lines = list.unwrap_or_default();
-        let is_there = |line: &[u8]| to.join("objects").join(OsStr::from_bytes(line)).is_dir();
-        let mut lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        if lines.all(is_there) {
-            return Ok(());
-        }
         let alternates = self.private.linked().join("alternates");
+        let now = borrow::alternates_of(&to.join("objects"));
         for name in names_of(&alternates).unwrap_or_default() {
-            link_tree(&alternates.join(name), &to.join("objects"), is_small, 0)?;
+            let held = alternates.join(&name);
+            let there = now.iter().find(|(hash, _)| name == hash.as_str());
+            if !there.is_some_and(|(_, path)| has_all_of(&held, path)) {
+                link_tree(&held, &to.join("objects"), is_small, 0)?;
+            }
         }
         Ok(())
     }
@@ -540,16 +543,33 @@ impl<'a> Build<'a> {
         let pointer = own.and_then(|held| {
             held.pointers.iter().find(|(path, _)| path == b".git").map(|(_, text)| text)
         });
-        let path = match pointer {
-            Some(text) => {
-                let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
-                let name = root.join(OsStr::from_bytes(target));
-                let name = name.file_name().unwrap_or_default().to_owned();
-                Path::new("worktrees").join(name).join("index")
-            }
+        let target = pointer.and_then(|text| text.strip_prefix(b"gitdir: "));
+        let target = target.map(|target| root.join(OsStr::from_bytes(target.trim_ascii_end())));
+        let is_linked =
+            |target: &&PathBuf| target.parent().is_some_and(|above| above.ends_with("worktrees"));
+        let path = match target.as_ref().filter(is_linked).and_then(|target| target.file_name()) {
+            Some(name) => Path::new("worktrees").join(name).join("index"),
             None => PathBuf::from("index"),
         };
         Ok(Some((path, index::kept_entries(self.repo, index, parts.extra)?)))
+    }
+}
+
+/// Whether everything in one directory of objects is in another as well.
+fn has_all_of(held: &Path, there: &Path) -> bool {
+    names_of(held).unwrap_or_default().iter().all(|name| {
+        let (held, there) = (held.join(name), there.join(name));
+        if held.is_dir() { has_all_of(&held, &there) } else { there.is_file() }
+    })
+}
+
+/// Removes what a restore that was cut off left beside the places of repositories.
+pub fn remove_unfinished(root: &Path, record: &Record) {
+    for held in &record.repositories {
+        let place = root.join(OsStr::from_bytes(&held.path));
+        let temporary = place.with_file_name(format!("{TEMPORARY_PREFIX}repository"));
+        // What cannot be removed now is tried again by the next restore.
+        let _later = remove_tree(&temporary);
     }
 }
 
