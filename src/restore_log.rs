@@ -3,6 +3,10 @@
 //! It is on the disk before the first change and gone after the last, and names all that the
 //! restore may have left half done. One restore runs in a root at a time; whoever holds the lock
 //! and finds a log knows that its writer is dead.
+//!
+//! A restore has two stages. It is *announced* before its before-restore checkpoint is saved, and
+//! it *begins* when the announcement is replaced by the whole log, in one rename. A checkpoint of
+//! a restore that was only announced is no step that undo or redo could take.
 
 use std::{
     ffi::OsStr,
@@ -16,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     fs::{Lock, create_private_dirs, read_small, replace_synced, sync_dir},
-    model::{CheckpointId, RelPath},
+    model::{Checkpoint, CheckpointId, Reason, RelPath},
     state::RootState,
 };
 
@@ -53,9 +57,31 @@ pub struct RestoreLog {
     pub closed: Vec<(RelPath, u32)>,
 }
 
+/// A restore that has not begun: nothing in the root was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The greatest sequence number before it. A before-restore checkpoint with a greater one was
+    /// taken for this restore.
+    pub after: u64,
+}
+
+/// What a log says.
+enum Stage {
+    Announced(Announced),
+    Begun(Box<RestoreLog>),
+}
+
 #[derive(Deserialize)]
-struct VersionOnly {
+struct Head {
     version: u32,
+    /// Only an announcement has it.
+    after: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct AnnouncedWire {
+    version: u32,
+    after: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,8 +101,61 @@ struct Wire {
     repository: bool,
 }
 
-impl RestoreLog {
+impl Announced {
     /// Writes it. On the disk when it returns.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub fn announce(self, place: &RootState) -> Result<()> {
+        create_private_dirs(place.dir())?;
+        let wire = AnnouncedWire { version: VERSION, after: self.after };
+        let bytes = serde_json::to_vec(&wire).expect("numbers always serialize");
+        replace_synced(&place.restore_log(), &bytes)
+    }
+
+    /// The restore that was announced and has not begun, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log is there and cannot be read.
+    pub fn read(place: &RootState) -> Result<Option<Self>> {
+        Ok(match stage(place)? {
+            Some(Stage::Announced(announced)) => Some(announced),
+            Some(Stage::Begun(_)) | None => None,
+        })
+    }
+
+    /// Whether a checkpoint was taken for this restore.
+    pub fn took(self, checkpoint: &Checkpoint) -> bool {
+        checkpoint.cause.reason == Reason::BeforeRestore && checkpoint.sequence > self.after
+    }
+}
+
+fn stage(place: &RootState) -> Result<Option<Stage>> {
+    let path = place.restore_log();
+    let Some(bytes) = read_small(&path, SIZE_MAX_BYTES)? else { return Ok(None) };
+    parse_stage(&path.display().to_string(), &bytes).map(Some)
+}
+
+fn parse_stage(what: &str, bytes: &[u8]) -> Result<Stage> {
+    let damaged = |why: &str| Error::damaged(what, why);
+    let head: Head = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
+    if head.version > VERSION {
+        let what = what.to_owned();
+        return Err(Error::FormatTooNew { what, found: head.version, known: VERSION });
+    }
+    if let Some(after) = head.after {
+        return Ok(Stage::Announced(Announced { after }));
+    }
+    let wire: Wire = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
+    wire.into_log()
+        .map(|log| Stage::Begun(Box::new(log)))
+        .ok_or_else(|| damaged("a name in it is no path"))
+}
+
+impl RestoreLog {
+    /// Writes it, in place of the announcement. On the disk when it returns.
     ///
     /// # Errors
     ///
@@ -104,31 +183,28 @@ impl RestoreLog {
         replace_synced(&place.restore_log(), &bytes)
     }
 
-    /// The log of a restore that was interrupted, if there is one.
+    /// The log of a restore that was interrupted, if there is one. One that was only announced
+    /// has changed nothing, and so left nothing half done.
     ///
     /// # Errors
     ///
     /// Fails if it is there and cannot be read.
     pub fn read(place: &RootState) -> Result<Option<Self>> {
-        let path = place.restore_log();
-        let Some(bytes) = read_small(&path, SIZE_MAX_BYTES)? else { return Ok(None) };
-        Self::parse(&path.display().to_string(), &bytes).map(Some)
+        Ok(match stage(place)? {
+            Some(Stage::Begun(log)) => Some(*log),
+            Some(Stage::Announced(_)) | None => None,
+        })
     }
 
-    /// Reads the bytes of one, called `what`.
+    /// Reads the bytes of one that has begun, called `what`.
     pub(crate) fn parse(what: &str, bytes: &[u8]) -> Result<Self> {
-        let damaged = |why: &str| Error::damaged(what, why);
-        let found: VersionOnly =
-            serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
-        if found.version > VERSION {
-            let what = what.to_owned();
-            return Err(Error::FormatTooNew { what, found: found.version, known: VERSION });
+        match parse_stage(what, bytes)? {
+            Stage::Begun(log) => Ok(*log),
+            Stage::Announced(_) => Err(Error::damaged(what, "the restore has not begun")),
         }
-        let wire: Wire = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
-        wire.into_log().ok_or_else(|| damaged("a name in it is no path"))
     }
 
-    /// Removes it: what it announced is done, or taken back.
+    /// Removes it, begun or only announced: the restore is done, or taken back.
     ///
     /// # Errors
     ///
@@ -185,7 +261,9 @@ pub fn lock(place: &RootState) -> Result<Lock> {
 
 /// Whether a restore of the root at `path` was interrupted: there is a log, and nobody at work.
 pub fn is_left(place: &RootState) -> bool {
-    place.restore_log().exists() && Lock::share(&place.restore_lock(), Instant::now()).is_ok()
+    place.restore_log().exists()
+        && Lock::share(&place.restore_lock(), Instant::now()).is_ok()
+        && !matches!(RestoreLog::read(place), Ok(None))
 }
 
 /// What people are told about one.
@@ -233,8 +311,13 @@ mod tests {
             head: Some(["refs/heads/x", "01", "02"].map(str::to_owned)),
         };
         assert_eq!(RestoreLog::read(&place).unwrap(), None);
+        Announced { after: 7 }.announce(&place).unwrap();
+        assert_eq!(Announced::read(&place).unwrap(), Some(Announced { after: 7 }));
+        assert_eq!(RestoreLog::read(&place).unwrap(), None, "it has not begun");
+        assert!(!is_left(&place), "and has left nothing half done");
         log.begin(&place).unwrap();
         assert_eq!(RestoreLog::read(&place).unwrap(), Some(log));
+        assert_eq!(Announced::read(&place).unwrap(), None, "it has begun");
         assert!(is_left(&place));
         let running = lock(&place).unwrap();
         assert!(!is_left(&place), "somebody is at work");

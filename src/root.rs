@@ -101,13 +101,20 @@ pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<Git
     Ok(GitDirs { git_dir, common_dir, sha256 })
 }
 
+/// What stands before the text of a symlink, where files that lead to a repository are told of.
+pub const LINK: &[u8] = b"link: ";
+
 /// The repository behind something called `.git`: the git directory that all its worktrees share,
-/// and what the file says that leads there, if it is one. `None` if there is none.
+/// and what the file says that leads there, or [`LINK`] and where the symlink leads, if it is one.
+/// `None` if there is none.
 pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
     let found = fs::symlink_metadata(dot_git).ok()?;
     if found.is_dir() || found.is_symlink() {
-        let git_dir = fs::canonicalize(dot_git).ok()?;
-        return common_dir_of(&git_dir).map(|dir| (dir, None));
+        let git_dir = fs::canonicalize(dot_git).ok().filter(|dir| dir.is_dir())?;
+        let link = fs::read_link(dot_git).ok();
+        let text = link.map(|text| [LINK, text.as_os_str().as_bytes()].concat());
+        // Whatever it has lost, what it has left is somebody's history.
+        return Some((common_dir_of(&git_dir).unwrap_or(git_dir), text));
     }
     if !found.is_file() {
         return None;

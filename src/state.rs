@@ -8,7 +8,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use crate::model::Root;
+use crate::{fs::can_make_files, model::Root};
 
 /// The state directory: `$TURNBACK_HOME`, or `turnback` below `$XDG_STATE_HOME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +77,19 @@ impl State {
     /// Files of agents as they were before `install` changed them.
     pub fn backups(&self) -> PathBuf {
         self.dir.join("backups")
+    }
+
+    /// What to do where nothing can be written.
+    pub const HOW_TO_WRITE: &'static str =
+        "make it writable, or set `TURNBACK_HOME` to a directory of your own";
+
+    /// The first directory in which nothing can be written, of those that a checkpoint of `own`
+    /// needs, or of any root. A checkpoint cannot be taken then.
+    pub fn unwritable(&self, own: Option<&RootState>) -> Option<PathBuf> {
+        let all =
+            [self.dir.clone(), self.objects(), self.roots(), self.sessions(), self.repositories()];
+        let own = own.map(|own| own.dir().to_owned());
+        all.into_iter().chain(own).find(|dir| !can_make_files(dir))
     }
 
     /// The part of `root`.

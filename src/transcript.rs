@@ -3,15 +3,13 @@
 //! Only for agents that tell turns in no other way, and only the end of the file is read.
 
 use std::{
-    fs::File,
     io::{Read, Seek, SeekFrom},
     path::Path,
 };
 
 use serde_json::Value;
 
-use crate::fs::stat_path;
-use crate::model::Kind;
+use crate::fs::open_regular;
 
 /// A turn's worth of the newest lines.
 const TAIL_MAX_BYTES: u64 = 256 << 10;
@@ -19,11 +17,7 @@ const TAIL_MAX_BYTES: u64 = 256 << 10;
 /// The last user message in the transcript at `path`, as one string that differs from message to
 /// message. `None` if there is none that can be read.
 pub fn last_prompt(path: &Path) -> Option<String> {
-    let stamp = stat_path(path).ok()?;
-    if stamp.kind() != Some(Kind::File) {
-        return None;
-    }
-    let mut file = File::open(path).ok()?;
+    let (mut file, stamp) = open_regular(path).ok()?;
     file.seek(SeekFrom::Start(stamp.size.saturating_sub(TAIL_MAX_BYTES))).ok()?;
     let mut tail = Vec::new();
     file.take(TAIL_MAX_BYTES).read_to_end(&mut tail).ok()?;

@@ -4,7 +4,10 @@ use std::fs;
 
 use turnback::process::{Exit, Terminal};
 
-use crate::support::{temp::write, world::World};
+use crate::support::{
+    temp::{chmod, write},
+    world::World,
+};
 
 /// Two turns: one edits a file, the other deletes a directory and adds a file.
 fn two_turns(mut world: World) -> World {
@@ -110,7 +113,7 @@ fn a_diff_shows_what_is_not_text() {
     std::os::unix::fs::symlink("run.sh", world.root().join("link")).unwrap();
     world.run(&["create"]);
     world.write("bin", b"\0\x01\x02");
-    crate::support::temp::chmod(&world.root().join("run.sh"), 0o755);
+    chmod(&world.root().join("run.sh"), 0o755);
     fs::remove_file(world.root().join("link")).unwrap();
     std::os::unix::fs::symlink("bin", world.root().join("link")).unwrap();
     fs::create_dir(world.root().join("empty")).unwrap();
@@ -298,4 +301,38 @@ fn what_a_name_says_is_not_believed() {
 
 fn remove_file(world: &World, path: &str) {
     fs::remove_file(world.root().join(path)).unwrap();
+}
+
+/// A home that cannot be written: no checkpoint can be taken, and status says so and what to do.
+#[test]
+fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
+    let mut world = World::new();
+    world.write("a", "one");
+    let file = world.root().with_file_name("no-directory");
+    write(&file, "");
+    let read_only = world.root().with_file_name("read-only");
+    fs::create_dir(&read_only).unwrap();
+    chmod(&read_only, 0o500);
+    let mut homes = vec![file];
+    // Permissions keep nobody out who is root.
+    if fs::create_dir(read_only.join("x")).is_err() {
+        homes.push(read_only);
+    }
+    for home in homes {
+        world.set("HOME", home.to_str().unwrap());
+        let status = world.run(&["status"]);
+        assert_eq!(status.exit as u8, 1, "{}", status.stdout);
+        let said = "not protected: no checkpoint can be written";
+        assert!(status.stdout.contains(said), "{}", status.stdout);
+        assert!(status.stdout.contains("or set `TURNBACK_HOME`"), "{}", status.stdout);
+        let json = world.run(&["status", "--json"]).stdout;
+        assert!(json.contains("\"protected\": false"), "{json}");
+        let doctor = world.run(&["doctor"]).stdout;
+        assert!(doctor.contains("nothing can be written in"), "{doctor}");
+    }
+    world.env.remove(std::ffi::OsStr::new("HOME"));
+    let unset = world.run(&["status"]);
+    assert_eq!(unset.exit as u8, 1);
+    assert!(unset.stderr.contains("`HOME` is not set"), "{}", unset.stderr);
+    assert!(!unset.stdout.contains("protected"), "{}", unset.stdout);
 }

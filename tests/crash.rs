@@ -135,3 +135,82 @@ fn an_undo_that_was_taken_back_can_be_done_again() {
         assert_eq!(on_disk(&world.root()), now, "{point}");
     }
 }
+
+/// Where a step along the line can be killed: before it began, in it, and at its end.
+const STEP_POINTS: [&str; 9] = [
+    "restore-announced:1", "restore-held:1", "restore-begun:1", "apply-write:1", "apply-rename:1",
+    "apply-close:1", "restore-head:1", "restore-index:1", "restore-end:1",
+];
+
+/// A project after three turns that each changed a file, in both kinds of store.
+fn three_turns() -> [World; 2] {
+    [World::new(), World::with_git()].map(|mut world| {
+        for (turn, text) in [("1", "one"), ("2", "two"), ("3", "three")] {
+            world.agent_writes(turn, "a", text);
+            world.wait(1);
+        }
+        world
+    })
+}
+
+fn must_work(world: &mut World, args: &[&str], context: &str) {
+    let done = world.run(args);
+    assert_eq!(done.exit as u8, 0, "{context}: {args:?}: {}", done.stderr);
+    world.wait(1);
+}
+
+/// The first undo is killed at a point, then repeated; the same with the redo that follows.
+#[test]
+fn a_step_killed_anywhere_and_repeated_is_one_step() {
+    for point in STEP_POINTS {
+        for mut world in three_turns() {
+            assert!(dies_at(&world, &["undo", "--yes"], point), "{point} is never reached");
+            must_work(&mut world, &["undo", "--yes"], point);
+            assert_eq!(world.read("a"), "two", "{point}");
+            must_work(&mut world, &["undo", "--yes"], point);
+            assert_eq!(world.read("a"), "one", "{point}: the next one is the next step");
+            assert!(dies_at(&world, &["redo", "--yes"], point), "{point} is never reached");
+            must_work(&mut world, &["redo", "--yes"], point);
+            assert_eq!(world.read("a"), "two", "{point}: redo");
+            must_work(&mut world, &["redo", "--yes"], point);
+            assert_eq!(world.read("a"), "three", "{point}: redo");
+        }
+    }
+}
+
+#[test]
+fn a_restore_that_never_began_is_no_step_and_interrupts_nothing() {
+    for point in ["restore-announced", "restore-held"] {
+        for mut world in three_turns() {
+            let before = world.run(&["undo", "--dry-run"]).stdout;
+            assert!(dies_at(&world, &["restore", "2", "--yes"], point), "{point}");
+            let said = world.run(&["list"]).stderr;
+            assert!(!said.contains("interrupted"), "{point}: {said}");
+            assert_eq!(world.run(&["undo", "--dry-run"]).stdout, before, "{point}");
+            let none = world.run(&["restore", "--abort"]);
+            assert!(none.stderr.contains("no restore was interrupted"), "{point}: {}", none.stderr);
+            must_work(&mut world, &["undo", "--yes"], point);
+            assert_eq!(world.read("a"), "two", "{point}");
+        }
+    }
+}
+
+/// What is left of a restore that never began is removed in steps, too.
+#[test]
+fn what_never_began_is_cleared_away_however_often_that_is_killed() {
+    for points in [["forget-record", "restore-called-off"], ["restore-called-off", "restore-held"]]
+    {
+        for mut world in three_turns() {
+            assert!(dies_at(&world, &["undo", "--yes"], "restore-held"));
+            for point in points {
+                assert!(dies_at(&world, &["undo", "--yes"], point), "{point} is never reached");
+            }
+            must_work(&mut world, &["undo", "--yes"], points[0]);
+            assert_eq!(world.read("a"), "two", "{points:?}");
+            must_work(&mut world, &["redo", "--yes"], points[0]);
+            assert_eq!(world.read("a"), "three", "{points:?}");
+            let checked = world.run(&["check"]);
+            assert_eq!(checked.exit as u8, 0, "{points:?}: {}{}", checked.stdout, checked.stderr);
+        }
+    }
+}

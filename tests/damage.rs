@@ -313,3 +313,64 @@ fn a_newer_ledger_is_never_written_to() {
     let all = world.run(&["list", "--all"]).stdout;
     assert_eq!(all.lines().count(), 3, "it was saved all the same: {all}");
 }
+
+/// Puts what is no regular file in a place: a pipe, a socket, a link, a directory, one that is not
+/// empty.
+fn block(path: &Path, how: usize) {
+    let _gone = fs::remove_file(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    match how {
+        0 => special(path, rustix::fs::FileType::Fifo, 0o600),
+        1 => special(path, rustix::fs::FileType::Socket, 0o600),
+        2 => std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
+        3 => fs::create_dir(path).unwrap(),
+        _ => write(&path.join("somebody's"), "own"),
+    }
+}
+
+#[test]
+fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
+    let of_root = [
+        "anchor", "cache", "lock", "records", "restore-lock", "restore-log", "root.json",
+        "stats.json", "warming", "left/log", "left/log.old",
+    ];
+    let shared =
+        ["house.json", "house.lock", "installed.json", "journal", "journal.old", "objects.lock"];
+    let sessions = ["sessions/x.lock", "sessions/x.json"];
+    let all = of_root.map(|name| ("roots/", name)).into_iter();
+    let all = all.chain(shared.into_iter().chain(sessions).map(|name| ("", name)));
+    for (number, (dir, name)) in all.enumerate() {
+        // Every place once; every kind in the two that were found first.
+        let is_first = ["anchor", "objects.lock"].contains(&name);
+        for how in (0..5).filter(|how| is_first || *how == number % 5) {
+            let mut world = project(World::new());
+            let root = own_files(&world, "root.json").remove(0);
+            let dir = if dir.is_empty() { world.state() } else { root.parent().unwrap().into() };
+            block(&dir.join(name), how);
+            let found = world.run(&["check"]);
+            assert_eq!(found.exit, Exit::Failed, "{name} {how}");
+            let told = format!("{name}: not a regular file");
+            assert!(found.stdout.contains(&told), "{name} {how}: {}", found.stdout);
+            let repaired = world.run(&["check", "--repair"]);
+            assert_eq!(repaired.exit, Exit::Ok, "{name} {how}: {}", repaired.stderr);
+            let last = name.rsplit('/').next().unwrap();
+            let done = if how == 4 { "renamed the directory" } else { "removed" };
+            assert!(repaired.stderr.contains(&format!("{done} {last}")), "{}", repaired.stderr);
+            assert_eq!(world.run(&["check"]).exit, Exit::Ok, "{name} {how}");
+            assert_eq!(world.run(&["restore", "latest", "--yes"]).exit, Exit::Ok, "{name} {how}");
+            keep_house(&world);
+        }
+    }
+}
+
+#[test]
+fn a_lock_that_is_no_file_says_how_to_be_rid_of_it() {
+    for (how, name) in [(1, "objects.lock"), (2, "objects.lock"), (3, "objects.lock")] {
+        let mut world = project(World::new());
+        block(&world.state().join(name), how);
+        let refused = world.run(&["restore", "2", "--yes"]);
+        assert_eq!(refused.exit, Exit::Failed);
+        assert!(refused.stderr.contains("not a regular file"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("check --repair"), "{}", refused.stderr);
+    }
+}

@@ -427,3 +427,63 @@ fn doctor_runs_what_is_registered_as_an_agent_would() {
     let told = run(&["doctor"]);
     assert!(told.contains("which fails: it ended with exit status: 3"), "{told}");
 }
+
+/// A copy of the program under another name, run as a process of its own, with little memory and
+/// time: a loop must end this test and not the machine.
+fn run_as(program: &Path, world: &World, args: &str) -> (bool, String) {
+    let mut command = Command::new("/bin/sh");
+    let line = format!("ulimit -t 20; ulimit -v 4000000; exec \"$0\" {args}");
+    let output = command.args(["-c", &line]).arg(program).current_dir(world.root());
+    let output = output.env_clear().envs(&world.env).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test's own home")]
+fn a_program_of_any_name_is_installed_and_taken_out() {
+    for name in ["tb-static", "turnback_linux_amd64", ".turnback-wrapped", "it's mine"] {
+        let world = world();
+        let program = world.root().join("../bin").join(name);
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_turnback"), &program).unwrap();
+        let before = all(&home(&world));
+        let (is_done, said) = run_as(&program, &world, "install --yes");
+        // A path that is not plain fits into no slash command; that is refused and said.
+        assert!(is_done || name.contains('\''), "{name}: {said}");
+        let settings = fs::read_to_string(home(&world).join(".claude/settings.json")).unwrap();
+        let count = settings.matches("hook --agent claude-code").count();
+        assert_eq!(count, 8, "{name}: {settings}");
+        let (_, again) = run_as(&program, &world, "install --yes");
+        assert!(!again.contains("wrote"), "{name}: {again}");
+        let (_, health) = run_as(&program, &world, "doctor");
+        assert!(health.contains("hook in ~/.claude/settings.json"), "{name}: {health}");
+        // The user has changed something since, so that the backup alone does not do it.
+        let gemini = home(&world).join(".gemini/settings.json");
+        let text = fs::read_to_string(&gemini).unwrap();
+        write(&gemini, text.replacen('{', "{\"a\": 1,", 1));
+        let (is_done, said) = run_as(&program, &world, "uninstall --yes");
+        assert!(is_done, "{name}: {said}");
+        assert_eq!(fs::read_to_string(&gemini).unwrap(), "{\"a\": 1\n}", "{name}");
+        write(&gemini, "{}");
+        // What cannot be put back byte for byte has its backup kept.
+        fs::remove_dir_all(home(&world).join(".local")).unwrap();
+        assert_eq!(all(&home(&world)), before, "{name}");
+    }
+}
+
+#[test]
+fn a_program_that_was_renamed_finds_what_it_wrote() {
+    let world = world();
+    let program = |name: &str| world.root().join("../bin").join(name);
+    fs::create_dir_all(program("")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_turnback"), program("one")).unwrap();
+    let before = all(&home(&world));
+    assert!(run_as(&program("one"), &world, "install --yes").0);
+    fs::rename(program("one"), program("two")).unwrap();
+    assert!(run_as(&program("two"), &world, "install --yes").0);
+    let settings = fs::read_to_string(home(&world).join(".claude/settings.json")).unwrap();
+    assert!(settings.contains("/two hook") && !settings.contains("/one hook"), "{settings}");
+    assert!(run_as(&program("two"), &world, "uninstall --yes").0);
+    assert_eq!(all(&home(&world)), before);
+}

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::{collection::vec, prelude::*, test_runner::Config};
+use serde_json::json;
+use turnback::process::Exit;
 
 use crate::{
     house::Slow,
@@ -580,4 +582,50 @@ fn files(world: &World) -> Files {
     let mut files = on_disk(&world.root());
     files.retain(|path, _| !path.starts_with(b".git"));
     files
+}
+
+/// A path outside the project that the agent's call destroyed: shown, left, named, and put back.
+#[test]
+fn what_is_left_outside_the_project_is_named_with_its_option() {
+    let mut world = World::new();
+    world.write("a", "one");
+    let file = world.root().join("../rc");
+    write(&file, "mine");
+    world.before_bash("t1", "rm ../rc a");
+    std::fs::remove_file(&file).unwrap();
+    let shown = world.run(&["restore", "latest", "--dry-run"]);
+    assert!(shown.stdout.contains("everything in the project is as it was"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("/rc   outside the project; needs --outside"));
+    let json = world.run(&["restore", "latest", "--dry-run", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["outside"], json["outside_left"].as_array().unwrap().len()), (&json!([]), 1));
+    let left = world.run(&["restore", "latest", "--yes"]);
+    assert_eq!(left.exit, Exit::Ok);
+    assert!(left.stdout.starts_with("everything in the project is as it was"), "{}", left.stdout);
+    let told = "1 path outside the project not restored (--outside does it): ";
+    assert!(left.stdout.contains(told), "{}", left.stdout);
+    assert!(!file.exists());
+    std::fs::remove_file(world.root().join("a")).unwrap();
+    let part = world.run(&["restore", "latest", "--yes"]);
+    assert!(part.stdout.starts_with("restored 1 path"), "{}", part.stdout);
+    assert!(part.stdout.contains(told), "{}", part.stdout);
+    let whole = world.run(&["restore", "latest", "--yes", "--outside"]);
+    assert!(!whole.stdout.contains("outside"), "{}", whole.stdout);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+}
+
+/// A yes in a terminal is to what is shown: what "needs --outside" is not done.
+#[test]
+fn a_yes_does_not_reach_further_than_the_plan() {
+    let mut world = World::new();
+    world.write("a", "one");
+    let file = world.root().join("../rc");
+    write(&file, "mine");
+    world.before_bash("t1", "rm ../rc a");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::remove_file(world.root().join("a")).unwrap();
+    let done = world.run_asked(&["restore", "latest"], &mut "y\n".as_bytes());
+    assert_eq!((done.exit, world.read("a").as_str(), file.exists()), (Exit::Ok, "one", false));
+    let done = world.run_asked(&["restore", "latest", "--outside"], &mut "y\n".as_bytes());
+    assert_eq!((done.exit, file.exists()), (Exit::Ok, true), "{}", done.stdout);
 }

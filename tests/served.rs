@@ -6,10 +6,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use crate::support::{
-    temp::on_disk,
-    world::{Output, World},
-};
+use crate::support::world::{Output, World};
 
 /// A server that gives these answers, one a connection, and returns what it was asked.
 fn server(answers: &'static [(u16, &str)]) -> (String, JoinHandle<Vec<String>>) {
@@ -88,7 +85,7 @@ fn the_agents_server_forks_what_it_keeps() {
 }
 
 #[test]
-fn a_server_that_cannot_do_it_keeps_the_files_as_they_are() {
+fn a_server_that_cannot_do_it_keeps_no_file_from_coming_back() {
     let unknown = server(&[(404, "no such message")]).0;
     let gone = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -100,14 +97,11 @@ fn a_server_that_cannot_do_it_keeps_the_files_as_they_are() {
         ("http://example.org:4096", "it is not on this machine"),
     ] {
         let mut world = two_turns(address);
-        let before = on_disk(&world.root());
         let output = restore(&mut world);
-        assert_eq!(output.exit as u8, 1, "{address}: {}", output.stdout);
+        assert_eq!(output.exit as u8, 3, "{address}: {}", output.stdout);
         assert!(output.stderr.contains(why), "{address}: {}", output.stderr);
         assert!(output.stderr.contains("makes the fork"), "its own way: {}", output.stderr);
-        assert_eq!(on_disk(&world.root()), before, "{address}");
-        let alone = world.run(&["restore", "1", "--yes"]);
-        assert_eq!(alone.exit as u8, 0, "the files do not need it: {}", alone.stderr);
+        assert_eq!(world.read("a"), "msg_1", "{address}");
     }
 }
 

@@ -105,7 +105,7 @@ fn files_that_are_as_they_were_do_not_keep_the_conversation() {
 }
 
 #[test]
-fn what_is_no_conversation_changes_nothing() {
+fn what_is_no_conversation_keeps_no_file_from_coming_back() {
     type Break = fn(&Path);
     #[expect(clippy::disallowed_methods, reason = "a file of the test's own")]
     let broken: [(&str, Break); 7] = [
@@ -143,12 +143,20 @@ fn what_is_no_conversation_changes_nothing() {
         let mut world = two_turns();
         break_it(&transcript(&world));
         let before = (on_disk(&world.root()), forks(&world));
-        let output = restore(&mut world, "1");
-        assert_eq!(output.exit as u8, 1, "{why}: {}", output.stdout);
-        assert!(output.stderr.contains(why), "{why}: {}", output.stderr);
+        let unasked = world.run(&["restore", "1", "--conversation"]);
+        assert_eq!(unasked.exit as u8, 1, "{why}: {}", unasked.stdout);
+        let args = ["restore", "1", "--conversation"];
+        let refused = world.run_asked(&args, &mut "n\n".as_bytes());
+        assert_eq!(refused.exit as u8, 1, "{why}: {}", refused.stdout);
         assert_eq!((on_disk(&world.root()), forks(&world)), before, "{why}");
-        let alone = world.run(&["restore", "1", "--yes"]);
-        assert_eq!(alone.exit as u8, 0, "the files do not need it: {}", alone.stderr);
+        let output = restore(&mut world, "1");
+        assert_eq!(output.exit as u8, 3, "{why}: {}", output.stdout);
+        assert!(output.stderr.contains(why), "{why}: {}", output.stderr);
+        assert_eq!((&*world.read("a"), forks(&world)), (FIRST, before.1), "{why}");
+        world.wait(1);
+        assert_eq!(world.run(&["undo", "--yes"]).exit as u8, 0);
+        let asked = world.run_asked(&args, &mut "y\ny\n".as_bytes());
+        assert_eq!((asked.exit as u8, &*world.read("a")), (3, FIRST), "{why}: {}", asked.stderr);
     }
 }
 
@@ -175,7 +183,7 @@ fn the_first_turn_and_checkpoints_by_hand_have_nothing_to_go_on_from() {
     world.run(&["create", "-m", "by hand"]);
     let by_hand = restore(&mut world, "1");
     assert!(by_hand.stderr.contains("belongs to no conversation"), "{}", by_hand.stderr);
-    assert_eq!(world.read("a"), SECOND);
+    assert_eq!([first.exit as u8, by_hand.exit as u8], [3, 3], "the files are restored");
 }
 
 #[test]

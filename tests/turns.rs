@@ -90,3 +90,28 @@ fn what_the_agent_made_and_a_person_went_on_with_is_a_conflict() {
         assert_eq!(done.stdout.contains("1 conflict kept: made"), is_there, "{}", done.stdout);
     }
 }
+
+/// A call that was refused, or changed nothing, leaves a turn with nothing to undo.
+#[test]
+fn undo_passes_over_turns_that_changed_nothing_and_says_so() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("a", "none");
+        writes(&mut world, "one", "a");
+        for turn in ["two", "three"] {
+            world.wait(1);
+            world.before_bash(turn, "make things");
+            // Somebody else's, and no reason to stay with this turn.
+            world.write(&format!("mine-{turn}"), "mine");
+        }
+        let shown = world.run(&["undo", "--dry-run"]);
+        let said = "note: passed over the turn after checkpoint";
+        assert_eq!(shown.stderr.matches(said).count(), 2, "{}", shown.stderr);
+        let done = world.run(&["undo", "--yes"]);
+        assert_eq!(done.stderr.matches(said).count(), 2, "{}", done.stderr);
+        assert_eq!((done.exit as u8, &*world.read("a")), (0, "none"), "{}", done.stderr);
+        world.wait(1);
+        let redone = world.run(&["redo", "--yes"]);
+        assert_eq!((redone.exit as u8, &*world.read("a")), (0, "one"), "{}", redone.stderr);
+        assert_eq!(world.read("mine-three"), "mine");
+    }
+}

@@ -42,6 +42,10 @@ pub(crate) struct Args {
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let state = settings::state(process, None)?;
     let mut found = Vec::new();
+    if args.repair {
+        // First of all: what stands in the place of a lock keeps everything else from its work.
+        tell(process, own_files::clear_the_way(&state, None)?);
+    }
     if args.everywhere {
         for known in places::known(&state)? {
             if !known.gone {
@@ -77,6 +81,7 @@ impl Checked {
         let own = desk.state.root(&desk.root);
         if args.repair {
             let now = process.now;
+            tell(process, own_files::clear_the_way(&desk.state, Some(&own))?);
             tell(process, desk.store.repair()?);
             tell(process, own_files::repair(&own, &desk.root, now)?);
         }

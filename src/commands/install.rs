@@ -86,8 +86,15 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 pub(crate) fn uninstall(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let state = config::state(process, None)?;
     let rows = rows(args, |_| true)?;
-    let plan = Plan::uninstall(sites(process, args, &rows, |row| row.sites(process))?, &state);
+    let running = running(process);
+    let sites = sites(process, args, &rows, |row| row.sites(process))?;
+    let plan = Plan::uninstall(sites, running.as_ref(), &state);
     carry_out(process, args, &plan, &state, &UNINSTALL)
+}
+
+/// The program that is running now, if it could stand in a settings file.
+pub(crate) fn running(process: &Process<'_>) -> Option<Program> {
+    process.program().ok().and_then(|path| Program::new(&path).ok())
 }
 
 /// The agents that were named, or those that are there.

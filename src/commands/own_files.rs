@@ -1,13 +1,17 @@
 //! Our own files beside the checkpoints: whether they can be read, and how to be rid of those that
 //! cannot. Nothing here holds a byte of the user's: what is removed is made again.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use chrono::{DateTime, Utc};
 
 use crate::{
     cache::Table,
     error::{Error, Result},
+    fs::{clear_away, is_in_the_way},
     house::Memory,
     ledger,
     model::Root,
@@ -18,8 +22,82 @@ use crate::{
 
 use super::stats::Stats;
 
+/// The files of one root beside its checkpoints, and what they are called. Each is a regular file
+/// or not there.
+fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
+    let left = |name: &str| own.left().join(name);
+    let paths = [
+        own.place(),
+        own.lock(),
+        own.anchor(),
+        own.cache(),
+        own.records(),
+        own.stats(),
+        own.warming(),
+        own.restore_log(),
+        own.restore_lock(),
+        left("log"),
+        left("log.old"),
+    ];
+    named(own.dir(), paths.into())
+}
+
+/// The same of what all roots share.
+fn shared_files(state: &State) -> Vec<(String, PathBuf)> {
+    let mut paths = vec![
+        state.objects().with_extension("lock"),
+        state.house(),
+        state.house_lock(),
+        state.journal(),
+        state.journal().with_extension("old"),
+        state.installed(),
+    ];
+    let sessions = fs::read_dir(state.sessions()).into_iter().flatten().flatten();
+    let is_ours = |path: &PathBuf| path.extension().is_some_and(|it| it == "json" || it == "lock");
+    paths.extend(sessions.map(|entry| entry.path()).filter(is_ours));
+    named(state.dir(), paths)
+}
+
+fn named(dir: &Path, paths: Vec<PathBuf>) -> Vec<(String, PathBuf)> {
+    let name = |path: &Path| path.strip_prefix(dir).unwrap_or(path).to_string_lossy().into_owned();
+    paths.into_iter().map(|path| (name(&path), path)).collect()
+}
+
+/// What stands in the way of files of ours: a directory, a pipe, a link.
+fn in_the_way(files: &[(String, PathBuf)]) -> Vec<Damage> {
+    let odd = files.iter().filter(|(_, path)| is_in_the_way(path));
+    odd.map(|(name, _)| damage(name, "not a regular file; `--repair` clears it away")).collect()
+}
+
+/// Takes what stands in the way of the files of one root, and of those that all roots share, away
+/// from there. Says what was done.
+///
+/// # Errors
+///
+/// Fails if something is still there.
+pub(crate) fn clear_the_way(state: &State, own: Option<&RootState>) -> Result<Vec<String>> {
+    let files = own.map_or_else(|| shared_files(state), files_of);
+    let odd = files.into_iter().filter(|(_, path)| is_in_the_way(path));
+    odd.map(|(_, path)| clear_away(&path)).collect()
+}
+
+/// Adds what was found by reading a file, unless it is known to be no file at all.
+fn add(found: &mut Vec<Damage>, read: Damage) {
+    if !found.iter().any(|known| known.what == read.what) {
+        found.push(read);
+    }
+}
+
 /// What is wrong with the files of one root beside its checkpoints.
 pub(crate) fn check(own: &RootState) -> Vec<Damage> {
+    let mut found = in_the_way(&files_of(own));
+    for read in read_all(own) {
+        add(&mut found, read);
+    }
+    found
+}
+
+fn read_all(own: &RootState) -> Vec<Damage> {
     let mut found = Vec::new();
     if Table::is_damaged(&own.cache()) {
         found.push(damage("cache", "it cannot be read; the next scan makes it again"));
@@ -52,7 +130,9 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         remove(&own.stats())?;
         done.push("removed the damaged stats.json; the next list makes it again".to_owned());
     }
-    if matches!(record::read_place(own), Err(Error::Damaged { .. })) && root.path().is_dir() {
+    let is_lost = matches!(record::read_place(own), Ok(None) | Err(Error::Damaged { .. }));
+    // A root without checkpoints has no state, and needs none.
+    if is_lost && own.checkpoints().is_dir() && root.path().is_dir() {
         let store = record::store_of(own)?;
         record::write_place(own, root, store.as_deref(), now)?;
         done.push("wrote root.json again".to_owned());
@@ -65,10 +145,13 @@ pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
     let why = "it cannot be read; a call more is saved for want of it";
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let damaged = ledger::damaged(state);
-    let mut found: Vec<Damage> =
-        damaged.iter().map(|path| damage(&format!("sessions/{}", name(path)), why)).collect();
+    let mut found = in_the_way(&shared_files(state));
+    for path in &damaged {
+        add(&mut found, damage(&format!("sessions/{}", name(path)), why));
+    }
     if Memory::is_damaged(state) {
-        found.push(damage("house.json", "it cannot be read; to the next round all looks new"));
+        let why = "it cannot be read; to the next round all looks new";
+        add(&mut found, damage("house.json", why));
     }
     found
 }

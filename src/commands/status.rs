@@ -1,7 +1,7 @@
 //! `turnback status`: what is protected, where, and how much room that takes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,6 +19,7 @@ use crate::{
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     snapshot,
+    state::State,
     store::{Standing, Unread, own_bytes, record, weigh::Scales},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
@@ -65,6 +66,8 @@ struct Place {
     unread: BTreeMap<CheckpointId, Unread>,
     /// Why it is there and not protected.
     unprotected: Option<&'static str>,
+    /// Where a checkpoint of it would have to be written and cannot be.
+    unwritable: Option<PathBuf>,
     /// When nothing is kept of it any more.
     forgotten_in: Option<Duration>,
 }
@@ -136,11 +139,23 @@ impl Status {
         let mut text = table.show(process.terminal.columns, Style::stdout(process));
         text.push('\n');
         text.extend(self.places.iter().map(|place| place.unread_words(home)));
+        text.push_str(&self.unwritable_words(desk));
         text.push_str(&self.in_the_way_words(desk));
         text.push_str(&self.room_words(desk));
         text.push_str(&self.prune_words(&clock, &desk.settings));
         text.push_str(&self.trouble_words(&clock));
         text
+    }
+
+    /// What keeps checkpoints from being taken, once for each directory, and what to do.
+    fn unwritable_words(&self, desk: &Desk) -> String {
+        let dirs: BTreeSet<_> =
+            self.places.iter().filter_map(|it| it.unwritable.as_ref()).collect();
+        let line = |dir: &PathBuf| {
+            let dir = ui::path(dir, desk.home.as_deref());
+            format!("nothing can be written in {dir}: {}\n", State::HOW_TO_WRITE)
+        };
+        dirs.into_iter().map(line).collect()
     }
 
     fn room_words(&self, desk: &Desk) -> String {
@@ -262,6 +277,7 @@ impl Place {
             let was_git = holding.place.git_dir.is_some();
             (if was_git { "git" } else { "files" }, None, Scope::Whole)
         });
+        let unwritable = is_live.then(|| desk.state.unwritable(Some(&holding.own))).flatten();
         Self {
             path: holding.place.path.clone(),
             kind,
@@ -271,7 +287,10 @@ impl Place {
             size: own_bytes(holding.own.dir()) + scales.total(),
             standing: holding.standing,
             unread: holding.unread.clone(),
-            unprotected: is_live.then(|| unprotected(&holding.settings, &scope)).flatten(),
+            unprotected: is_live
+                .then(|| unprotected(&holding.settings, &scope, unwritable.as_deref()))
+                .flatten(),
+            unwritable,
             forgotten_in: forgotten_in(desk, holding, memory),
         }
     }
@@ -280,6 +299,8 @@ impl Place {
     fn unknown(desk: &Desk) -> Self {
         let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
         let checkpoints = desk.store.list().unwrap_or_default();
+        let unwritable = desk.state.unwritable(Some(&desk.state.root(&desk.root)));
+        let unwritable = unwritable.filter(|_| !desk.is_gone);
         Self {
             path: desk.root.path().to_owned(),
             kind,
@@ -289,7 +310,9 @@ impl Place {
             size: 0,
             unread: desk.store.unread().unwrap_or_default(),
             standing: if desk.is_gone { Standing::Gone } else { Standing::Live },
-            unprotected: unprotected(&desk.settings, &desk.scope).filter(|_| !desk.is_gone),
+            unprotected: unprotected(&desk.settings, &desk.scope, unwritable.as_deref())
+                .filter(|_| !desk.is_gone),
+            unwritable,
             forgotten_in: None,
         }
     }
@@ -346,6 +369,7 @@ impl Place {
             "size": self.size,
             "standing": standing,
             "protected": self.standing == Standing::Live && self.unprotected.is_none(),
+            "unwritable": self.unwritable.as_ref().map(|dir| dir.to_string_lossy()),
             "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),
             "damaged": self.unread_ids(Unread::Damaged),
             "newer": self.unread_ids(Unread::Newer),
@@ -376,10 +400,15 @@ fn found(
     Some((kind, why, scope))
 }
 
-fn unprotected(settings: &Settings, scope: &Scope) -> Option<&'static str> {
+fn unprotected(
+    settings: &Settings,
+    scope: &Scope,
+    unwritable: Option<&Path>,
+) -> Option<&'static str> {
     match scope {
         Scope::Named => Some("too wide to be held as a whole"),
         Scope::Whole if !settings.enabled => Some("switched off"),
+        Scope::Whole if unwritable.is_some() => Some("no checkpoint can be written"),
         Scope::Whole => None,
     }
 }

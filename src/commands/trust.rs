@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::install::{Args, project};
+use super::install::{Args, project, running};
 use crate::{
     error::Result,
     fs::read_small,
-    install::{Entry, Plan, Row, Site, Standing, look, untrusted},
+    install::{Entry, Plan, Row, Site, Standing, look, ours_of, untrusted},
     process::Process,
     state::State,
     ui,
@@ -42,7 +42,7 @@ pub(super) fn settle(
         return Ok(Vec::new());
     };
     let mut left = Vec::new();
-    for skipped in skipped(process, args, row) {
+    for skipped in skipped(process, args, row, state) {
         if is_approved(process, args, &skipped) {
             let plan = Plan::approve(skipped.config, &skipped.hooks, &skipped.entries, state);
             plan.apply(state)?;
@@ -59,7 +59,8 @@ pub(super) fn settle(
 }
 
 /// What of ours is there and not approved. What cannot be read, the doctor tells of.
-fn skipped(process: &Process<'_>, args: &Args, row: &Row) -> Vec<Skipped> {
+fn skipped(process: &Process<'_>, args: &Args, row: &Row, state: &State) -> Vec<Skipped> {
+    let ours = ours_of(state, running(process).as_ref());
     let users = row.sites(process);
     let Some(config) = users.iter().find(|site| site.path.ends_with("config.toml")).cloned() else {
         return Vec::new();
@@ -71,7 +72,7 @@ fn skipped(process: &Process<'_>, args: &Args, row: &Row) -> Vec<Skipped> {
     let bytes = read_small(&config.path, CONFIG_MAX_BYTES).ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let of = |site: Site| {
-        let Ok(Standing::Entries(entries, _)) = look(&site) else { return None };
+        let Ok(Standing::Entries(entries, _)) = look(&site, &ours) else { return None };
         let events = untrusted(&text, &site.path, &entries).ok()?;
         let entries: Vec<_> =
             entries.into_iter().filter(|entry| events.contains(&entry.event)).collect();

@@ -2,12 +2,12 @@
 
 use super::{
     Desk, origin,
-    restore::{Consent, Order, carry_out},
+    restore::{Consent, Order, carry_out, has_effect, is_interrupted, retain_steps},
     rows::adopt,
 };
 use crate::{
     error::{Error, Result},
-    ledger, left,
+    ledger,
     model::{Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
@@ -49,11 +49,10 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let mut checkpoints = steps(&desk)?;
     adopt(&mut checkpoints, &ledger::uses(&desk.state));
     let target = if args.whole_session || args.session.is_some() {
-        plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session)
+        plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session).cloned()
     } else {
-        plan::undo_target(&checkpoints)
+        last_with_effect(process, &desk, checkpoints, &args.how)?
     };
-    let target = target.cloned();
     if target.is_none() {
         origin::say_if_known(process, &desk);
     }
@@ -67,11 +66,38 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     step(process, &desk, &target, "undo", &args.how)
 }
 
-/// Every checkpoint but those of restores that were taken back before they were done.
+/// Where the next undo goes back to: before the last turn or restore that changed something. Says
+/// which it passed over.
+fn last_with_effect(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    mut checkpoints: Vec<Checkpoint>,
+    how: &How,
+) -> Result<Option<Checkpoint>> {
+    let is_interrupted = is_interrupted(desk)?;
+    while let Some(target) = plan::undo_target(&checkpoints).cloned() {
+        // What an interrupted restore has done so far is taken back before anything else.
+        if is_interrupted || has_effect(process, desk, &target, &order(&target, "undo", how))? {
+            return Ok(Some(target));
+        }
+        let what = match target.cause.reason {
+            Reason::BeforeRestore => "restore",
+            Reason::Call | Reason::Net | Reason::Asked => "turn",
+        };
+        let told = format!(
+            "note: passed over the {what} after checkpoint {}: nothing of it is left to undo\n",
+            target.id.short()
+        );
+        let _nobody = process.stderr.write_all(told.as_bytes());
+        checkpoints.retain(|checkpoint| checkpoint.sequence < target.sequence);
+    }
+    Ok(None)
+}
+
+/// Every checkpoint but those of restores that were not done.
 fn steps(desk: &Desk) -> Result<Vec<Checkpoint>> {
     let mut checkpoints = desk.store.list()?;
-    let voided = left::voided(&desk.state.root(&desk.root));
-    checkpoints.retain(|checkpoint| !voided.contains(&checkpoint.id));
+    retain_steps(desk, &mut checkpoints)?;
     Ok(checkpoints)
 }
 
@@ -97,8 +123,13 @@ fn step(
     verb: &'static str,
     how: &How,
 ) -> Result<Exit> {
+    let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };
+    carry_out(process, desk, target, &order(target, verb, how), consent)
+}
+
+fn order(target: &Checkpoint, verb: &'static str, how: &How) -> Order {
     let is_restore = target.cause.reason == Reason::BeforeRestore;
-    let order = Order {
+    Order {
         verb,
         options: Options { force: how.force, ..Options::default() },
         markers: false,
@@ -108,7 +139,5 @@ fn step(
         head: false,
         repository: false,
         of_restore: target.cause.of.filter(|_| is_restore),
-    };
-    let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };
-    carry_out(process, desk, target, &order, consent)
+    }
 }

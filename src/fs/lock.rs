@@ -2,6 +2,7 @@
 
 use std::{
     fs::{File, TryLockError},
+    io,
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -63,9 +64,9 @@ fn wait_for(
     deadline: Instant,
     try_lock: fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Lock> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = real.open(path, flags, Mode::from_raw_mode(0o600));
-    let file = file.map_err(Error::io("open the lock", path))?;
+    let file = file.map_err(|err| unusable(path, err))?;
     hand_over(&file, path);
     let mut pause = Duration::from_micros(200);
     loop {
@@ -77,6 +78,18 @@ fn wait_for(
         }
         pause = (pause * 2).min(PAUSE_MAX);
     }
+}
+
+/// Why a lock cannot be opened. What is no file cannot be one, and is cleared away by a repair.
+fn unusable(path: &Path, err: io::Error) -> Error {
+    if super::is_in_the_way(path) {
+        let what = path.display().to_string();
+        return Error::damaged(
+            what,
+            "not a regular file; `turnback check --repair` clears it away",
+        );
+    }
+    Error::io("open the lock", path)(err)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, RenameFlags, renameat_with},
+    fs::{Access, AtFlags, CWD, Mode, OFlags, RenameFlags, accessat, renameat_with},
     io::Errno,
 };
 
@@ -34,6 +34,16 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(err) => Err(Error::io("make the directory", path)(err)),
     }
+}
+
+/// Whether files can be made in `dir`, which [`create_private_dirs`] would make if it is not there.
+/// Tells also of a read-only file system, whose directories look as if one could.
+pub fn can_make_files(dir: &Path) -> bool {
+    let there = dir.ancestors().find(|above| above.symlink_metadata().is_ok());
+    there.is_some_and(|there| {
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        there.is_dir() && accessat(CWD, there, wanted, AtFlags::EACCESS).is_ok()
+    })
 }
 
 /// Gives a directory that was just made to its owner, and to nobody else.
@@ -113,7 +123,14 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
         Ok(data) if !data.is_dir() => return fs::remove_file(path),
         Ok(_) => (),
     }
-    for entry in fs::read_dir(path)? {
+    let entries = match fs::read_dir(path) {
+        Err(err) if err.kind() == io::ErrorKind::PermissionDenied => {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+            fs::read_dir(path)?
+        }
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             remove_tree(&entry.path())?;
@@ -122,6 +139,36 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
         }
     }
     fs::remove_dir(path)
+}
+
+/// Whether something is at the place of a file of ours that is no regular file.
+pub fn is_in_the_way(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
+}
+
+/// Takes what is no regular file away from the place of a file of ours, and says what it did. A
+/// directory with something in it gets another name.
+///
+/// # Errors
+///
+/// Fails if it is still there.
+pub fn clear_away(path: &Path) -> Result<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_dir = fs::symlink_metadata(path).map_err(Error::io("look at", path))?.is_dir();
+    let removed = if is_dir { fs::remove_dir(path) } else { fs::remove_file(path) };
+    match removed {
+        Ok(()) => Ok(format!("removed {name}, which was not a regular file")),
+        Err(err) if err.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let aside = (1..u32::MAX)
+                .map(|number| path.with_file_name(format!("{name}.aside-{number}")))
+                .find(|aside| aside.symlink_metadata().is_err())
+                .expect("there are more numbers than files");
+            fs::rename(path, &aside).map_err(Error::io("rename", path))?;
+            let aside = aside.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok(format!("renamed the directory {name} to {aside}"))
+        }
+        Err(err) => Err(Error::io("remove", path)(err)),
+    }
 }
 
 /// Puts the names in a directory on the disk.
@@ -238,7 +285,12 @@ fn careful() -> OFlags {
     OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
 }
 
-fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
+/// Opens a regular file to read it, never waiting for a pipe.
+///
+/// # Errors
+///
+/// Fails if there is none, or something else.
+pub fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
     let flags = careful().bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let stamp = regular(&file)?;

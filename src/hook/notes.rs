@@ -40,7 +40,10 @@ impl Hook<'_, '_> {
         let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
         notes.unheld = snapshot::unheld(checkpoint, &self.stakes, &root);
         notes.lines.extend(self.told(&notes.unheld));
-        notes.lines.extend(unreadable(checkpoint));
+        let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
+        let mounted =
+            not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");
+        notes.lines.extend(unread.into_iter().chain(mounted));
         if self.settings().notify == Notify::Always && saved.is_new {
             notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
         }
@@ -126,16 +129,16 @@ fn loss(effect: &Effect) -> String {
     format!("{program} would {verb} it for good")
 }
 
-/// What the system would not let us read: nobody may take that for a deletion.
-fn unreadable(checkpoint: &Checkpoint) -> Option<String> {
+/// What a checkpoint left out for this reason: nobody may take that for a deletion.
+fn not_held(checkpoint: &Checkpoint, reason: SkipReason, words: &str) -> Option<String> {
     let skipped = checkpoint.skipped.iter();
-    let mut lost = skipped.filter(|skipped| skipped.reason == SkipReason::Unreadable);
+    let mut lost = skipped.filter(|skipped| skipped.reason == reason);
     let first = ui::escape(&lost.next()?.path);
     let others = match lost.count() {
         0 => String::new(),
         more => format!(" and {}", ui::count(more as u64, "other path")),
     };
-    Some(format!("cannot be read, and so is not held: {first}{others}"))
+    Some(format!("{words}, and so is not held: {first}{others}"))
 }
 
 /// What is not as it was in this root: a restore that was interrupted.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     jsonc::Fault,
     merge::{Entries, Entry},
-    program::{Program, program_in},
+    program::{Ours, Program},
     trust::disapprove,
 };
 
@@ -72,11 +72,15 @@ impl Block {
     }
 
     /// Every entry of ours, if the file tells them apart.
-    pub(super) fn look(&self, text: &str) -> Result<Option<Vec<Entry>>, Fault> {
+    pub(super) fn look(&self, text: &str, ours: &Ours) -> Result<Option<Vec<Entry>>, Fault> {
         let Self::Toml(entries) = self else { return Ok(None) };
         let hooks = toml_of(text)?.remove("hooks");
         let json = serde_json::json!({ "hooks": hooks }).to_string();
-        if hooks_are_there(text) { entries.look(&json).map(Some) } else { Ok(Some(Vec::new())) }
+        if hooks_are_there(text) {
+            entries.look(&json, ours).map(Some)
+        } else {
+            Ok(Some(Vec::new()))
+        }
     }
 
     /// The events we ask for, if the file tells them apart.
@@ -88,14 +92,14 @@ impl Block {
     }
 
     /// The program that our lines run, wherever they are.
-    pub(super) fn program(&self, text: &str) -> Option<PathBuf> {
+    pub(super) fn program(&self, text: &str, ours: &Ours) -> Option<PathBuf> {
         let Self::Yaml { agent, .. } = self else { return None };
         let commands = text.lines().filter_map(|line| line.trim().strip_prefix("- command: "));
         let told = |command: &str| match serde_json::from_str::<String>(command.trim()) {
             Ok(told) => told,
             Err(_) => command.trim().to_owned(),
         };
-        commands.map(told).find_map(|command| program_in(&command, agent))
+        commands.map(told).find_map(|command| ours.program_in(&command, agent))
     }
 }
 
@@ -217,11 +221,14 @@ mod tests {
         for text in ["", "---\nmodel: x # y\nlist:\n- a\nmore:\n  hooks: 1\n", "a: 1\r\n"] {
             let new = YAML.put(text, &program("/opt/it's/turnback")).unwrap();
             assert!(new.starts_with(text));
-            assert_eq!(YAML.program(&new).unwrap(), Path::new("/opt/it's/turnback"));
+            assert_eq!(
+                YAML.program(&new, &Ours::default()).unwrap(),
+                Path::new("/opt/it's/turnback")
+            );
             assert_eq!(YAML.put(&new, &program("/opt/it's/turnback")).unwrap(), new);
             assert_eq!(Block::take(&new).unwrap(), text);
             let moved = YAML.put(&new, &program("/new/turnback")).unwrap();
-            assert_eq!(YAML.program(&moved).unwrap(), Path::new("/new/turnback"));
+            assert_eq!(YAML.program(&moved, &Ours::default()).unwrap(), Path::new("/new/turnback"));
             assert_eq!(Block::take(&moved).unwrap(), text);
         }
     }
@@ -231,7 +238,7 @@ mod tests {
         let text = "model = \"o\"\n[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\n\
                     command = \"lint\" # mine\n\n[other]\na = 1\n";
         let new = TOML.put(text, &program("/opt/my own/turnback")).unwrap();
-        let found = TOML.look(&new).unwrap().unwrap();
+        let found = TOML.look(&new, &Ours::default()).unwrap().unwrap();
         assert_eq!(found.len(), TOML.events().len());
         let before = found.iter().find(|entry| entry.event == "PreToolUse").unwrap();
         assert_eq!(before.place, (1, 0));
@@ -239,7 +246,7 @@ mod tests {
         assert_eq!(Block::take(&new).unwrap(), text);
         assert!(hooks_are_there(text));
         assert!(!hooks_are_there("[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"));
-        assert!(TOML.look("a = 1").unwrap().unwrap().is_empty());
+        assert!(TOML.look("a = 1", &Ours::default()).unwrap().unwrap().is_empty());
     }
 
     #[test]

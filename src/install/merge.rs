@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     edit::{Layout, append, remove, retell},
     jsonc::{Document, Fault, Item, Kind, Node, parse},
-    program::{Program, program_in},
+    program::{Ours, Program},
 };
 
 /// Where a command stands in an entry.
@@ -70,7 +70,9 @@ impl Entries<'_> {
     }
 
     /// The text with our entries in it, all with this program.
-    pub(super) fn put(&self, text: &str, program: &Program) -> Result<String, Fault> {
+    pub(super) fn put(&self, text: &str, program: &Program, ours: &Ours) -> Result<String, Fault> {
+        // What was just put in must be known again: otherwise it would be put in for ever.
+        let ours = &ours.and(program);
         let wanted = self.wanted(program);
         if is_blank(text) {
             let mut text = serde_json::to_string_pretty(&wanted).expect("JSON serializes");
@@ -81,7 +83,7 @@ impl Entries<'_> {
         loop {
             let document = parse(&text)?;
             self.check(&text, &document)?;
-            match self.next(&text, &document, &wanted, program) {
+            match self.next(&text, &document, &wanted, program, ours) {
                 Some(changed) => text = changed,
                 None => return Ok(text),
             }
@@ -116,6 +118,7 @@ impl Entries<'_> {
         document: &Document,
         wanted: &Value,
         program: &Program,
+        ours: &Ours,
     ) -> Option<String> {
         let root = &document.root;
         let layout = Layout::of(text, document);
@@ -128,10 +131,10 @@ impl Entries<'_> {
             let key = self.holder?;
             return Some(append(&layout, root, Some(key), &tops[key]));
         };
-        if let Some(changed) = self.renew(text, holder, program) {
+        if let Some(changed) = self.renew(text, holder, program, ours) {
             return Some(changed);
         }
-        let found = self.found(holder);
+        let found = self.found(holder, ours);
         let events = events(wanted, self.holder);
         let (event, groups) =
             events.iter().find(|(event, _)| !found.iter().any(|entry| entry.event == **event))?;
@@ -142,21 +145,21 @@ impl Entries<'_> {
     }
 
     /// The text with one entry of ours that runs another program brought up to date.
-    fn renew(&self, text: &str, holder: &Node, program: &Program) -> Option<String> {
-        leaves(holder, self.agent).into_iter().find_map(|chain| {
+    fn renew(&self, text: &str, holder: &Node, program: &Program, ours: &Ours) -> Option<String> {
+        leaves(holder, self.agent, ours).into_iter().find_map(|chain| {
             let leaf = node_at(holder, &chain);
             let mut keys = COMMAND_KEYS.iter().filter_map(|key| Some((*key, leaf.get(key)?)));
             keys.find_map(|(key, node)| {
                 let command = node.text()?;
                 let told = program.hook(self.agent, key);
-                (program_in(command, self.agent).is_some() && command != told)
+                (ours.program_in(command, self.agent).is_some() && command != told)
                     .then(|| retell(text, node, &told))
             })
         })
     }
 
     /// The text without our entries, and without what held nothing else.
-    pub(super) fn take(&self, text: &str) -> Result<String, Fault> {
+    pub(super) fn take(&self, text: &str, ours: &Ours) -> Result<String, Fault> {
         let mut text = text.to_owned();
         loop {
             if is_blank(&text) {
@@ -164,7 +167,7 @@ impl Entries<'_> {
             }
             let document = parse(&text)?;
             let Some(holder) = self.holder_of(&document.root) else { return Ok(text) };
-            let Some(chain) = leaves(holder, self.agent).pop() else { return Ok(text) };
+            let Some(chain) = leaves(holder, self.agent, ours).pop() else { return Ok(text) };
             let at = self.holder.and_then(|key| document.root.members(key).next());
             let whole: Vec<usize> = at.into_iter().chain(chain).collect();
             text = without(&text, &document, whole);
@@ -176,20 +179,23 @@ impl Entries<'_> {
     /// # Errors
     ///
     /// Fails if it is no JSON.
-    pub(super) fn look(&self, text: &str) -> Result<Vec<Entry>, Fault> {
+    pub(super) fn look(&self, text: &str, ours: &Ours) -> Result<Vec<Entry>, Fault> {
         if is_blank(text) {
             return Ok(Vec::new());
         }
         let document = parse(text)?;
-        Ok(self.holder_of(&document.root).map(|holder| self.found(holder)).unwrap_or_default())
+        Ok(self
+            .holder_of(&document.root)
+            .map(|holder| self.found(holder, ours))
+            .unwrap_or_default())
     }
 
-    fn found(&self, holder: &Node) -> Vec<Entry> {
+    fn found(&self, holder: &Node, ours: &Ours) -> Vec<Entry> {
         let entry = |chain: Vec<usize>| {
             let leaf = node_at(holder, &chain);
             let mut commands = COMMAND_KEYS.iter().filter_map(|key| leaf.get(key)?.text());
             let (command, program) =
-                commands.find_map(|text| Some((text, program_in(text, self.agent)?)))?;
+                commands.find_map(|text| Some((text, ours.program_in(text, self.agent)?)))?;
             let group = node_at(holder, chain.get(..2)?);
             let timeout =
                 ["timeout", "timeoutSec", "timeout_ms"].iter().find_map(|key| leaf.get(key));
@@ -202,7 +208,7 @@ impl Entries<'_> {
                 place: (chain[1], chain.get(3).copied().unwrap_or(0)),
             })
         };
-        leaves(holder, self.agent).into_iter().filter_map(entry).collect()
+        leaves(holder, self.agent, ours).into_iter().filter_map(entry).collect()
     }
 
     /// Whether nothing is left but what we would write around our entries.
@@ -261,7 +267,7 @@ fn fill(value: &mut Value, key: &str, agent: &str, program: &Program) {
                 fill(value, key, agent, program);
             }
         }
-        Value::String(text) if program_in(text, agent).is_some() => {
+        Value::String(text) if Ours::default().program_in(text, agent).is_some() => {
             *text = program.hook(agent, key);
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => (),
@@ -270,11 +276,11 @@ fn fill(value: &mut Value, key: &str, agent: &str, program: &Program) {
 
 /// Where entries of ours are below `holder`: event, group, and within the group its `hooks` and
 /// the place there, if the agent's shape has them.
-fn leaves(holder: &Node, agent: &str) -> Vec<Vec<usize>> {
+fn leaves(holder: &Node, agent: &str, ours: &Ours) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     let is_ours = |node: &Node| {
         let mut commands = COMMAND_KEYS.iter().filter_map(|key| node.get(key)?.text());
-        commands.any(|text| program_in(text, agent).is_some())
+        commands.any(|text| ours.program_in(text, agent).is_some())
     };
     let arrays = holder.items().iter().enumerate();
     for (event, array) in arrays.filter(|(_, item)| matches!(item.value.kind, Kind::Array(_))) {

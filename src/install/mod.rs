@@ -24,7 +24,7 @@ use std::{
 };
 
 pub use merge::Entry;
-pub use program::Program;
+pub use program::{Ours, Program};
 pub use rows::{Row, Site};
 pub use table::ROWS;
 pub use trust::untrusted;
@@ -52,6 +52,8 @@ pub struct Plan {
     pub unchanged: Vec<Site>,
     /// What cannot be done, and why.
     pub refused: Vec<(Site, Error)>,
+    /// The program that is written into them.
+    program: Option<Program>,
 }
 
 /// What becomes of one file.
@@ -91,13 +93,17 @@ impl Plan {
     /// What would put our hooks into these places.
     pub fn install(sites: Vec<Site>, program: &Program, state: &State) -> Self {
         let record = Record::open(state);
-        Self::of(sites, |site, found| put(site, found, program, &record, state))
+        let ours = record.ours();
+        let plan = Self::of(sites, |site, found| put(site, found, program, &ours, &record, state));
+        Self { program: Some(program.clone()), ..plan }
     }
 
-    /// What would take them out.
-    pub fn uninstall(sites: Vec<Site>, state: &State) -> Self {
+    /// What would take them out, and those of the program that is running now, which may be one
+    /// that nobody wrote down.
+    pub fn uninstall(sites: Vec<Site>, running: Option<&Program>, state: &State) -> Self {
         let record = Record::open(state);
-        Self::of(sites, |site, found| take(site, found, &record, state))
+        let ours = ours(&record, running);
+        Self::of(sites, |site, found| take(site, found, &ours, &record, state))
     }
 
     /// What would note in Codex's `config.toml`, which `site` is, that its user approves of the
@@ -138,6 +144,9 @@ impl Plan {
     /// before it are done.
     pub fn apply(&self, state: &State) -> Result<()> {
         let mut record = Record::open(state);
+        if let Some(program) = &self.program {
+            record.note_program(program);
+        }
         let mut done = Ok(());
         for change in &self.changes {
             done = change.apply(state, &mut record);
@@ -244,15 +253,17 @@ fn put(
     site: &Site,
     found: Found,
     program: &Program,
+    ours: &Ours,
     record: &Record,
     state: &State,
 ) -> Result<Option<Change>> {
+    let ours = &ours.and(program);
     let old = found.text.as_deref();
     let known = record.before(state, &found.target, old.unwrap_or_default().as_bytes());
     let new = match site.edit {
         Edit::Merge(entries) => {
             let old = old.unwrap_or_default();
-            let new = entries.put(old, program).map_err(fault(&site.path))?;
+            let new = entries.put(old, program, ours).map_err(fault(&site.path))?;
             entries.check_dialect(old).map_err(fault(&site.path))?;
             new
         }
@@ -260,7 +271,7 @@ fn put(
             block.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
         }
         Edit::Whole(template) | Edit::Script(template) => {
-            let is_ours = |text: &str| template.program_in(text).is_some();
+            let is_ours = |text: &str| template.program_in(text, ours).is_some();
             if old.is_some_and(|old| !is_ours(old)) && known == Before::Unknown {
                 return Err(refusal(&site.path, "it is somebody else's"));
             }
@@ -279,21 +290,27 @@ fn put(
             old.map(Block::take).transpose().map_err(fault(&site.path))?
         }
         (Before::Unknown, Edit::Merge(entries)) => {
-            old.map(|old| entries.take(old)).transpose().map_err(fault(&site.path))?
+            old.map(|old| entries.take(old, ours)).transpose().map_err(fault(&site.path))?
         }
     };
     Ok(Some(Change::come(site, found, new, before)))
 }
 
-fn take(site: &Site, found: Found, record: &Record, state: &State) -> Result<Option<Change>> {
+fn take(
+    site: &Site,
+    found: Found,
+    ours: &Ours,
+    record: &Record,
+    state: &State,
+) -> Result<Option<Change>> {
     let Some(old) = found.text else { return Ok(None) };
     let new = match (record.before(state, &found.target, old.as_bytes()), site.edit) {
         (Before::Missing, _) => None,
         (Before::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
         (Before::Unknown, Edit::Merge(entries)) => {
             // What is no JSON has nothing of ours that the agent would run.
-            let is_named = old.contains("turnback");
-            let text = match entries.take(&old) {
+            let is_named = ours.may_be_in(&old);
+            let text = match entries.take(&old, ours) {
                 Ok(text) => text,
                 Err(_) if !is_named => return Ok(None),
                 Err(err) => return Err(fault(&site.path)(err)),
@@ -307,7 +324,7 @@ fn take(site: &Site, found: Found, record: &Record, state: &State) -> Result<Opt
             Some(text).filter(|_| !is_bare)
         }
         (Before::Unknown, Edit::Whole(template) | Edit::Script(template)) => {
-            match template.program_in(&old) {
+            match template.program_in(&old, ours) {
                 Some(_) => None,
                 None => return Ok(None),
             }
@@ -332,25 +349,35 @@ pub enum Standing {
     Whole(PathBuf),
 }
 
-/// Looks at one place.
+/// The programs that are turnback: those that installs wrote down, and the one that is running.
+pub fn ours_of(state: &State, running: Option<&Program>) -> Ours {
+    ours(&Record::open(state), running)
+}
+
+fn ours(record: &Record, running: Option<&Program>) -> Ours {
+    let written = record.ours();
+    running.map_or(written.clone(), |running| written.and(running))
+}
+
+/// Looks at one place, for what is of these programs.
 ///
 /// # Errors
 ///
 /// Fails if it cannot be read, or is no JSON where that is expected.
-pub fn look(site: &Site) -> Result<Standing> {
+pub fn look(site: &Site, ours: &Ours) -> Result<Standing> {
     let Some(text) = find(site)?.text else { return Ok(Standing::Nothing) };
     match site.edit {
         Edit::Merge(entries) => {
-            let found = entries.look(&text).map_err(fault(&site.path))?;
+            let found = entries.look(&text, ours).map_err(fault(&site.path))?;
             entries.check_dialect(&text).map_err(fault(&site.path))?;
             Ok(standing(found, entries.events()))
         }
-        Edit::Lines(block) => match block.look(&text).map_err(fault(&site.path))? {
+        Edit::Lines(block) => match block.look(&text, ours).map_err(fault(&site.path))? {
             Some(found) => Ok(standing(found, block.events())),
-            None => Ok(block.program(&text).map_or(Standing::Nothing, Standing::Whole)),
+            None => Ok(block.program(&text, ours).map_or(Standing::Nothing, Standing::Whole)),
         },
         Edit::Whole(template) | Edit::Script(template) => {
-            let program = template.program_in(&text);
+            let program = template.program_in(&text, ours);
             Ok(program.map_or(Standing::Nothing, |path| Standing::Whole(path.into())))
         }
     }

@@ -1,4 +1,8 @@
 //! The command a hook runs: written for whoever runs it, and known again when it is read.
+//!
+//! A command is ours if it has the arguments we write and a program of ours: one that an install
+//! wrote down, the one that is running now, or any that is called turnback. The name alone proves
+//! nothing, for a binary can be called anything.
 
 use std::path::{Path, PathBuf};
 
@@ -66,25 +70,53 @@ impl Program {
     }
 }
 
-/// The program in a hook command of ours for `agent`; `None` if it is none. What stands before
-/// the program, as in `env A=B turnback …`, is somebody's own work, and so is the command then.
-pub(super) fn program_in(command: &str, agent: &str) -> Option<PathBuf> {
-    let words = shell_words::split(command).ok()?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
-        [program, "hook", "--agent", name] | ["&", program, "hook", "--agent", name]
-            if name == agent && is_turnback(program) =>
-        {
-            Some(PathBuf::from(program))
-        }
-        _ => None,
-    }
-}
+/// The programs that are turnback, whatever they are called.
+#[derive(Clone, Debug, Default)]
+pub struct Ours(Vec<Program>);
 
-/// Whether this is a name turnback goes by.
-pub(super) fn is_turnback(program: &str) -> bool {
-    let name = Path::new(program).file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name == "turnback" || name.starts_with("turnback-"))
+impl Ours {
+    /// These programs, and those that are called turnback.
+    pub(super) fn new(programs: Vec<Program>) -> Self {
+        Self(programs)
+    }
+
+    /// The same and one more.
+    pub(super) fn and(&self, program: &Program) -> Self {
+        Self(self.0.iter().chain([program]).cloned().collect())
+    }
+
+    /// Whether this is a program of ours.
+    pub(super) fn has(&self, program: &str) -> bool {
+        let name = Path::new(program).file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name == "turnback" || name.starts_with("turnback-"))
+            || self.0.iter().any(|ours| ours.0 == program)
+    }
+
+    /// Whether a text that cannot be taken apart may have something of ours in it.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        text.contains("turnback") || self.0.iter().any(|ours| text.contains(&ours.0))
+    }
+
+    /// The program in a hook command of ours for `agent`; `None` if it is none. What stands before
+    /// the program, as in `env A=B turnback …`, is somebody's own work, and so is the command then.
+    pub(super) fn program_in(&self, command: &str, agent: &str) -> Option<PathBuf> {
+        let wrote = |ours: &&Program| {
+            ["command", "powershell"].iter().any(|key| ours.hook(agent, key) == command)
+        };
+        if let Some(ours) = self.0.iter().find(wrote) {
+            return Some(ours.path().to_owned());
+        }
+        let words = shell_words::split(command).ok()?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            [program, "hook", "--agent", name] | ["&", program, "hook", "--agent", name]
+                if name == agent && self.has(program) =>
+            {
+                Some(PathBuf::from(program))
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -96,12 +128,28 @@ mod tests {
         for path in ["/usr/bin/turnback", "/opt/it's my/$HOME `x`/turnback", "/a\"b\\/turnback-2"] {
             let program = Program::new(Path::new(path)).unwrap();
             let command = program.hook("codex", "command");
-            assert_eq!(program_in(&command, "codex"), Some(PathBuf::from(path)), "{command}");
-            assert_eq!(program_in(&command, "cursor"), None);
+            let ours = Ours::default();
+            assert_eq!(ours.program_in(&command, "codex"), Some(PathBuf::from(path)), "{command}");
+            assert_eq!(ours.program_in(&command, "cursor"), None);
         }
-        assert_eq!(program_in("turnback hook --agent x", "x"), Some("turnback".into()));
+        let ours = Ours::default();
+        assert_eq!(ours.program_in("turnback hook --agent x", "x"), Some("turnback".into()));
         for other in ["A=1 turnback hook --agent x", "mine hook --agent x", "turnback list", "'"] {
-            assert_eq!(program_in(other, "x"), None, "{other}");
+            assert_eq!(ours.program_in(other, "x"), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_program_of_any_name_is_known_by_its_path() {
+        for path in ["/bin/tb-static", "/my own/turnback_linux_amd64", "/it's/.wrapped"] {
+            let program = Program::new(Path::new(path)).unwrap();
+            let ours = Ours::new(vec![program.clone()]);
+            for key in ["command", "powershell"] {
+                let command = program.hook("x", key);
+                assert_eq!(ours.program_in(&command, "x"), Some(PathBuf::from(path)), "{command}");
+                assert_eq!(ours.program_in(&command, "y"), None);
+                assert_eq!(Ours::default().program_in(&command, "x"), None);
+            }
         }
     }
 

@@ -16,6 +16,8 @@ use crate::{
     state::{State, hash_name},
 };
 
+use super::program::{Ours, Program};
+
 const SIZE_MAX_BYTES: u64 = 4 << 20;
 
 /// Everything that `install` wrote and `uninstall` did not take back.
@@ -24,6 +26,9 @@ pub(super) struct Record {
     files: Vec<Written>,
     /// Directories that were made for these files.
     dirs: Vec<PathBuf>,
+    /// The programs that were written into these files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<PathBuf>,
 }
 
 /// One file that was written.
@@ -71,6 +76,20 @@ impl Record {
     /// Whether we made this file.
     pub(super) fn made(&self, path: &Path) -> bool {
         self.files.iter().any(|file| file.path == path && file.backup.is_none())
+    }
+
+    /// The programs that are ours, by what was written.
+    pub(super) fn ours(&self) -> Ours {
+        Ours::new(self.programs.iter().filter_map(|path| Program::new(path).ok()).collect())
+    }
+
+    /// Writes down that a program is about to be written into files, with the next [`note`].
+    ///
+    /// [`note`]: Self::note
+    pub(super) fn note_program(&mut self, program: &Program) {
+        if !self.programs.iter().any(|known| known == program.path()) {
+            self.programs.push(program.path().to_owned());
+        }
     }
 
     /// Writes down what is about to be written to `path`, and what was there.

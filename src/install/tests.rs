@@ -22,7 +22,7 @@ fn program(path: &str) -> Program {
 }
 
 fn put(text: &str) -> String {
-    SMALL.put(text, &program("/opt/turnback")).unwrap()
+    SMALL.put(text, &program("/opt/turnback"), &Ours::default()).unwrap()
 }
 
 #[test]
@@ -30,6 +30,7 @@ fn every_agent_has_a_row_and_every_template_is_read() {
     let names: Vec<_> = crate::agent::DIALECTS.iter().map(|dialect| dialect.name()).collect();
     assert_eq!(ROWS.iter().map(|row| row.agent).collect::<Vec<_>>(), names);
     let program = program("/opt/my own/turnback");
+    let ours = Ours::default();
     for row in ROWS {
         let sites = row.project_sites(Path::new("/p"));
         assert!(
@@ -39,13 +40,13 @@ fn every_agent_has_a_row_and_every_template_is_read() {
         for site in sites {
             match site.edit {
                 Edit::Merge(entries) => {
-                    let text = entries.put("", &program).unwrap();
-                    let found = entries.look(&text).unwrap();
+                    let text = entries.put("", &program, &ours).unwrap();
+                    let found = entries.look(&text, &ours).unwrap();
                     assert!(found.iter().all(|entry| entry.program == program.path()));
                     let events: Vec<_> = found.into_iter().map(|entry| entry.event).collect();
                     assert_eq!(events, entries.events(), "{}", row.agent);
-                    assert!(entries.is_bare(&entries.take(&text).unwrap()), "{}", row.agent);
-                    assert_eq!(entries.put(&text, &program).unwrap(), text);
+                    assert!(entries.is_bare(&entries.take(&text, &ours).unwrap()), "{}", row.agent);
+                    assert_eq!(entries.put(&text, &program, &ours).unwrap(), text);
                 }
                 Edit::Lines(block) => {
                     let text = block.put("", &program).unwrap();
@@ -54,8 +55,8 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                 Edit::Whole(template) | Edit::Script(template) => {
                     let program = Program::new(Path::new("/opt/turnback")).unwrap();
                     let text = template.filled(&program).unwrap();
-                    assert_eq!(template.program_in(&text).unwrap(), "/opt/turnback");
-                    assert_eq!(template.program_in(&format!("{text}x")), None);
+                    assert_eq!(template.program_in(&text, &ours).unwrap(), "/opt/turnback");
+                    assert_eq!(template.program_in(&format!("{text}x"), &ours), None);
                     let word = match template.quoting {
                         whole::Quoting::Shell | whole::Quoting::Bare => "/opt/turnback ",
                         whole::Quoting::Script => "\"/opt/turnback\"",
@@ -76,7 +77,7 @@ fn a_script_and_a_plugin_quote_a_path_their_own_way() {
                 match template.filled(&odd) {
                     Some(text) => {
                         assert_eq!(
-                            template.program_in(&text).unwrap(),
+                            template.program_in(&text, &Ours::default()).unwrap(),
                             odd.path().to_str().unwrap()
                         );
                     }
@@ -84,6 +85,24 @@ fn a_script_and_a_plugin_quote_a_path_their_own_way() {
                 }
             }
         }
+    }
+}
+
+/// A program that is called anything at all: what was put in is known again, renewed and taken out.
+#[test]
+fn entries_of_a_program_of_any_name_go_in_and_out() {
+    let text = r#"{"hooks": {"PreToolUse": [{"hooks": [{"command": "lint hook --agent x"}]}]}}"#;
+    let none = Ours::default();
+    for path in ["/opt/tb-static", "/opt/turnback_linux_amd64", "/my own/it's"] {
+        let program = program(path);
+        let new = SMALL.put(text, &program, &none).unwrap();
+        assert_eq!(SMALL.put(&new, &program, &none).unwrap(), new, "{path}");
+        let ours = none.and(&program);
+        assert_eq!(SMALL.take(&new, &ours).unwrap(), text, "{path}");
+        assert_eq!(SMALL.take(&new, &none).unwrap(), new, "it may be somebody else's: {path}");
+        let moved = SMALL.put(&new, &Program::new(Path::new("/new")).unwrap(), &ours).unwrap();
+        assert_eq!(SMALL.look(&moved, &ours).unwrap(), [], "{path} is written over");
+        assert!(moved.contains("lint hook --agent x"));
     }
 }
 
@@ -124,12 +143,12 @@ fn line_ends_stay_what_they_are() {
 
 #[test]
 fn an_older_path_is_replaced_where_it_stands() {
-    let old = SMALL.put("{\n  \"z\": 1\n}\n", &program("/old/turnback")).unwrap();
+    let old = SMALL.put("{\n  \"z\": 1\n}\n", &program("/old/turnback"), &Ours::default()).unwrap();
     let old = old.replace("30", "45").replace("\"*\"", "\"Bash|Write\" /* mine */");
     let new = put(&old);
     assert_eq!(new, old.replace("/old/turnback", "/opt/turnback"));
     assert_eq!(put(&new), new);
-    assert_eq!(SMALL.take(&new).unwrap(), "{\n  \"z\": 1\n}\n");
+    assert_eq!(SMALL.take(&new, &Ours::default()).unwrap(), "{\n  \"z\": 1\n}\n");
 }
 
 #[test]
@@ -142,7 +161,7 @@ fn what_has_another_shape_is_refused_with_its_line() {
         ("{\"hooks\": {},\n\"hooks\": {}}", "line 2: `hooks` is there twice"),
         ("{\n\n", "line 3: expected a key in double quotes"),
     ] {
-        assert_eq!(SMALL.put(text, &program).unwrap_err().to_string(), told);
+        assert_eq!(SMALL.put(text, &program, &Ours::default()).unwrap_err().to_string(), told);
     }
 }
 
@@ -151,7 +170,7 @@ fn what_others_put_beside_ours_stays() {
     let text = put("{\n  \"a\": 1 // x\n}");
     let text =
         text.replace("{\n            \"type\"", "{\"command\": \"mine\"}, {\n            \"type\"");
-    let left = SMALL.take(&text).unwrap();
+    let left = SMALL.take(&text, &Ours::default()).unwrap();
     let value = parse(&left).unwrap().root.to_value();
     let hooks =
         serde_json::json!({ "PreToolUse": [{ "matcher": "*", "hooks": [{ "command": "mine" }] }] });
@@ -242,10 +261,10 @@ proptest! {
 
     #[test]
     fn what_is_put_in_comes_out_again_byte_for_byte(text in settings()) {
-        let Ok(new) = SMALL.put(&text, &program("/opt/turnback")) else { return Ok(()) };
-        prop_assert_eq!(SMALL.look(&new).unwrap().len(), 1);
+        let Ok(new) = SMALL.put(&text, &program("/opt/turnback"), &Ours::default()) else { return Ok(()) };
+        prop_assert_eq!(SMALL.look(&new, &Ours::default()).unwrap().len(), 1);
         prop_assert_eq!(&put(&new), &new);
-        let left = SMALL.take(&new).unwrap();
+        let left = SMALL.take(&new, &Ours::default()).unwrap();
         if fills_an_empty_one(&text) {
             parse(&left).unwrap();
         } else {

@@ -1,7 +1,7 @@
 //! Files that are ours alone: scripts, a plugin, slash commands. A file is known as ours if it is
-//! what we would write, with whatever program in it. Pure.
+//! what we would write, with a program of ours in it. Pure.
 
-use super::program::{Program, is_turnback};
+use super::program::{Ours, Program};
 
 /// How the program is written in such a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Template<'_> {
     }
 
     /// The program in a file that is ours.
-    pub(super) fn program_in(&self, text: &str) -> Option<String> {
+    pub(super) fn program_in(&self, text: &str, ours: &Ours) -> Option<String> {
         let (program, rest) = self.hole;
         let (before, _) = self.text.split_once(&format!("{program}{rest}"))?;
         let (word, _) = text.strip_prefix(before)?.split_once(rest)?;
@@ -55,6 +55,6 @@ impl Template<'_> {
             Quoting::Script => serde_json::from_str(word).ok()?,
             Quoting::Bare => word.to_owned(),
         };
-        is_turnback(&path).then_some(path)
+        ours.has(&path).then_some(path)
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use crate::{
     cache::{DirRow, Row, Table},
     fs::{Dir, Way, c_name},
-    model::{Kind, SkipReason, Stamp},
+    model::{DirPath, Kind, SkipReason, Stamp},
 };
 
 /// What may have changed since the last scan, by the numbers of a table.
@@ -30,29 +30,43 @@ impl Suspects {
 /// Below this many entries a second thread costs more than it saves (0.1 ms to start one).
 const ENTRIES_FOR_TWO: usize = 800;
 
-/// Compares every directory and file of `table` with what lies below `top`.
-pub(super) fn verify(top: &Dir, table: &Table) -> Suspects {
-    let mut suspects = verify_all(top, table);
+/// Compares every directory and file of `table` with what lies below `top`, which is on `device`.
+pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
+    let mut suspects = verify_all(&Ground { top, device, table });
     suspects.relist.sort_unstable();
     suspects.relist.dedup();
+    // Where one thread began in the middle of what is gone.
+    let gone = suspects.gone.iter();
+    let gone: Vec<_> = gone.map(|&it| DirPath(table.dir(it).path.to_vec())).collect();
+    let is_there = |number: usize| !gone.iter().any(|gone| gone.contains(table.dir(number).path));
+    suspects.relist.retain(|&number| is_there(number));
     suspects
 }
 
-fn verify_all(top: &Dir, table: &Table) -> Suspects {
+/// What is compared.
+struct Ground<'a> {
+    top: &'a Dir,
+    /// What is on another device is mounted there, and none of the root.
+    device: u64,
+    table: &'a Table,
+}
+
+fn verify_all(ground: &Ground<'_>) -> Suspects {
+    let table = ground.table;
     let dirs = table.dir_count();
     if table.entry_count() < ENTRIES_FOR_TWO {
-        return verify_range(top, table, 0, dirs);
+        return verify_range(ground, 0, dirs);
     }
     let middle = table_middle(table);
     std::thread::scope(|scope| {
-        let second = std::thread::Builder::new()
-            .spawn_scoped(scope, || verify_range(top, table, middle, dirs));
-        let mut suspects = verify_range(top, table, 0, middle);
+        let second =
+            std::thread::Builder::new().spawn_scoped(scope, || verify_range(ground, middle, dirs));
+        let mut suspects = verify_range(ground, 0, middle);
         match second.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(more)) => suspects.append(more),
             // A panic must not pass for "nothing changed".
             Ok(Err(_)) => suspects.relist.extend(middle..dirs),
-            Err(_) => suspects.append(verify_range(top, table, middle, dirs)),
+            Err(_) => suspects.append(verify_range(ground, middle, dirs)),
         }
         suspects
     })
@@ -64,18 +78,26 @@ fn table_middle(table: &Table) -> usize {
     table.dirs().position(|dir| dir.first() >= half).unwrap_or(table.dir_count())
 }
 
-fn verify_range(top: &Dir, table: &Table, from: usize, to: usize) -> Suspects {
+fn verify_range(ground: &Ground<'_>, from: usize, to: usize) -> Suspects {
+    let Ground { top, device, table } = *ground;
     let mut suspects = Suspects::default();
     let mut way = Way::from(top);
     let mut number = from;
     while number < to {
         let dir = table.dir(number);
-        match way.enter(dir.path).and_then(|dir| Ok((dir.stat()?.0, dir))) {
-            Ok((stamp, open)) => {
+        match way.enter(dir.path).and_then(|dir| Ok((dir.stat()?, dir))) {
+            Ok(((_, now_on), _)) if now_on != device => {
+                // Something was mounted over it. The directory it is in does not change by that,
+                // and has to be asked all the same.
+                suspects.gone.push(number);
+                suspects.relist.extend(above(table, number));
+                number = skip_below(table, number, to);
+            }
+            Ok(((stamp, _), open)) => {
                 if stamp != dir.stamp || dir.racy {
                     suspects.relist.push(number);
                 }
-                verify_files(&open, &dir, number, &mut suspects);
+                verify_files(&open, device, &dir, number, &mut suspects);
                 number += 1;
             }
             Err(err) if is_gone(&err) => {
@@ -101,15 +123,28 @@ fn is_gone(err: &io::Error) -> bool {
 
 /// The first directory after `number` that is not below it.
 fn skip_below(table: &Table, number: usize, to: usize) -> usize {
-    let gone = crate::model::DirPath(table.dir(number).path.to_vec());
+    let gone = DirPath(table.dir(number).path.to_vec());
     (number + 1..to).find(|&next| !gone.contains(table.dir(next).path)).unwrap_or(to)
 }
 
-fn verify_files(open: &Dir, dir: &DirRow<'_>, number: usize, suspects: &mut Suspects) {
+/// The directory that `number` is in.
+fn above(table: &Table, number: usize) -> Option<usize> {
+    let path = DirPath(table.dir(number).path.to_vec());
+    let (above, _) = path.split()?;
+    (0..number).rev().find(|&other| table.dir(other).path == above.0)
+}
+
+fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspects: &mut Suspects) {
     for (entry, row) in (dir.first()..).zip(dir.rows()) {
         match wanted(&row) {
             Look::Away => (),
             Look::Again => suspects.relist.push(number),
+            Look::Mounted => {
+                let child = c_name(row.name).and_then(|name| open.open_child(&name)?.stat());
+                if child.is_ok_and(|(_, now_on)| now_on == device) {
+                    suspects.relist.push(number);
+                }
+            }
             Look::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
                 Ok(stamp) if is_same(&row, &stamp) => (),
                 Ok(stamp) => suspects.reread.push((number, entry, stamp)),
@@ -127,6 +162,8 @@ enum Look {
     At,
     /// The whole directory: last time it could not be had.
     Again,
+    /// Whether something is still mounted there.
+    Mounted,
 }
 
 fn wanted(row: &Row<'_>) -> Look {
@@ -144,12 +181,12 @@ fn wanted(row: &Row<'_>) -> Look {
             ),
             _,
         ) => Look::Again,
+        (Some(SkipReason::OtherFileSystem), _) => Look::Mounted,
         (
             Some(
                 SkipReason::Ignored
                 | SkipReason::MadeAgain
                 | SkipReason::Excluded
-                | SkipReason::OtherFileSystem
                 | SkipReason::TooDeep
                 | SkipReason::UnknownKind
                 | SkipReason::GitPrivate,

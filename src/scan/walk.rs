@@ -146,7 +146,7 @@ impl<'a> Walk<'a> {
         if self.tracked_set_changed(base.facts()) {
             return self.anew(Some(&base));
         }
-        let suspects = verify(self.top, &base);
+        let suspects = verify(self.top, self.frame.device, &base);
         if rules_changed(self.top, &base, &suspects) {
             return self.anew(Some(&base));
         }

@@ -42,7 +42,6 @@ impl Standing {
 /// Fails if it cannot be opened.
 pub fn open_known(place: &RootPlace, state: &State) -> Result<Box<dyn Store>> {
     let path = &place.path;
-    let kind =
-        if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
+    let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
     super::open(&Root::new(path.clone(), kind), state, StoreChoice::Auto)
 }

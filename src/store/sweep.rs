@@ -72,9 +72,19 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
         }
         std::thread::sleep(REST);
     }
-    let is_needed = |store: &str, tree: &ContentId| marks.trees.contains(&(store.to_owned(), *tree));
-    let is_named = |store: &str| marks.trees.iter().any(|(name, _)| name == store);
-    Ok(freed + git::sweep(state, deadline, &is_needed, &is_named)?)
+    let needed = || trees(state);
+    Ok(freed + git::sweep(state, deadline, &needed)?)
+}
+
+/// The trees in private repositories that the records name now.
+fn trees(state: &State) -> Result<git::Needed> {
+    let mut trees = git::Needed::new();
+    for root in record::all_roots(state)? {
+        for id in record::ids(&root)? {
+            trees.extend(record::needs(&root, id)?.into_iter().flat_map(|needs| needs.trees));
+        }
+    }
+    Ok(trees)
 }
 
 /// Every object that some record of some root needs, as far as the records have been seen.
@@ -82,8 +92,6 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
 struct Marks {
     seen: HashSet<(OsString, CheckpointId)>,
     needed: HashSet<ContentId>,
-    /// Trees in private repositories, by the names of those.
-    trees: HashSet<(String, ContentId)>,
 }
 
 impl Marks {
@@ -99,10 +107,7 @@ impl Marks {
                     continue;
                 }
                 match record::needs(&root, id) {
-                    Ok(Some(needs)) => {
-                        mark(objects, &needs, &mut |id| self.needed.insert(id))?;
-                        self.trees.extend(needs.trees);
-                    }
+                    Ok(Some(needs)) => mark(objects, &needs, &mut |id| self.needed.insert(id))?,
                     // Gone in the meantime, and what only it needed may go too.
                     Ok(None) => (),
                     Err(_) => return Ok(false),

@@ -122,10 +122,8 @@ fn gits_own_index_over_packs_is_no_obstacle_and_is_not_borrowed() {
     let ids = many(&fixture);
     let borrowed = on_disk(&fixture.private_dir().join("linked/objects"));
     let is_pack = |path: &[u8]| path.ends_with(b".pack") || path.ends_with(b".idx");
-    let others: Vec<_> = borrowed
-        .into_keys()
-        .filter(|path| path.starts_with(b"pack/") && !is_pack(path))
-        .collect();
+    let others: Vec<_> =
+        borrowed.into_keys().filter(|path| path.starts_with(b"pack/") && !is_pack(path)).collect();
     assert_eq!(others, Vec::<Vec<u8>>::new());
     fixture.run_private(&["multi-pack-index", "write"]);
     maintained(&fixture);

@@ -9,7 +9,7 @@ use super::{Desk, Health, Line, missed};
 use crate::{
     agent,
     fs::read_small,
-    install::{Entry, Row, Site, Standing, look, untrusted},
+    install::{Entry, Ours, Row, Site, Standing, look, untrusted},
     process::Process,
     ui,
 };
@@ -27,6 +27,8 @@ pub(super) struct Visit<'a, 'p> {
     pub(super) root: Option<&'a Path>,
     pub(super) home: Option<&'a Path>,
     pub(super) desk: Option<&'a Desk>,
+    /// The programs that are turnback.
+    pub(super) ours: Ours,
     /// How long a hook may take by the settings.
     pub(super) deadline_s: u64,
 }
@@ -45,7 +47,7 @@ impl Visit<'_, '_> {
         sites.retain(Site::is_hook);
         let mut places = Vec::new();
         for site in &sites {
-            match look(site) {
+            match look(site, &self.ours) {
                 Ok(Standing::Nothing) => (),
                 Ok(found) => {
                     if let Some((told, hint)) = self.fault(row, site, &found) {

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::File,
     io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     time::SystemTime,
@@ -17,6 +16,7 @@ use crate::{
         transcript::{Told, has_calls, told},
     },
     commands::Desk,
+    fs::open_regular,
     left::{self, What},
     model::{Agent, Effect, Event, Intent, ToolCall},
     process::Process,
@@ -118,9 +118,8 @@ fn of_claude_code(process: &Process<'_>, desk: &Desk) -> Vec<PathBuf> {
 }
 
 fn tail(file: &Path) -> Option<Vec<u8>> {
-    let mut opened = File::open(file).ok()?;
-    let size = opened.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
-    opened.seek(SeekFrom::Start(size.saturating_sub(TAIL_MAX_BYTES))).ok()?;
+    let (mut opened, stamp) = open_regular(file).ok()?;
+    opened.seek(SeekFrom::Start(stamp.size.saturating_sub(TAIL_MAX_BYTES))).ok()?;
     let mut text = Vec::new();
     opened.take(TAIL_MAX_BYTES).read_to_end(&mut text).ok()?;
     Some(text)

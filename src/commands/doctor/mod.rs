@@ -11,14 +11,17 @@ use std::{
 };
 
 use chrono::TimeDelta;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
 use serde_json::{Value, json};
 
-use super::{Desk, install::project, print, print_json};
+use super::{
+    Desk,
+    install::{project, running},
+    print, print_json,
+};
 use crate::{
     config,
     error::Result,
-    install::ROWS,
+    install::{ROWS, ours_of},
     journal::{self, LineKind},
     model::Settings,
     process::{Exit, Process},
@@ -82,6 +85,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
         root: root.as_deref(),
         home: home.as_deref(),
         desk: desk.as_ref(),
+        ours: ours_of(&state, running(process).as_ref()),
         deadline_s: settings.deadline.as_secs(),
     };
     let mut lines: Vec<Line> = ROWS.iter().map(|row| visit.agent(row)).collect();
@@ -115,8 +119,9 @@ fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
         hint,
     };
     let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
-    if accessat(CWD, existing, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_err() {
-        return line(Health::Trouble, format!("{shown} cannot be written"), None);
+    if let Some(lost) = state.unwritable(None) {
+        let told = format!("nothing can be written in {}", ui::path(&lost, home));
+        return line(Health::Trouble, told, Some(State::HOW_TO_WRITE.to_owned()));
     }
     let mode = fs::symlink_metadata(dir).map_or(0o700, |found| found.mode());
     if mode & 0o077 != 0 && existing == dir {

@@ -1,9 +1,12 @@
 //! A plan carried out: held, logged, applied, reported.
 
+use std::path::PathBuf;
+
 use super::{
     Consent, Order, head,
     hold::hold,
     planned::Planned,
+    resume,
     show::{self, Came},
     tell,
 };
@@ -11,7 +14,7 @@ use crate::{
     apply::{self, Outcome},
     commands::Desk,
     crash,
-    error::Result,
+    error::{Error, Result},
     fs::now_ns,
     left::{self, Line, What},
     model::{Checkpoint, CheckpointId, RelPath},
@@ -21,7 +24,7 @@ use crate::{
     store::{IndexOutcome, RepositoryStep, git, record},
 };
 
-/// Holds what the plan overwrites, writes the log, and does it.
+/// Announces the restore, holds what the plan overwrites, writes the log, and does it.
 pub(super) fn apply(
     process: &mut Process<'_>,
     desk: &Desk,
@@ -30,9 +33,6 @@ pub(super) fn apply(
     order: &Order,
     consent: Consent,
 ) -> Result<Exit> {
-    if !order.outside && consent.yes {
-        planned.plan.outside.clear();
-    }
     // Somebody who was asked took his time: what is there is looked at again.
     let looked = consent.yes.then(|| std::mem::take(&mut planned.looked));
     let plan = &planned.plan;
@@ -44,18 +44,18 @@ pub(super) fn apply(
     let (mut stays, mut is_settled) = (false, true);
     if !plan.is_empty() || stages || moves || !planned.repositories.is_empty() {
         let place = desk.state.root(&desk.root);
+        resume::announce(desk, &place)?;
+        crash::point("restore-announced");
         let held = hold(process, desk, &planned, checkpoint, order, looked);
+        crash::point("restore-held");
         let begun = held.and_then(|held| {
             log_of(desk, &planned, checkpoint.id, held, order).begin(&place).map(|()| held)
         });
         let held = begun.inspect_err(|_| {
-            // The log may have its name though it is not known to be on the disk. While it is there
-            // it names the checkpoint.
-            let _gone = RestoreLog::end(&place);
-            if !place.restore_log().exists() {
-                forget(process, desk, checkpoint, order);
-            }
+            // The next restore tries it again.
+            let _nothing_was_changed = resume::call_off(desk, &place);
         })?;
+        crash::point("restore-begun");
         let seen = |path: &RelPath| planned.seen.get(path).copied();
         outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
         crash::point("restore-head");
@@ -65,7 +65,7 @@ pub(super) fn apply(
             stage(desk, checkpoint.id, order)
         } else {
             // Each comes back with its index.
-            make_repositories(desk, checkpoint.id, &planned.repositories)?;
+            outcome.missed.extend(make_repositories(desk, checkpoint.id, &planned.repositories)?);
             None
         };
         note_merged(desk, plan, held)?;
@@ -100,22 +100,6 @@ pub(super) fn apply(
 const TRY_AGAIN: &str = "`turnback restore --continue` tries again what was not restored, \
                          `turnback restore --abort` takes back all of it";
 
-/// Nothing has happened: a checkpoint that was taken for it all the same would count as a step that
-/// was done, and an undo would pass it over.
-fn forget(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoint, order: &Order) {
-    let is_ours = |other: &&Checkpoint| {
-        let cause = &other.cause;
-        let is_same_step =
-            cause.of == Some(checkpoint.id) && cause.tool.as_deref() == Some(order.verb);
-        is_same_step && other.taken_at == process.now
-    };
-    let all = desk.store.list().unwrap_or_default();
-    let ids: Vec<CheckpointId> = all.iter().filter(is_ours).map(|other| other.id).collect();
-    if !ids.is_empty() {
-        let _gone = desk.store.remove(&ids);
-    }
-}
-
 /// Moves the branch, if it is to move. Whether it had to stay.
 fn move_head(
     desk: &Desk,
@@ -132,17 +116,25 @@ fn move_head(
     head::note(desk, there, held).map(|()| false)
 }
 
-/// Makes repositories again as a checkpoint holds them.
+/// Makes repositories again as a checkpoint holds them. Those of which something is damaged stay as
+/// they are: where, and why.
 pub(super) fn make_repositories(
     desk: &Desk,
     id: CheckpointId,
     steps: &[RepositoryStep],
-) -> Result<()> {
+) -> Result<Vec<(PathBuf, String)>> {
+    let mut missed = Vec::new();
     if steps.is_empty() {
-        return Ok(());
+        return Ok(missed);
     }
     let record = record::read(&desk.state.root(&desk.root), id)?;
-    steps.iter().try_for_each(|step| git::carry_out(&desk.state, desk.root.path(), &record, step))
+    for step in steps {
+        match git::carry_out(&desk.state, desk.root.path(), &record, step) {
+            Err(err @ Error::Damaged { .. }) => missed.push((step.place.clone(), err.to_string())),
+            done => done?,
+        }
+    }
+    Ok(missed)
 }
 
 fn stage(desk: &Desk, id: CheckpointId, order: &Order) -> Option<Result<IndexOutcome>> {

@@ -10,7 +10,7 @@ use crate::{
     plan::{RestorePlan, Step},
     process::Process,
     scan::Scan,
-    store::{Draft, RepositoryStep, StepKind},
+    store::{Draft, RepositoryStep, StepKind, record},
     ui,
 };
 
@@ -45,22 +45,29 @@ pub(super) fn hold(
         Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
     let saved = desk.store.save(draft)?;
     refuse_unheld(&saved.checkpoint.skipped, plan)?;
-    refuse_unheld_repository(desk, &saved.checkpoint.skipped, planned)?;
+    refuse_unheld_repository(desk, &saved.checkpoint, planned)?;
     Ok(saved.checkpoint.id)
 }
 
 /// A repository that is replaced must be held whole.
-fn refuse_unheld_repository(desk: &Desk, skipped: &[Skipped], planned: &Planned) -> Result<()> {
-    let replaced = |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_));
+fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Planned) -> Result<()> {
+    let record = record::read(&desk.state.root(&desk.root), held.id)?;
+    let replaced =
+        |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove);
     for step in planned.repositories.iter().filter(replaced) {
         let is_of_it = |skipped: &&Skipped| {
             desk.root.path().join(OsStr::from_bytes(&skipped.path)).starts_with(&step.place)
         };
-        if let Some(skipped) = skipped.iter().find(is_of_it) {
-            return Err(Error::CannotHold {
-                path: ui::escape(&skipped.path).into_owned(),
-                why: skipped.reason.words().to_owned(),
-            });
+        let refuse = |path: &[u8], why: &str| {
+            Err(Error::CannotHold { path: ui::escape(path).into_owned(), why: why.to_owned() })
+        };
+        if let Some(skipped) = held.skipped.iter().find(is_of_it) {
+            return refuse(&skipped.path, skipped.reason.words());
+        }
+        let place = step.place.as_path();
+        let is_it = |path: &[u8]| desk.root.path().join(OsStr::from_bytes(path)) == place;
+        if place.is_dir() && !record.repositories.iter().any(|held| is_it(&held.path)) {
+            return refuse(place.as_os_str().as_bytes(), "it is no repository that can be read");
         }
     }
     Ok(())

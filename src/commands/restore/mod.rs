@@ -17,16 +17,16 @@ mod tell;
 mod unseen;
 
 pub(crate) use paths::picked;
-pub(crate) use resume::say_if_interrupted;
+pub(crate) use resume::{is_interrupted, retain_steps, say_if_interrupted};
 
 use std::path::PathBuf;
 
-use super::{Desk, origin, places, print, revive, rows};
+use super::{Desk, error_text, origin, places, print, revive, rows};
 use crate::{
     error::{Error, Result},
     ledger,
     model::{Checkpoint, CheckpointId, Selector},
-    plan::{Options, Picked},
+    plan::{Action, Kept, Options, Picked, Step},
     process::{Exit, Process},
     restore_log, ui,
 };
@@ -251,6 +251,30 @@ pub(crate) fn preview(
     Ok(Preview { text: plan, conflicts, no_conversation })
 }
 
+/// Whether a restore would change anything, or keeps something that its user may want changed
+/// after all. What somebody else has made since is neither.
+///
+/// # Errors
+///
+/// Fails if the checkpoint or the root cannot be read.
+pub(crate) fn has_effect(
+    process: &Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+) -> Result<bool> {
+    let planned = planned::make(process, desk, checkpoint, order)?;
+    let plan = &planned.plan;
+    let is_others = |step: &Step| {
+        matches!(step.action, Action::Keep(Kept::New | Kept::Ignored | Kept::GitPrivate))
+    };
+    let is_quiet = plan.is_empty()
+        && plan.steps.iter().all(is_others)
+        && planned.head.is_none()
+        && planned.repositories.is_empty();
+    Ok(!is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?))
+}
+
 /// Whether it may be done.
 #[derive(Clone, Copy)]
 pub(crate) struct Consent {
@@ -263,8 +287,8 @@ pub(crate) struct Consent {
 }
 
 /// Restores files as [`carry_out`] does, and forks the conversation of their turn. The fork is
-/// made ready first, so that what is wrong with the conversation changes nothing; it is written
-/// last.
+/// made ready first and written last. Where it cannot be made, that is said before anything else,
+/// and the files alone are restored, if that is wanted.
 pub(crate) fn with_conversation(
     process: &mut Process<'_>,
     desk: &Desk,
@@ -272,7 +296,10 @@ pub(crate) fn with_conversation(
     order: &Order,
     consent: Consent,
 ) -> Result<Exit> {
-    let talk = talk::prepare(process, desk, checkpoint)?;
+    let talk = match talk::prepare(process, desk, checkpoint) {
+        Ok(talk) => talk,
+        Err(why) => return without_conversation(process, desk, checkpoint, order, consent, &why),
+    };
     let carried = carry(process, desk, checkpoint, order, consent);
     let carried = carried.inspect_err(|_| {
         let _nobody = show::say(process, "note: the conversation was not forked");
@@ -286,6 +313,30 @@ pub(crate) fn with_conversation(
     })?;
     print(process, &format!("{}\n", talk.words(made.as_deref())))?;
     Ok(carried.exit)
+}
+
+/// Restores the files where the conversation cannot come along. What was done is then not all that
+/// was asked for, and the exit says so.
+fn without_conversation(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    consent: Consent,
+    why: &Error,
+) -> Result<Exit> {
+    let told = error_text(why, ui::Style::stderr(process));
+    let _nobody = process.stderr.write_all(told.as_bytes());
+    let is_wanted = consent.yes || consent.dry_run;
+    if !is_wanted && !ui::ask(process, "Restore the files without the conversation?") {
+        show::say(process, "nothing was changed; --yes restores the files alone")?;
+        return Ok(Exit::Failed);
+    }
+    let carried = carry(process, desk, checkpoint, order, consent)?;
+    if carried.went {
+        show::say(process, "note: the files are restored, the conversation is as it was")?;
+    }
+    Ok(if carried.exit == Exit::Ok { Exit::Conflicts } else { carried.exit })
 }
 
 /// Plans a restore, shows it, asks, holds what it overwrites, and does it.
@@ -348,7 +399,8 @@ fn ask(
         show::say(process, "nothing was changed; without --dry-run this asks first")?;
         return Ok(Some(Exit::Ok));
     }
-    let count = planned.plan.deeds().count() + planned.repositories.len();
+    let plan = &planned.plan;
+    let count = plan.deeds().count() + plan.outside.len() + planned.repositories.len();
     let count = ui::count(count as u64, "path");
     if ui::ask(process, &format!("{} {count}?", show::capitalized(order.verb))) {
         return Ok(None);

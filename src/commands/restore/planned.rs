@@ -35,6 +35,8 @@ pub(super) struct Planned {
     pub(super) looked: Scan,
     /// How the branch HEAD is on moves.
     pub(super) head: Option<HeadMove>,
+    /// What differs outside the root and is held, but stays as it is without `--outside`.
+    pub(super) outside_left: Vec<PathBuf>,
     /// Repositories that are made again.
     pub(super) repositories: Vec<RepositoryStep>,
 }
@@ -76,8 +78,11 @@ pub(super) fn make(
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     add_parents(desk, &mut plan);
-    if order.outside || order.picked == Picked::All {
+    let mut outside_left = Vec::new();
+    if order.outside {
         plan.outside = outside(&then, &now);
+    } else if order.picked == Picked::All {
+        outside_left = outside(&then, &now).into_iter().map(|step| step.path).collect();
     }
     let seen = seen_by_plan(desk, &plan, &scan);
     let commits = match &head {
@@ -87,7 +92,7 @@ pub(super) fn make(
     let repositories = repositories(desk, checkpoint.id, order);
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
-    Ok(Planned { plan, seen, commits, looked, head, repositories })
+    Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories })
 }
 
 /// The repositories that are gone, broken or other ones than at the checkpoint.

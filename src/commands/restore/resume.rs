@@ -16,15 +16,16 @@ use super::{
 use crate::{
     apply::{self, Outcome},
     commands::{Desk, Later, print},
-    config,
+    config, crash,
     error::{Error, Result},
     fs::{Dir, Real, c_name, stat_path},
     left,
-    model::{CheckpointId, Entry, Kind, RelPath, Tree},
+    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{self, OutsideStep, RestorePlan, Unsettled},
     process::{Exit, Process},
-    restore_log::{self, RestoreLog},
+    restore_log::{self, Announced, RestoreLog},
     scan::Scan,
+    state::RootState,
     store::{self, HeadMove, git, record},
     ui,
 };
@@ -42,6 +43,7 @@ pub(super) enum Toward {
 pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Result<Exit> {
     let place = desk.state.root(&desk.root);
     let _alone = restore_log::lock(&place)?;
+    drop_announced(desk, &place)?;
     let Some(log) = RestoreLog::read(&place)? else {
         return Err(Error::other("no restore was interrupted here", "there is nothing to do"));
     };
@@ -56,6 +58,67 @@ pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Res
     say(process, desk, &settled)
 }
 
+/// Writes down that a restore is coming, before its checkpoint is taken.
+pub(super) fn announce(desk: &Desk, place: &RootState) -> Result<()> {
+    let newest = desk.store.list()?.iter().map(|checkpoint| checkpoint.sequence).max();
+    Announced { after: newest.unwrap_or(0) }.announce(place)
+}
+
+/// Takes back an announced restore that cannot begin.
+pub(super) fn call_off(desk: &Desk, place: &RootState) -> Result<()> {
+    if let Some(log) = RestoreLog::read(place)? {
+        // It has its name, though it is not known to be on the disk. While it is there it needs
+        // its checkpoint.
+        let all = desk.store.list()?;
+        let held = all.iter().find(|checkpoint| checkpoint.id == log.held);
+        let Some(held) = held else { return Ok(()) };
+        Announced { after: held.sequence.saturating_sub(1) }.announce(place)?;
+    }
+    drop_announced(desk, place)
+}
+
+/// Removes what is left of a restore that was announced and never began: its checkpoint, which
+/// would count as a step that was done, and then the announcement. The restore lock must be held.
+fn drop_announced(desk: &Desk, place: &RootState) -> Result<()> {
+    let Some(announced) = Announced::read(place)? else { return Ok(()) };
+    let all = desk.store.list()?;
+    let took = all.iter().filter(|checkpoint| announced.took(checkpoint));
+    let ids: Vec<CheckpointId> = took.map(|checkpoint| checkpoint.id).collect();
+    if !ids.is_empty() {
+        desk.store.remove(&ids)?;
+    }
+    crash::point("restore-called-off");
+    RestoreLog::end(place)
+}
+
+/// Leaves out the before-restore checkpoints that are no step of undo and redo: of restores that
+/// never began, that were taken back, or that were interrupted, which comes to being taken back
+/// before anything else is done.
+///
+/// # Errors
+///
+/// Fails if the log cannot be read.
+pub(crate) fn retain_steps(desk: &Desk, checkpoints: &mut Vec<Checkpoint>) -> Result<()> {
+    let place = desk.state.root(&desk.root);
+    let announced = Announced::read(&place)?;
+    let mut no_steps = left::voided(&place);
+    no_steps.extend(RestoreLog::read(&place)?.map(|log| log.held));
+    checkpoints.retain(|checkpoint| {
+        let never_began = announced.is_some_and(|announced| announced.took(checkpoint));
+        !never_began && !no_steps.contains(&checkpoint.id)
+    });
+    Ok(())
+}
+
+/// Whether a restore of the root was interrupted: what is there now is neither end of it.
+///
+/// # Errors
+///
+/// Fails if the log cannot be read.
+pub(crate) fn is_interrupted(desk: &Desk) -> Result<bool> {
+    Ok(RestoreLog::read(&desk.state.root(&desk.root))?.is_some())
+}
+
 /// Before any other restore: an interrupted one is taken back, if nobody has to be asked. The exit
 /// if that was all there is to do.
 pub(super) fn before(
@@ -65,6 +128,9 @@ pub(super) fn before(
     consent: Consent,
 ) -> Result<Option<Exit>> {
     let place = desk.state.root(&desk.root);
+    if !consent.dry_run {
+        drop_announced(desk, &place)?;
+    }
     let Some(log) = RestoreLog::read(&place)? else { return Ok(None) };
     if consent.dry_run {
         show::say(process, &format!("note: {}", restore_log::LEFT))?;
@@ -79,7 +145,9 @@ pub(super) fn before(
     let settled = settle(process, desk, &log, Toward::Before)?;
     show::say(process, &format!("note: took back the interrupted {} first", log.verb))?;
     let exit = say(process, desk, &settled)?;
-    Ok((order.verb == "undo").then_some(exit))
+    // To undo a restore that was interrupted is to take it back. An undo that was interrupted is
+    // still to be done.
+    Ok((order.verb == "undo" && log.verb != "undo").then_some(exit))
 }
 
 /// What came of it.
@@ -110,15 +178,19 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     let (plan, scan) = plan(process, desk, log, toward)?;
     let seen = seen_by_plan(desk, &plan, &scan);
     let seen = |path: &RelPath| seen.get(path).copied();
-    let outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
+    let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
     open_no_more(desk, log, &plan);
     move_head(desk, log, toward)?;
     let place = desk.state.root(&desk.root);
     let record = record::read(&place, to)?;
+    for id in [log.of, log.held] {
+        let record = record::read(&place, id);
+        record.iter().for_each(|record| git::remove_unfinished(desk.root.path(), record));
+    }
     let all = log.repository && toward == Toward::After;
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);
     steps.retain(|step| step.is_inside);
-    make_repositories(desk, to, &steps)?;
+    outcome.missed.extend(make_repositories(desk, to, &steps)?);
     if log.index && steps.is_empty() {
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;

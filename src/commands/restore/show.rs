@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -56,7 +56,7 @@ pub(super) fn plan(
 ) -> Result<()> {
     if json {
         let facts = Facts::of(desk, planned);
-        return print_json(process, &plan_json(&planned.plan, &facts));
+        return print_json(process, &plan_json(planned, &facts));
     }
     print(process, &format!("{heading}\n\n{}", plan_text(desk, planned)))
 }
@@ -68,10 +68,15 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     let mut text = repositories_text(desk, &planned.repositories);
     if plan.is_empty() && plan.kept().next().is_none() {
         if text.is_empty() {
-            text.push_str("everything is as it was; there is nothing to do\n");
+            text.push_str(match planned.outside_left[..] {
+                [] => "everything is as it was; there is nothing to do\n",
+                [_, ..] => "everything in the project is as it was; there is nothing to do in it\n",
+            });
         }
+        text.push_str(&outside_text(desk, planned));
     } else {
-        text.push_str(&rows_text(desk, plan, &facts));
+        text.push_str(&rows_text(plan, &facts));
+        text.push_str(&outside_text(desk, planned));
         text.push_str(&summary(plan));
     }
     if let Some(commits) = &planned.commits {
@@ -97,6 +102,9 @@ fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
                 format!("  recreate  {place}/worktrees/{name}/   the worktree's part of it")
             }
             StepKind::Pointer(_) => format!("  recreate  {place}   leads to the repository"),
+            StepKind::Remove => {
+                format!("  remove    {place}/   the repository, which the restore made; held first")
+            }
         };
         text.push_str(&row);
         text.push('\n');
@@ -150,7 +158,7 @@ fn count(desk: &Desk, plan: &RestorePlan, step: &Step, deadline: Instant) -> Opt
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(desk: &Desk, plan: &RestorePlan, facts: &Facts) -> String {
+fn rows_text(plan: &RestorePlan, facts: &Facts) -> String {
     let shown: Vec<&Step> = plan.steps.iter().filter(|step| !is_implied(step, plan)).collect();
     let name = |step: &Step| {
         let slash = if is_directory(step) { "/" } else { "" };
@@ -173,15 +181,23 @@ fn rows_text(desk: &Desk, plan: &RestorePlan, facts: &Facts) -> String {
             text.push_str(&format!("  {verb:<9} … and {more} more\n"));
         }
     }
-    for step in &plan.outside {
-        let path = ui::path(&step.path, desk.home.as_deref());
-        text.push_str(&format!("  outside   {path}   outside the project; needs --outside\n"));
-    }
     for skipped in &plan.left {
         let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
         text.push_str(&format!("  leave     {path}   not in this checkpoint: {why}\n"));
     }
     text
+}
+
+/// What differs outside the project: what is put back, then what is not.
+fn outside_text(desk: &Desk, planned: &Planned) -> String {
+    let row = |path: &Path, verb: &str, why: &str| {
+        format!("  {verb:<9} {}   {why}\n", ui::path(path, desk.home.as_deref()))
+    };
+    let goes = planned.plan.outside.iter();
+    let goes = goes.map(|step| row(&step.path, "outside", "outside the project"));
+    let stays = planned.outside_left.iter();
+    let stays = stays.map(|path| row(path, "leave", "outside the project; needs --outside"));
+    goes.chain(stays).collect()
 }
 
 /// Longer names push their words aside.
@@ -199,7 +215,7 @@ fn is_implied(step: &Step, plan: &RestorePlan) -> bool {
 }
 
 fn summary(plan: &RestorePlan) -> String {
-    let deeds = plan.deeds().count() as u64;
+    let deeds = (plan.deeds().count() + plan.outside.len()) as u64;
     let kept = plan.kept().count() as u64;
     let mut text = format!("\n{} would change", ui::count(deeds, "path"));
     if kept > 0 {
@@ -247,7 +263,8 @@ fn words(step: &Step) -> (&'static str, String) {
     (verb, why.to_owned())
 }
 
-fn plan_json(plan: &RestorePlan, facts: &Facts) -> Value {
+fn plan_json(planned: &Planned, facts: &Facts) -> Value {
+    let plan = &planned.plan;
     let step = |step: &Step| {
         let (action, why) = words(step);
         let author = match step.author {
@@ -269,6 +286,7 @@ fn plan_json(plan: &RestorePlan, facts: &Facts) -> Value {
         let (action, why) = match &step.kind {
             StepKind::Recreate | StepKind::Worktree(_) | StepKind::Pointer(_) => ("recreate", ""),
             StepKind::Replace(why) => ("restore", &why[..]),
+            StepKind::Remove => ("remove", ""),
         };
         json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
     };
@@ -277,6 +295,8 @@ fn plan_json(plan: &RestorePlan, facts: &Facts) -> Value {
         "repositories": facts.repositories.iter().map(repository).collect::<Vec<_>>(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
         "outside": plan.outside.iter().map(|step| step.path.to_string_lossy()).collect::<Vec<_>>(),
+        "outside_left":
+            planned.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "commits": facts.commits,
     })
@@ -303,7 +323,7 @@ pub(super) fn report(
         let value = came_json(&came, index_said.as_deref());
         print_json(process, &value)?;
     } else {
-        print(process, &came_text(&came, index_said.as_deref()))?;
+        print(process, &came_text(desk, &came, index_said.as_deref()))?;
     }
     missed(process, desk, &came.outcome);
     if let Some(note) = names_note(&came.outcome.had_names) {
@@ -330,7 +350,7 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
         missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
     let (lines, commits) = (BTreeMap::new(), came.planned.commits.clone());
     let facts = Facts { lines, commits, repositories: came.planned.repositories.clone() };
-    let mut value = plan_json(&came.planned.plan, &facts);
+    let mut value = plan_json(came.planned, &facts);
     value["done"] = json!(came.outcome.done);
     value["missed"] = json!(missed);
     let linked = came.outcome.had_names.iter();
@@ -341,14 +361,17 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     value
 }
 
-fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
+fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let plan = &came.planned.plan;
     let id = came.checkpoint.id.short();
     let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
     let is_same = conflicts.is_empty() && plan.unseen().next().is_none();
     let done = came.outcome.done + came.planned.repositories.len();
     let mut text = match (done, is_same) {
-        (0, true) => format!("everything is as it was at {id}"),
+        (0, true) if came.planned.outside_left.is_empty() => {
+            format!("everything is as it was at {id}")
+        }
+        (0, true) => format!("everything in the project is as it was at {id}"),
         (0, false) => "nothing was restored".to_owned(),
         (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
     };
@@ -361,13 +384,15 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     text.push('\n');
     for step in &came.planned.repositories {
         let place = step.place.display().to_string();
-        text.push_str(&format!("the repository is back: {}\n", ui::escape(place.as_bytes())));
+        let what = if step.kind == StepKind::Remove { "gone again" } else { "back" };
+        text.push_str(&format!("the repository is {what}: {}\n", ui::escape(place.as_bytes())));
     }
     let new = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
     if new > 0 {
         let count = ui::count(new, "path");
         text.push_str(&format!("{count} made since kept (--exact removes them)\n"));
     }
+    text.push_str(&outside_left_text(desk, &came.planned.outside_left));
     let commits = came.planned.commits.as_deref();
     for line in [index, commits].into_iter().flatten() {
         text.push_str(&format!("{line}\n"));
@@ -376,6 +401,18 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str("undo with: turnback undo\n");
     }
     text
+}
+
+/// What is held, differs, and was left as it is because it lies outside the project.
+fn outside_left_text(desk: &Desk, left: &[PathBuf]) -> String {
+    if left.is_empty() {
+        return String::new();
+    }
+    let named = left.iter().take(NAMED_MAX).map(|path| ui::path(path, desk.home.as_deref()));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = if left.len() > NAMED_MAX { ", …" } else { "" };
+    let count = ui::count(left.len() as u64, "path");
+    format!("{count} outside the project not restored (--outside does it): {named}{more}\n")
 }
 
 /// More conflicts are counted, not named.

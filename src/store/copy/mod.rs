@@ -24,8 +24,8 @@ pub(crate) use directory::{entry_of, parse as parse_directory};
 
 use super::{
     Damage, Draft, Saved, Store, Unread,
-    listing::{self, Line, Listing},
     git::{Held, are_same, hold_others, places},
+    listing::{self, Line, Listing},
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victim_path},
     record::{self, Keeper, Kept, Record},

@@ -41,6 +41,9 @@ pub(super) fn repair(store: &GitStore, repo: &Repo) -> Result<Vec<String>> {
         refs::delete(repo, &name)?;
         done.push(format!("dropped {name}, which led nowhere"));
     }
+    if store.private.dir().is_dir() {
+        done.extend(store.private.mend()?);
+    }
     let before = store.refs.list(repo)?;
     store.mend_refs()?;
     let made = store.refs.list(repo)?.difference(&before).count();
@@ -130,7 +133,12 @@ impl Checker<'_> {
             }
         }
         for held in &record.repositories {
-            let faults = repository::check(self.store.state.state(), held, self.read_data, &mut self.repositories);
+            let faults = repository::check(
+                self.store.state.state(),
+                held,
+                self.read_data,
+                &mut self.repositories,
+            );
             for (what, why) in faults {
                 self.note(id, what, why);
             }

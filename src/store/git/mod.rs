@@ -38,11 +38,13 @@ use gix::{
 };
 
 pub use index::{IndexEntry, IndexFlags};
-pub use repository::{
-    Held, Step, StepKind, carry_out, give_up_history, history_words, maintain, steps,
-};
 pub(super) use repository::{
-    Checked, HeldFile, Weights, are_same, check as check_repository, hold_others, places, sweep,
+    Checked, HeldFile, Needed, Weights, are_same, check as check_repository, hold_others,
+    mend_refs as mend_repository_refs, places, sweep,
+};
+pub use repository::{
+    Held, Step, StepKind, carry_out, give_up_history, history_words, maintain, remove_unfinished,
+    steps,
 };
 
 use self::{
@@ -525,7 +527,7 @@ impl Store for GitStore {
             scan.unfold(|_| true);
         }
         let mut skipped =
-            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo)?)?;
+            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
         let mut unsaved = BTreeMap::new();
         tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, all| {
             let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;
@@ -686,7 +688,12 @@ impl GitStore {
     ) -> Result<T> {
         let width = self.repo.hash.len_in_bytes();
         let first = if id.has_width(width) { read(&self.repo) } else { read_copy() };
-        let Err(err @ Error::Damaged { .. }) = first else { return first };
+        let err = match first {
+            Err(err @ Error::Damaged { .. }) => err,
+            // There is none yet: what there is, is elsewhere.
+            Err(err) if !self.private.exists() => err,
+            first => return first,
+        };
         // It may have been added, or packed, after we looked which packs there are.
         if let Ok(found) = read(&self.repo.refreshed()) {
             return Ok(found);

@@ -97,7 +97,9 @@ impl Refs {
             .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
             .collect();
         let packed = packed_below(repo, &prefix);
-        found.extend(packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])));
+        found.extend(
+            packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])),
+        );
         Ok(found)
     }
 
@@ -185,7 +187,12 @@ impl Written {
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock);
         let mut file = opened.map_err(Error::io("write", &lock))?;
         hand_over(&file, &lock);
-        let written = Self { path, lock, file: file.try_clone().map_err(Error::io("write", Path::new(name)))?, is_done: false };
+        let written = Self {
+            path,
+            lock,
+            file: file.try_clone().map_err(Error::io("write", Path::new(name)))?,
+            is_done: false,
+        };
         writeln!(file, "{id}").map_err(Error::io("write", &written.lock))?;
         Ok(written)
     }
@@ -195,6 +202,10 @@ impl Written {
     }
 
     fn publish(mut self) -> Result<()> {
+        if self.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            // No ref of ours is one.
+            crate::fs::remove_tree(&self.path).map_err(Error::io("remove", &self.path))?;
+        }
         fs::rename(&self.lock, &self.path).map_err(Error::io("write", &self.path))?;
         self.is_done = true;
         Ok(())
@@ -231,7 +242,8 @@ pub(super) fn delete(repo: &Repo, name: &str) -> Result<()> {
 /// Takes a ref out of the list of packed refs, should somebody have packed ours.
 fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
     let packed = packed(repo)?;
-    let is_it = |line: &&[u8]| packed_line(line.trim_end()).is_some_and(|(_, it)| it == name.as_bytes());
+    let is_it =
+        |line: &&[u8]| packed_line(line.trim_end()).is_some_and(|(_, it)| it == name.as_bytes());
     if !packed.lines_with_terminator().any(|line| is_it(&line)) {
         return Ok(());
     }
@@ -268,6 +280,24 @@ pub(super) fn digest(repo: &Repo) -> Option<String> {
         hash.update([0]);
     }
     Some(crate::model::ContentId::new(&hash.finalize()).to_string())
+}
+
+/// Whether the list of packed refs has a line that is none.
+pub(super) fn has_garbage(repo: &Repo) -> bool {
+    let Ok(packed) = packed(repo) else { return true };
+    let is_line = |line: &[u8]| {
+        line.is_empty()
+            || line.starts_with(b"#")
+            || line.strip_prefix(b"^").is_some_and(|id| ObjectId::from_hex(id).is_ok())
+            || packed_line(line).is_some()
+    };
+    !packed.lines().all(is_line)
+}
+
+/// Whether a ref is a name for another.
+pub(super) fn is_symbolic(repo: &Repo, name: &str) -> bool {
+    let bytes = read_small(&repo.common_dir.join(name), REF_MAX_BYTES).ok().flatten();
+    bytes.is_some_and(|bytes| bytes.starts_with(b"ref: "))
 }
 
 /// The name with nothing in it that a ref may not have.

@@ -135,6 +135,11 @@ fn is_given(id: &oid) -> bool {
 
 /// Opens a directory of objects.
 pub(super) fn open_odb(objects: &Path, current_dir: &Path, hash: HashKind) -> Result<Odb> {
+    // What is no file would be waited for.
+    let alternates = objects.join("info/alternates");
+    if std::fs::metadata(&alternates).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::damaged(alternates.display().to_string(), "it is no file"));
+    }
     let options = gix::odb::store::init::Options {
         current_dir: Some(current_dir.to_owned()),
         ..Default::default()

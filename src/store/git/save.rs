@@ -138,6 +138,7 @@ impl GitStore {
                 Some(repository::unchanged(&self.repo, &user.common_dir, &index)?)
             }
             Some(_) => return None,
+            None if self.root.path().join(".git").symlink_metadata().is_ok() => return None,
             None => None,
         };
         let stands = self.anchor() == scan.anchor
@@ -222,8 +223,18 @@ impl<'a> Save<'a> {
         let newest = known.find(|known| known.parts.is_some());
         let head = store.user().map(|user| head::read(&user));
         let had_base = base.is_some();
-        let save =
-            Self { store, repo, lock, _shared: shared, facts, had_base, head, kept, sequence, newest };
+        let save = Self {
+            store,
+            repo,
+            lock,
+            _shared: shared,
+            facts,
+            had_base,
+            head,
+            kept,
+            sequence,
+            newest,
+        };
         Ok(save)
     }
 
@@ -271,10 +282,12 @@ impl<'a> Save<'a> {
         let index = self.read_index(&user);
         let root = self.store.root.path();
         let path = repository::path_for(root, &user.common_dir);
-        let index_path = own(&user, "index");
-        let holding = self.store.private.hold(
-            &self.repo, &user.common_dir, &index_path, writer, &path, left_out,
-        )?;
+        // What is no index is held as the file it is.
+        let index_path = if index.file.is_err() { "\0".into() } else { own(&user, "index") };
+        let holding = self
+            .store
+            .private
+            .hold(&self.repo, &user.common_dir, &index_path, writer, &path, left_out)?;
         if holding.left_out_bytes > 0 {
             left_out.push(repository::history_left_out(&path, holding.left_out_bytes));
         }
@@ -301,7 +314,7 @@ impl<'a> Save<'a> {
         let own = made.own.as_ref().map(|own| {
             let tree = content_id(&tree.unwrap_or(ObjectId::null(self.repo.hash)));
             let administration = own.holding.administration();
-            repository::held(root, &own.place, &self.store.private, tree, administration)
+            repository::held(root, &own.place, &self.store.private, tree, administration, true)
         });
         own.into_iter().chain(made.others.0.iter().cloned()).collect()
     }
@@ -346,14 +359,14 @@ impl<'a> Save<'a> {
         put_listings(private, [&besides, &outside])?;
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
         let mut dot_gits = scan.repositories.clone();
-        dot_gits.extend(known.iter().map(|_| root.join(".git")));
+        // The root's own, should it be one that cannot be used now, is held like any other.
+        dot_gits.push(root.join(".git"));
         let (places, pointers) = repository::places(&dot_gits, known.as_deref());
         if let Some(own) = &mut own {
             own.place.pointers = pointers;
         }
         let state = self.store.state.state();
-        let others =
-            repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
+        let others = repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
         let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out_bytes == 0);
         let (index, extra, stamp) = match index {
             Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
@@ -398,7 +411,7 @@ impl<'a> Save<'a> {
                     writer.add(ObjectKind::Tree, body, odb)
                 })
             }
-            Err(why) => Err(Error::damaged("the index", why)),
+            Err(_) => return Ok((None, None, None)),
         };
         let built = match built {
             Ok(built) => built,
@@ -628,14 +641,10 @@ impl Known {
 }
 
 /// Copies what is staged, as far as it is nowhere but in the user's own repository.
-fn copy_staged(
-    user: &Repo,
-    repo: &Repo,
-    index: &gix::index::State,
-    writer: &Writer,
-) -> Result<()> {
+fn copy_staged(user: &Repo, repo: &Repo, index: &gix::index::State, writer: &Writer) -> Result<()> {
     let odb = repo.odb()?;
-    for entry in index.entries().iter().filter(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
+    for entry in
+        index.entries().iter().filter(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
     {
         if repo.has(&entry.id) {
             continue;

@@ -62,9 +62,8 @@ impl<'a> Private<'a> {
 /// Takes what one thread reads.
 pub(super) struct GitSink<'a, 'p> {
     hash: HashKind,
-    odb: Odb,
     buffer: Vec<u8>,
-    to: Option<(&'a Writer, &'a Mutex<Private<'p>>)>,
+    to: Option<(&'a Writer, &'a Mutex<Private<'p>>, Odb)>,
 }
 
 impl<'a, 'p> GitSink<'a, 'p> {
@@ -74,13 +73,13 @@ impl<'a, 'p> GitSink<'a, 'p> {
         writer: &'a Writer,
         private: &'a Mutex<Private<'p>>,
     ) -> Result<Self> {
-        let to = Some((writer, private));
-        Ok(Self { hash: repo.hash, odb: repo.odb()?.clone(), buffer: Vec::new(), to })
+        let to = Some((writer, private, repo.odb()?.clone()));
+        Ok(Self { hash: repo.hash, buffer: Vec::new(), to })
     }
 
     /// Names what it is given, and stores nothing.
-    pub(super) fn naming(repo: &Repo) -> Result<Self> {
-        Ok(Self { hash: repo.hash, odb: repo.odb()?.clone(), buffer: Vec::new(), to: None })
+    pub(super) fn naming(repo: &Repo) -> Self {
+        Self { hash: repo.hash, buffer: Vec::new(), to: None }
     }
 
     /// Takes bytes that are at hand. Those made to collide with others under SHA-1 have no name
@@ -90,16 +89,16 @@ impl<'a, 'p> GitSink<'a, 'p> {
             Ok(id) => id,
             Err(err) => return Ok(Err(io::Error::other(err.to_string()))),
         };
-        if let Some((writer, _)) = self.to {
-            writer.add_named(Kind::Blob, id, bytes, &self.odb)?;
+        if let Some((writer, _, odb)) = &self.to {
+            writer.add_named(Kind::Blob, id, bytes, odb)?;
         }
         Ok(Ok(content_id(&id)))
     }
 
     fn large(&mut self, file: &File, mut size: u64) -> Result<Taken> {
         for _ in 0..TRIES {
-            let named = match self.to {
-                Some((writer, _)) => writer.add_large(size, &self.odb, || from_beginning(file)),
+            let named = match &self.to {
+                Some((writer, _, odb)) => writer.add_large(size, odb, || from_beginning(file)),
                 None => from_beginning(file)
                     .map_err(Large::Read)
                     .and_then(|file| name_stream(self.hash, size, file)),
@@ -115,8 +114,8 @@ impl<'a, 'p> GitSink<'a, 'p> {
     }
 
     fn failed(&self, source: io::Error) -> Error {
-        match self.to {
-            Some((writer, _)) => Error::io("add objects to", writer.objects())(source),
+        match &self.to {
+            Some((writer, _, _)) => Error::io("add objects to", writer.objects())(source),
             None => Error::Other { message: format!("cannot name a file: {source}"), hint: None },
         }
     }
@@ -130,8 +129,8 @@ fn from_beginning(mut file: &File) -> io::Result<&File> {
 impl Sink for GitSink<'_, '_> {
     fn file(&mut self, mut file: &File, size: u64, private: bool) -> Result<Taken> {
         if private {
-            return match self.to {
-                Some((_, to)) => {
+            return match &self.to {
+                Some((_, to, _)) => {
                     to.lock().unwrap_or_else(PoisonError::into_inner).batch()?.put_file(file, size)
                 }
                 None => Ok(identify_file(file)),
@@ -156,8 +155,8 @@ impl Sink for GitSink<'_, '_> {
     }
 
     fn link(&mut self, text: &[u8], private: bool) -> Result<ContentId> {
-        match self.to {
-            Some((_, to)) if private => {
+        match &self.to {
+            Some((_, to, _)) if private => {
                 to.lock().unwrap_or_else(PoisonError::into_inner).batch()?.put_bytes(text)
             }
             None if private => Ok(id_of(text)),

@@ -22,7 +22,7 @@ use crate::{
     state::{RootState, State},
     store::{
         Damage,
-        git::{Held, HeldFile},
+        git::{Held, HeldFile, mend_repository_refs},
         objects::names_in,
     },
 };
@@ -136,6 +136,11 @@ pub(in crate::store) fn mend_all<'a>(
     seen: impl Fn(CheckpointId) -> Option<&'a Checkpoint>,
 ) -> Result<Vec<String>> {
     let mut done = Vec::new();
+    for kept in read_all(state)? {
+        for held in kept.record.iter().flat_map(|record| &record.repositories) {
+            done.extend(mend_repository_refs(state.state(), held)?);
+        }
+    }
     for (id, _) in unread(state)?.into_iter().filter(|(_, why)| *why == Unread::Damaged) {
         done.push(match mend(state, id, seen(id))? {
             Mended::Again => format!("made checkpoints/{id}.json again from what was left of it"),

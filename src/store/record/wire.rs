@@ -287,12 +287,12 @@ pub(in crate::store) fn agent_named(name: &str) -> Option<Agent> {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
+    use super::super::identity::Identity;
     use super::{
         super::version::{from_json, migrated, to_json},
         *,
     };
     use crate::{error::Error, store::git::Held};
-    use super::super::identity::Identity;
 
     fn sample() -> Record {
         let odd = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff \n\\")).to_owned();
@@ -335,6 +335,8 @@ mod tests {
             tree: ContentId::new(&[7; 20]),
             digest: ContentId::new(&[5; 32]),
             identity: Some(Identity { device: 1, inode: 2, birth: Some(3) }),
+            permissions: 0o2755,
+            is_usable: true,
             pointers: vec![(b"sub/.git".to_vec(), b"gitdir: ../x\n".to_vec())],
         };
         let (store, repositories) = (Some("ab12".to_owned()), vec![held]);

@@ -132,8 +132,11 @@ fn is_as_it_was(common_dir: &Path, path: &[u8], row: &Row, own_index: &[u8]) -> 
         return true;
     }
     let is_held = row.blob.is_some() || !row.stamp.kind().is_some_and(Kind::has_content);
+    // A directory of objects: see `Walk::objects`.
+    let is_mode_only = row.stamp.inode == 0;
     let is_same = || {
-        stat_path(&common_dir.join(OsStr::from_bytes(path))).is_ok_and(|stamp| stamp == row.stamp)
+        stat_path(&common_dir.join(OsStr::from_bytes(path)))
+            .is_ok_and(|stamp| stamp == row.stamp || is_mode_only && stamp.mode == row.stamp.mode)
     };
     is_held && !row.racy && is_same()
 }
@@ -247,6 +250,11 @@ impl Walk<'_> {
 
     /// Of a directory of objects, only what says where else objects are.
     fn objects(&mut self, dir: &Path, path: &[u8]) -> Result<()> {
+        if let Ok(stamp) = stat_path(dir) {
+            // Objects come and go; only its permissions count.
+            let stamp = Stamp { mode: stamp.mode, ..Stamp::default() };
+            self.rows.insert(path.to_vec(), Row { stamp, racy: false, blob: None });
+        }
         let (info, below) = (dir.join("info"), [path, b"/info"].concat());
         let Ok(stamp) = stat_path(&info) else { return Ok(()) };
         let racy = is_racy(&stamp, self.now);
@@ -331,8 +339,10 @@ fn is_index(path: &[u8]) -> bool {
 /// An index without what it knows of the files; `None` if it cannot be read as one.
 fn without_stats(repo: &Repo, place: &Path) -> Option<Vec<u8>> {
     let (place, hash) = (place.to_owned(), repo.hash);
-    let options =
-        gix::index::decode::Options { thread_limit: Some(1), ..gix::index::decode::Options::default() };
+    let options = gix::index::decode::Options {
+        thread_limit: Some(1),
+        ..gix::index::decode::Options::default()
+    };
     // The decoder is not ours, and the file is anybody's.
     let read = move || {
         let mut index = gix::index::File::at(place, hash, true, options).ok()?;
@@ -402,11 +412,8 @@ fn build(repo: &Repo, rows: &BTreeMap<Vec<u8>, Row>, writer: &Writer) -> Result<
         let kind = EntryKind::Tree;
         dirs.entry(above).or_default().add(&stored_name(name, kind), kind, id);
     }
-    let modes = if odd.is_empty() {
-        None
-    } else {
-        Some(writer.add(ObjectKind::Blob, &odd, odb)?)
-    };
+    let modes =
+        if odd.is_empty() { None } else { Some(writer.add(ObjectKind::Blob, &odd, odb)?) };
     let tree = tree.expect("the git directory itself comes last");
     Ok(Administration { tree, modes, digest: ContentId::new(&digest.finalize()) })
 }

@@ -13,7 +13,7 @@ use std::{
     io,
     os::unix::{
         ffi::OsStrExt,
-        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::{Path, PathBuf},
 };
@@ -110,6 +110,29 @@ fn follow_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
         if path.is_dir() && !found.contains(&path) {
             found.push(path.clone());
             follow_alternates(&path, depth + 1, found);
+        }
+    }
+}
+
+/// Where else a directory of objects has some, by the names under which they are borrowed.
+pub(super) fn alternates_of(objects: &Path) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    follow_alternates(objects, 0, &mut found);
+    let hash = |path: &PathBuf| crate::state::hash_name(&[path.as_os_str().as_bytes()]);
+    found.into_iter().map(|path| (hash(&path), path)).collect()
+}
+
+/// Makes files readable again that their owner has closed.
+pub(super) fn open_up(dir: &Path) {
+    for name in names_of(dir).unwrap_or_default() {
+        let path = dir.join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => open_up(&path),
+            Ok(found) if found.is_file() && found.permissions().mode() & 0o400 == 0 => {
+                // One that is not ours is read by whoever may.
+                let _closed = fs::set_permissions(&path, fs::Permissions::from_mode(0o444));
+            }
+            Ok(_) | Err(_) => (),
         }
     }
 }
@@ -322,7 +345,8 @@ impl<'a> Borrow<'a> {
             for (name, (mtime, ctime, inode)) in &self.seen {
                 text.push_str(&format!("{mtime} {ctime} {inode} {}\n", escape(name)));
             }
-            replace(&self.linked.join("seen"), text.as_bytes())?;
+            // Without it everything is listed again.
+            let _slower = replace(&self.linked.join("seen"), text.as_bytes());
         }
         Ok(self.out)
     }
@@ -341,8 +365,7 @@ fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
         .map(|line| {
             let mut fields = line.splitn(4, ' ');
             let mut number = || fields.next();
-            let proof =
-                (number()?.parse().ok()?, number()?.parse().ok()?, number()?.parse().ok()?);
+            let proof = (number()?.parse().ok()?, number()?.parse().ok()?, number()?.parse().ok()?);
             Some((unescape(fields.next()?)?, proof))
         })
         .collect()

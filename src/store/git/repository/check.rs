@@ -16,7 +16,7 @@ use crate::{
     fs::stat_path,
     model::ContentId,
     state::State,
-    store::git::{repo::Repo, tree},
+    store::git::{refs, repo::Repo, tree},
 };
 
 /// What is wrong, and with what.
@@ -42,13 +42,31 @@ pub(in crate::store) fn check(
     if checked.trees.insert((held.store.clone(), held.tree)) {
         let wrong = files(&repo, held);
         faults.extend(wrong.err().map(|err| (format!("{}/", shown(&held.path)), err)));
+        if !is_kept(&repo, held) {
+            let name = format!("refs/repository/{}", held.tree);
+            faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));
+        }
     }
-    if read_data && checked.stores.insert(held.store.clone()) {
+    let is_new = checked.stores.insert(held.store.clone());
+    if is_new {
+        let odd = private.odd_files().into_iter();
+        faults.extend(odd.map(|(name, why)| {
+            (format!("repositories/{}/{name}", private.name()), why.to_owned())
+        }));
+    }
+    if read_data && is_new {
         for dir in borrow::borrowed_dirs(&private.linked()) {
             borrowed(&dir, &mut faults);
         }
     }
     faults
+}
+
+/// Whether a ref keeps what is held: one of its own, or that of the checkpoint.
+pub(super) fn is_kept(repo: &Repo, held: &Held) -> bool {
+    let tree = repo.object_id(&held.tree);
+    let names = refs::all(repo).unwrap_or_default();
+    names.iter().any(|name| refs::read(repo, name).ok().flatten() == Some(tree))
 }
 
 fn shown(path: &[u8]) -> String {

@@ -236,7 +236,8 @@ impl Maintenance<'_> {
     }
 
     fn let_go_in(&self, theirs: &Path, ours: &Path, repo: &Repo, oldest: i64) -> Result<()> {
-        let is_theirs = |path: &Path| theirs.join("pack").join(path.file_name().unwrap_or_default()).exists();
+        let is_theirs =
+            |path: &Path| theirs.join("pack").join(path.file_name().unwrap_or_default()).exists();
         let all = own_packs(&ours.join("pack"));
         let (_, stale): (Vec<_>, Vec<_>) = all.iter().partition(|(_, path)| is_theirs(path));
         let stale_loose = stale_loose(theirs, ours);
@@ -334,8 +335,9 @@ fn stale_loose(theirs: &Path, ours: &Path) -> Vec<(PathBuf, ObjectId, i64)> {
     stale
 }
 
-/// Frees objects of ours that no ref needs, and repositories that no record names. `is_needed`
-/// says whether a record names a tree that is held by itself. Returns how many bytes that freed.
+/// Frees objects of ours that neither a ref nor a record needs, and repositories that no record
+/// names. `needed` are the trees that records name, by the names of repositories, as they are now.
+/// Returns how many bytes that freed.
 ///
 /// # Errors
 ///
@@ -343,8 +345,7 @@ fn stale_loose(theirs: &Path, ours: &Path) -> Vec<(PathBuf, ObjectId, i64)> {
 pub(in crate::store) fn sweep(
     state: &State,
     deadline: Instant,
-    is_needed: &dyn Fn(&str, &ContentId) -> bool,
-    is_named: &dyn Fn(&str) -> bool,
+    needed: &dyn Fn() -> Result<Needed>,
 ) -> Result<u64> {
     let mut freed = 0;
     for private in Private::all(state)? {
@@ -354,22 +355,25 @@ pub(in crate::store) fn sweep(
             Err(Error::Busy { .. }) => continue,
             Err(err) => return Err(err),
         };
-        freed += sweep_one(&private, deadline, is_needed, is_named)?;
+        freed += sweep_one(&private, deadline, needed)?;
     }
     Ok(freed)
 }
 
+/// Trees that records name, by the names of the private repositories they are in.
+pub(in crate::store) type Needed = HashSet<(String, ContentId)>;
+
 fn sweep_one(
     private: &Private,
     deadline: Instant,
-    is_needed: &dyn Fn(&str, &ContentId) -> bool,
-    is_named: &dyn Fn(&str) -> bool,
+    needed: &dyn Fn() -> Result<Needed>,
 ) -> Result<u64> {
     let repo = private.repo();
     let name = private.name();
     let is_idle = |repo: &Repo| -> Result<bool> {
         let names = refs::all(repo)?;
-        Ok(!is_named(name) && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
+        let is_named = needed()?.iter().any(|(store, _)| store == name);
+        Ok(!is_named && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
     };
     if is_idle(&repo)? {
         let _alone = private.alone(deadline)?;
@@ -377,8 +381,20 @@ fn sweep_one(
             return remove_repository(private);
         }
     }
+    // Whatever became of its ref, what a record names is needed.
+    let of_records = |marks: &mut Marks, repo: &Repo| -> Result<Needed> {
+        let needed = needed()?;
+        for (_, tree) in needed.iter().filter(|(store, _)| store == name) {
+            let tree = repo.object_id(tree);
+            if repo.has(&tree) {
+                below(repo, tree, &mut |id| marks.seen.insert(id))?;
+            }
+        }
+        Ok(needed)
+    };
     let mut marks = Marks::default();
     marks.look(&repo)?;
+    let known = of_records(&mut marks, &repo)?;
     let dir = private.dir().join("objects");
     let packs = own_packs(&dir.join("pack"));
     let mut condemned = Vec::new();
@@ -396,15 +412,14 @@ fn sweep_one(
     }
     let loose: Vec<(PathBuf, ObjectId)> =
         loose_in(&dir).into_iter().filter(|(_, id)| !marks.seen.contains(id)).collect();
-    let stale_holds = |repo: &Repo| -> Result<Vec<String>> {
+    let stale_holds = |repo: &Repo, needed: &Needed| -> Result<Vec<String>> {
         let held = |name: &String| {
-            let id = name.strip_prefix("refs/repository/")?;
-            let id = ContentId::parse(id)?;
-            (!is_needed(private.name(), &id)).then(|| name.clone())
+            let id = ContentId::parse(name.strip_prefix("refs/repository/")?)?;
+            (!needed.contains(&(private.name().to_owned(), id))).then(|| name.clone())
         };
         Ok(refs::all(repo)?.iter().filter_map(held).collect())
     };
-    if condemned.is_empty() && loose.is_empty() && stale_holds(&repo)?.is_empty() {
+    if condemned.is_empty() && loose.is_empty() && stale_holds(&repo, &known)?.is_empty() {
         return Ok(0);
     }
     // What stays of the condemned goes into a new pack first, while others save.
@@ -422,10 +437,12 @@ fn sweep_one(
     }
     crash::point("sweep-pack");
     let _alone = private.alone(deadline)?;
-    for name in stale_holds(&repo)? {
+    let fresh = repo.refreshed();
+    marks.look(&fresh)?;
+    let known = of_records(&mut marks, &fresh)?;
+    for name in stale_holds(&repo, &known)? {
         refs::delete(&repo, &name)?;
     }
-    marks.look(&repo.refreshed())?;
     let mut freed = 0;
     for (path, rows) in condemned {
         let is_needed_now =
@@ -546,8 +563,9 @@ impl Copy {
 
     /// Adds an object: as it lies in its pack where it is whole there, else made again.
     fn add(&mut self, id: ObjectId, pack: &mut Pack) -> Result<()> {
-        let failed = |err: io::Error| {
-            Error::Other { message: format!("cannot copy object {id}: {err}"), hint: None }
+        let failed = |err: io::Error| Error::Other {
+            message: format!("cannot copy object {id}: {err}"),
+            hint: None,
         };
         let location = self.odb.location_by_oid(&id, &mut self.buffer).ok().flatten();
         if let Some(entry) = location.and_then(|location| self.odb.entry_by_location(&location))
@@ -582,7 +600,8 @@ fn own_ids(objects: &Path, hash: HashKind) -> Result<HashSet<ObjectId>> {
 }
 
 fn ids_of(pack: &Path, hash: HashKind) -> Vec<ObjectId> {
-    rows_of(pack, hash).map_or_else(|_| Vec::new(), |rows| rows.into_iter().map(|it| it.0).collect())
+    rows_of(pack, hash)
+        .map_or_else(|_| Vec::new(), |rows| rows.into_iter().map(|it| it.0).collect())
 }
 
 /// The loose objects in a directory of objects.
@@ -591,7 +610,8 @@ fn loose_in(objects: &Path) -> Vec<(PathBuf, ObjectId)> {
     for fan in names_of(objects).unwrap_or_default() {
         let Some(fan) = fan.to_str().filter(|fan| fan.len() == 2) else { continue };
         for rest in names_of(&objects.join(fan)).unwrap_or_default() {
-            let id = rest.to_str().map(|rest| ObjectId::from_hex(format!("{fan}{rest}").as_bytes()));
+            let id =
+                rest.to_str().map(|rest| ObjectId::from_hex(format!("{fan}{rest}").as_bytes()));
             if let Some(Ok(id)) = id {
                 found.push((objects.join(fan).join(&rest), id));
             }
@@ -614,7 +634,8 @@ fn own_packs(dir: &Path) -> Vec<(u64, PathBuf)> {
 
 fn size_on_disk(path: &Path) -> u64 {
     let own = |path: &Path| {
-        fs::symlink_metadata(path).map_or(0, |it| if it.nlink() > 1 { 0 } else { it.blocks() * 512 })
+        fs::symlink_metadata(path)
+            .map_or(0, |it| if it.nlink() > 1 { 0 } else { it.blocks() * 512 })
     };
     if path.extension().is_some_and(|end| end == "pack") {
         own(path) + own(&path.with_extension("idx"))
@@ -821,8 +842,7 @@ mod tests {
     fn an_entry_beyond_two_gigabytes_is_found() {
         let id = |byte| ObjectId::Sha1([byte; 20]);
         let rows_then = [(id(1), 7, 12), (id(2), 8, 5 << 30)];
-        let index =
-            crate::store::git::pack::index_of(&rows_then, &id(9), HashKind::Sha1).unwrap();
+        let index = crate::store::git::pack::index_of(&rows_then, &id(9), HashKind::Sha1).unwrap();
         let found = rows(&index, (6 << 30) + 20, HashKind::Sha1).unwrap();
         assert_eq!(found, [(id(1), 7, 12..5 << 30), (id(2), 8, 5 << 30..6 << 30)]);
     }

@@ -28,10 +28,10 @@ use serde::{Deserialize, Serialize};
 
 pub(in crate::store) use administration::Administration;
 pub(in crate::store) use check::{Checked, check};
-pub use maintain::{give_up_history, maintain};
 pub(super) use maintain::rows;
-pub(in crate::store) use maintain::{Weights, sweep};
-pub use rebuild::{Step, StepKind, carry_out, steps};
+pub(in crate::store) use maintain::{Needed, Weights, sweep};
+pub use maintain::{give_up_history, maintain};
+pub use rebuild::{Step, StepKind, carry_out, remove_unfinished, steps};
 
 use super::{
     objects::Writer,
@@ -41,7 +41,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, read_small, replace, replace_synced},
+    fs::{Lock, create_private_dirs, read_small, replace, replace_synced, stat_path},
     model::{ContentId, Skipped},
     root,
     state::{State, hash_name},
@@ -56,6 +56,9 @@ use crate::{
 const SWEEP_MAX: Duration = Duration::from_secs(5);
 /// What ends the names of repositories whose objects are named by SHA-256.
 const SHA256: &str = "-sha256";
+
+/// What is in the HEAD of each: a branch that there never is.
+const HEAD: &[u8] = b"ref: refs/heads/none\n";
 
 /// A private repository.
 #[derive(Clone)]
@@ -78,6 +81,10 @@ pub struct Held {
     pub digest: ContentId,
     /// Which directory that was; `None` if it was gone by then.
     pub identity: Option<Identity>,
+    /// The permissions of that directory.
+    pub permissions: u32,
+    /// Whether git could work with it.
+    pub is_usable: bool,
     /// Files that lead there: worktrees and submodules have a `.git` that is a line of text. Paths
     /// like [`Held::path`], and the text.
     pub pointers: Vec<(Vec<u8>, Vec<u8>)>,
@@ -92,6 +99,8 @@ pub(in crate::store) struct HeldFile {
     digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<Identity>,
+    mode: String,
+    usable: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pointers: Vec<(String, String)>,
 }
@@ -99,7 +108,7 @@ pub(in crate::store) struct HeldFile {
 impl HeldFile {
     /// What is written of it.
     pub(in crate::store) fn of(held: &Held) -> Self {
-        let Held { path, store, tree, digest, identity, pointers } = held;
+        let Held { path, store, tree, digest, identity, permissions, is_usable, pointers } = held;
         let pointers = pointers.iter().map(|(path, text)| (escape(path), escape(text)));
         Self {
             path: escape(path),
@@ -107,6 +116,8 @@ impl HeldFile {
             tree: tree.to_string(),
             digest: digest.to_string(),
             identity: *identity,
+            mode: format!("{permissions:o}"),
+            usable: *is_usable,
             pointers: pointers.collect(),
         }
     }
@@ -127,6 +138,11 @@ impl HeldFile {
             tree: ContentId::parse(&self.tree).ok_or("a repository's tree is not an id")?,
             digest: ContentId::parse(&self.digest).ok_or("a repository's digest is not an id")?,
             identity: self.identity,
+            permissions: u32::from_str_radix(&self.mode, 8)
+                .ok()
+                .filter(|bits| *bits <= 0o7777)
+                .ok_or("a repository's mode is not one")?,
+            is_usable: self.usable,
             pointers: pointers.collect::<Option<_>>().ok_or("a pointer is not one")?,
         })
     }
@@ -292,26 +308,87 @@ impl Private {
         if self.exists() {
             return Ok(());
         }
+        if self.dir.is_dir() {
+            // Something that is no file stands in its way.
+            self.mend()?;
+        }
         for name in ["objects/pack", "objects/info", "refs", "linked/objects"] {
             create_private_dirs(&self.dir.join(name))?;
         }
-        let sha256 = if self.hash == HashKind::Sha256 { "\tobjectFormat = sha256\n" } else { "" };
-        let config = format!(
-            "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n\tlogAllRefUpdates = false\n\
-             [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
-             [extensions]\n\tpreciousObjects = true\n{sha256}"
-        );
-        replace(&self.dir.join("config"), config.as_bytes())?;
+        replace(&self.dir.join("config"), self.config().as_bytes())?;
         self.write_alternates()?;
         if let Some(common_dir) = common_dir {
             replace(&self.dir.join("origin.json"), &origin(common_dir)?)?;
         }
         // What has no HEAD is no repository, and is made again.
-        replace_synced(&self.dir.join("HEAD"), b"ref: refs/heads/none\n")
+        replace_synced(&self.dir.join("HEAD"), HEAD)
+    }
+
+    /// What makes it one that git reads and leaves alone.
+    fn config(&self) -> String {
+        let sha256 = if self.hash == HashKind::Sha256 { "\tobjectFormat = sha256\n" } else { "" };
+        format!(
+            "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n\tlogAllRefUpdates = false\n\
+             [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
+             [extensions]\n\tpreciousObjects = true\n{sha256}"
+        )
+    }
+
+    /// Files of its frame that are not as they should be, and why. Nothing of the user's is in them.
+    fn odd_files(&self) -> Vec<(&'static str, &'static str)> {
+        let mut odd = Vec::new();
+        let text = |name: &str| read_small(&self.dir.join(name), 1 << 20).ok().flatten();
+        if text("config").as_deref() != Some(self.config().as_bytes()) {
+            odd.push(("config", "git cannot read the repository without it"));
+        }
+        if !text("HEAD").is_some_and(|head| head.starts_with(b"ref: ")) {
+            odd.push(("HEAD", "git cannot read the repository without it"));
+        }
+        if self.exists() && text("objects/info/alternates") != Some(self.alternates()) {
+            odd.push(("objects/info/alternates", "it does not name what is borrowed"));
+        }
+        for name in ["lock", "maintenance.lock", "linked/seen", "administration", "maintained"] {
+            let found = fs::symlink_metadata(self.dir.join(name));
+            if found.is_ok_and(|found| !found.is_file()) {
+                odd.push((name, "it is no file"));
+            }
+        }
+        odd
+    }
+
+    /// Makes such files again, and says what was done.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one cannot be removed or written.
+    pub(in crate::store) fn mend(&self) -> Result<Vec<String>> {
+        let mut done = Vec::new();
+        for (name, _) in self.odd_files() {
+            let path = self.dir.join(name);
+            crate::fs::remove_tree(&path).map_err(Error::io("remove", &path))?;
+            match name {
+                "config" => replace_synced(&path, self.config().as_bytes())?,
+                "HEAD" => replace_synced(&path, HEAD)?,
+                "objects/info/alternates" => self.write_alternates()?,
+                // The others are made when they are needed.
+                _ => (),
+            }
+            done.push(format!("made repositories/{}/{name} again", self.name));
+        }
+        Ok(done)
     }
 
     /// Names the directories of borrowed objects to whoever reads the repository, git included.
     fn write_alternates(&self) -> Result<()> {
+        let text = self.alternates();
+        let path = self.dir.join("objects/info/alternates");
+        if read_small(&path, 1 << 20).ok().flatten().as_deref() == Some(&text[..]) {
+            return Ok(());
+        }
+        replace(&path, &text)
+    }
+
+    fn alternates(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for dir in borrow::borrowed_dirs(&self.linked()) {
             // Relative to `objects`, so that the state directory can be moved.
@@ -320,11 +397,7 @@ impl Private {
             text.extend_from_slice(below.as_os_str().as_encoded_bytes());
             text.push(b'\n');
         }
-        let path = self.dir.join("objects/info/alternates");
-        if read_small(&path, 1 << 20).ok().flatten().as_deref() == Some(&text[..]) {
-            return Ok(());
-        }
-        replace(&path, &text)
+        text
     }
 
     /// Looks at the administration of the user's repository and borrows its objects. What is new
@@ -343,8 +416,7 @@ impl Private {
         left_out: &mut Vec<Skipped>,
     ) -> Result<Holding> {
         // Refs first: what they name is linked afterwards.
-        let looked =
-            administration::look(repo, common_dir, own_index, writer, name, left_out)?;
+        let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let borrowed = self.borrow(common_dir, looked.is_unchanged, None)?;
         Ok(Holding { looked, left_out_bytes: borrowed.left_out_bytes, new: borrowed.new })
     }
@@ -417,20 +489,21 @@ pub(in crate::store) fn hold_others(
         let writer = Writer::new(&repo);
         // Each index is held as it is: it is nobody's own here.
         let nothing = Path::new("\0");
-        let holding =
-            private.hold(&repo, &place.common_dir, nothing, &writer, &path, left_out)?;
+        let holding = private.hold(&repo, &place.common_dir, nothing, &writer, &path, left_out)?;
         let administration = holding.administration().clone();
         let tree = add_tree(&repo, &writer, &administration)?;
         writer.finish()?;
         let name = format!("refs/repository/{tree}");
-        if refs::read(&repo, &name)? != Some(tree) {
+        if refs::read(&repo, &name).ok().flatten() != Some(tree) {
             refs::set(&repo, &name, tree)?;
         }
         holding.write_cache(&repo);
         if holding.left_out_bytes > 0 {
             left_out.push(history_left_out(&path, holding.left_out_bytes));
         }
-        all.push(held(root, place, &private, content_id(&tree), &administration));
+        let worktree = place.common_dir.parent().unwrap_or(root);
+        let is_usable = matches!(root::git_dirs(worktree), Ok(Some(_)));
+        all.push(held(root, place, &private, content_id(&tree), &administration, is_usable));
     }
     Ok((all, locks))
 }
@@ -448,6 +521,7 @@ pub(in crate::store) fn held(
     private: &Private,
     tree: ContentId,
     administration: &Administration,
+    is_usable: bool,
 ) -> Held {
     let pointers = place.pointers.iter().map(|(path, text)| (path_for(root, path), text.clone()));
     Held {
@@ -456,6 +530,8 @@ pub(in crate::store) fn held(
         tree,
         digest: administration.digest,
         identity: Identity::of(&place.common_dir).ok(),
+        permissions: stat_path(&place.common_dir).map_or(0o755, |stamp| stamp.permissions()),
+        is_usable,
         pointers: pointers.collect(),
     }
 }
@@ -478,10 +554,29 @@ pub fn history_words(state: &State, held: &Held, head: Option<&str>) -> Option<S
     }
 }
 
+/// Makes the refs again that keep what is held of repositories by themselves, where what they led to
+/// is there. Says what was done.
+///
+/// # Errors
+///
+/// Fails if one cannot be written.
+pub(in crate::store) fn mend_refs(state: &State, held: &Held) -> Result<Option<String>> {
+    let private = Private::named(state, &held.store);
+    let repo = private.repo();
+    let tree = repo.object_id(&held.tree);
+    if check::is_kept(&repo, held) || !private.exists() || !repo.has(&tree) {
+        return Ok(None);
+    }
+    let name = format!("refs/repository/{tree}");
+    refs::set(&repo, &name, tree)?;
+    Ok(Some(format!("made {name} again")))
+}
+
 /// Whether two lists of repositories differ by nothing that matters.
 pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
     let matters = |held: &Held| {
-        (held.path.clone(), held.store.clone(), held.digest, held.pointers.clone(), held.identity)
+        let what = (held.digest, held.permissions, held.identity, held.is_usable);
+        (held.path.clone(), held.store.clone(), held.pointers.clone(), what)
     };
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| matters(old) == matters(new))
 }

@@ -44,7 +44,7 @@ use crate::{
             restage, tree,
         },
         record::{
-            Record,
+            self, Record,
             identity::{Identity, Likeness},
         },
     },
@@ -78,6 +78,8 @@ pub enum StepKind {
     Worktree(OsString),
     /// The file that leads there is gone: what it says.
     Pointer(Vec<u8>),
+    /// It was not there, and a restore that is taken back made it.
+    Remove,
 }
 
 /// What is to be done so that the repositories which `record` holds are there again. Those that are
@@ -86,6 +88,9 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     let mut steps = Vec::new();
     // A restore that is taken back may have put another one there, which has all there was.
     let is_exact = record.checkpoint.cause.reason == Reason::BeforeRestore;
+    if is_exact {
+        steps.extend(made_by_restore(state, root, record));
+    }
     for held in &record.repositories {
         let place = root.join(OsStr::from_bytes(&held.path));
         let is_own = record.store.as_deref() == Some(&held.store);
@@ -115,6 +120,18 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     steps
 }
 
+/// Repositories that are there now, were not at `record`, and were at the checkpoint that the restore
+/// went to before which `record` was taken.
+fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
+    let of = record.checkpoint.cause.of.and_then(|of| record::read(&state.root_at(root), of).ok());
+    let was_there = |held: &Held| record.repositories.iter().any(|then| then.path == held.path);
+    let made = of.into_iter().flat_map(|of| of.repositories).filter(|held| !was_there(held));
+    made.map(|held| (root.join(OsStr::from_bytes(&held.path)), held))
+        .filter(|(place, _)| place.starts_with(root) && place.symlink_metadata().is_ok())
+        .map(|(place, held)| Step { place, kind: StepKind::Remove, is_inside: true, held })
+        .collect()
+}
+
 fn kind_of(
     state: &State,
     place: &Path,
@@ -126,12 +143,14 @@ fn kind_of(
         return Some(StepKind::Recreate);
     }
     let why = if all { Some("you asked for it".to_owned()) } else { None };
-    let why = why.or_else(|| broken(place)).or_else(|| another(state, place, held, is_exact));
+    let why = why
+        .or_else(|| broken(state, place, held))
+        .or_else(|| another(state, place, held, is_exact));
     why.map(StepKind::Replace)
 }
 
 /// Why what is at `place` is no repository that git could work with.
-fn broken(place: &Path) -> Option<String> {
+fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
     if !place.is_dir() {
         return Some("it is no directory".to_owned());
     }
@@ -146,11 +165,51 @@ fn broken(place: &Path) -> Option<String> {
     if root::inspect_config(place).is_err() {
         return Some("its configuration cannot be read".to_owned());
     }
+    if held.is_usable
+        && place.file_name().is_some_and(|name| name == ".git")
+        && let Some(Err(why)) = place.parent().map(root::git_dirs)
+    {
+        return Some(why);
+    }
     let repo = Repo::at(place, root::hash_kind_of(place));
-    let commit = head::read(&repo).commit?;
-    let id = ObjectId::from_hex(commit.as_bytes()).ok()?;
-    let is_there = repo.read(&id, ObjectKind::Commit).is_ok();
-    (!is_there).then(|| "it has lost the commit that HEAD stands at".to_owned())
+    if let Some(why) = lost_objects(&repo) {
+        return Some(why);
+    }
+    damaged_pack(state, place, held)
+}
+
+/// A ref that cannot be read, or that leads to an object which is not there.
+fn lost_objects(repo: &Repo) -> Option<String> {
+    if refs::has_garbage(repo) {
+        return Some("its list of packed refs cannot be read".to_owned());
+    }
+    if let Some(commit) = head::read(repo).commit
+        && let Ok(id) = ObjectId::from_hex(commit.as_bytes())
+        && repo.read(&id, ObjectKind::Commit).is_err()
+    {
+        return Some("it has lost the commit that HEAD stands at".to_owned());
+    }
+    let names = refs::all(repo).ok()?;
+    let is_lost = |name: &&String| match refs::read(repo, name) {
+        Ok(Some(id)) => !repo.has(&id),
+        Ok(None) => false,
+        // One that is a name for another is looked at under that one's own name.
+        Err(_) => !refs::is_symbolic(repo, name),
+    };
+    let lost = names.iter().filter(|name| is_of_the_user(name)).find(is_lost)?;
+    Some(format!("{} leads nowhere", short(lost)))
+}
+
+/// A pack that is not as long as the one of that name was.
+fn damaged_pack(state: &State, place: &Path, held: &Held) -> Option<String> {
+    let ours = Private::named(state, &held.store).linked().join("objects/pack");
+    let theirs = place.join("objects/pack");
+    let size = |path: PathBuf| fs::symlink_metadata(path).ok().map(|found| found.len());
+    let is_damaged = |name: &OsString| {
+        let now = size(theirs.join(name));
+        now.is_some() && now != size(ours.join(name))
+    };
+    names_of(&ours).ok()?.iter().any(is_damaged).then(|| "one of its packs is damaged".to_owned())
 }
 
 /// Why what is at `place` is not the repository that was held: another directory, and without
@@ -171,6 +230,9 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     let repo = private.repo();
     let files = Tree::open(&repo, held).ok()?;
     let now = Repo::at(place, root::hash_kind_of(place));
+    if now.hash != repo.hash {
+        return Some("it is another repository, which names objects otherwise".to_owned());
+    }
     let lacks = |name: &str, id: &ObjectId| {
         let is_there = refs::read(&now, name).ok().flatten().is_some();
         !now.has(id) || !is_there && is_strict
@@ -207,12 +269,15 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
             build.files(place, &below)?;
             return build.index(place, root, record, &below);
         }
+        StepKind::Remove => return remove_tree(place).map_err(Error::io("remove", place)),
         StepKind::Recreate | StepKind::Replace(_) => (),
     }
     let parent = place.parent().unwrap_or(root);
     fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
     let temporary = parent.join(format!("{TEMPORARY_PREFIX}repository"));
     remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
+    // A link shares the mode of the user's file, and somebody may have closed that.
+    borrow::open_up(&private.linked());
     let repo = private.repo();
     let build = Build::new(&private, &repo, held)?;
     let built = build.whole(&temporary, root, record).and_then(|()| {
@@ -229,6 +294,9 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
 fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
+    }
+    if let Some(target) = text.strip_prefix(root::LINK) {
+        return symlink(OsStr::from_bytes(target), place).map_err(Error::io("make", place));
     }
     let opened = OpenOptions::new().write(true).create_new(true).open(place);
     opened.and_then(|mut file| file.write_all(text)).map_err(Error::io("write", place))
@@ -315,7 +383,9 @@ impl<'a> Tree<'a> {
             let bytes = |repo: &Repo| repo.read(&id, ObjectKind::Blob).unwrap_or_default();
             if path.starts_with(b"refs/") {
                 let name = String::from_utf8_lossy(path).into_owned();
-                found.extend(ObjectId::from_hex(bytes(self.repo).trim_ascii_end()).map(|id| (name, id)));
+                found.extend(
+                    ObjectId::from_hex(bytes(self.repo).trim_ascii_end()).map(|id| (name, id)),
+                );
             } else if path == b"packed-refs" {
                 let bytes = bytes(self.repo);
                 let lines = bytes.split(|&byte| byte == b'\n');
@@ -334,11 +404,14 @@ struct Build<'a> {
     private: &'a Private,
     repo: &'a Repo,
     files: Tree<'a>,
+    /// Those of the git directory itself.
+    permissions: u32,
 }
 
 impl<'a> Build<'a> {
     fn new(private: &'a Private, repo: &'a Repo, held: &Held) -> Result<Self> {
-        Ok(Self { private, repo, files: Tree::open(repo, held)? })
+        let files = Tree::open(repo, held)?;
+        Ok(Self { private, repo, files, permissions: held.permissions })
     }
 
     /// Makes the whole git directory at `to`.
@@ -347,8 +420,7 @@ impl<'a> Build<'a> {
         self.files(to, b"")?;
         self.objects(to).map_err(Error::io("link the objects into", to))?;
         self.index(to, root, record, b"")?;
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(to, mode).map_err(Error::io("protect", to))
+        protect(to, self.permissions)
     }
 
     /// Writes what is held at `below` and beneath it, where there is nothing.
@@ -367,16 +439,16 @@ impl<'a> Build<'a> {
             made.push(path.to_vec());
             self.put(&place, kind, id)
         })?;
-        let odd = self.files.modes.map_or(Ok(Vec::new()), |id| {
-            modes::parse(&self.repo.read(&id, ObjectKind::Blob)?)
-        })?;
+        let odd = self
+            .files
+            .modes
+            .map_or(Ok(Vec::new()), |id| modes::parse(&self.repo.read(&id, ObjectKind::Blob)?))?;
         // The innermost first: a directory may forbid what had to be done in it.
         for record in odd.iter().rev().filter(|record| record.kind != Kind::Link) {
             let path = record.path.as_bytes();
             if made.iter().any(|made| made == path) {
                 let place = to.join(record.path.as_path());
-                let mode = fs::Permissions::from_mode(record.permissions);
-                fs::set_permissions(&place, mode).map_err(Error::io("protect", &place))?;
+                protect(&place, record.permissions)?;
             }
         }
         Ok(())
@@ -388,14 +460,16 @@ impl<'a> Build<'a> {
             fs::create_dir_all(above).map_err(Error::io("make the directory", above))?;
         }
         if kind == EntryKind::Tree {
-            return DirBuilder::new().mode(0o755).create(place).map_err(failed);
+            DirBuilder::new().create(place).map_err(failed)?;
+            return protect(place, 0o755);
         }
         let bytes = self.repo.read_checked(&id, ObjectKind::Blob)?;
         if kind == EntryKind::Link {
             return symlink(OsString::from_vec(bytes), place).map_err(failed);
         }
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o644).open(place);
-        opened.and_then(|mut file| file.write_all(&bytes)).map_err(failed)
+        let opened = OpenOptions::new().write(true).create_new(true).open(place);
+        opened.and_then(|mut file| file.write_all(&bytes)).map_err(failed)?;
+        protect(place, 0o644)
     }
 
     /// Gives the objects their names again in every directory of objects.
@@ -408,25 +482,26 @@ impl<'a> Build<'a> {
             link_tree(&linked.join(&rest), &to.join(&rest), is_small, 0)?;
         }
         self.lost_alternates(to, is_small)?;
-        for (dir, below) in [("objects", "info"), ("objects", "pack"), ("refs", "heads")] {
-            // Git takes a directory without them for no repository.
-            fs::create_dir_all(to.join(dir).join(below))?;
+        for below in ["objects/info", "objects/pack", "refs/heads"] {
+            // Git takes a directory without them for no repository. Other kinds of refs have a file
+            // of that name.
+            if to.join(below).symlink_metadata().is_err() {
+                fs::create_dir_all(to.join(below))?;
+            }
         }
-        Ok(())
+        share_as(&to.join("objects"), 0)
     }
 
     /// Objects that the repository had from another one, which is gone.
     fn lost_alternates(&self, to: &Path, is_small: bool) -> io::Result<()> {
-        let list = read_small(&to.join("objects/info/alternates"), 1 << 20).ok().flatten();
-        let lines = list.unwrap_or_default();
-        let is_there = |line: &[u8]| to.join("objects").join(OsStr::from_bytes(line)).is_dir();
-        let mut lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        if lines.all(is_there) {
-            return Ok(());
-        }
         let alternates = self.private.linked().join("alternates");
+        let now = borrow::alternates_of(&to.join("objects"));
         for name in names_of(&alternates).unwrap_or_default() {
-            link_tree(&alternates.join(name), &to.join("objects"), is_small, 0)?;
+            let held = alternates.join(&name);
+            let there = now.iter().find(|(hash, _)| name == hash.as_str());
+            if !there.is_some_and(|(_, path)| has_all_of(&held, path)) {
+                link_tree(&held, &to.join("objects"), is_small, 0)?;
+            }
         }
         Ok(())
     }
@@ -468,17 +543,54 @@ impl<'a> Build<'a> {
         let pointer = own.and_then(|held| {
             held.pointers.iter().find(|(path, _)| path == b".git").map(|(_, text)| text)
         });
-        let path = match pointer {
-            Some(text) => {
-                let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
-                let name = root.join(OsStr::from_bytes(target));
-                let name = name.file_name().unwrap_or_default().to_owned();
-                Path::new("worktrees").join(name).join("index")
-            }
+        let target = pointer.and_then(|text| text.strip_prefix(b"gitdir: "));
+        let target = target.map(|target| root.join(OsStr::from_bytes(target.trim_ascii_end())));
+        let is_linked =
+            |target: &&PathBuf| target.parent().is_some_and(|above| above.ends_with("worktrees"));
+        let path = match target.as_ref().filter(is_linked).and_then(|target| target.file_name()) {
+            Some(name) => Path::new("worktrees").join(name).join("index"),
             None => PathBuf::from("index"),
         };
         Ok(Some((path, index::kept_entries(self.repo, index, parts.extra)?)))
     }
+}
+
+/// Whether everything in one directory of objects is in another as well.
+fn has_all_of(held: &Path, there: &Path) -> bool {
+    names_of(held).unwrap_or_default().iter().all(|name| {
+        let (held, there) = (held.join(name), there.join(name));
+        if held.is_dir() { has_all_of(&held, &there) } else { there.is_file() }
+    })
+}
+
+/// Removes what a restore that was cut off left beside the places of repositories.
+pub fn remove_unfinished(root: &Path, record: &Record) {
+    for held in &record.repositories {
+        let place = root.join(OsStr::from_bytes(&held.path));
+        let temporary = place.with_file_name(format!("{TEMPORARY_PREFIX}repository"));
+        // What cannot be removed now is tried again by the next restore.
+        let _later = remove_tree(&temporary);
+    }
+}
+
+/// Gives a file or directory its permissions, whatever the umask.
+fn protect(place: &Path, permissions: u32) -> Result<()> {
+    let mode = fs::Permissions::from_mode(permissions);
+    fs::set_permissions(place, mode).map_err(Error::io("protect", place))
+}
+
+/// Gives every directory of objects the permissions of the one at the top: whom a repository is
+/// shared with shares all of it.
+fn share_as(objects: &Path, depth: usize) -> io::Result<()> {
+    let permissions = fs::symlink_metadata(objects)?.permissions();
+    for name in names_of(objects)? {
+        let below = objects.join(name);
+        if fs::symlink_metadata(&below)?.is_dir() && depth < 2 {
+            fs::set_permissions(&below, permissions.clone())?;
+            share_as(&below, depth + 1)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
@@ -501,9 +613,7 @@ fn kept_object_dirs(
         let below = name.join(&child);
         if child == "objects" {
             found.push(below);
-        } else if below != Path::new("alternates")
-            && depth < DEPTH_MAX
-            && top.join(&below).is_dir()
+        } else if below != Path::new("alternates") && depth < DEPTH_MAX && top.join(&below).is_dir()
         {
             kept_object_dirs(top, &below, depth + 1, found)?;
         }
