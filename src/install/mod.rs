@@ -27,7 +27,7 @@ pub use merge::Entry;
 pub use program::Program;
 pub use rows::{Row, Site};
 pub use table::ROWS;
-pub use trust::untrusted;
+pub use trust::{ends_a_session, untrusted};
 
 use crate::{
     error::{Error, Result},

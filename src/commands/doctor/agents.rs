@@ -9,7 +9,7 @@ use super::{Desk, Health, Line, missed};
 use crate::{
     agent,
     fs::read_small,
-    install::{Entry, Row, Site, Standing, look, untrusted},
+    install::{Entry, Row, Site, Standing, ends_a_session, look, untrusted},
     process::Process,
     ui,
 };
@@ -161,7 +161,9 @@ impl Visit<'_, '_> {
             return Some((format!("{place} has no hook for {}", missing.join(", ")), None));
         }
         let least = TIMEOUT_S_MIN.max(self.deadline_s + DEADLINE_ROOM_S) * row.second;
-        let is_short = |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < least);
+        let is_cut = |entry: &Entry| row.agent == "codex" && ends_a_session(&entry.event);
+        let is_short =
+            |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < least) && !is_cut(entry);
         let short = entries.iter().find(is_short)?;
         let told = format!("the timeout for {} in {place} is too short", short.event);
         Some((told, Some(format!("set it to {least} or more"))))
