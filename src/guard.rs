@@ -15,8 +15,9 @@ use crate::{
 /// No settings of an agent come near it.
 const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
 /// Our commands that replace, forget or unprotect. Reading ones and `create` are free.
-const COMMANDS: &[&str] =
-    &["restore", "rewind", "undo", "redo", "clear", "prune", "uninstall", "install", "slash"];
+const COMMANDS: &[&str] = &[
+    "allow", "restore", "rewind", "undo", "redo", "clear", "prune", "uninstall", "install", "slash",
+];
 /// Where agents keep their hooks, below the home or a project.
 const HOOK_FILES: &[&str] = &[
     ".claude/settings.json",

@@ -11,6 +11,7 @@ mod merge;
 mod program;
 mod record;
 mod rows;
+mod switches;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use std::{
 pub use merge::Entry;
 pub use program::Program;
 pub use rows::{Row, Site};
+pub use switches::{Off, answers_for_user, off};
 pub use table::ROWS;
 pub use trust::{ends_a_session, untrusted};
 

@@ -17,7 +17,7 @@ const MARK: &str = " # approved through turnback";
 /// What Codex waits for a hook that does not say.
 const TIMEOUT_S: u64 = 600;
 /// Events that Codex gives no more than [`END_TIMEOUT_S`], whatever the file says. It warns at each
-/// start ("clamping SessionEnd hook timeout to 3s") and hashes what it gives.
+/// start ("clamping `SessionEnd` hook timeout to 3s") and hashes what it gives.
 const END_EVENTS: &[&str] = &["SessionEnd", "Interrupt"];
 const END_TIMEOUT_S: u64 = 3;
 
@@ -108,7 +108,7 @@ fn key(hooks: &Path, entry: &Entry) -> String {
     format!("{}:{}:{group}:{index}", hooks.display(), snake(&entry.event))
 }
 
-fn table(text: &str) -> Result<toml::Table, Fault> {
+pub(super) fn table(text: &str) -> Result<toml::Table, Fault> {
     text.parse().map_err(|err: toml::de::Error| {
         let at = err.span().map_or(0, |span| span.start);
         Fault::at(text, at, err.message())
