@@ -30,6 +30,7 @@ mod held;
 mod own_files;
 mod places;
 mod rows;
+mod silent;
 mod stats;
 mod trust;
 

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{jsonc, rows::Row, trust};
+use super::{
+    Standing, jsonc,
+    rows::{Row, Site},
+    trust,
+};
 use crate::{fs::read_small, process::Process, ui};
 
 /// Larger than any settings a person wrote.
@@ -166,9 +170,14 @@ const VSCODE: &[File] = &[
     File::Home("Library/Application Support/Code/User/settings.json"),
 ];
 
-/// Why the agent of `row` runs no hook of ours in the project at `root`, though they are registered.
-pub fn off(row: &Row, process: &Process<'_>, root: Option<&Path>) -> Option<Off> {
-    Places { row, process, root, system: Path::new("/") }.off()
+/// Why the agent of `row` runs no hook of ours in the project at `root`, though `found` is there.
+pub fn off(
+    row: &Row,
+    process: &Process<'_>,
+    root: Option<&Path>,
+    found: &[(Site, Standing)],
+) -> Option<Off> {
+    Places { row, process, root, system: Path::new("/") }.off(found)
 }
 
 /// Whether an agent's settings say that it answers questions for its user.
@@ -187,10 +196,11 @@ struct Places<'a, 'p> {
 }
 
 impl Places<'_, '_> {
-    fn off(&self) -> Option<Off> {
+    fn off(&self, registered: &[(Site, Standing)]) -> Option<Off> {
         let found = OFF.iter().find_map(|switch| Some((switch, self.find(switch)?)));
         let switched = found.map(|(switch, path)| self.told(switch, &path));
         switched.or_else(|| match self.row.agent {
+            "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
             "hermes" => self.no_consent(),
             "factory-droid" => self.other_file(),
             _ => None,
@@ -251,6 +261,28 @@ impl Places<'_, '_> {
                 told: format!("turnback's hooks are switched off by `{key}` in {place}"),
                 hint: format!("take turnback out of `{key}` in {place}"),
             },
+        }
+    }
+
+    /// Codex runs a hook only while its own record has the hash of it, and does not say it is off.
+    fn untrusted(&self, site: &Site, found: &Standing) -> Option<Off> {
+        let Standing::Entries(entries, _) = found else { return None };
+        let path = self.row.dir(self.process)?.join("config.toml");
+        let config = text(&path).unwrap_or_default();
+        match trust::untrusted(&config, &site.path, entries) {
+            Err(why) => Some(Off {
+                told: format!("{}: {}", self.shown(&path), ui::escape(why.as_bytes())),
+                hint: "put it right, then run this again".to_owned(),
+            }),
+            Ok(skipped) if !skipped.is_empty() => Some(Off {
+                told: "the hook is registered but not trusted: codex skips it in silence"
+                    .to_owned(),
+                hint: "turnback install codex --trust, or `/hooks` in codex".to_owned(),
+            }),
+            Ok(_) => trust::disabled(&config, &site.path, entries).map(|event| Off {
+                told: format!("its hook for {} is switched off", ui::escape(event.as_bytes())),
+                hint: "switch it on again in `/hooks` in codex".to_owned(),
+            }),
         }
     }
 
@@ -345,4 +377,60 @@ fn read(path: &Path) -> Option<Value> {
 
 fn text(path: &Path) -> Option<String> {
     String::from_utf8(read_small(path, SIZE_MAX_BYTES).ok()??).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "the files of a test are its own")]
+
+    use std::{collections::BTreeMap, fs, time::Instant};
+
+    use super::{super::ROWS, *};
+    use crate::process::Terminal;
+
+    #[test]
+    fn what_an_administrator_says_wins() {
+        let dir = std::env::temp_dir().join(format!("turnback-managed-{}", std::process::id()));
+        let system = dir.join("system");
+        fs::create_dir_all(dir.join("home/.claude")).unwrap();
+        fs::create_dir_all(system.join("etc/claude-code")).unwrap();
+        let users = dir.join("home/.claude/settings.json");
+        let managed = system.join("etc/claude-code/managed-settings.json");
+        let process = Process {
+            args: Vec::new(),
+            cwd: None,
+            env: BTreeMap::from([("HOME".into(), dir.join("home").into())]),
+            now: chrono::DateTime::UNIX_EPOCH,
+            started: Instant::now(),
+            stdin: &mut &b""[..],
+            stdout: &mut Vec::new(),
+            stderr: &mut Vec::new(),
+            terminal: Terminal::default(),
+            aside: &(),
+        };
+        let row = ROWS.iter().find(|row| row.agent == "claude-code").unwrap();
+        for (managed_says, user_says, told) in [
+            ("{\"disableAllHooks\": false}", "{\"disableAllHooks\": true}", None),
+            ("{\"disableAllHooks\": true}", "{}", Some("`disableAllHooks` is true in ")),
+            (
+                "{\"allowManagedHooksOnly\": true}",
+                "{}",
+                Some("`allowManagedHooksOnly` is true in "),
+            ),
+            ("{}", "{\"disableAllHooks\": true}", Some("in ~/.claude/settings.json")),
+            ("{", "{}", None),
+        ] {
+            fs::write(&managed, managed_says).unwrap();
+            fs::write(&users, user_says).unwrap();
+            let places = Places { row, process: &process, root: None, system: &system };
+            let off = places.off(&[]);
+            let is_told = match (&off, told) {
+                (None, None) => true,
+                (Some(off), Some(told)) => off.told.contains(told),
+                _ => false,
+            };
+            assert!(is_told, "{managed_says} {user_says}: {off:?}");
+        }
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -43,6 +43,17 @@ pub fn untrusted(config: &str, hooks: &Path, entries: &[Entry]) -> Result<Vec<St
     Ok(skipped.map(|entry| entry.event.clone()).collect())
 }
 
+/// The first event of these entries that its user has switched off in Codex's `/hooks`.
+pub(super) fn disabled<'e>(config: &str, hooks: &Path, entries: &'e [Entry]) -> Option<&'e str> {
+    let config = table(config).ok()?;
+    let state = config.get("hooks").and_then(|hooks| hooks.get("state"))?;
+    let is_off = |entry: &&Entry| {
+        let enabled = state.get(key(hooks, entry)).and_then(|state| state.get("enabled"));
+        enabled.and_then(toml::Value::as_bool) == Some(false)
+    };
+    entries.iter().find(is_off).map(|entry| &*entry.event)
+}
+
 /// The `config.toml` with an approval of each entry, at its end or instead of one that has become
 /// stale.
 ///
