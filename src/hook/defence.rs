@@ -29,10 +29,11 @@ impl Hook<'_, '_> {
             }
         };
         let ours = Ours {
+            process: self.process,
+            agent: self.dialect.name(),
             cwd: &self.cwd,
             state: state.dir(),
             settings: &self.loaded.places,
-            home: self.home.as_deref(),
             root: &root,
             real: &self.real,
         };

@@ -10,6 +10,7 @@ mod jsonc;
 mod merge;
 mod program;
 mod record;
+mod registered;
 mod rows;
 mod switches;
 mod table;
@@ -26,8 +27,9 @@ use std::{
 
 pub use merge::Entry;
 pub use program::Program;
+pub use registered::{registrations, registrations_at};
 pub use rows::{Row, Site};
-pub use switches::{Off, answers_for_user, off};
+pub use switches::{Off, answers_for_user, off, switches_at};
 pub use table::ROWS;
 pub use trust::{ends_a_session, untrusted};
 
@@ -374,9 +376,6 @@ impl Site {
 
     /// Whether this is where the hooks are, not a command for people.
     pub fn is_hook(&self) -> bool {
-        match self.edit {
-            Edit::Merge(_) | Edit::Lines(_) | Edit::Script(_) => true,
-            Edit::Whole(template) => template.quoting == whole::Quoting::Script,
-        }
+        self.edit.is_hook()
     }
 }

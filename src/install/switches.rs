@@ -180,6 +180,14 @@ pub fn off(
     Places { row, process, root, system: Path::new("/") }.off(found)
 }
 
+/// Whether hooks of this agent can be switched off by what is written to `place`.
+pub fn switches_at(process: &Process<'_>, agent: &str, root: &Path, place: &Path) -> bool {
+    let Some(row) = super::ROWS.iter().find(|row| row.agent == agent) else { return false };
+    let places = Places { row, process, root: Some(root), system: Path::new("/") };
+    let mut files = OFF.iter().filter(|switch| switch.agent == agent).flat_map(|it| it.files);
+    files.any(|file| places.path(file).is_some_and(|file| file == place))
+}
+
 /// Whether an agent's settings say that it answers questions for its user.
 pub fn answers_for_user(row: &Row, process: &Process<'_>, root: &Path) -> bool {
     let places = Places { row, process, root: Some(root), system: Path::new("/") };
