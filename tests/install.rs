@@ -578,3 +578,75 @@ fn a_hook_file_that_droid_reads_instead_is_told_of() {
     let told = diagnosis(&mut world, "factory droid");
     assert!(told.contains("reads its hooks from ~/.factory/hooks.json"), "{told}");
 }
+
+#[test]
+fn install_begins_with_a_line_for_each_agent() {
+    let mut world = world();
+    write(&home(&world).join(".qwen/settings.json"), "{");
+    write(&home(&world).join(".claude/commands/undo.md"), "mine");
+    let output = world.run(&["install", "--dry-run"]);
+    let (summary, diffs) = output.stdout.split_once("\n\n").unwrap();
+    assert_eq!(
+        summary,
+        "Claude Code  write ~/.claude/settings.json and 2 commands, but not 1 command, see below\n\
+         Codex        write ~/.codex/hooks.json and 1 command\n\
+         Gemini CLI   write ~/.gemini/settings.json and 3 commands\n\
+         Qwen Code    nothing: ~/.qwen/settings.json is refused, see below\n\
+         Copilot CLI  write ~/.copilot/hooks/turnback.json\n\
+         OpenCode     write ~/.config/opencode/plugins/turnback.js and 2 commands\n\
+         Cline        write 5 files in ~/.cline/hooks\n\
+         Hermes       write ~/.hermes/config.yaml\n\
+         Cursor       write ~/.cursor/hooks.json and 1 command"
+    );
+    assert!(diffs.starts_with("--- a/~/.claude/settings.json"), "{diffs}");
+    assert_eq!(world.run(&["install", "hermes", "--yes"]).exit, Exit::Ok);
+    let output = world.run(&["uninstall", "--dry-run"]);
+    let (summary, _) = output.stdout.split_once("\n\n").unwrap();
+    assert_eq!(summary, "Hermes  change ~/.hermes/config.yaml");
+}
+
+#[test]
+fn an_agent_gets_all_or_nothing() {
+    let mut world = world();
+    let home = home(&world);
+    write(&home.join(".qwen/settings.json"), "{");
+    write(&home.join(".cline/hooks/TaskStart"), "#!/bin/sh\nmine\n");
+    let before = all(&home);
+    let output = world.run(&["install", "qwen-code", "cline", "--yes"]);
+    assert_eq!(output.exit, Exit::Failed);
+    let told = "note: ~/.qwen/commands/undo.md is not written without the hooks of its agent";
+    assert!(output.stderr.contains(told), "{}", output.stderr);
+    assert_eq!(all(&home), before);
+    // One that fails half way is as it was, and those before it are done.
+    write(&home.join(".gemini/commands"), "a file where a directory should be");
+    let before = all(&home);
+    let output = world.run(&["install", "claude-code", "gemini-cli", "--yes"]);
+    assert_eq!(output.exit, Exit::Failed, "{}", output.stderr);
+    let after = all(&home);
+    let gemini = home.join(".gemini/settings.json");
+    assert_eq!(after[&gemini], before[&gemini]);
+    assert!(fs::read_to_string(home.join(".claude/settings.json")).unwrap().contains("turnback"));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home), before);
+}
+
+#[test]
+fn nothing_stays_behind_of_what_codex_has_changed() {
+    let mut world = World::new();
+    let home = home(&world);
+    let config = home.join(".codex/config.toml");
+    write(&config, "model = \"x\"\n");
+    let before: Vec<_> = all(&home).into_keys().collect();
+    assert_eq!(world.run(&["install", "codex", "--yes", "--trust"]).exit, Exit::Ok);
+    // It notes the project it was started in, and takes the approvals for its own.
+    let project = "[projects.\"/p\"]\ntrust_level = \"trusted\"\n";
+    let text = fs::read_to_string(&config).unwrap();
+    write(&config, format!("{text}{project}"));
+    assert_eq!(world.run(&["uninstall", "codex", "--yes"]).exit, Exit::Ok);
+    assert_eq!(fs::read_to_string(&config).unwrap(), format!("model = \"x\"\n{project}"));
+    assert_eq!(all(&home).into_keys().collect::<Vec<_>>(), before);
+    assert_eq!(world.run(&["install", "codex", "--yes", "--trust"]).exit, Exit::Ok);
+    write(&config, "model = \"y\"\n");
+    assert_eq!(world.run(&["uninstall", "codex", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home).into_keys().collect::<Vec<_>>(), before);
+}

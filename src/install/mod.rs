@@ -56,6 +56,10 @@ pub struct Plan {
     pub unchanged: Vec<Site>,
     /// What cannot be done, and why.
     pub refused: Vec<(Site, Error)>,
+    /// What could be done and is not, since the hooks of the same agent were refused.
+    pub withheld: Vec<Site>,
+    /// Files that were written down and have nothing of ours any more.
+    gone: Vec<PathBuf>,
 }
 
 /// What becomes of one file.
@@ -95,13 +99,34 @@ impl Plan {
     /// What would put our hooks into these places.
     pub fn install(sites: Vec<Site>, program: &Program, state: &State) -> Self {
         let record = Record::open(state);
-        Self::of(sites, |site, found| put(site, found, program, &record, state))
+        let mut plan = Self::of(sites, |site, found| put(site, found, program, &record, state));
+        plan.withhold();
+        plan
+    }
+
+    /// All or nothing for each agent: commands without hooks would promise what is not there.
+    fn withhold(&mut self) {
+        let refused: Vec<_> = self
+            .refused
+            .iter()
+            .filter(|(site, _)| site.is_hook())
+            .map(|(site, _)| site.agent)
+            .collect();
+        let (kept, withheld): (Vec<_>, Vec<_>) = std::mem::take(&mut self.changes)
+            .into_iter()
+            .partition(|change| !refused.contains(&change.site.agent));
+        self.changes = kept;
+        self.withheld = withheld.into_iter().map(|change| change.site).collect();
     }
 
     /// What would take them out.
     pub fn uninstall(sites: Vec<Site>, state: &State) -> Self {
         let record = Record::open(state);
-        Self::of(sites, |site, found| take(site, found, &record, state))
+        let mut plan = Self::of(sites, |site, found| take(site, found, &record, state));
+        let target =
+            |site: &Site| fs::canonicalize(&site.path).unwrap_or_else(|_| site.path.clone());
+        plan.gone = plan.unchanged.iter().map(target).collect();
+        plan
     }
 
     /// What would note in Codex's `config.toml`, which `site` is, that its user approves of the
@@ -138,16 +163,24 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Fails at the first file that has changed since it was read, or cannot be written. Those
-    /// before it are done.
+    /// Fails at the first file that has changed since it was read, or cannot be written. Agents
+    /// before it are done; the files of its own agent are as they were.
     pub fn apply(&self, state: &State) -> Result<()> {
         let mut record = Record::open(state);
         let mut done = Ok(());
-        for change in &self.changes {
-            done = change.apply(state, &mut record);
-            if done.is_err() {
-                break;
+        for changes in self.changes.chunk_by(|one, next| one.site.agent == next.site.agent) {
+            let before = record.clone();
+            for (at, change) in changes.iter().enumerate() {
+                done = change.apply(state, &mut record);
+                if done.is_err() {
+                    changes[..at].iter().rev().for_each(Change::revert);
+                    record.back_to(state, before);
+                    return done.and(record.close(state));
+                }
             }
+        }
+        for path in &self.gone {
+            record.forget(state, path);
         }
         done.and(record.close(state))
     }
@@ -176,22 +209,24 @@ impl Change {
                 replace_with(&self.target, new.as_bytes(), self.permissions)
             }
             (Purpose::Go, Some(new)) => {
-                let known =
-                    record.before(state, &self.target, now.text.unwrap_or_default().as_bytes());
                 replace_with(&self.target, new.as_bytes(), self.permissions)?;
-                record.forget(
-                    state,
-                    &self.target,
-                    known == Before::Bytes(new.clone().into_bytes()),
-                );
+                record.forget(state, &self.target);
                 Ok(())
             }
             (_, None) => {
                 fs::remove_file(&self.target).map_err(Error::io("remove", &self.target))?;
-                record.forget(state, &self.target, true);
+                record.forget(state, &self.target);
                 Ok(())
             }
         }
+    }
+
+    /// Puts back what was there, as far as that can be done: another file of the agent has failed.
+    fn revert(&self) {
+        let _as_far_as_it_goes = match &self.old {
+            Some(old) => replace_with(&self.target, old.as_bytes(), self.permissions).is_ok(),
+            None => fs::remove_file(&self.target).is_ok(),
+        };
     }
 }
 

@@ -278,7 +278,7 @@ pub const ROWS: &[Row] = &[
         ],
         project: &[merge!(".factory/settings.json", "factory-droid", HOOKS)],
         then: Some(
-            "Factory Droid runs a new hook only after you have reviewed it: `/hooks` in droid",
+            "Factory Droid reads its hooks when it starts: start it again, or review them in `/hooks`",
         ),
         watched: &["hooks.json"],
         watched_project: &[".factory/hooks.json"],
