@@ -434,3 +434,23 @@ impl From<Exit> for ExitCode {
         Self::from(exit as u8)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[cfg(target_os = "linux")]
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_read_whatever_its_name_is() {
+        let line = "42 (a (b) c) S 7 42 42 34816 42 4194304 1 2 3 4 5 6 7 8 20 0 1 0 998877 1 2 3";
+        let found = process_of(42, line).unwrap();
+        assert_eq!((found.parent, &*found.start, &*found.name), (7, "998877", "a (b) c"));
+        assert_eq!(process_of(42, "42 (a"), None);
+        let own = system_process(std::process::id()).unwrap();
+        assert_eq!(
+            Some(own.parent),
+            rustix::process::getppid().and_then(|pid| pid.as_raw_pid().try_into().ok())
+        );
+    }
+}
