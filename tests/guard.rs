@@ -259,7 +259,7 @@ fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
     let answer = world.before_bash("t1", "rm big.db");
     assert!(answer.contains("not held: big.db (2.1 GB, over max_victim_size) — rm would"));
     world.set("CLAUDE_CODE_SESSION_ATTENDED", "0");
-    assert_eq!(verdict(&world.before_bash("t2", "rm big.db")), "", "nobody could answer");
+    assert_eq!(verdict(&world.before_bash("t2", "rm big.db")), "deny", "nobody could answer");
     write(&world.settings(), "cannot_hold = \"deny\"\n");
     assert_eq!(verdict(&world.before_bash("t3", "rm big.db")), "deny");
 }

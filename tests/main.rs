@@ -4,6 +4,7 @@
 
 mod agents;
 mod cli;
+mod consent;
 mod costs;
 mod covered;
 mod crash;
