@@ -128,17 +128,34 @@ impl Parsed {
     }
 }
 
-/// Whether a list has one of its lone marks.
-fn lone(list: &str, mark: &str) -> bool {
-    list.split_ascii_whitespace().any(|word| word == mark)
+/// The lone marks of a list.
+#[derive(Default)]
+struct Marks {
+    open: bool,
+    ordered: bool,
+    single: bool,
+    tame: bool,
+    numbers: bool,
+}
+
+fn marks(list: &str) -> Marks {
+    let mut marks = Marks::default();
+    for word in list.split_ascii_whitespace() {
+        match word {
+            "*" => marks.open = true,
+            "^" => marks.ordered = true,
+            "@" => marks.single = true,
+            "$" => marks.tame = true,
+            "-#" => marks.numbers = true,
+            _ => {}
+        }
+    }
+    marks
 }
 
 /// Tells flags from operands.
 pub(super) fn parse(list: &str, args: &[Field]) -> Parsed {
-    let open = lone(list, "*");
-    let ordered = lone(list, "^");
-    let single = lone(list, "@");
-    let tame = lone(list, "$");
+    let Marks { open, ordered, single, tame, numbers } = marks(list);
     let mut parsed = Parsed { rest: args.len(), ..Parsed::default() };
     let mut at = 0;
     while let Some(arg) = args.get(at) {
@@ -166,7 +183,8 @@ pub(super) fn parse(list: &str, args: &[Field]) -> Parsed {
         let took = if arg.text.starts_with("--") || single {
             long(list, arg, next, open, &mut parsed)
         } else {
-            cluster(list, arg, next, open, &mut parsed)
+            let is_number = numbers && arg.text.bytes().skip(1).all(|byte| byte.is_ascii_digit());
+            !is_number && cluster(list, arg, next, open, &mut parsed)
         };
         if took && !tame && next.is_some_and(|next| next.splits) {
             note(&mut parsed, &next.map_or_else(String::new, |next| next.text.clone()));
@@ -202,9 +220,6 @@ fn long(list: &str, arg: &Field, next: Option<&Field>, open: bool, parsed: &mut 
 /// A cluster of short flags; says whether its last took the next word.
 fn cluster(list: &str, arg: &Field, next: Option<&Field>, open: bool, parsed: &mut Parsed) -> bool {
     let letters = arg.text.get(1..).unwrap_or_default();
-    if letters.bytes().all(|byte| byte.is_ascii_digit()) && lone(list, "-#") {
-        return false;
-    }
     for (index, letter) in letters.char_indices() {
         let Some((takes, mark)) = letter_of(list, letter) else {
             if !open {
@@ -263,8 +278,12 @@ fn letter_of(list: &str, letter: char) -> Option<(Takes, Mark)> {
 
 /// Finds a long flag by its name.
 fn lookup<'list>(list: &'list str, name: &str) -> Option<(&'list str, Takes, Mark)> {
-    list.split_ascii_whitespace().find_map(|word| {
-        let (word, mark) = marked(word);
+    if name.is_empty() {
+        return None;
+    }
+    list.match_indices(name).find_map(|(at, _)| {
+        let begin = list.get(..at)?.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+        let (word, mark) = marked(list.get(begin..)?.split_ascii_whitespace().next()?);
         let (known, takes) = taking(word);
         (known == name).then_some((known, takes, mark))
     })

@@ -1,6 +1,7 @@
 //! Judges one command of known words by the tables. Knows how a row is applied; programs that need
 //! more than a row have a file of their own beside this one.
 
+mod database;
 mod edit;
 mod files;
 mod find;
@@ -18,11 +19,12 @@ use super::verdict::{Call, Verdict, creates, destroys, reads, unknown};
 use super::walk::Walk;
 use crate::model::{Level, Target, TargetAction};
 
+pub(super) use database::{psql, sqlite};
 pub(super) use edit::{ed, pager, vim};
 pub(super) use files::{compress, dd, install, link, rsync, sort, tar, tee, unzip, zip};
 pub(super) use find::{fd, find};
 pub(super) use git::git;
-pub(super) use network::{curl, gh_api, psql, ssh, wget};
+pub(super) use network::{curl, gh_api, ssh, wget};
 pub(super) use sed::sed;
 pub(super) use shells::{
     alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, set, shell, test,

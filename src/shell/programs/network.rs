@@ -119,27 +119,3 @@ pub(in crate::shell) fn gh_api(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict 
     }
     unknown("changes something on GitHub")
 }
-
-/// Judges `psql`: a query of plain words calls no function, and so changes nothing.
-pub(in crate::shell) fn psql(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let list = "-aAbeEHlnqStwWxX1z0 -c: -d: -h: -p: -U: --command= --dbname= --host= --port= --username= \
-        --no-align --tuples-only --quiet --csv --list --expanded --no-psqlrc --no-password --html";
-    let parsed = flags::parse(list, call.args());
-    let mut queries = parsed.hits.iter().filter(|hit| hit.name == "-c" || hit.name == "--command");
-    let asks = |query: &Field| query.literal().is_some_and(only_asks);
-    let is_given = parsed.has(&["-c", "--command", "-l", "--list"]);
-    if parsed.stray.is_none() && is_given && queries.all(|hit| hit.value.as_ref().is_some_and(asks))
-    {
-        reads("only asks the database")
-    } else {
-        unknown("its SQL may change the database")
-    }
-}
-
-fn only_asks(query: &str) -> bool {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || " _,.*=<>'-".contains(char);
-    let mut words = query.split(' ').map(str::to_ascii_lowercase);
-    words.next().is_some_and(|first| first == "select")
-        && query.chars().all(is_plain)
-        && words.all(|word| word != "into")
-}

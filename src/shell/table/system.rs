@@ -276,12 +276,7 @@ pub(super) const ROWS: &[Row] = &[
         Rule::Reads,
         "only asks",
     ),
-    row(
-        "sqlite3 sqlite",
-        "@ *",
-        Rule::Changes(crate::model::TargetAction::Modify, 0),
-        "its SQL may change the database",
-    ),
+    row("sqlite3 sqlite", "", Rule::By(programs::sqlite), "runs SQL on a file"),
     row("psql", "", Rule::By(programs::psql), "runs SQL"),
     row(
         "dropdb dropuser createdb createuser pg_restore mongorestore",
