@@ -18,6 +18,7 @@ mod house;
 mod install;
 mod kinds;
 mod notice;
+mod oracle;
 mod picker;
 mod readme;
 mod reliability;

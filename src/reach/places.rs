@@ -151,9 +151,10 @@ fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> V
     let mut places = meant(target, bases, wanted);
     match target.action {
         // Something is put into a directory. What that replaces there is a target of its own, or
-        // some file of it: worth holding where it is the project's.
+        // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
-            !place.is_dir() || wanted == Wanted::Held && root.relative(place).is_ok()
+            let is_held = wanted == Wanted::Held;
+            !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
         // What a command names elsewhere, whatever it does there. In the root it is held anyway.
         TargetAction::Modify if target.certainty == Certainty::Dynamic => {

@@ -130,6 +130,7 @@ impl Parsed {
 
 /// The lone marks of a list.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 struct Marks {
     open: bool,
     ordered: bool,

@@ -53,6 +53,10 @@ fn run_effect(finding: Finding) -> Effect {
             None => Effect::Unknown(finding),
         },
         Level::Destroys => Effect::Destroys(finding),
+        // What else the line does hides nothing of what it destroys.
+        Level::Unknown if finding.commands.iter().any(|it| it.level == Level::Destroys) => {
+            Effect::Destroys(finding)
+        }
         Level::Unknown => Effect::Unknown(finding),
     }
 }
@@ -77,6 +81,11 @@ pub fn classify(line: &str, language: Language, scope: &Scope) -> Finding {
         Language::PowerShell | Language::Cmd => foreign(line, scope),
         Language::Code => unknown(line, "program text can do anything", scope),
     }
+}
+
+/// Every command that the tables know, with its list of options: what `tests/oracle.rs` tries out.
+pub fn known_commands() -> Vec<(String, &'static str)> {
+    table::every()
 }
 
 /// Whether this thread is judging a line: a panic of the parser is then an answer, and whoever

@@ -43,7 +43,7 @@ macro_rules! shown {
              --find-copies-harder --no-renames --diff-filter= --diff-algorithm= --minimal --patience --histogram --pickaxe-all \
              --pickaxe-regex --full-index --binary --text --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules? \
              --submodule? --src-prefix= --dst-prefix= --no-prefix --relative? --no-relative --root --cc --combined-all-paths --diff-merges= --no-diff-merges \
-             --remerge-diff --rename-empty --no-rename-empty --ws-error-highlight= --indent-heuristic --no-indent-heuristic \
+             --rename-empty --no-rename-empty --ws-error-highlight= --indent-heuristic --no-indent-heuristic \
              --encoding= --mailmap --use-mailmap --no-mailmap --clear-decorations --decorate-refs= --decorate-refs-exclude= --no-commit-id \
              --always --recursive --full-diff --log-size --line-prefix= --ita-visible-in-index --ita-invisible-in-index --end-of-options ",
             $more
@@ -52,7 +52,7 @@ macro_rules! shown {
 }
 
 /// Commands that look, with the options that leave it at that.
-const LOOKS: &[Row] = &[
+pub(in crate::shell) const LOOKS: &[Row] = &[
     row(
         "log show whatchanged diff diff-tree diff-index diff-files",
         shown!(""),

@@ -5,7 +5,7 @@ mod database;
 mod edit;
 mod files;
 mod find;
-mod git;
+pub(super) mod git;
 mod network;
 mod sed;
 mod shells;

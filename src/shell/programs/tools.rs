@@ -15,7 +15,8 @@ pub(in crate::shell) fn cargo_fmt(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdi
     let prints = parsed
         .value(&["--emit"])
         .is_some_and(|emit| names::is_one(emit, &["stdout", "json", "checkstyle"]));
-    if parsed.talks() || parsed.stray.is_none() && (parsed.has(&["--check"]) || prints) {
+    let checks = parsed.has(&["--check"]) && !parsed.has(&["--emit"]);
+    if parsed.talks() || parsed.stray.is_none() && (checks || prints) {
         return reads("only checks");
     }
     let why = "rewrites sources in its style";

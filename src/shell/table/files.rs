@@ -218,10 +218,17 @@ pub(super) const ROWS: &[Row] = &[
     row("dos2unix unix2dos", "*", Rule::Changes(Modify, 0), "rewrites its operands"),
     row("tar gtar bsdtar", "", Rule::By(programs::tar), "packs or unpacks"),
     row(
-        "gzip gunzip bzip2 bunzip2 xz unxz lzma zstd unzstd lz4 pigz pbzip2 brotli compress uncompress",
+        "gzip gunzip bzip2 bunzip2 xz unxz lzma zstd unzstd pigz pbzip2",
         "",
         Rule::By(programs::compress),
         "replaces files by packed ones",
+    ),
+    // `lz4 -l` writes an old format.
+    row(
+        "lz4 unlz4 brotli compress uncompress",
+        "*",
+        Rule::Changes(Overwrite, 0),
+        "packs or unpacks",
     ),
     row("zip", "", Rule::By(programs::zip), "changes an archive"),
     row("unzip", "", Rule::By(programs::unzip), "unpacks over files"),

@@ -4,7 +4,7 @@ use super::{Row, Rule, row};
 use crate::shell::programs;
 
 pub(super) const ROWS: &[Row] = &[
-    row("true false : wait times", "", Rule::By(programs::words), "does nothing to files"),
+    row("true false : times", "", Rule::By(programs::words), "does nothing to files"),
     row("sleep usleep", "$ --help --version", Rule::Reads, "only waits"),
     row(
         "pgrep pidof",
@@ -195,6 +195,7 @@ pub(super) const ROWS: &[Row] = &[
         Rule::Reads,
         "only sets the terminal",
     ),
+    row("wait", "-nf", Rule::Reads, "only waits"),
     row("jobs", "-lnprs", Rule::Reads, "only lists jobs"),
     row("bg disown", "-ahr", Rule::Reads, "only continues a job"),
     row("ulimit", "-aSHcdfilmnpqrstuvx", Rule::Reads, "only sets limits"),

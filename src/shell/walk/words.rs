@@ -139,8 +139,7 @@ impl Walk<'_> {
                         (value, certainty) = (format!("${name}"), Certainty::Dynamic);
                     }
                     let is_several = !quoted && value.contains(char::is_whitespace);
-                    splits |= is_several
-                        || (!quoted && matches!(self.variables.get(name), Some(Variable::Tainted)));
+                    splits |= !quoted && (is_several || certainty == Certainty::Dynamic);
                     worse(if is_several { Certainty::Dynamic } else { certainty });
                     text.push_str(&value);
                 }
