@@ -155,7 +155,8 @@ fn written(walk: &Walk<'_>, parsed: &Parsed) -> Verdict {
             Mark::Unknown | Mark::Harmless | Mark::Talks => continue,
         };
         match &hit.value {
-            Some(value) if names::is_file(value) => {
+            // To most programs `-` is a file of that name here.
+            Some(value) if !names::is_sink(value) => {
                 targets.push(walk.target(value, action, "an option names it as output"));
                 level = level.max(worth);
             }

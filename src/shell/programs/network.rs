@@ -1,8 +1,8 @@
 //! Programs that fetch from or talk to other hosts.
 
-use super::closed;
+use super::{closed, strayed};
 use crate::model::{Level, TargetAction};
-use crate::shell::flags::{self, Field};
+use crate::shell::flags::{self, Field, Mark};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
 use crate::shell::walk::{Walk, worst};
@@ -21,6 +21,12 @@ pub(in crate::shell) fn curl(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     if parsed.talks() {
         return reads("only tells about the program");
     }
+    let mut outputs = parsed.hits.iter().filter(|hit| hit.mark == Mark::Overwrites);
+    let prints = outputs.all(|hit| hit.value.as_ref().is_some_and(|it| !names::is_file(it)));
+    let verdict = match strayed(&parsed) {
+        None if prints => reads("prints what it fetches"),
+        None | Some(_) => verdict,
+    };
     let by_name = parsed.has(&["-O", "--remote-name", "--remote-name-all"]);
     if by_name {
         return destroys("curl -O overwrites a file of the name in the address", Vec::new());
