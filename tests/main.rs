@@ -21,6 +21,7 @@ mod install;
 mod kinds;
 mod mounts;
 mod notice;
+mod oracle;
 mod outside;
 mod outside_random;
 mod picker;
