@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     fs::{Real, read_small},
-    model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
+    model::{Certainty, Effect, Finding, Level, Simple, Target, TargetAction},
 };
 
 /// No settings of an agent come near it.
@@ -83,22 +83,13 @@ pub struct Ours<'a> {
 
 /// Why a call that is not read-only reaches for turnback itself, as a fragment; `None` if it does
 /// not. `places` is what it names, absolute.
-pub fn threat(
-    ours: &Ours<'_>,
-    intent: &Intent,
-    effect: &Effect,
-    places: &[PathBuf],
-) -> Option<String> {
-    let line = match intent {
-        Intent::Run { command, .. } => command.as_str(),
-        Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => "",
-    };
+pub fn threat(ours: &Ours<'_>, effect: &Effect, places: &[PathBuf]) -> Option<String> {
     let said = match effect {
         Effect::None => return None,
         Effect::Touches(paths) => {
             paths.iter().find_map(|path| path_threat(ours, &absolute(ours, path), false))
         }
-        Effect::Destroys(finding) | Effect::Unknown(finding) => finding_threat(ours, line, finding),
+        Effect::Destroys(finding) | Effect::Unknown(finding) => finding_threat(ours, finding),
     };
     said.or_else(|| {
         let within = |place: &PathBuf| path_threat(ours, place, true);
@@ -106,11 +97,11 @@ pub fn threat(
     })
 }
 
-fn finding_threat(ours: &Ours<'_>, line: &str, finding: &Finding) -> Option<String> {
+fn finding_threat(ours: &Ours<'_>, finding: &Finding) -> Option<String> {
     let changing = || finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
     changing()
         .find_map(|simple| command_threat(simple).or_else(|| environment_threat(simple)))
-        .or_else(|| refs_threat(line, finding))
+        .or_else(|| repository_threat(ours, finding))
         .or_else(|| finding.targets().find_map(|target| target_threat(ours, target)))
         .or_else(|| changing().find_map(|simple| sweep_threat(ours, simple)))
         .or_else(|| changing().find_map(|simple| mention(ours, simple)))
@@ -143,25 +134,18 @@ fn is_name(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Refs of ours dropped by git, by name or all there are.
-fn refs_threat(line: &str, finding: &Finding) -> Option<String> {
-    let told = || "it can drop the refs that hold your checkpoints".to_owned();
-    let is_git = |simple: &Simple| simple.targets.iter().any(|it| it.action == TargetAction::Git);
-    if line.contains("refs/turnback") && finding.commands.iter().any(is_git) {
-        return Some(told());
-    }
-    let takes_any = |simple: &&Simple| {
-        let fed = simple.text.contains("--stdin") || line.contains("xargs");
-        simple.level != Level::ReadOnly
-            && simple.text.contains("update-ref")
-            && (fed || line.contains("for-each-ref") || line.contains("show-ref"))
-            && !simple.text.contains("refs/heads/")
-            && !simple.text.contains("refs/tags/")
+/// Git at work in one of our own repositories.
+fn repository_threat(ours: &Ours<'_>, finding: &Finding) -> Option<String> {
+    let state = ours.state.to_string_lossy();
+    let names_ours = |simple: &&Simple| {
+        let text = &simple.text;
+        let is_git = text.split_whitespace().any(|word| word == "git" || word.ends_with("/git"));
+        let is_there = [&*state, ".local/state/turnback"].iter().any(|name| text.contains(name));
+        let is_ref = text.contains("update-ref") && text.contains("refs/checkpoints");
+        simple.level != Level::ReadOnly && is_git && (is_there || is_ref)
     };
-    let is_narrow = ["refs/heads", "refs/tags", "refs/remotes", "refs/original"]
-        .iter()
-        .any(|prefix| line.contains(prefix));
-    finding.commands.iter().find(takes_any).filter(|_| !is_narrow).map(|_| told())
+    let found = finding.commands.iter().find(names_ours);
+    found.map(|_| "it can drop the refs that hold your checkpoints".to_owned())
 }
 
 fn target_threat(ours: &Ours<'_>, target: &Target) -> Option<String> {
@@ -204,7 +188,7 @@ fn mention(known: &Ours<'_>, simple: &Simple) -> Option<String> {
         return None;
     }
     let state = known.state.to_string_lossy();
-    let ours = [state.as_ref(), ".local/state/turnback", "refs/turnback", ".config/turnback"];
+    let ours = [state.as_ref(), ".local/state/turnback", "refs/checkpoints", ".config/turnback"];
     let named = ours.into_iter().find(|name| !name.is_empty() && simple.text.contains(name))?;
     Some(format!("it names `{named}`, and nobody can tell what it does there"))
 }
@@ -226,7 +210,7 @@ fn path_threat(ours: &Ours<'_>, place: &Path, can_contain: bool) -> Option<Strin
     if ours.settings.iter().any(|file| is_met(file)) || dirs.any(|dir| place == dir) {
         return Some("turnback's settings are there".to_owned());
     }
-    places().find_map(|place| place_threat(ours, place, can_contain))
+    places().find_map(|place| place_threat(ours, place))
 }
 
 fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
@@ -234,15 +218,7 @@ fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
 }
 
 /// The same for what is known by its name.
-fn place_threat(ours: &Ours<'_>, place: &Path, can_contain: bool) -> Option<String> {
-    let git = ours.root.join(".git");
-    // `.git` as a whole is in the vault; a part of it that has our refs is not put back alone.
-    if place != git
-        && place.starts_with(&git)
-        && meets(place, &git.join("refs/turnback"), can_contain)
-    {
-        return Some("the refs that hold your checkpoints are there".to_owned());
-    }
+fn place_threat(ours: &Ours<'_>, place: &Path) -> Option<String> {
     if place.file_name().is_some_and(|name| name == "turnback")
         && place.parent().and_then(Path::file_name).is_some_and(|dir| dir == "bin")
     {
@@ -301,7 +277,7 @@ fn absolute(ours: &Ours<'_>, path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::{
-        model::Language,
+        model::{Intent, Language},
         shell::{self, Scope},
     };
 
@@ -318,7 +294,7 @@ mod tests {
         let scope = Scope { home: Some("/home/me".to_owned()), ..Scope::default() };
         let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };
         let effect = shell::effect(&intent, &scope);
-        threat(&ours, &intent, &effect, &[])
+        threat(&ours, &effect, &[])
     }
 
     #[test]
@@ -331,11 +307,11 @@ mod tests {
             "echo x > ~/.local/state/turnback/journal",
             "mv ~/.local /tmp/x",
             "chmod -R 000 ~/.local/state/turnback",
-            "git update-ref -d refs/turnback/main/abc",
-            "git for-each-ref --format='%(refname)' refs/turnback | xargs -n1 git update-ref -d",
-            "git for-each-ref --format='delete %(refname)' | git update-ref --stdin",
-            "rm -rf .git/refs/turnback",
-            "rm -rf .git/refs",
+            "git --git-dir ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/main/y",
+            "git -C ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/main/y",
+            "cd ~/.local/state/turnback/repositories/x && git update-ref -d refs/checkpoints/main/y",
+            "rm -rf ~/.local/state/turnback/repositories",
+            "rm -rf ~/.local/state/turnback/repositories/x/refs",
             "turnback clear --yes",
             "turnback prune --all",
             "/usr/local/bin/turnback uninstall",
@@ -361,9 +337,12 @@ mod tests {
             "turnback restore --help",
             "cat ~/.local/state/turnback/journal",
             "ls -la ~/.local/state/turnback",
-            "git for-each-ref refs/turnback",
-            "git commit -m 'keep refs/turnback/main'",
+            "git --git-dir ~/.local/state/turnback/repositories/x for-each-ref refs/checkpoints",
+            "git --git-dir ~/.local/state/turnback/repositories/x show refs/checkpoints/main/y:files/a",
+            "git for-each-ref --format='delete %(refname)' | git update-ref --stdin",
+            "rm -rf .git/refs",
             "git update-ref -d refs/heads/old",
+            "git commit -m 'keep refs/checkpoints/main'",
             "rg TURNBACK=off src",
             "rm -rf .git",
             "rm -rf node_modules",

@@ -36,7 +36,7 @@ impl Hook<'_, '_> {
             root: &root,
             real: &self.real,
         };
-        guard::threat(&ours, &self.call.intent, &self.effect, &places)
+        guard::threat(&ours, &self.effect, &places)
     }
 
     /// The answer to a call that reaches for turnback itself: a person decides. Where nobody can
