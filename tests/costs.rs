@@ -148,15 +148,15 @@ fn a_call_that_finds_nothing_changed_lists_nothing_and_opens_no_object() {
     let opened = of(&calls, |call| call.starts_with("openat project/.git/"));
     // Twice for the repository that this call, and the one before it that nobody saw end, work in.
     assert_snapshot!(listed(opened), @r"
-    4 openat project/.git/HEAD
+    3 openat project/.git/HEAD
     2 openat project/.git/commondir
     3 openat project/.git/config
     3 openat project/.git/config.worktree
     3 openat project/.git/objects/info/alternates
-    1 openat project/.git/refs/heads/main
-    1 openat project/.git/refs/turnback/main/HASH
-    1 openat project/.git/refs/turnback/main/anchor
     ");
+    let objects =
+        of(&calls, |call| call.starts_with("open") && call.contains("HASH/objects/pack"));
+    assert_snapshot!(listed(objects), @"");
     let written = of(&calls, |call| {
         let changes = ["rename", "mkdir", "unlink", "link", "chmod", "symlink"];
         call.contains(" to write ") || changes.iter().any(|name| call.starts_with(name))
@@ -224,9 +224,9 @@ fn a_list_opens_everything_once() {
     1 openat project/.git/config
     1 openat project/.git/config.worktree
     1 openat project/.git/objects/info/alternates
-    1 openat project/.git/packed-refs
-    1 openat project/.git/refs/turnback/main
     1 openat state/
+    1 openat state/repositories/HASH/packed-refs
+    1 openat state/repositories/HASH/refs/checkpoints/main
     2 openat state/roots/HASH/checkpoints
     1 openat state/roots/HASH/records
     2 openat state/roots/HASH/root.json
@@ -250,18 +250,19 @@ fn ten_changed_files_cost_four_files_and_an_object_for_each_change() {
         hook(&world, &world.root(), &before_unknown(&world.root(), &format!("ten {round}")))
     };
     let objects = || {
-        git(&world, &world.root(), "git cat-file --batch-all-objects --batch-check").lines().count()
+        let line = "git cat-file --batch-all-objects --batch-check";
+        git(&world, &world.private(), line).lines().count()
     };
-    let files = || [world.root().join(".git"), world.state()].map(|place| count(&place));
+    let files = || [world.private(), world.state()].map(|place| count(&place));
     // What is there once for all, as the list of our packs, comes with the first.
     change(1);
     let (objects_before, files_before) = (objects(), files());
     change(2);
     // Ten contents, the trees `src/0`, `src` and that of the root, what the checkpoint says, its tree.
     assert_eq!(objects() - objects_before, 10 + 3 + 2);
-    // A pack, its index and a ref; a record.
+    // A pack, its index and a ref; beside them a record.
     let [in_git, in_state] = files();
-    assert_eq!((in_git - files_before[0], in_state - files_before[1]), (3, 1));
+    assert_eq!((in_git - files_before[0], in_state - files_before[1]), (3, 4));
     hook(&world, &world.root(), &before_unknown(&world.root(), "same"));
     assert_eq!((objects() - objects_before, files()), (15, [in_git, in_state]));
 }

@@ -170,7 +170,6 @@ fn a_way_round_to_what_is_ours_is_still_ours() {
     symlink(other.join("mine.toml"), world.settings()).unwrap();
     world.write(".claude/settings.json", "turnback hook --agent claude-code");
     symlink(world.root().join(".claude"), other.join("dots")).unwrap();
-    symlink(world.root().join(".git"), other.join("git")).unwrap();
     let other = other.canonicalize().unwrap();
     for path in [
         state.join("journal"),
@@ -178,7 +177,7 @@ fn a_way_round_to_what_is_ours_is_still_ours() {
         other.join("mine.toml"),
         world.settings(),
         other.join("dots/settings.json"),
-        other.join("git/refs/turnback/main/x"),
+        other.join("store/repositories/x/refs/checkpoints/main/x"),
     ] {
         let answer = edit(&mut world, &path);
         let verdict = &answer["hookSpecificOutput"]["permissionDecision"];

@@ -62,7 +62,9 @@ fn is_kind(path: &Path, extension: &str) -> bool {
 }
 
 fn overwrite(path: &Path, bytes: impl AsRef<[u8]>) {
-    chmod(path, 0o600);
+    if path.exists() {
+        chmod(path, 0o600);
+    }
     write(path, bytes);
 }
 
@@ -91,14 +93,20 @@ fn is_whole(world: &mut World) {
     assert_eq!(output.exit, Exit::Ok, "{}", output.stdout);
 }
 
-/// A loose object of the repository, uncompressed, in place of the one called `id`.
+/// Runs git on our private repository.
+fn private_git(world: &World, line: &str) -> String {
+    let dir = world.private();
+    git(world, &format!("export GIT_DIR={0}; cd {0}; {line}", dir.display()))
+}
+
+/// A loose object of our repository, compressed, in place of the one called `id`.
 fn forge(world: &World, id: &str, with: &str) {
-    let path = |id: &str| world.root().join(format!(".git/objects/{}/{}", &id[..2], &id[2..]));
+    let path = |id: &str| world.private().join(format!("objects/{}/{}", &id[..2], &id[2..]));
     let bytes = fs::read(path(with)).unwrap();
-    git(
+    private_git(
         world,
-        "cd .git && mkdir p && mv objects/pack/* p/ 2>/dev/null || exit 0; \
-         for pack in p/*.pack; do git unpack-objects -q < $pack; done",
+        "mkdir p && mv objects/pack/* p/ 2>/dev/null || exit 0; \
+         for pack in p/*.pack; do git unpack-objects -q < $pack; done; rm -rf p",
     );
     overwrite(&path(id), bytes);
 }
@@ -107,14 +115,14 @@ fn forge(world: &World, id: &str, with: &str) {
 fn stored(world: &mut World, path: &str) -> String {
     let id = world.run(&["list"]).stdout;
     let id = id.split_whitespace().nth(1).unwrap().to_owned();
-    git(world, &format!("git rev-parse refs/turnback/main/{id}:{path}"))
+    private_git(world, &format!("git rev-parse refs/checkpoints/main/{id}:{path}"))
 }
 
 #[test]
 fn a_forged_blob_of_a_repository_is_found_and_never_restored() {
     let mut world = repository();
     let blob = stored(&mut world, "files/dir/a");
-    let other = git(&world, "echo forged | git hash-object -w --stdin");
+    let other = private_git(&world, "echo forged | git hash-object -w --stdin");
     forge(&world, &blob, &other);
     is_found(&mut world, "is not what its name says");
     let before = on_disk(&world.root().join("dir"));
@@ -127,7 +135,7 @@ fn a_forged_blob_of_a_repository_is_found_and_never_restored() {
 fn a_forged_tree_of_a_repository_is_found_and_leads_nowhere() {
     let mut world = repository();
     let tree = stored(&mut world, "files/dir");
-    let other = git(
+    let other = private_git(
         &world,
         "printf '100644 blob %s\\tplanted\\n' $(echo x | git hash-object -w --stdin) | git mktree",
     );
@@ -142,30 +150,29 @@ fn a_forged_tree_of_a_repository_is_found_and_leads_nowhere() {
 #[test]
 fn refs_that_are_gone_are_made_again() {
     let mut world = repository();
-    git(
-        &world,
-        "git for-each-ref --format='delete %(refname)' refs/turnback | git update-ref --stdin",
-    );
+    private_git(&world, "git for-each-ref --format='delete %(refname)' | git update-ref --stdin");
     let said = check(&mut world, &["--repair"]);
     assert!(said.stderr.contains("made 2 refs again"), "{}", said.stderr);
     is_whole(&mut world);
-    assert_eq!(git(&world, "git for-each-ref refs/turnback | wc -l"), "2");
+    assert_eq!(private_git(&world, "git for-each-ref refs/checkpoints | wc -l"), "2");
 }
 
 #[test]
-fn a_ref_that_leads_nowhere_is_dropped_and_the_users_gc_runs() {
+fn a_ref_that_leads_nowhere_is_dropped() {
     let mut world = repository();
     let id = "a1b2c3d4e5f60718";
-    let dir = world.root().join(".git/refs/turnback/main");
+    let dir = world.private().join("refs");
     let nowhere = "1234567890123456789012345678901234567890\n";
-    write(&dir.join(id), nowhere);
-    write(&dir.join("anchor"), nowhere);
-    write(&dir.join("b1b2c3d4e5f60718"), "");
-    is_found(&mut world, "anchor");
+    let planted =
+        [format!("checkpoints/main/{id}"), "checkpoints/main/b1b2c3d4e5f60718".to_owned()];
+    overwrite(&dir.join(&planted[0]), nowhere);
+    overwrite(&dir.join(&planted[1]), "");
+    overwrite(&dir.join("anchors/main"), nowhere);
+    is_found(&mut world, "anchors/main");
     check(&mut world, &["--repair"]);
-    assert!(["anchor", id, "b1b2c3d4e5f60718"].iter().all(|name| !dir.join(name).exists()));
+    assert!(planted.iter().all(|name| !dir.join(name).exists()));
     is_whole(&mut world);
-    git(&world, "git gc -q --prune=now && git fsck --strict");
+    private_git(&world, "git fsck --strict");
     world.write("dir/a", "fourth\n");
     assert!(world.before_bash("t2", "rm -rf dir").contains("{}"), "the next call is as always");
     assert_eq!(world.run(&["restore", "1", "--yes"]).exit, Exit::Ok);
@@ -269,30 +276,29 @@ fn a_pipe_among_the_records_hides_no_other() {
 }
 
 #[test]
-fn a_damaged_vault_is_found() {
+fn a_damaged_object_that_is_borrowed_is_found() {
     let mut world = repository();
-    assert!(!own_files(&world, "vault/git").is_empty());
     is_whole(&mut world);
-    let loose = own_files(&world, "vault/git/.git/objects/").into_iter();
+    let loose = own_files(&world, "linked/objects/").into_iter();
     let loose = loose.into_iter().find(|it| !it.to_str().unwrap().contains("/pack/")).unwrap();
     // What it links must not change, so it is replaced.
     fs::remove_file(&loose).unwrap();
     write(&loose, "nothing of the kind");
-    is_found(&mut world, "in the vault");
+    is_found(&mut world, "borrowed from the user's repository");
 }
 
 #[test]
-fn a_vault_without_its_pack_is_found() {
+fn a_borrowed_pack_that_is_damaged_or_gone_is_found() {
     let mut world = World::new();
     world.write("x", "x\n");
     git(&world, "git init -q -b main && git add -A && git commit -qm one && git gc -q");
     assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     is_whole(&mut world);
-    let pack = own_files(&world, "vault/git/.git/objects/pack/").into_iter();
+    let pack = own_files(&world, "linked/objects/pack/").into_iter();
     let pack = pack.into_iter().find(|path| is_kind(path, "pack")).unwrap();
     let mut bytes = fs::read(&pack).unwrap();
     fs::remove_file(&pack).unwrap();
-    is_found(&mut world, ".pack");
+    is_found(&mut world, "the repository no longer has it");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     write(&pack, bytes);

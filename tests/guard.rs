@@ -56,7 +56,7 @@ fn project() -> World {
 fn told(world: &World) -> String {
     git(
         world,
-        "git fsck --strict 2>&1; git for-each-ref | grep -v refs/turnback; git stash list; git \
+        "git fsck --strict 2>&1; git for-each-ref; git stash list; git \
          reflog; git status --porcelain --ignored; git ls-files -s; git config --list --local",
     )
 }
@@ -104,7 +104,8 @@ fn a_repository_comes_back_when_its_git_directory_is_gone() {
     assert_eq!(told(&world), state);
     // It is held again, and no less for having been gone once.
     git(&world, "git gc -q --prune=now");
-    assert!(git(&world, "git for-each-ref refs/turnback").lines().count() >= 1);
+    let ours = format!("git --git-dir={} for-each-ref refs/checkpoints", world.private().display());
+    assert!(git(&world, &ours).lines().count() >= 1);
     assert_eq!(world.before_bash("t2", "rm -rf .git").trim(), "{}");
     git(&world, "rm -rf .git");
     restored(&mut world, &[]);
@@ -160,9 +161,8 @@ fn dropped_commits_and_refs_are_no_loss() {
     assert_eq!(world.before_bash("t1", "git reflog expire --all; git gc --prune=now").trim(), "{}");
     let lost = git(&world, "git rev-parse stash@{0}");
     git(&world, "git stash drop -q; git reflog expire --expire=now --all; git gc -q --prune=now");
-    let name = format!("*/vault/git/.git/objects/{}/{}", &lost[..2], lost[2..].trim());
-    let found = sh(&world, &world.state(), &format!("find . -path '{name}'"));
-    assert_eq!(found.lines().count(), 1, "{lost} is in the vault");
+    let ours = format!("git --git-dir={} cat-file -t {}", world.private().display(), lost.trim());
+    assert_eq!(git(&world, &ours), "commit\n", "{lost} is held");
     git(&world, "rm -rf .git/refs/* .git/packed-refs src");
     restored(&mut world, &[]);
     assert_eq!(files(&world), before);
@@ -294,8 +294,8 @@ fn it_defends_itself_and_reading_is_free() {
         "rm -rf ~/.config/turnback",
         "rm -rf .claude",
         "sed -i /turnback/d .claude/settings.json",
-        "git for-each-ref --format='delete %(refname)' refs/turnback | git update-ref --stdin",
-        "rm -rf .git/refs/*",
+        "git --git-dir ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/main/y",
+        "rm -rf ~/.local/state/turnback/repositories/*",
         "find ~/.local/state/turnback -type f -delete",
         "find ~/.local -delete",
         "turnback slash rollback -- 2",
@@ -313,6 +313,7 @@ fn it_defends_itself_and_reading_is_free() {
         "turnback list",
         "cat ~/.local/state/turnback/journal",
         "rm -rf .git",
+        "rm -rf .git/refs/*",
         "find ~ -name '*.pyc' -delete",
     ] {
         assert_eq!(verdict(&world.before_bash("t3", command)), "", "{command}");
@@ -322,18 +323,17 @@ fn it_defends_itself_and_reading_is_free() {
 }
 
 #[test]
-fn a_vault_that_no_checkpoint_needs_is_dropped() {
+fn a_private_repository_that_no_checkpoint_needs_is_dropped() {
     let mut world = project();
     world.run(&["create"]);
-    let roots = fs::read_dir(world.state().join("roots")).unwrap();
-    let vault = roots.map(|root| root.unwrap().path().join("vault")).next().unwrap();
-    assert!(count(&vault.join("git/.git/objects")) > 5);
+    let private = world.private();
+    assert!(count(&private.join("linked/objects")) > 5);
     let root = turnback::model::Root::new(world.root(), turnback::root::kind_of(&world.root()));
     let state = turnback::state::State::new(world.state());
     let store = turnback::store::open(&root, &state, turnback::model::StoreChoice::Auto).unwrap();
     let ids: Vec<_> = store.list().unwrap().iter().map(|checkpoint| checkpoint.id).collect();
     store.remove(&ids).unwrap();
-    assert!(!vault.exists());
+    assert!(!private.exists());
 }
 
 #[test]

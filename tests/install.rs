@@ -336,23 +336,13 @@ fn doctor_tells_of_calls_that_no_hook_was_called_for() {
 }
 
 #[test]
-fn doctor_looks_at_the_store_and_at_remotes() {
+fn doctor_looks_at_the_store_and_at_settings() {
     let mut world = World::with_git();
     let state = world.state();
-    assert!(diagnosis(&mut world, "remotes").starts_with("ok"));
     fs::create_dir_all(&state).unwrap();
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(diagnosis(&mut world, "store").contains("others can look into"));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
-    let config = world.root().join(".git/config");
-    let text = fs::read_to_string(&config).unwrap();
-    let more = "[remote \"back\\u001b\"]\n\turl = x\n\tmirror\n[remote \"b\"]\n\tpush = +refs/*:refs/*\n\
-                [remote \"c\"]\n\tmirror = false\n\tpush = refs/heads/*:refs/heads/*\n";
-    write(&config, format!("{text}{more}"));
-    let told = diagnosis(&mut world, "remotes");
-    assert!(told.starts_with("note: a push to `backu001b`, `b` would send"), "{told}");
-    write(&world.settings(), "store = \"files\"\n");
-    assert!(diagnosis(&mut world, "remotes").starts_with("ok"));
     assert_eq!(diagnosis(&mut world, "settings"), "");
     world.set("TURNBACK", "off");
     assert!(diagnosis(&mut world, "settings").contains("switched off"));

@@ -133,7 +133,7 @@ fn what_root_leaves_in_somebody_elses_home_belongs_to_that_one() {
         let (mut open, mut seen) = (vec![home], 0);
         while let Some(path) = open.pop() {
             let found = fs::symlink_metadata(&path).unwrap();
-            // The vault has the repository's own objects, by another name.
+            // What is linked is the repository's own, by another name.
             if found.is_dir() || found.nlink() == 1 {
                 assert_eq!((found.uid(), found.gid()), (1234, 1235), "{}", path.display());
                 seen += 1;

@@ -127,7 +127,7 @@ fn a_repository_that_is_gone_is_in_the_plan_and_comes_back() {
     tmux.line("turnback rewind");
     tmux.sees("since");
     tmux.press(&["Enter"]);
-    tmux.sees("the repository, from the vault");
+    tmux.sees("the repository");
     tmux.press(&["Enter"]);
     gone(&tmux);
     tmux.until("the end", |screen| screen.trim_end().ends_with('$'));

@@ -362,6 +362,7 @@ fn two_threads_see_what_one_would() {
             (path, is_out.then_some(SkipReason::Ignored))
         })
         .collect();
+    expected.insert(".git".to_owned(), Some(SkipReason::GitPrivate));
     for dir in ["d0", "d1/e2", "d3/e4/f2"] {
         expected.insert(format!("{dir}/.gitignore"), None);
     }

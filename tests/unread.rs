@@ -66,10 +66,11 @@ fn sizes(world: &World) -> Vec<u64> {
     sizes
 }
 
+/// Runs git on our private repository.
 fn git(world: &World, line: &str) -> String {
     let output = Command::new("sh")
         .args(["-c", line])
-        .current_dir(world.root())
+        .current_dir(world.private())
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", world.state())
@@ -258,7 +259,7 @@ fn make_newer(world: &World, id: &str) {
         git(
             world,
             &format!(
-                "r=refs/turnback/main/{id}; m=$(git show $r:meta | sed 's/\"version\": *1/\"version\":99/' \
+                "r=refs/checkpoints/main/{id}; m=$(git show $r:meta | sed 's/\"version\": *1/\"version\":99/' \
                  | git hash-object -w --stdin); \
                  t=$(git ls-tree $r | sed \"s/blob [0-9a-f]*\\tmeta/blob $m\\tmeta/\" | git mktree); \
                  git update-ref $r $t"
@@ -299,7 +300,7 @@ fn a_newer_checkpoint_of_somebody_elses_state_keeps_its_ref() {
     world.run(&["clear", "--yes"]);
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
     live(&mut world, 20);
-    let refs = git(&world, "git for-each-ref --format='%(refname)' refs/turnback/main");
+    let refs = git(&world, "git for-each-ref --format='%(refname)'");
     assert!(refs.contains(&all[0]) && !refs.contains(&all[1]), "{refs}");
-    assert!(refs.contains("anchor"), "not all have gone: {refs}");
+    assert!(refs.contains("refs/anchors/main"), "not all have gone: {refs}");
 }

@@ -190,12 +190,10 @@ impl Place {
 
     /// No snapshot was ever taken.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
-        let refs = if self.is_ours { "refs/turnback" } else { "refs/paired" };
-        let from_git = format!(
-            "git for-each-ref --format='delete %(refname)' {refs} | git update-ref --stdin
-git prune --expire=now"
-        );
-        let from_git = if self.kind == Kind::Plain { "" } else { &from_git };
+        let from_git = "git for-each-ref --format='delete %(refname)' refs/paired | \
+                        git update-ref --stdin\ngit prune --expire=now";
+        // What is ours lies in the store alone.
+        let from_git = if self.kind == Kind::Plain || self.is_ours { "" } else { from_git };
         let forget = format!("{from_git}\nrm -rf \"$STORE\" && mkdir \"$STORE\"");
         self.system().time(self, &forget)?;
         pause();

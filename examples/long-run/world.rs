@@ -225,7 +225,9 @@ impl World {
         let roots = self.state().join("roots");
         let checkpoints =
             names(&roots).iter().map(|root| names(&root.join("checkpoints")).len()).sum();
-        let packs = names(&self.dir.join("repo/.git/objects/pack"));
+        let ours = names(&self.state().join("repositories"));
+        let packs: Vec<PathBuf> =
+            ours.iter().flat_map(|dir| names(&dir.join("objects/pack"))).collect();
         Ok(Sample {
             hook: n,
             day: (self.now - self.begin).num_days(),
@@ -278,7 +280,7 @@ fn names(dir: &Path) -> Vec<PathBuf> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// Bytes and inodes of everything below a directory. What has other names belongs to those.
+/// Bytes and inodes of everything below a directory. What has other names is shared with those.
 fn usage(dir: &Path) -> (u64, u64) {
     let (mut bytes, mut inodes) = (0, 0);
     for path in names(dir) {
@@ -287,7 +289,7 @@ fn usage(dir: &Path) -> (u64, u64) {
             let (below, more) = usage(&path);
             bytes += below;
             inodes += more + 1;
-        } else if found.nlink() == 1 || !dir.ends_with("vault") {
+        } else {
             bytes += found.blocks() * 512 / found.nlink();
             inodes += 1;
         }

@@ -3,6 +3,7 @@
 use std::{
     fs::{File, TryLockError},
     io,
+    os::unix::fs::MetadataExt,
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -47,6 +48,14 @@ impl Lock {
     /// As [`Lock::acquire`].
     pub fn share(path: &Path, deadline: Instant) -> Result<Self> {
         wait_for(&Real::default(), path, deadline, File::try_lock_shared)
+    }
+
+    /// Whether the file that is locked still has this name: one that was removed keeps nobody away.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let (held, found) = (self.0.metadata(), std::fs::symlink_metadata(path));
+        held.is_ok_and(|held| {
+            found.is_ok_and(|found| (held.dev(), held.ino()) == (found.dev(), found.ino()))
+        })
     }
 }
 

@@ -27,6 +27,10 @@ const INTERPRETERS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "perl", "ruby",
     "node", "deno", "bun", "php", "xargs", "parallel", "ssh",
 ];
+/// Where our state is unless the environment says otherwise, below the home directory.
+const OUR_STATE: &str = ".local/state/turnback";
+/// What the refs in our repositories begin with.
+const OUR_REFS: &str = "refs/checkpoints";
 /// What `shell` keeps of a command for showing; a text as long as that may have been longer.
 const SHOWN_CHARS: usize = 120;
 
@@ -120,7 +124,7 @@ fn finding_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Op
     let changing = || finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
     changing()
         .find_map(|simple| own_threat(line, simple))
-        .or_else(|| refs_threat(line, finding))
+        .or_else(|| repository_threat(ours, line, finding))
         .or_else(|| finding.targets().find_map(|target| target_threat(ours, target)))
         .or_else(|| changing().find_map(|simple| sweep_threat(ours, line, simple)))
         .or_else(|| changing().find_map(|simple| mention(ours, line, simple)))
@@ -172,31 +176,21 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Refs of ours dropped by git, by name or all there are.
-fn refs_threat(line: &Line<'_>, finding: &Finding) -> Option<String> {
-    let told = || "it can drop the refs that hold your checkpoints".to_owned();
-    let is_git = |simple: &Simple| simple.targets.iter().any(|it| it.action == TargetAction::Git);
-    if line.text.contains("refs/turnback") && finding.commands.iter().any(is_git) {
-        return Some(told());
-    }
-    if !line.text.contains("update-ref") {
-        return None;
-    }
-    let lists = ["for-each-ref", "show-ref"].iter().any(|list| line.text.contains(list));
-    let takes_any = |simple: &&Simple| {
-        let commands = line.words_of(simple);
-        simple.level != Level::ReadOnly
-            && commands.iter().any(|words| {
-                let is_fed = words.contains(&"--stdin") || line.text.contains("xargs");
-                let is_narrow =
-                    |word: &&str| word.starts_with("refs/heads/") || word.starts_with("refs/tags/");
-                words.contains(&"update-ref") && (is_fed || lists) && !words.iter().any(is_narrow)
-            })
+/// Git at work in one of our own repositories.
+fn repository_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
+    let state = ours.state.to_string_lossy();
+    let names_ours = |words: &Vec<&str>| {
+        let is_git = words.iter().any(|word| word.rsplit('/').next() == Some("git"));
+        let names = |name: &str| words.iter().any(|word| word.contains(name));
+        let is_there = [&*state, OUR_STATE].iter().any(|name| names(name));
+        is_git && (is_there || words.contains(&"update-ref") && names(OUR_REFS))
     };
-    let is_narrow = ["refs/heads", "refs/tags", "refs/remotes", "refs/original"]
-        .iter()
-        .any(|prefix| line.text.contains(prefix));
-    finding.commands.iter().find(takes_any).filter(|_| !is_narrow).map(|_| told())
+    let is_it = |simple: &&Simple| {
+        simple.level != Level::ReadOnly && line.words_of(simple).iter().any(names_ours)
+    };
+    let may_be = [&*state, OUR_STATE, OUR_REFS].iter().any(|name| line.text.contains(name));
+    let found = finding.commands.iter().filter(|_| may_be).find(is_it);
+    found.map(|_| "it can drop the refs that hold your checkpoints".to_owned())
 }
 
 fn target_threat(ours: &Ours<'_, '_>, target: &Target) -> Option<String> {
@@ -257,7 +251,7 @@ fn mention(known: &Ours<'_, '_>, line: &Line<'_>, simple: &Simple) -> Option<Str
     let is_fed = is_interpreter && line.text.contains(['|', '<']);
     let text = if is_cut(simple) || is_fed { line.text } else { &simple.text };
     let state = known.state.to_string_lossy();
-    let ours = [state.as_ref(), ".local/state/turnback", "refs/turnback", ".config/turnback"];
+    let ours = [state.as_ref(), OUR_STATE, OUR_REFS, ".config/turnback"];
     let told = |name: &str| format!("it names `{name}`, and nobody can tell what it does there");
     if let Some(named) = ours.into_iter().find(|name| !name.is_empty() && text.contains(name)) {
         return Some(told(named));
@@ -299,14 +293,6 @@ fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
 
 /// The same for what is known by its name.
 fn place_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
-    let git = ours.root.join(".git");
-    // `.git` as a whole is in the vault; a part of it that has our refs is not put back alone.
-    if place != git
-        && place.starts_with(&git)
-        && meets(place, &git.join("refs/turnback"), can_contain)
-    {
-        return Some("the refs that hold your checkpoints are there".to_owned());
-    }
     if place.file_name().is_some_and(|name| name == "turnback")
         && place.parent().and_then(Path::file_name).is_some_and(|dir| dir == "bin")
     {
@@ -399,11 +385,11 @@ mod tests {
             "echo x > ~/.local/state/turnback/journal",
             "mv ~/.local /tmp/x",
             "chmod -R 000 ~/.local/state/turnback",
-            "git update-ref -d refs/turnback/main/abc",
-            "git for-each-ref --format='%(refname)' refs/turnback | xargs -n1 git update-ref -d",
-            "git for-each-ref --format='delete %(refname)' | git update-ref --stdin",
-            "rm -rf .git/refs/turnback",
-            "rm -rf .git/refs",
+            "git --git-dir ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/m/y",
+            "git -C ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/main/y",
+            "cd ~/.local/state/turnback/repositories/x && git update-ref -d refs/checkpoints/main/y",
+            "rm -rf ~/.local/state/turnback/repositories",
+            "rm -rf ~/.local/state/turnback/repositories/x/refs",
             "turnback clear --yes",
             "turnback prune --all",
             "/usr/local/bin/turnback uninstall",
@@ -429,9 +415,11 @@ mod tests {
             "turnback restore --help",
             "cat ~/.local/state/turnback/journal",
             "ls -la ~/.local/state/turnback",
-            "git for-each-ref refs/turnback",
-            "git commit -m 'keep refs/turnback/main'",
+            "git --git-dir ~/.local/state/turnback/repositories/x for-each-ref refs/checkpoints",
+            "git for-each-ref --format='delete %(refname)' | git update-ref --stdin",
+            "rm -rf .git/refs",
             "git update-ref -d refs/heads/old",
+            "git commit -m 'keep refs/checkpoints/main'",
             "rg TURNBACK=off src",
             "rm -rf .git",
             "rm -rf node_modules",
@@ -454,8 +442,7 @@ mod tests {
         let long = long();
         for command in [
             format!("{long}turnback clear --yes"),
-            format!("git -C {long} update-ref -d refs/turnback/main/abc"),
-            format!("git for-each-ref | git -C {long} update-ref --stdin"),
+            format!("git -C {long} update-ref -d refs/checkpoints/main/abc"),
             format!(
                 "python3 -c 'import shutil; x = \"{long}\"; shutil.rmtree(\"/home/me/.local/state/turnback\")'"
             ),

@@ -21,7 +21,7 @@ use turnback::{
 
 use super::{Fixture, draft, held, save};
 use crate::support::{
-    temp::{TempDir, chmod, count, link, on_disk, write},
+    temp::{TempDir, chmod, count, link, noise, on_disk, write},
     walk::{walk, walk_but},
 };
 
@@ -152,27 +152,6 @@ impl GitFixture {
             let is_notice = |line: &str| line.starts_with("notice: ");
             assert!(output.status.success() && said.lines().all(is_notice), "{said}");
         }
-    }
-
-    /// Takes out every pack of our own and adds what was in it as loose objects.
-    pub(crate) fn unpack(&self) -> Option<()> {
-        let packs = self.private_dir().join("objects/pack");
-        let aside = self.outside().join("unpacked");
-        fs::rename(&packs, &aside).unwrap();
-        fs::create_dir(&packs).unwrap();
-        for name in on_disk(&aside).into_keys().filter(|name| name.ends_with(b".pack")) {
-            let pack = aside.join(OsStr::from_bytes(&name));
-            let unpacked = Command::new("git")
-                .arg("--git-dir")
-                .arg(self.private_dir())
-                .args(["unpack-objects", "-q"])
-                .stdin(fs::File::open(pack).unwrap())
-                .env("GIT_CONFIG_NOSYSTEM", "1")
-                .env("HOME", self.outside())
-                .status();
-            assert!(unpacked.ok()?.success());
-        }
-        Some(())
     }
 }
 
@@ -415,18 +394,6 @@ fn removing_frees_the_objects_at_once_and_the_repository_with_the_last_checkpoin
     let third = save_new(&fixture);
     assert_eq!(held(&*fixture.open(), third), on_disk(fixture.root().path()));
     fixture.fsck();
-}
-
-/// Bytes that nothing squeezes, others for each seed.
-pub(crate) fn noise(seed: u64, count: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    (0..count / 8).flat_map(|_| next()).collect()
 }
 
 #[test]
@@ -689,64 +656,4 @@ fn a_pack_of_sha256_objects_is_one_to_git() {
     assert_eq!(count(&fixture.0.private_dir().join("objects/pack")), 2);
     assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
     fixture.0.fsck();
-}
-
-#[test]
-fn nothing_is_left_of_a_save_that_failed() {
-    let fixture = GitFixture::new();
-    for number in 0..100 {
-        write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
-    }
-    // There is a repository, and no ref can be written.
-    let first = save_new(&fixture);
-    let refs = fixture.private_dir().join("refs/checkpoints/main");
-    fs::rename(&refs, fixture.outside().join("aside")).unwrap();
-    write(&refs, "no directory");
-    write(&fixture.root().path().join("f1"), "changed");
-    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
-    let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
-    assert!(!fixture.own_objects().iter().any(temporary));
-    assert_eq!(count(&fixture.root_state().checkpoints()), 1);
-    fs::remove_file(&refs).unwrap();
-    fs::rename(fixture.outside().join("aside"), &refs).unwrap();
-    assert_eq!(fixture.open().list().unwrap().len(), 1);
-    let second = save_new(&fixture);
-    assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
-    assert!(fixture.open().tree(first).is_ok());
-}
-
-#[test]
-fn what_a_killed_save_leaves_beside_a_ref_is_in_nobodys_way() {
-    let fixture = GitFixture::new();
-    write(&fixture.root().path().join("a"), "a");
-    let first = save_new(&fixture);
-    let dir = fixture.private_dir();
-    for name in ["refs/anchors/main.lock", "refs/checkpoints/main/a000000000000001.lock"] {
-        write(&dir.join(name), "half");
-    }
-    write(&dir.join("objects/pack/tmp_pack_turnback-1-1"), "half");
-    write(&fixture.root().path().join("a"), "b");
-    let second = save_new(&fixture);
-    assert_eq!(fixture.open().list().unwrap().len(), 2);
-    assert_eq!(fixture.open().check(true).unwrap(), []);
-    fixture.open().remove(&[first]).unwrap();
-    assert!(!dir.join("refs/anchors/main.lock").exists());
-    assert!(!dir.join("objects/pack/tmp_pack_turnback-1-1").exists(), "freeing sweeps it");
-    assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
-}
-
-#[test]
-fn a_ref_of_ours_that_is_a_pipe_is_not_waited_for() {
-    let fixture = GitFixture::new();
-    write(&fixture.root().path().join("a"), "a");
-    save_new(&fixture);
-    for name in ["refs/anchors/main", "refs/anchors/administration"] {
-        let pipe = fixture.private_dir().join(name);
-        fs::remove_file(&pipe).unwrap();
-        crate::support::temp::special(&pipe, rustix::fs::FileType::Fifo, 0o600);
-        write(&fixture.root().path().join("a"), name);
-        let id = save_new(&fixture);
-        assert_eq!(held(&*fixture.open(), id), on_disk(fixture.root().path()));
-        assert!(pipe.is_file(), "{name} is a ref again");
-    }
 }

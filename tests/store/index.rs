@@ -1,6 +1,6 @@
 //! What the git store keeps of git's index, and how it comes back.
 
-use std::{fs, os::unix::ffi::OsStrExt, path::Path};
+use std::{fs, os::unix::ffi::OsStrExt};
 
 use turnback::{
     model::{ContentId, Kind, SkipReason},
@@ -90,23 +90,25 @@ fn unmerged_entries_are_kept() {
 }
 
 #[test]
-fn a_hostile_index_is_left_out_and_said_so() {
+fn a_hostile_index_is_held_as_the_file_it_is_or_left_out_and_said_so() {
     let fixture = GitFixture::new();
     write(&fixture.root().path().join("a"), "a");
     let index = fixture.git_dir().join("index");
-    for make in [
-        |path: &Path| write(path, b"DIRC\0\0\0\x02\xff\xff\xff\xff nonsense"),
-        |path: &Path| write(path, ""),
-        |path: &Path| {
-            crate::support::temp::special(path, rustix::fs::FileType::Fifo, 0o600);
-        },
-    ] {
-        make(&index);
+    for bytes in [Some(&b"DIRC\0\0\0\x02\xff\xff\xff\xff nonsense"[..]), Some(b""), None] {
+        match bytes {
+            Some(bytes) => write(&index, bytes),
+            None => crate::support::temp::special(&index, rustix::fs::FileType::Fifo, 0o600),
+        }
         let always = Draft { always: true, ..draft(walk(fixture.root())) };
         let saved = fixture.open().save(always).unwrap().checkpoint;
         let said = saved.skipped.iter().find(|skipped| skipped.path == b".git/index");
-        assert_eq!(said.map(|skipped| skipped.reason), Some(SkipReason::Unreadable));
+        let expected = bytes.is_none().then_some(SkipReason::Unreadable);
+        assert_eq!(said.map(|skipped| skipped.reason), expected);
         assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::NotKept);
+        let name = format!("refs/checkpoints/main/{}:repository/index", saved.id);
+        if let (Some(bytes), Some(shown)) = (bytes, fixture.private_git(&["show", &name])) {
+            assert_eq!(shown.stdout, bytes);
+        }
         fs::remove_file(&index).unwrap();
     }
 }

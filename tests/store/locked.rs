@@ -1,11 +1,14 @@
-//! What a git that was killed leaves locked, and what stands where our refs should.
+//! What a git, or one of us, that was killed leaves locked, and what stands where our refs should.
 
 use std::{fs, path::PathBuf};
 
 use turnback::model::CheckpointId;
 
-use super::{Fixture, git::GitFixture, held, save, save_new};
-use crate::support::temp::{on_disk, write};
+use super::{Fixture, draft, git::GitFixture, held, save, save_new};
+use crate::support::{
+    temp::{count, on_disk, special, write},
+    walk::walk,
+};
 
 fn ids(fixture: &GitFixture) -> Vec<CheckpointId> {
     fixture.open().list().unwrap().iter().map(|checkpoint| checkpoint.id).collect()
@@ -69,7 +72,67 @@ fn what_stands_where_our_refs_should_does_not_keep_the_rest_away() {
     assert_eq!(ids(&fixture), [first]);
     assert_eq!(held(&*fixture.open(), first), on_disk(&root));
     write(&root.join("a"), "second");
-    let said = fixture.open().save(super::draft(super::walk(fixture.root())));
+    let said = fixture.open().save(draft(walk(fixture.root())));
     assert!(said.unwrap_err().to_string().contains("refs/checkpoints"));
     assert_eq!(fs::read(&refs).unwrap(), b"no directory");
+}
+
+#[test]
+fn nothing_is_left_of_a_save_that_failed() {
+    let fixture = GitFixture::new();
+    for number in 0..100 {
+        write(&fixture.root().path().join(format!("f{number}")), format!("{number}"));
+    }
+    // There is a repository, and no ref can be written.
+    let first = save_new(&fixture).id;
+    let refs = fixture.private_dir().join("refs/checkpoints/main");
+    fs::rename(&refs, fixture.outside().join("aside")).unwrap();
+    write(&refs, "no directory");
+    write(&fixture.root().path().join("f1"), "changed");
+    assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
+    let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
+    assert!(!fixture.own_objects().iter().any(temporary));
+    assert_eq!(count(&fixture.state().root(fixture.root()).checkpoints()), 1);
+    fs::remove_file(&refs).unwrap();
+    fs::rename(fixture.outside().join("aside"), &refs).unwrap();
+    assert_eq!(fixture.open().list().unwrap().len(), 1);
+    let second = save_new(&fixture).id;
+    assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
+    assert!(fixture.open().tree(first).is_ok());
+}
+
+#[test]
+fn what_a_killed_save_leaves_beside_a_ref_is_in_nobodys_way() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    let first = save_new(&fixture).id;
+    let dir = fixture.private_dir();
+    for name in ["refs/anchors/main.lock", "refs/checkpoints/main/a000000000000001.lock"] {
+        write(&dir.join(name), "half");
+    }
+    write(&dir.join("objects/pack/tmp_pack_turnback-1-1"), "half");
+    write(&fixture.root().path().join("a"), "b");
+    let second = save_new(&fixture).id;
+    assert_eq!(fixture.open().list().unwrap().len(), 2);
+    assert_eq!(fixture.open().check(true).unwrap(), []);
+    fixture.open().remove(&[first]).unwrap();
+    assert!(!dir.join("refs/anchors/main.lock").exists());
+    assert!(!dir.join("objects/pack/tmp_pack_turnback-1-1").exists(), "freeing sweeps it");
+    assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
+}
+
+#[test]
+fn a_ref_of_ours_that_is_a_pipe_is_not_waited_for() {
+    let fixture = GitFixture::new();
+    write(&fixture.root().path().join("a"), "a");
+    save_new(&fixture);
+    for name in ["refs/anchors/main", "refs/anchors/administration"] {
+        let pipe = fixture.private_dir().join(name);
+        fs::remove_file(&pipe).unwrap();
+        special(&pipe, rustix::fs::FileType::Fifo, 0o600);
+        write(&fixture.root().path().join("a"), name);
+        let id = save_new(&fixture).id;
+        assert_eq!(held(&*fixture.open(), id), on_disk(fixture.root().path()));
+        assert!(pipe.is_file(), "{name} is a ref again");
+    }
 }

@@ -12,13 +12,9 @@ use turnback::{
     store::{Draft, Store, git::maintain},
 };
 
-use super::{
-    Fixture, draft,
-    git::{GitFixture, noise},
-    held, save,
-};
+use super::{Fixture, draft, git::GitFixture, held, save};
 use crate::support::{
-    temp::{on_disk, write},
+    temp::{noise, on_disk, write},
     walk::walk,
 };
 

@@ -73,7 +73,11 @@ pub(crate) fn try_git(world: &World, dir: &Path, line: &str) -> Result<String, S
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(text(&output.stderr) + &text(&output.stdout))
+    }
 }
 
 /// The same, which must succeed.

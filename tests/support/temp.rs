@@ -110,3 +110,15 @@ pub(crate) fn count(dir: &Path) -> usize {
     }
     on_disk(dir).values().filter(|seen| seen.kind != Kind::Directory).count()
 }
+
+/// Bytes that nothing squeezes, others for each seed.
+pub(crate) fn noise(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    (0..count / 8).flat_map(|_| next()).collect()
+}

@@ -273,6 +273,9 @@ impl World {
     /// Ids become letters in the order they come; the world's own place becomes a word.
     fn redact(&mut self, text: &str) -> String {
         let mut text = text.replace(&*self.dir.path().to_string_lossy(), "/world");
+        // Named after the place of the world.
+        let private = regex::Regex::new("repositories/[0-9a-f]{32}").unwrap();
+        text = private.replace_all(&text, "repositories/HASH").into_owned();
         // Local time is another one elsewhere.
         let moment = regex::Regex::new(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?").unwrap();
         text = moment.replace_all(&text, "DATE TIME").into_owned();

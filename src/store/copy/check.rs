@@ -55,8 +55,10 @@ impl Check<'_> {
         self.listed(outside);
         for held in &record.repositories {
             let state = self.store.state.state();
-            for (what, why) in check_repository(state, held, self.read_data, &mut self.repositories)
-            {
+            // What keeps the root's own is the checkpoint's ref.
+            let is_own = record.tree == Some(held.tree);
+            let (read_data, known) = (self.read_data, &mut self.repositories);
+            for (what, why) in check_repository(state, held, is_own, read_data, known) {
                 self.report(Error::damaged(what, why));
             }
         }

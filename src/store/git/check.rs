@@ -107,7 +107,7 @@ impl Checker<'_> {
     /// The anchor belongs to no checkpoint.
     fn anchor(&mut self) {
         let Ok(names) = self.store.refs.dangling(self.repo) else { return };
-        for name in names.into_iter().filter(|name| name.ends_with("/anchor")) {
+        for name in names.into_iter().filter(|name| name.starts_with("refs/anchors/")) {
             let why = "it leads nowhere; the next scan is slower for it".to_owned();
             self.found.push(Damage { checkpoint: None, what: name, why });
         }
@@ -136,6 +136,7 @@ impl Checker<'_> {
             let faults = repository::check(
                 self.store.state.state(),
                 held,
+                record.tree == Some(held.tree),
                 self.read_data,
                 &mut self.repositories,
             );

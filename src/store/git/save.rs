@@ -109,7 +109,6 @@ impl GitStore {
             return Ok(Saved { checkpoint, is_new: false });
         }
         create_private_dirs(self.state.dir())?;
-        self.private.create(self.user.as_ref().map(|user| &*user.common_dir))?;
         let mut save = Save::begin(self, &draft)?;
         if let Some(first) = self.overtaken(&draft)? {
             return Ok(first);
@@ -209,7 +208,8 @@ fn surroundings(administration: Option<&Administration>, index: Stamp) -> Conten
 impl<'a> Save<'a> {
     fn begin(store: &'a GitStore, draft: &Draft) -> Result<Self> {
         let lock = store.lock_until(draft.deadline)?;
-        let shared = store.private.share(draft.deadline)?;
+        let common_dir = store.user.as_ref().map(|user| &*user.common_dir);
+        let shared = store.private.open_shared(common_dir, draft.deadline)?;
         let repo = store.repo.refreshed();
         let anchor = store.refs.anchor(&repo).ok().flatten();
         let base = draft.scan.base.as_ref();
@@ -411,7 +411,9 @@ impl<'a> Save<'a> {
                     writer.add(ObjectKind::Tree, body, odb)
                 })
             }
-            Err(_) => return Ok((None, None, None)),
+            // What is a file all the same is held as that.
+            Err(_) if stamp.kind() == Some(Kind::File) => return Ok((None, None, None)),
+            Err(why) => Err(Error::damaged("the index", why)),
         };
         let built = match built {
             Ok(built) => built,

@@ -33,6 +33,7 @@ pub(in crate::store) struct Checked {
 pub(in crate::store) fn check(
     state: &State,
     held: &Held,
+    is_own: bool,
     read_data: bool,
     checked: &mut Checked,
 ) -> Vec<Fault> {
@@ -42,7 +43,7 @@ pub(in crate::store) fn check(
     if checked.trees.insert((held.store.clone(), held.tree)) {
         let wrong = files(&repo, held);
         faults.extend(wrong.err().map(|err| (format!("{}/", shown(&held.path)), err)));
-        if !is_kept(&repo, held) {
+        if !is_own && !is_kept(&repo, held) {
             let name = format!("refs/repository/{}", held.tree);
             faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));
         }

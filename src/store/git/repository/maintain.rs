@@ -460,6 +460,7 @@ fn sweep_one(
         }
     }
     remove_unfinished(&dir);
+    remove_locks(&private.dir().join("refs"));
     Ok(freed.saturating_sub(added))
 }
 
@@ -483,6 +484,18 @@ fn remove_unfinished(objects: &Path) {
             if name.as_bytes().starts_with(b"tmp_") {
                 let _gone = fs::remove_file(dir.join(name));
             }
+        }
+    }
+}
+
+/// Removes what is left of refs that somebody was killed over. For whoever is alone, too.
+fn remove_locks(dir: &Path) {
+    for name in names_of(dir).unwrap_or_default() {
+        let path = dir.join(&name);
+        if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            remove_locks(&path);
+        } else if name.as_bytes().ends_with(b".lock") {
+            let _gone = fs::remove_file(path);
         }
     }
 }

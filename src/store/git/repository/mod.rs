@@ -54,6 +54,8 @@ use crate::{
 
 /// How long a save waits for whoever frees objects: saving beside that could lose some.
 const SWEEP_MAX: Duration = Duration::from_secs(5);
+/// How often a repository is made again that somebody removes beside us.
+const TRIES: usize = 50;
 /// What ends the names of repositories whose objects are named by SHA-256.
 const SHA256: &str = "-sha256";
 
@@ -299,12 +301,47 @@ impl Private {
         Lock::acquire(&self.dir.join("lock"), deadline)
     }
 
+    /// Makes it, unless it is there, and keeps objects from being freed as [`Private::share`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be made, or if somebody frees objects until the deadline.
+    pub(in crate::store) fn open_shared(
+        &self,
+        common_dir: Option<&Path>,
+        deadline: Option<Instant>,
+    ) -> Result<Lock> {
+        let path = self.dir.join("lock");
+        for _ in 0..TRIES {
+            let shared = self.create_alone(common_dir, deadline).and_then(|()| self.share(deadline));
+            match shared {
+                // Whoever frees the last object of it removes it, the file of the lock included.
+                Ok(shared) if self.exists() && shared.is_at(&path) => return Ok(shared),
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => (),
+                Ok(_) => (),
+                Err(err) => return Err(err),
+            }
+        }
+        Err(Error::Busy { path })
+    }
+
+    /// Makes it with nobody beside us: what one has made by half is nothing odd to the next.
+    fn create_alone(&self, common_dir: Option<&Path>, deadline: Option<Instant>) -> Result<()> {
+        if self.exists() {
+            return Ok(());
+        }
+        create_private_dirs(&self.dir)?;
+        let soonest = Instant::now() + SWEEP_MAX;
+        let alone = self.alone(deadline.map_or(soonest, |at| at.max(soonest)))?;
+        if alone.is_at(&self.dir.join("lock")) { self.create(common_dir) } else { Ok(()) }
+    }
+
     /// Makes it, unless it is there.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be made.
-    pub(in crate::store) fn create(&self, common_dir: Option<&Path>) -> Result<()> {
+    fn create(&self, common_dir: Option<&Path>) -> Result<()> {
         if self.exists() {
             return Ok(());
         }
@@ -483,8 +520,7 @@ pub(in crate::store) fn hold_others(
         let path = path_for(root, &place.common_dir);
         let hash = root::hash_kind_of(&place.common_dir);
         let private = Private::of(state, &place.common_dir, hash);
-        private.create(Some(&place.common_dir))?;
-        locks.push(private.share(deadline)?);
+        locks.push(private.open_shared(Some(&place.common_dir), deadline)?);
         let repo = private.repo();
         let writer = Writer::new(&repo);
         // Each index is held as it is: it is nobody's own here.
