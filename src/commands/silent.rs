@@ -49,11 +49,7 @@ pub(crate) fn sites(row: &Row, process: &Process<'_>, root: Option<&Path>) -> Ve
 
 /// How many agents have our hooks in the project at `root`, and which of them do not run them. A
 /// file that cannot be read has none; `doctor` tells of it.
-pub(crate) fn silent(
-    process: &Process<'_>,
-    state: &State,
-    root: &Path,
-) -> (usize, Vec<Silent>) {
+pub(crate) fn silent(process: &Process<'_>, state: &State, root: &Path) -> (usize, Vec<Silent>) {
     let ours = ours_of(state, running(process).as_ref());
     let mut registered = 0;
     let mut silent = Vec::new();

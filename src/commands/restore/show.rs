@@ -365,7 +365,8 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let plan = &came.planned.plan;
     let id = came.checkpoint.id.short();
     let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
-    let is_same = conflicts.is_empty() && plan.unseen().next().is_none();
+    let is_whole = came.outcome.missed.is_empty() && plan.unseen().next().is_none();
+    let is_same = conflicts.is_empty() && is_whole;
     let done = came.outcome.done + came.planned.repositories.len();
     let mut text = match (done, is_same) {
         (0, true) if came.planned.outside_left.is_empty() => {

@@ -15,6 +15,7 @@ use gix::{
     objs::{Data, Exists, Find, Kind},
 };
 
+use super::repository::alternates_of;
 use crate::{
     error::{Error, Result},
     model::{Content, ContentId, Place, Root, RootKind},
@@ -101,7 +102,8 @@ impl Repo {
         if is_given(id) || name(self.hash, kind, &bytes)? == id {
             return Ok(bytes);
         }
-        Err(Error::damaged(id.to_string(), "it is not what its name says"))
+        let own = self.read_own(id, kind)?;
+        own.ok_or_else(|| Error::damaged(id.to_string(), "it is not what its name says"))
     }
 
     /// Reads a whole object of a kind; damage if it is absent or another kind.
@@ -110,8 +112,38 @@ impl Repo {
             return Ok(Vec::new());
         }
         // It may have been packed since we looked where everything is.
-        let read = self.read_here(id, kind);
-        if read.is_err() { self.refreshed().read_here(id, kind) } else { read }
+        let read = self.read_here(id, kind).or_else(|_| self.refreshed().read_here(id, kind));
+        match read {
+            // Of several copies a damaged one may have been asked first.
+            Err(err) => self.read_own(id, kind)?.ok_or(err),
+            read => read,
+        }
+    }
+
+    /// Reads a whole object from this repository alone, not from what it borrows; `None` unless it is
+    /// there, and what its name says.
+    fn read_own(&self, id: &oid, kind: Kind) -> Result<Option<Vec<u8>>> {
+        let (objects, mut buffer) = (self.objects(), Vec::new());
+        let is_it = |found: Kind, bytes: &[u8]| -> Result<bool> {
+            Ok(found == kind && name(self.hash, kind, bytes)? == id)
+        };
+        let loose = gix::odb::loose::Store::at(&objects, self.hash);
+        if let Ok(Some(found)) = loose.try_find(id, &mut buffer)
+            && is_it(found.kind, found.data)?
+        {
+            return Ok(Some(buffer));
+        }
+        let mut inflate = gix::zlib::Inflate::default();
+        for index in files_in(&objects.join("pack"), "idx") {
+            let Ok(pack) = gix::odb::pack::Bundle::at(&index, self.hash) else { continue };
+            let found = pack.find(id, &mut buffer, &mut inflate, &mut gix::odb::pack::cache::Never);
+            if let Ok(Some((found, _))) = found
+                && is_it(found.kind, found.data)?
+            {
+                return Ok(Some(buffer));
+            }
+        }
+        Ok(None)
     }
 
     fn read_here(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
@@ -133,12 +165,36 @@ fn is_given(id: &oid) -> bool {
     id.is_empty_tree() || id.is_empty_blob()
 }
 
+/// The regular files in a directory that have an extension.
+fn files_in(dir: &Path, extension: &str) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == extension) && path.is_file())
+        .collect()
+}
+
+/// What stands at the place of a pack and is no file: whoever opened it would wait for ever.
+fn no_pack(objects: &Path) -> Option<PathBuf> {
+    let is_none = |entry: &std::fs::DirEntry| {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        !is_file && !entry.path().is_file()
+    };
+    let mut entries = std::fs::read_dir(objects.join("pack")).ok()?.flatten();
+    entries.find(is_none).map(|entry| entry.path())
+}
+
 /// Opens a directory of objects.
 pub(super) fn open_odb(objects: &Path, current_dir: &Path, hash: HashKind) -> Result<Odb> {
     // What is no file would be waited for.
     let alternates = objects.join("info/alternates");
     if std::fs::metadata(&alternates).is_ok_and(|found| !found.is_file()) {
         return Err(Error::damaged(alternates.display().to_string(), "it is no file"));
+    }
+    let alternates = alternates_of(objects);
+    let mut dirs =
+        std::iter::once(objects).chain(alternates.iter().map(|(_, path)| path.as_path()));
+    if let Some(path) = dirs.find_map(no_pack) {
+        return Err(Error::damaged(path.display().to_string(), "it is no file"));
     }
     let options = gix::odb::store::init::Options {
         current_dir: Some(current_dir.to_owned()),

@@ -13,7 +13,7 @@ use super::{
     Keeper, Kept, Record, SIZE_MAX_BYTES, all_roots, ids, order_of, path_of, placeholder, read_all,
     read_kept,
     version::{VERSION, to_json},
-    wire::{RecordFile, store_name},
+    wire::{KEYS, RecordFile, store_name},
 };
 use crate::{
     error::{Error, Result},
@@ -41,12 +41,14 @@ pub struct Needs {
 impl Record {
     /// What it names among the private objects.
     pub fn needs(&self) -> Needs {
-        let own = self.store.clone().zip(self.tree);
+        let top = self.checkpoint.top.filter(|_| self.keeper == Keeper::Git);
+        let own = [self.tree, top].into_iter().flatten();
+        let own = own.filter_map(|tree| Some((self.store.clone()?, tree)));
         let held = self.repositories.iter().map(|held| (held.store.clone(), held.tree));
         Needs {
             top: self.checkpoint.top.filter(|_| self.keeper == Keeper::Copy),
             listings: [self.besides, self.outside].into_iter().flatten().collect(),
-            trees: own.into_iter().chain(held).collect(),
+            trees: own.chain(held).collect(),
         }
     }
 }
@@ -229,7 +231,9 @@ fn aside_path(state: &RootState, id: CheckpointId) -> PathBuf {
 fn rest_of(state: &RootState, id: CheckpointId) -> Option<Record> {
     let bytes = read_small(&path_of(state, id), SIZE_MAX_BYTES).ok()??;
     let value: Value = serde_json::from_slice(&bytes).ok()?;
-    let is_ours = value["version"] == VERSION && value["id"] == id.to_string();
+    // What it names by a key that is not read so is anybody's guess.
+    let is_known = value.as_object()?.keys().all(|key| KEYS.contains(&key.as_str()));
+    let is_ours = is_known && value["version"] == VERSION && value["id"] == id.to_string();
     let keeper = Keeper::ALL.into_iter().find(|keeper| value["keeper"] == keeper.name())?;
     let named = |key: &str| match &value[key] {
         Value::Null => Some(None),

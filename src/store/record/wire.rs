@@ -25,8 +25,16 @@ use crate::{
     },
 };
 
+/// Every key there may be in one.
+pub(super) const KEYS: &[&str] = &[
+    "version", "id", "keeper", "sequence", "taken_at", "reason", "agent", "tool", "summary", "of",
+    "top", "besides", "outside", "files", "partial", "skipped", "outside_paths", "head", "staged",
+    "tree", "store", "repositories",
+];
+
 /// `checkpoints/<id>.json`. Paths are escaped, because JSON has no bytes; texts are as they are.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RecordFile {
     version: u32,
     id: String,

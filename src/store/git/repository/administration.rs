@@ -227,11 +227,11 @@ impl Walk<'_> {
     fn directory(&mut self, dir: &Path, path: &[u8], depth: usize) -> Result<()> {
         let Ok(stamp) = stat_path(dir) else { return Ok(()) };
         let Ok(names) = super::names_of(dir) else {
-            self.leave_out(path, SkipReason::Unreadable, 0);
+            self.leave_out(path, SkipReason::Unreadable, stamp);
             return Ok(());
         };
         if depth > DEPTH_MAX {
-            self.leave_out(path, SkipReason::TooDeep, 0);
+            self.leave_out(path, SkipReason::TooDeep, stamp);
             return Ok(());
         }
         let racy = is_racy(&stamp, self.now);
@@ -288,7 +288,7 @@ impl Walk<'_> {
                     let is_large = err.kind() == io::ErrorKind::FileTooLarge;
                     let reason =
                         if is_large { SkipReason::TooLarge } else { SkipReason::Unreadable };
-                    self.leave_out(path, reason, stamp.size);
+                    self.leave_out(path, reason, stamp);
                     return Ok(());
                 }
             };
@@ -299,7 +299,11 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn leave_out(&mut self, path: &[u8], reason: SkipReason, size: u64) {
+    /// Names what is not held. As long as it is there every look is a whole one, and names it again.
+    fn leave_out(&mut self, path: &[u8], reason: SkipReason, stamp: Stamp) {
+        self.rows.insert(path.to_vec(), Row { stamp, racy: true, blob: None });
+        let is_dir = stamp.kind() == Some(Kind::Directory);
+        let size = if is_dir { 0 } else { stamp.size };
         let path = [self.name, b"/", path].concat();
         self.left_out.push(Skipped { path, reason, size });
     }
@@ -376,6 +380,7 @@ fn build(repo: &Repo, rows: &BTreeMap<Vec<u8>, Row>, writer: &Writer) -> Result<
     for (path, row) in rows {
         let Some(kind) = row.stamp.kind() else { continue };
         let is_dir = kind == Kind::Directory;
+        // The index that is kept elsewhere, or something that is left out.
         if !is_dir && row.blob.is_none() {
             continue;
         }

@@ -13,10 +13,12 @@ use std::{
     io,
     os::unix::{
         ffi::OsStrExt,
-        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+        fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::{Path, PathBuf},
 };
+
+use rustix::fs::OFlags;
 
 use super::names_of;
 use crate::{
@@ -41,6 +43,8 @@ const SEEN_MAX_BYTES: u64 = 64 << 20;
 const DEPTH_MAX: usize = 100;
 /// How often alternates of alternates are followed; git's own limit.
 const ALTERNATES_MAX: usize = 5;
+/// What is no file is not waited for.
+const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 /// How often packs are listed again because git replaced some meanwhile.
 const TRIES: usize = 4;
 
@@ -115,7 +119,7 @@ fn follow_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 }
 
 /// Where else a directory of objects has some, by the names under which they are borrowed.
-pub(super) fn alternates_of(objects: &Path) -> Vec<(String, PathBuf)> {
+pub(in crate::store::git) fn alternates_of(objects: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     follow_alternates(objects, 0, &mut found);
     let hash = |path: &PathBuf| crate::state::hash_name(&[path.as_os_str().as_bytes()]);
@@ -156,20 +160,25 @@ pub(super) fn object_dirs(dir: &Path, name: &[u8], depth: usize, found: &mut Vec
 
 /// Whether all objects together are so little that a copy costs nothing to speak of.
 fn is_small(common_dir: &Path, dirs: &[Vec<u8>]) -> bool {
-    let (mut files, mut bytes) = (0, 0);
-    for name in dirs {
-        let dir = common_dir.join(OsStr::from_bytes(name));
-        for fan in names_of(&dir).unwrap_or_default() {
-            for file in names_of(&dir.join(&fan)).unwrap_or_default() {
-                files += 1;
-                bytes += stat_path(&dir.join(&fan).join(file)).map_or(0, |stamp| stamp.size);
-                if files > SMALL_MAX_FILES || bytes > SMALL_MAX_BYTES {
-                    return false;
-                }
-            }
+    let mut left = (SMALL_MAX_FILES, SMALL_MAX_BYTES);
+    dirs.iter().all(|name| fits(&common_dir.join(OsStr::from_bytes(name)), &mut left, 0))
+}
+
+/// Takes what is in a directory from the files and bytes that are left; whether there were enough.
+fn fits(dir: &Path, left: &mut (usize, u64), depth: usize) -> bool {
+    let names = names_of(dir).unwrap_or_default();
+    names.iter().all(|name| {
+        let path = dir.join(name);
+        let Ok(found) = fs::symlink_metadata(&path) else { return true };
+        if found.is_dir() {
+            return depth < DEPTH_MAX && fits(&path, left, depth + 1);
         }
-    }
-    true
+        let files = left.0.checked_sub(1);
+        let bytes = left.1.checked_sub(found.len());
+        let fits = files.zip(bytes);
+        *left = fits.unwrap_or_default();
+        fits.is_some()
+    })
 }
 
 /// What was seen of a directory when all in it got its name here.
@@ -290,6 +299,10 @@ impl<'a> Borrow<'a> {
         if to.symlink_metadata().is_ok() {
             return Ok(false);
         }
+        // Without its index nobody reads a damaged pack, and takes what it names for held.
+        if from.extension().is_some_and(|end| end == "idx") && !is_sound(from) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         // A second name is worth less than bytes that are shared: who writes in place writes both.
         if !self.is_small && self.shares(from, to)? {
             return Ok(true);
@@ -378,7 +391,45 @@ pub(super) fn is_object(name: &[u8]) -> bool {
         || [&b".bitmap"[..], b".keep", b".lock", b".rev", b".mtimes"]
             .iter()
             .any(|end| name.ends_with(end));
-    !name.starts_with(b"tmp_") && !name.starts_with(b".") && !is_made_again
+    // One of ours that is being copied: see `beside`.
+    let is_half = name.windows(5).any(|part| part == b".tmp-");
+    !is_half && !name.starts_with(b"tmp_") && !name.starts_with(b".") && !is_made_again
+}
+
+/// Lets nobody read, in a directory of objects of ours, packs that somebody has overwritten or cut
+/// short, and removes what is no file. The bytes of a pack stay.
+pub(super) fn distrust(objects: &Path) {
+    let packs = objects.join("pack");
+    for entry in fs::read_dir(&packs).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let is_index = path.extension().is_some_and(|end| end == "idx");
+        if !is_file {
+            // What cannot be removed is told by whoever reads the objects.
+            let _still_there = crate::fs::remove_tree(&path);
+        } else if is_index && !is_sound(&path) {
+            let _still_there = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Whether the pack of an index ends in the checksum that the index has for it.
+pub(super) fn is_sound(index: &Path) -> bool {
+    let pack = index.with_extension("pack");
+    let width = pack.file_stem().map_or(0, |stem| stem.len().saturating_sub("pack-".len())) / 2;
+    let tail = |path: &Path, width: usize| -> io::Result<Vec<u8>> {
+        let file = File::options().read(true).custom_flags(NONBLOCK).open(path)?;
+        let from = file.metadata()?.len().checked_sub(width as u64);
+        let mut bytes = vec![0; width];
+        file.read_exact_at(&mut bytes, from.ok_or(io::ErrorKind::UnexpectedEof)?)?;
+        Ok(bytes)
+    };
+    // One that has no checksum for its name is nobody's we know.
+    if width != 20 && width != 32 {
+        return true;
+    }
+    let told = tail(index, 2 * width).map(|tail| tail[..width].to_vec());
+    told.and_then(|told| Ok(told == tail(&pack, width)?)).unwrap_or(false)
 }
 
 /// Whether an error says that this file can have no second name there.

@@ -97,6 +97,7 @@ fn files(repo: &Repo, held: &Held) -> Result<(), String> {
 
 /// Reads the packs and loose objects in one directory of borrowed objects.
 fn borrowed(objects: &Path, faults: &mut Vec<Fault>) {
+    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
     let fault = |path: &Path, why: String| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         (format!("{name}, borrowed from the user's repository"), why)
@@ -104,6 +105,10 @@ fn borrowed(objects: &Path, faults: &mut Vec<Fault>) {
     let packs = objects.join("pack");
     for name in names_of(&packs).unwrap_or_default() {
         let path = packs.join(&name);
+        if !is_file(&path) {
+            faults.push(fault(&path, "it is no file".to_owned()));
+            continue;
+        }
         let looked = trailer_fits(&path);
         match looked {
             Ok(true) => (),
@@ -115,6 +120,10 @@ fn borrowed(objects: &Path, faults: &mut Vec<Fault>) {
         let Some(fan) = fan.to_str().filter(|fan| fan.len() == 2) else { continue };
         for rest in names_of(&objects.join(fan)).unwrap_or_default() {
             let path: PathBuf = objects.join(fan).join(&rest);
+            if !is_file(&path) {
+                faults.push(fault(&path, "it is no file".to_owned()));
+                continue;
+            }
             let Some(name) = rest.to_str().map(|rest| format!("{fan}{rest}")) else { continue };
             let Some(kind) = hash_of(&name) else { continue };
             let read = File::open(&path)

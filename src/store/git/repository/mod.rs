@@ -27,6 +27,7 @@ use gix::{
 use serde::{Deserialize, Serialize};
 
 pub(in crate::store) use administration::Administration;
+pub(in crate::store::git) use borrow::alternates_of;
 pub(in crate::store) use check::{Checked, check};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
@@ -313,10 +314,17 @@ impl Private {
     ) -> Result<Lock> {
         let path = self.dir.join("lock");
         for _ in 0..TRIES {
-            let shared = self.create_alone(common_dir, deadline).and_then(|()| self.share(deadline));
+            let shared =
+                self.create_alone(common_dir, deadline).and_then(|()| self.share(deadline));
             match shared {
                 // Whoever frees the last object of it removes it, the file of the lock included.
-                Ok(shared) if self.exists() && shared.is_at(&path) => return Ok(shared),
+                Ok(shared) if self.exists() && shared.is_at(&path) => {
+                    let dirs = borrow::borrowed_dirs(&self.linked());
+                    std::iter::once(self.dir.join("objects"))
+                        .chain(dirs)
+                        .for_each(|dir| borrow::distrust(&dir));
+                    return Ok(shared);
+                }
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => (),
                 Ok(_) => (),
                 Err(err) => return Err(err),

@@ -287,6 +287,9 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
         put_in_place(&temporary, place).map_err(Error::io("bring back", place))
     });
     // After an exchange it is what stood there.
+    if built.is_ok() {
+        keep_besides(&temporary, place).map_err(Error::io("keep what is no part of", place))?;
+    }
     let removed = remove_tree(&temporary);
     built.and(removed.map_err(Error::io("remove", &temporary)))
 }
@@ -573,6 +576,25 @@ pub fn remove_unfinished(root: &Path, record: &Record) {
     }
 }
 
+/// Moves what no checkpoint has from a git directory to the one that took its place: what says which
+/// packs to keep, and pipes and sockets. Locks and unfinished files go.
+fn keep_besides(old: &Path, new: &Path) -> io::Result<()> {
+    for name in names_of(old).unwrap_or_default() {
+        let (from, to) = (old.join(&name), new.join(&name));
+        let found = fs::symlink_metadata(&from)?;
+        if found.is_dir() {
+            if to.is_dir() {
+                keep_besides(&from, &to)?;
+            }
+        } else if to.symlink_metadata().is_err()
+            && (name.as_bytes().ends_with(b".keep") || !found.is_file() && !found.is_symlink())
+        {
+            fs::rename(&from, &to)?;
+        }
+    }
+    Ok(())
+}
+
 /// Gives a file or directory its permissions, whatever the umask.
 fn protect(place: &Path, permissions: u32) -> Result<()> {
     let mode = fs::Permissions::from_mode(permissions);
@@ -629,7 +651,8 @@ fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<(
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;
         } else if found.is_file() && borrow::is_object(name.as_bytes()) {
-            if to.symlink_metadata().is_ok() {
+            let is_index = from.extension().is_some_and(|end| end == "idx");
+            if to.symlink_metadata().is_ok() || is_index && !borrow::is_sound(&from) {
                 continue;
             }
             if copies || fs::hard_link(&from, &to).is_err() {
