@@ -5,14 +5,18 @@
 //! it can run a program, redirect us or replace an object; neither can the environment.
 
 use std::{
+    fs::{self, File},
+    io::Read as _,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 
+use flate2::read::ZlibDecoder;
 use gix::{
     ObjectId,
     hash::{Kind as HashKind, oid},
     objs::{Data, Exists, Find, Kind},
+    odb::pack::Bundle,
 };
 
 use crate::{
@@ -111,7 +115,39 @@ impl Repo {
         }
         // It may have been packed since we looked where everything is.
         let read = self.read_here(id, kind);
-        if read.is_err() { self.refreshed().read_here(id, kind) } else { read }
+        if read.is_ok() {
+            return read;
+        }
+        let again = self.refreshed().read_here(id, kind);
+        if again.is_ok() {
+            return again;
+        }
+        self.read_own(id, kind).map_or(again, Ok)
+    }
+
+    /// Reads an object of this very directory, whatever its alternates say: what is borrowed may be
+    /// broken, and whichever pack has the name is asked, but no other after it.
+    fn read_own(&self, id: &oid, kind: Kind) -> Option<Vec<u8>> {
+        let hex = id.to_string();
+        let loose = self.objects().join(&hex[..2]).join(&hex[2..]);
+        if loose.is_file() {
+            let mut bytes = Vec::new();
+            ZlibDecoder::new(File::open(loose).ok()?).read_to_end(&mut bytes).ok()?;
+            let header = bytes.iter().position(|&byte| byte == 0)? + 1;
+            let is_kind = bytes.starts_with(format!("{kind} ").as_bytes());
+            return is_kind.then(|| bytes.split_off(header));
+        }
+        let packs = fs::read_dir(self.objects().join("pack")).ok()?.flatten();
+        let mut packs = packs
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|it| it == "idx") && path.is_file());
+        packs.find_map(|path| {
+            let pack = Bundle::at(path, self.hash).ok()?;
+            let (mut bytes, mut inflate) = (Vec::new(), gix::zlib::Inflate::default());
+            let found = pack.find(id, &mut bytes, &mut inflate, &mut gix::odb::pack::cache::Never);
+            let is_kind = found.ok()??.0.kind == kind;
+            is_kind.then_some(bytes)
+        })
     }
 
     fn read_here(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
