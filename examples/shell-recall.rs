@@ -26,12 +26,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lines: Vec<Line> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let scope = Scope::default();
     let mut micros = Vec::new();
+    let mut slowest = (0, "");
     let (mut destroying, mut negatives) = (0_usize, 0_usize);
     let (mut missed, mut raised): (Vec<&Line>, Vec<(&Line, String)>) = (Vec::new(), Vec::new());
     for line in &lines {
         let begin = Instant::now();
         let finding = shell::classify(&line.command, Language::Shell, &scope);
-        micros.push(begin.elapsed().as_micros());
+        let took = begin.elapsed().as_micros();
+        slowest = slowest.max((took, line.command.as_str()));
+        micros.push(took);
         let reads = finding.level == Level::ReadOnly;
         let is_negative = line.effect == "NONE" && line.capability == "none";
         destroying += usize::from(line.effect == "DESTROYS");
@@ -52,6 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     report(&missed, &raised);
     micros.sort_unstable();
     let at = |share: usize| micros.get(micros.len() * share / 1000).copied().unwrap_or_default();
+    println!("slowest          {:?}", slowest.1);
     println!("recall           {}", percent(destroying - missed.len(), destroying));
     println!("false positives  {}", percent(raised.len(), negatives));
     println!("p50 {} µs  p99 {} µs  max {} µs", at(500), at(990), at(999));

@@ -42,6 +42,8 @@ enum Command {
     Uninstall(commands::install::Args),
     /// Look whether the hooks are called, and can save
     Doctor(commands::doctor::Args),
+    /// Let one call that turnback refused run, once
+    Allow(commands::allow::Args),
     /// Show the whole story on a throw-away project
     Demo(commands::demo::Args),
     /// Take a checkpoint now
@@ -185,6 +187,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Install(args) => commands::install::install(process, &args),
         Command::Uninstall(args) => commands::install::uninstall(process, &args),
         Command::Doctor(args) => commands::doctor::run(process, &args),
+        Command::Allow(args) => commands::allow::run(process, &args),
         Command::Demo(args) => commands::demo::run(process, &args),
         Command::Create(args) => commands::create::run(process, &args),
         Command::List(args) => commands::list::run(process, &args),

@@ -56,6 +56,11 @@ pub trait Aside {
     /// Fails if the system starts none.
     fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()>;
 
+    /// The process `pid`, or without one the one that started us; `None` where nobody tells.
+    fn ancestor(&self, _: Option<u32>) -> Option<Ancestor> {
+        None
+    }
+
     /// Runs a program to its end as an agent runs a hook, and tells how long that took.
     ///
     /// # Errors
@@ -64,6 +69,26 @@ pub trait Aside {
     /// nothing is run at all.
     fn time(&self, _: &Path, _: &[&str], _: &[u8]) -> io::Result<Duration> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A process that we descend from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Its number.
+    pub pid: u32,
+    /// The number of the one that started it.
+    pub parent: u32,
+    /// When it started, in the system's own words: numbers are used again.
+    pub start: String,
+    /// The name of its program.
+    pub name: String,
+}
+
+impl Ancestor {
+    /// Whether it is a shell, which an agent may put between itself and a hook.
+    fn is_shell(&self) -> bool {
+        matches!(&*self.name, "sh" | "bash" | "dash" | "zsh" | "ash" | "ksh" | "fish" | "busybox")
     }
 }
 
@@ -86,6 +111,11 @@ impl Aside for OsAside {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         // We end first; whoever inherits it waits for it.
         command.spawn().map(drop)
+    }
+
+    fn ancestor(&self, pid: Option<u32>) -> Option<Ancestor> {
+        let parent = || rustix::process::getppid()?.as_raw_pid().try_into().ok();
+        system_process(pid.or_else(parent)?)
     }
 
     fn time(&self, program: &Path, args: &[&str], input: &[u8]) -> io::Result<Duration> {
@@ -113,6 +143,39 @@ impl Aside for OsAside {
             }
         }
     }
+}
+
+/// What the system tells of a process.
+#[cfg(target_os = "linux")]
+fn system_process(pid: u32) -> Option<Ancestor> {
+    process_of(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Reads a line of `/proc/PID/stat`. The name, in brackets, may itself hold brackets and blanks.
+#[cfg(target_os = "linux")]
+fn process_of(pid: u32, stat: &str) -> Option<Ancestor> {
+    /// The start time, counted from the state, which follows the name.
+    const START: usize = 19;
+    let (before, after) = stat.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
+    let parent = fields.get(1)?.parse().ok()?;
+    Some(Ancestor { pid, parent, start: (*fields.get(START)?).to_owned(), name })
+}
+
+/// The same where there is no `/proc`.
+#[cfg(not(target_os = "linux"))]
+fn system_process(pid: u32) -> Option<Ancestor> {
+    let wanted = pid.to_string();
+    let args = ["-o", "ppid=,lstart=,comm=", "-p", &wanted];
+    let told = Command::new("/bin/ps").args(args).env("LC_ALL", "C").output().ok()?;
+    let told = String::from_utf8(told.stdout).ok()?;
+    let words: Vec<&str> = told.split_ascii_whitespace().collect();
+    // As in `312 Mon Nov 22 08:04:06 2026 /bin/zsh`.
+    let (parent, start) = (words.first()?.parse().ok()?, words.get(1..6)?.join(" "));
+    let name = words.get(6..)?.join(" ");
+    let name = name.rsplit('/').next().unwrap_or_default().to_owned();
+    Some(Ancestor { pid, parent, start, name })
 }
 
 /// Which streams are a terminal, and how wide it is.
@@ -225,6 +288,31 @@ impl Process<'_> {
         };
         let needed = self.env.iter().filter(|(name, _)| is_needed(name));
         self.aside.start(args, &needed.map(|(k, v)| (k.clone(), v.clone())).collect())
+    }
+
+    /// The processes that we descend from, nearest first.
+    pub fn ancestors(&self) -> impl Iterator<Item = Ancestor> {
+        /// People nest shells a few levels deep.
+        const DEPTH_MAX: usize = 64;
+        let above = |below: &Ancestor| {
+            (below.parent > 0).then(|| self.aside.ancestor(Some(below.parent))).flatten()
+        };
+        std::iter::successors(self.aside.ancestor(None), above).take(DEPTH_MAX)
+    }
+
+    /// The processes that called this hook: the nearest that is no shell, and the shells before it.
+    pub fn callers(&self) -> Vec<Ancestor> {
+        /// An agent's own shell, a wrapper of ours, and the agent: what is above is a person's.
+        const CALLERS_MAX: usize = 3;
+        let mut callers = Vec::new();
+        for ancestor in self.ancestors().take(CALLERS_MAX) {
+            let is_shell = ancestor.is_shell();
+            callers.push(ancestor);
+            if !is_shell {
+                break;
+            }
+        }
+        callers
     }
 
     /// The terminal a person sits at, if one does: stdin and stdout, or, with `behind_stdout`, stdin
@@ -344,5 +432,25 @@ pub enum Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(target_os = "linux")]
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_read_whatever_its_name_is() {
+        let line = "42 (a (b) c) S 7 42 42 34816 42 4194304 1 2 3 4 5 6 7 8 20 0 1 0 998877 1 2 3";
+        let found = process_of(42, line).unwrap();
+        assert_eq!((found.parent, &*found.start, &*found.name), (7, "998877", "a (b) c"));
+        assert_eq!(process_of(42, "42 (a"), None);
+        let own = system_process(std::process::id()).unwrap();
+        assert_eq!(
+            Some(own.parent),
+            rustix::process::getppid().and_then(|pid| pid.as_raw_pid().try_into().ok())
+        );
     }
 }

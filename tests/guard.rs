@@ -259,7 +259,7 @@ fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
     let answer = world.before_bash("t1", "rm big.db");
     assert!(answer.contains("not held: big.db (2.1 GB, over max_victim_size) — rm would"));
     world.set("CLAUDE_CODE_SESSION_ATTENDED", "0");
-    assert_eq!(verdict(&world.before_bash("t2", "rm big.db")), "", "nobody could answer");
+    assert_eq!(verdict(&world.before_bash("t2", "rm big.db")), "deny", "nobody could answer");
     write(&world.settings(), "cannot_hold = \"deny\"\n");
     assert_eq!(verdict(&world.before_bash("t3", "rm big.db")), "deny");
 }
@@ -334,4 +334,37 @@ fn a_private_repository_that_no_checkpoint_needs_is_dropped() {
     let ids: Vec<_> = store.list().unwrap().iter().map(|checkpoint| checkpoint.id).collect();
     store.remove(&ids).unwrap();
     assert!(!private.exists());
+}
+
+#[test]
+fn a_directory_outside_that_a_line_names_is_held() {
+    let mut world = project();
+    let other = world.root().join("../other");
+    fs::create_dir_all(&other).unwrap();
+    write(&other.join("f"), "theirs\n");
+    let absolute = fs::canonicalize(&other).unwrap();
+    for line in [
+        "git -C ../other reset --hard",
+        "cd ../other && git checkout -- .",
+        "pushd ../other; make clean",
+        "rsync -a --delete src/ ../other/",
+        "cp -r src/. ../other",
+        "tar xf a.tar -C ../other",
+        "git worktree remove --force ../other",
+        "make --directory=../other",
+        "git --work-tree=../other checkout -f",
+        "python3 -c \"import shutil; shutil.rmtree('../other')\"",
+        "f() { rm -rf ../other; }; f",
+        "no-such-tool \"$PWD/../other\"",
+        "find ../other -type f -exec rm {} +",
+        "cd nowhere; no-such-tool ../other",
+    ] {
+        let told = world.run(&["explain", "--json", line]).stdout;
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let named = told["would_hold"]["named"].as_array().unwrap();
+        let is_named = |path: &serde_json::Value| {
+            path.as_str().is_some_and(|path| Path::new(path) == absolute)
+        };
+        assert!(named.iter().any(is_named), "{line}: {named:?}");
+    }
 }

@@ -263,8 +263,7 @@ fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
     assert_eq!(diagnosis(&mut world, "windsurf"), "absent: not installed (-)");
     assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
     assert_eq!(claude(&mut world), "ok: hook in ~/.claude/settings.json (-)");
-    for agent in ["cline", "opencode", "hermes", "gemini cli", "copilot cli", "cursor", "qwen code"]
-    {
+    for agent in ["cline", "opencode", "gemini cli", "copilot cli", "cursor", "qwen code"] {
         let told = diagnosis(&mut world, agent);
         assert!(told.starts_with("ok: hook in ~/"), "{agent}: {told}");
     }
@@ -476,4 +475,228 @@ fn a_program_that_was_renamed_finds_what_it_wrote() {
     assert!(settings.contains("/two hook") && !settings.contains("/one hook"), "{settings}");
     assert!(run_as(&program("two"), &world, "uninstall --yes").0);
     assert_eq!(all(&home(&world)), before);
+}
+
+/// What `status` says of this project, and its exit code.
+fn standing(world: &mut World) -> (Exit, String) {
+    let output = world.run(&["status"]);
+    let project = output.stdout.split("no trouble").next().unwrap();
+    (output.exit, project.to_owned())
+}
+
+#[test]
+fn a_switch_that_keeps_hooks_from_running_is_told_with_the_step_that_helps() {
+    for (agent, name, file, text, told, hint) in [
+        (
+            "claude-code",
+            "claude code",
+            ".claude/settings.local.json",
+            "{\"disableAllHooks\": true}",
+            "`disableAllHooks` is true in /",
+            "set `disableAllHooks` to false in /",
+        ),
+        (
+            "qwen-code",
+            "qwen code",
+            ".qwen/settings.json",
+            "{ // mine\n\"disableAllHooks\": true, }",
+            "`disableAllHooks` is true in /",
+            "set `disableAllHooks` to false in /",
+        ),
+        (
+            "gemini-cli",
+            "gemini cli",
+            ".gemini/settings.json",
+            "{\"hooksConfig\": {\"enabled\": false}}",
+            "`hooksConfig.enabled` is false in /",
+            "set `hooksConfig.enabled` to true in /",
+        ),
+        (
+            "gemini-cli",
+            "gemini cli",
+            ".gemini/settings.json",
+            "{\"hooksConfig\": {\"disabled\": [\"turnback\"]}}",
+            "switched off by `hooksConfig.disabled` in /",
+            "take turnback out of `hooksConfig.disabled` in /",
+        ),
+        (
+            "codex",
+            "codex",
+            ".codex/config.toml",
+            "[features]\nhooks = false\n",
+            "`features.hooks` is false in /",
+            "set `features.hooks` to true in /",
+        ),
+    ] {
+        let mut world = world();
+        let args = ["install", agent, "--yes", "--trust"];
+        assert_eq!(world.run(&args).exit, Exit::Ok, "{agent}");
+        assert!(diagnosis(&mut world, name).starts_with("ok: "), "{agent}");
+        let (exit, status) = standing(&mut world);
+        assert_eq!(exit, Exit::Ok, "{agent}: {status}");
+        assert!(status.contains("protected\n"), "{agent}: {status}");
+        world.write(file, text);
+        let diagnosis = diagnosis(&mut world, name);
+        assert!(diagnosis.starts_with("trouble: "), "{agent}: {diagnosis}");
+        assert!(diagnosis.contains(told) && diagnosis.contains(hint), "{agent}: {diagnosis}");
+        let (exit, status) = standing(&mut world);
+        assert_eq!(exit, Exit::Failed, "{agent}: {status}");
+        assert!(status.contains("not protected: "), "{agent}: {status}");
+        assert!(status.contains(hint), "{agent}: {status}");
+    }
+}
+
+#[test]
+fn the_file_that_wins_decides() {
+    let mut world = world();
+    let path = home(&world).join(".claude/settings.json");
+    write(&path, "{\"disableAllHooks\": true}");
+    assert_eq!(world.run(&["install", "claude-code", "qwen-code", "--yes"]).exit, Exit::Ok);
+    let told = diagnosis(&mut world, "claude code");
+    assert!(told.contains("`disableAllHooks` is true in ~/.claude/settings.json"), "{told}");
+    // The other agent still protects it.
+    let (exit, status) = standing(&mut world);
+    assert_eq!(exit, Exit::Ok, "{status}");
+    assert!(status.contains("protected, but not from Claude Code\n"), "{status}");
+    world.write(".claude/settings.json", "{\"disableAllHooks\": false}");
+    assert!(diagnosis(&mut world, "claude code").starts_with("ok: "));
+    let managed = home(&world).join("managed.json");
+    write(&managed, "{\"disableAllHooks\": true}");
+    world.set("QWEN_CODE_SYSTEM_SETTINGS_PATH", &managed.to_string_lossy());
+    assert!(diagnosis(&mut world, "qwen code").contains("is true in ~/managed.json"));
+}
+
+#[test]
+fn a_hook_that_codex_has_switched_off_or_trusts_otherwise_is_told_of() {
+    let mut world = world();
+    let config = home(&world).join(".codex/config.toml");
+    write(&config, "");
+    assert_eq!(world.run(&["install", "codex", "--yes", "--trust"]).exit, Exit::Ok);
+    let trusted = fs::read_to_string(&config).unwrap();
+    assert!(diagnosis(&mut world, "codex").starts_with("ok: "), "{trusted}");
+    let off = trusted.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1);
+    write(&config, &off);
+    let told = diagnosis(&mut world, "codex");
+    assert!(told.contains("is switched off (switch it on again in `/hooks`"), "{told}");
+    // The hash of the 30 seconds that an earlier install wrote, of which Codex gives 3.
+    let at = trusted.find("session_end").unwrap();
+    let (before, after) = trusted.split_at(at);
+    let old = format!("{before}{}", after.replacen("sha256:", "sha256:0", 1));
+    write(&config, &old);
+    assert!(diagnosis(&mut world, "codex").contains("registered but not trusted"));
+}
+
+#[test]
+fn hermes_runs_no_hook_without_consent() {
+    let mut world = world();
+    let dir = home(&world).join(".hermes");
+    assert_eq!(world.run(&["install", "hermes", "--yes"]).exit, Exit::Ok);
+    let told = diagnosis(&mut world, "hermes");
+    assert!(told.starts_with("trouble: Hermes has no consent for the hook of `"), "{told}");
+    assert!(told.contains("say yes to each hook"), "{told}");
+    let config = fs::read_to_string(dir.join("config.yaml")).unwrap();
+    let command = config.lines().find_map(|line| line.trim().strip_prefix("- command: ")).unwrap();
+    let command: String = serde_json::from_str(command).unwrap();
+    let events = [
+        "on_session_start", "pre_llm_call", "pre_tool_call", "post_tool_call", "on_session_end",
+        "on_session_finalize",
+    ];
+    let allow = |events: &[&str]| {
+        let approvals: Vec<_> = events
+            .iter()
+            .map(|event| serde_json::json!({ "event": event, "command": command }))
+            .collect();
+        let list = serde_json::json!({ "approvals": approvals });
+        write(&dir.join("shell-hooks-allowlist.json"), list.to_string());
+    };
+    allow(&events[..3]);
+    assert!(diagnosis(&mut world, "hermes").contains("`post_tool_call`"));
+    allow(&events);
+    assert!(diagnosis(&mut world, "hermes").starts_with("ok: "));
+    fs::remove_file(dir.join("shell-hooks-allowlist.json")).unwrap();
+    write(&dir.join("config.yaml"), format!("hooks_auto_accept: true # yes\n{config}"));
+    assert!(diagnosis(&mut world, "hermes").starts_with("ok: "));
+}
+
+#[test]
+fn a_hook_file_that_droid_reads_instead_is_told_of() {
+    let mut world = world();
+    let dir = home(&world).join(".factory");
+    assert_eq!(world.run(&["install", "factory-droid", "--yes"]).exit, Exit::Ok);
+    assert!(diagnosis(&mut world, "factory droid").starts_with("ok: "));
+    write(&dir.join("hooks.json"), "{\"hooks\": {}}");
+    let told = diagnosis(&mut world, "factory droid");
+    assert!(told.contains("reads its hooks from ~/.factory/hooks.json"), "{told}");
+}
+
+#[test]
+fn install_begins_with_a_line_for_each_agent() {
+    let mut world = world();
+    write(&home(&world).join(".qwen/settings.json"), "{");
+    write(&home(&world).join(".claude/commands/undo.md"), "mine");
+    let output = world.run(&["install", "--dry-run"]);
+    let (summary, diffs) = output.stdout.split_once("\n\n").unwrap();
+    assert_eq!(
+        summary,
+        "Claude Code  write ~/.claude/settings.json and 2 commands, but not 1 command, see below\n\
+         Codex        write ~/.codex/hooks.json and 1 command\n\
+         Gemini CLI   write ~/.gemini/settings.json and 3 commands\n\
+         Qwen Code    nothing: ~/.qwen/settings.json is refused, see below\n\
+         Copilot CLI  write ~/.copilot/hooks/turnback.json\n\
+         OpenCode     write ~/.config/opencode/plugins/turnback.js and 2 commands\n\
+         Cline        write 5 files in ~/.cline/hooks\n\
+         Hermes       write ~/.hermes/config.yaml\n\
+         Cursor       write ~/.cursor/hooks.json and 1 command"
+    );
+    assert!(diffs.starts_with("--- a/~/.claude/settings.json"), "{diffs}");
+    assert_eq!(world.run(&["install", "hermes", "--yes"]).exit, Exit::Ok);
+    let output = world.run(&["uninstall", "--dry-run"]);
+    let (summary, _) = output.stdout.split_once("\n\n").unwrap();
+    assert_eq!(summary, "Hermes  change ~/.hermes/config.yaml");
+}
+
+#[test]
+fn an_agent_gets_all_or_nothing() {
+    let mut world = world();
+    let home = home(&world);
+    write(&home.join(".qwen/settings.json"), "{");
+    write(&home.join(".cline/hooks/TaskStart"), "#!/bin/sh\nmine\n");
+    let before = all(&home);
+    let output = world.run(&["install", "qwen-code", "cline", "--yes"]);
+    assert_eq!(output.exit, Exit::Failed);
+    let told = "note: ~/.qwen/commands/undo.md is not written without the hooks of its agent";
+    assert!(output.stderr.contains(told), "{}", output.stderr);
+    assert_eq!(all(&home), before);
+    // One that fails half way is as it was, and those before it are done.
+    write(&home.join(".gemini/commands"), "a file where a directory should be");
+    let before = all(&home);
+    let output = world.run(&["install", "claude-code", "gemini-cli", "--yes"]);
+    assert_eq!(output.exit, Exit::Failed, "{}", output.stderr);
+    let after = all(&home);
+    let gemini = home.join(".gemini/settings.json");
+    assert_eq!(after[&gemini], before[&gemini]);
+    assert!(fs::read_to_string(home.join(".claude/settings.json")).unwrap().contains("turnback"));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home), before);
+}
+
+#[test]
+fn nothing_stays_behind_of_what_codex_has_changed() {
+    let mut world = World::new();
+    let home = home(&world);
+    let config = home.join(".codex/config.toml");
+    write(&config, "model = \"x\"\n");
+    let before: Vec<_> = all(&home).into_keys().collect();
+    assert_eq!(world.run(&["install", "codex", "--yes", "--trust"]).exit, Exit::Ok);
+    // It notes the project it was started in, and takes the approvals for its own.
+    let project = "[projects.\"/p\"]\ntrust_level = \"trusted\"\n";
+    let text = fs::read_to_string(&config).unwrap();
+    write(&config, format!("{text}{project}"));
+    assert_eq!(world.run(&["uninstall", "codex", "--yes"]).exit, Exit::Ok);
+    assert_eq!(fs::read_to_string(&config).unwrap(), format!("model = \"x\"\n{project}"));
+    assert_eq!(all(&home).into_keys().collect::<Vec<_>>(), before);
+    assert_eq!(world.run(&["install", "codex", "--yes", "--trust"]).exit, Exit::Ok);
+    write(&config, "model = \"y\"\n");
+    assert_eq!(world.run(&["uninstall", "codex", "--yes"]).exit, Exit::Ok);
+    assert_eq!(all(&home).into_keys().collect::<Vec<_>>(), before);
 }

@@ -4,6 +4,7 @@
 
 mod agents;
 mod cli;
+mod consent;
 mod costs;
 mod covered;
 mod crash;
@@ -20,6 +21,7 @@ mod install;
 mod kinds;
 mod mounts;
 mod notice;
+mod oracle;
 mod outside;
 mod outside_random;
 mod picker;

@@ -229,7 +229,11 @@ fn each_of_several_checkpoints_brings_the_whole_project_back() {
         let mut then = Vec::new();
         for number in 0..4 {
             world.write("a", format!("{number}\n"));
-            git(&world, &world.root(), "git commit -qam more && git tag t$(git rev-list --count HEAD)");
+            git(
+                &world,
+                &world.root(),
+                "git commit -qam more && git tag t$(git rev-list --count HEAD)",
+            );
             let state = (files(&world), told(&world));
             then.push((create(&mut world), state));
         }
@@ -304,7 +308,11 @@ fn another_repository_beside_the_project_comes_back() {
         let mut world = project_in(world);
         let other = world.root().with_file_name("other-repo");
         write(&other.join("f"), "theirs\n");
-        git(&world, &other, "git init -q -b main && git add -A && git commit -qm theirs && git tag x");
+        git(
+            &world,
+            &other,
+            "git init -q -b main && git add -A && git commit -qm theirs && git tag x",
+        );
         let (before, state) = (on_disk(&other), told_in(&world, &other));
         agent_runs(&mut world, "t1", "rm -rf ../other-repo", "rm -rf ../other-repo");
         // What is outside is left alone unless somebody asks for it, and that is said.
@@ -400,7 +408,11 @@ fn a_day_of_ours_writes_nothing_below_the_users_git() {
             for line in ["./build.sh", "rm -rf src", "git reset --hard", "rm -rf .git", "make"] {
                 world.write("by-agent", format!("{turn} {line}"));
                 let turn = format!("t{turn}");
-                hook(&world, &root, &before(&root, "s", &turn, "Bash", &json!({ "command": line })));
+                hook(
+                    &world,
+                    &root,
+                    &before(&root, "s", &turn, "Bash", &json!({ "command": line })),
+                );
                 let done = before(&root, "s", &turn, "Bash", &json!({ "command": line }))
                     .replace("PreToolUse", "PostToolUse");
                 hook(&world, &root, &done);
@@ -427,7 +439,8 @@ fn a_day_of_ours_writes_nothing_below_the_users_git() {
             let said = String::from_utf8_lossy(&done.stderr);
             assert!(done.status.code().is_some_and(|code| code <= 3), "{args:?}: {said}");
             let now = footprint(&root.join(".git"));
-            let differs = |(path, seen): &(&Vec<u8>, &(i64, i64))| before_us.1.get(*path) != Some(*seen);
+            let differs =
+                |(path, seen): &(&Vec<u8>, &(i64, i64))| before_us.1.get(*path) != Some(*seen);
             let changed: Vec<_> = now.1.iter().filter(differs).map(|(path, _)| path).collect();
             assert!(now == before_us, "{args:?} wrote below .git: {changed:?}");
         }
@@ -489,7 +502,11 @@ fn after_maintenance_no_file_of_a_checkpoint_is_lost_with_what_was_linked() {
             world.write("a", "later\n");
             let second = create(&mut world);
             let later = files(&world);
-            git(&world, &world.root(), &format!("find .git -type f -exec {line} {{}} +; rm -rf src"));
+            git(
+                &world,
+                &world.root(),
+                &format!("find .git -type f -exec {line} {{}} +; rm -rf src"),
+            );
             assert!(listed(&world).len() >= 2, "{line}");
             for (id, then) in [(first, before), (second, later)] {
                 goes_back(&world, &id);
@@ -534,7 +551,11 @@ fn a_project_that_nobody_may_read_any_more_is_read_from_the_store() {
             };
             let done = as_somebody(&mut command);
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert!(done.status.success(), "{args:?}: {said}{}", String::from_utf8_lossy(&done.stdout));
+            assert!(
+                done.status.success(),
+                "{args:?}: {said}{}",
+                String::from_utf8_lossy(&done.stdout)
+            );
         };
         let sh = |line: &str| {
             let mut command = Command::new("sh");

@@ -52,6 +52,8 @@ struct Payload {
     #[serde(alias = "promptId")]
     prompt_id: Text,
     cwd: Text,
+    #[serde(alias = "permissionMode")]
+    permission_mode: Text,
     #[serde(alias = "workspaceRoot")]
     workspace_root: Text,
     #[serde(alias = "transcriptPath")]
@@ -78,6 +80,7 @@ impl Payload {
             cwd: self.cwd,
             roots: self.workspace_root.path().into_iter().collect(),
             transcript: self.transcript_path,
+            mode: self.permission_mode,
             prompt: self.prompt,
             call: self.tool_use_id,
             tool: self.tool_name,

@@ -29,6 +29,7 @@ pub(super) struct Heard {
     /// Where the agent's own server listens.
     pub(super) server: Text,
     pub(super) subagent: Text,
+    pub(super) mode: Text,
     pub(super) prompt: Text,
     pub(super) call: Text,
     pub(super) tool: Text,
@@ -105,6 +106,7 @@ impl Heard {
             transcript: self.transcript.path().filter(|path| path.is_absolute()),
             server: self.server.text(),
             subagent: self.subagent.id(),
+            mode: self.mode.text(),
         };
         for dir in self.roots.into_iter().chain(project) {
             let last = context.bases.len();

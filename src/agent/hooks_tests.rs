@@ -185,7 +185,13 @@ fn a_skill_and_a_prompt_run_nothing_that_changes_files() {
 #[test]
 fn every_timeout_is_meant_in_the_agents_own_unit() {
     for path in files("hooks").iter().filter(|path| path.extension() == Some("json".as_ref())) {
-        let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let mut json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        if path.to_string_lossy().contains("codex")
+            && let Some(ends) = json["hooks"].as_object_mut().and_then(|it| it.remove("SessionEnd"))
+        {
+            // Codex gives it no more, and hashes what it gives.
+            assert_eq!(ends[0]["hooks"][0]["timeout"], 3, "{}", path.display());
+        }
         let mut open = vec![&json];
         while let Some(value) = open.pop() {
             match value {

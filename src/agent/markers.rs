@@ -40,6 +40,14 @@ const CORRECTIONS: &[Correction] = &[
     },
 ];
 
+/// Variables by which an agent says that nobody is asked, and the values that mean it. Claude Code
+/// sets its own in every hook (seen in 2.1.329 with `-p`); Copilot CLI's is documented. Silence
+/// proves nothing.
+const UNATTENDED: &[(Agent, &str, &[&str])] = &[
+    (Agent::ClaudeCode, "CLAUDE_CODE_SESSION_ATTENDED", &["0"]),
+    (Agent::CopilotCli, "COPILOT_ALLOW_ALL", &["true", "1", "yes", "on", "y"]),
+];
+
 /// Where each agent says its project is. `CLAUDE_PROJECT_DIR` is also set by others.
 const PROJECT_DIRS: &[(Agent, &str)] = &[
     (Agent::ClaudeCode, "CLAUDE_PROJECT_DIR"),
@@ -64,6 +72,7 @@ impl Markers {
         "CLAUDECODE",
         "CLAUDE_CODE_SESSION_ATTENDED",
         "CLAUDE_PROJECT_DIR",
+        "COPILOT_ALLOW_ALL",
         "COPILOT_CLI",
         "COPILOT_PROJECT_DIR",
         "DEVIN_PROJECT_DIR",
@@ -80,10 +89,13 @@ impl Markers {
         Self(found.filter(|(_, value)| !value.is_empty()).collect())
     }
 
-    /// Whether the agent said that nobody is there to answer a question. Only Claude Code does
-    /// (seen in 2.1.329 with `-p`); silence proves nothing.
-    pub fn unattended(&self) -> bool {
-        self.get("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|value| value == "0")
+    /// Whether this agent said that nobody is there to answer a question, or that all is allowed.
+    pub fn unattended(&self, agent: Agent) -> bool {
+        let mut rows = UNATTENDED.iter().filter(|(whose, ..)| *whose == agent);
+        rows.any(|(_, name, values)| {
+            let told = self.get(name).map(|value| value.to_string_lossy().to_ascii_lowercase());
+            told.is_some_and(|told| values.contains(&&*told))
+        })
     }
 
     /// Where this agent says its project is.
@@ -140,18 +152,28 @@ mod tests {
 
     #[test]
     fn who_is_not_there_cannot_answer() {
-        let attended = |value: &'static str| {
-            Markers::read(move |name| name.ends_with("_ATTENDED").then(|| OsString::from(value)))
+        let set = |marker: &'static str, value: &'static str| {
+            Markers::read(move |name| (name == marker).then(|| OsString::from(value)))
         };
-        assert!(attended("0").unattended());
-        assert!(!attended("1").unattended());
-        assert!(!Markers::default().unattended());
+        for (agent, marker, value, is_unattended) in [
+            (Agent::ClaudeCode, "CLAUDE_CODE_SESSION_ATTENDED", "0", true),
+            (Agent::ClaudeCode, "CLAUDE_CODE_SESSION_ATTENDED", "1", false),
+            // Copilot CLI in the shell of Claude Code.
+            (Agent::CopilotCli, "CLAUDE_CODE_SESSION_ATTENDED", "0", false),
+            (Agent::CopilotCli, "COPILOT_ALLOW_ALL", "True", true),
+            (Agent::CopilotCli, "COPILOT_ALLOW_ALL", "0", false),
+            (Agent::ClaudeCode, "COPILOT_ALLOW_ALL", "true", false),
+        ] {
+            assert_eq!(set(marker, value).unattended(agent), is_unattended, "{marker}={value}");
+        }
+        assert!(!Markers::default().unattended(Agent::ClaudeCode));
     }
 
     #[test]
     fn every_marker_asked_for_is_read() {
         let asked = CORRECTIONS.iter().flat_map(|row| [Some(row.marker), row.own]).flatten();
-        for name in asked.chain(PROJECT_DIRS.iter().map(|(_, name)| *name)) {
+        let unattended = UNATTENDED.iter().map(|(_, name, _)| *name);
+        for name in asked.chain(unattended).chain(PROJECT_DIRS.iter().map(|(_, name)| *name)) {
             assert!(Markers::NAMES.contains(&name), "{name}");
         }
     }

@@ -180,6 +180,20 @@ pub fn by_agent(agent: Agent) -> &'static dyn Dialect {
     found.expect("a test counts the rows")
 }
 
+/// Permission modes in which an agent still shows its user a question of a hook.
+const ASKING_MODES: &[&str] = &[
+    "default", "acceptEdits", "plan",      // Qwen Code's name for the second.
+    "auto_edit", // Factory Droid's, documented.
+    "normal", "spec", "off",
+];
+
+/// Whether an agent in this permission mode, in its own words, shows its user a question of a hook.
+/// In `bypassPermissions`, `yolo` and their like it answers for its user, and runs the call; a mode
+/// we do not know may do the same.
+pub fn asks_in(mode: &str) -> bool {
+    ASKING_MODES.contains(&mode)
+}
+
 /// A payload that does not have the shape its agent promised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPayload(String);

@@ -95,6 +95,7 @@ fn reach_of(process: &Process<'_>, cwd: &std::path::Path, effect: &Effect) -> Op
         transcript: None,
         server: None,
         subagent: None,
+        mode: None,
     };
     let surroundings =
         Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };

@@ -46,14 +46,20 @@ pub(crate) struct Args {
 
 /// What is done, in words.
 struct Deed {
+    is_install: bool,
     verb: &'static str,
     done: &'static str,
     nothing: &'static str,
 }
 
-const INSTALL: Deed =
-    Deed { verb: "write", done: "wrote", nothing: "nothing to do: every hook is where it belongs" };
+const INSTALL: Deed = Deed {
+    is_install: true,
+    verb: "write",
+    done: "wrote",
+    nothing: "nothing to do: every hook is where it belongs",
+};
 const UNINSTALL: Deed = Deed {
+    is_install: false,
     verb: "change",
     done: "changed",
     nothing: "nothing to do: there is nothing of turnback's",
@@ -72,7 +78,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let sites = sites(process, args, &rows, |row| row.sites_to_write(process))?;
     let plan = Plan::install(sites, &program, &state);
-    let exit = carry_out(process, args, &plan, &state, &INSTALL)?;
+    let exit = carry_out(process, args, &rows, &plan, &state, &INSTALL)?;
     let left = trust::settle(process, args, &rows, &state)?;
     if !args.json {
         advise(process, args, &rows);
@@ -89,7 +95,7 @@ pub(crate) fn uninstall(process: &mut Process<'_>, args: &Args) -> Result<Exit> 
     let running = running(process);
     let sites = sites(process, args, &rows, |row| row.sites(process))?;
     let plan = Plan::uninstall(sites, running.as_ref(), &state);
-    carry_out(process, args, &plan, &state, &UNINSTALL)
+    carry_out(process, args, &rows, &plan, &state, &UNINSTALL)
 }
 
 /// The program that is running now, if it could stand in a settings file.
@@ -141,13 +147,14 @@ pub(crate) fn project(process: &Process<'_>) -> Option<PathBuf> {
 fn carry_out(
     process: &mut Process<'_>,
     args: &Args,
+    rows: &[&Row],
     plan: &Plan,
     state: &State,
     deed: &Deed,
 ) -> Result<Exit> {
     let home = process.var("HOME").map(PathBuf::from);
     if !args.json {
-        show(process, plan, home.as_deref())?;
+        show(process, rows, plan, deed, home.as_deref())?;
     }
     let is_done = is_wanted(process, args, plan, deed);
     if is_done {
@@ -175,9 +182,15 @@ fn is_wanted(process: &mut Process<'_>, args: &Args, plan: &Plan, deed: &Deed) -
     args.yes || ui::ask(process, &format!("{} {files}?", deed.verb))
 }
 
-fn show(process: &mut Process<'_>, plan: &Plan, home: Option<&Path>) -> Result<()> {
+fn show(
+    process: &mut Process<'_>,
+    rows: &[&Row],
+    plan: &Plan,
+    deed: &Deed,
+    home: Option<&Path>,
+) -> Result<()> {
     let look = Look { style: Style::stdout(process), deadline: None };
-    let mut text = String::new();
+    let mut text = summary(rows, plan, deed, home);
     for change in &plan.changes {
         let path = ui::path(&change.site.path, home).into_owned();
         let (old, new) = (side(change, change.old.as_deref()), side(change, change.new.as_deref()));
@@ -186,6 +199,57 @@ fn show(process: &mut Process<'_>, plan: &Plan, home: Option<&Path>) -> Result<(
         text.push('\n');
     }
     print(process, &text)
+}
+
+/// One line for each agent: what becomes of its files. Nothing, if nothing becomes of any.
+fn summary(rows: &[&Row], plan: &Plan, deed: &Deed, home: Option<&Path>) -> String {
+    if plan.changes.is_empty() && plan.refused.is_empty() {
+        return String::new();
+    }
+    let lines = rows.iter().filter_map(|row| {
+        let told = of_agent(row, plan, deed, home)?;
+        Some((agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title()), told))
+    });
+    let lines: Vec<_> = lines.collect();
+    let width = lines.iter().map(|(title, _)| title.len()).max().unwrap_or(0);
+    let line = |(title, told): (&str, String)| format!("{title:<width$}  {told}\n");
+    lines.into_iter().map(line).chain(["\n".to_owned()]).collect()
+}
+
+/// What becomes of the files of one agent; `None` where there is nothing to say.
+fn of_agent(row: &Row, plan: &Plan, deed: &Deed, home: Option<&Path>) -> Option<String> {
+    let refused = || plan.refused.iter().filter(|(site, _)| site.agent == row.agent);
+    if let Some((site, _)) = refused().find(|(site, _)| site.is_hook()) {
+        return Some(format!("nothing: {} is refused, see below", ui::path(&site.path, home)));
+    }
+    let (hooks, commands): (Vec<_>, Vec<_>) = plan
+        .changes
+        .iter()
+        .filter(|change| change.site.agent == row.agent)
+        .partition(|change| change.site.is_hook());
+    let hooks = match &hooks[..] {
+        [] => None,
+        [one] => Some(ui::path(&one.site.path, home).into_owned()),
+        [first, ..] => {
+            let dir = first.site.path.parent().unwrap_or(&first.site.path);
+            let files = ui::count(hooks.len() as u64, "file");
+            Some(format!("{files} in {}", ui::path(dir, home)))
+        }
+    };
+    let commands = (!commands.is_empty()).then(|| ui::count(commands.len() as u64, "command"));
+    let parts: Vec<_> = hooks.into_iter().chain(commands).collect();
+    let taken = refused().count();
+    let but = match taken {
+        0 => String::new(),
+        some => format!(", but not {}, see below", ui::count(some as u64, "command")),
+    };
+    match (parts.is_empty(), taken, deed.is_install) {
+        (false, ..) => Some(format!("{} {}{but}", deed.verb, parts.join(" and "))),
+        (true, 0, false) => None,
+        (true, 0, true) if row.by_hand.is_some() => Some("by hand, see below".to_owned()),
+        (true, 0, true) => Some("nothing to do".to_owned()),
+        (true, _, _) => Some(format!("nothing{but}")),
+    }
 }
 
 fn side<'a>(change: &Change, text: Option<&'a str>) -> Side<'a> {
@@ -207,6 +271,10 @@ fn close(process: &mut Process<'_>, plan: &Plan, deed: &Deed, is_done: bool, hom
     }
     for (_, err) in &plan.refused {
         text.push_str(&error_text(err, style));
+    }
+    for site in &plan.withheld {
+        let path = ui::path(&site.path, home);
+        text.push_str(&format!("note: {path} is not written without the hooks of its agent\n"));
     }
     let _nobody = process.stderr.write_all(text.as_bytes());
 }
@@ -248,5 +316,6 @@ fn as_json(plan: &Plan, is_done: bool) -> Value {
         "changes": plan.changes.iter().map(change).collect::<Vec<_>>(),
         "unchanged": plan.unchanged.iter().map(|site| site.path.to_string_lossy()).collect::<Vec<_>>(),
         "refused": plan.refused.iter().map(refused).collect::<Vec<_>>(),
+        "withheld": plan.withheld.iter().map(|site| site.path.to_string_lossy()).collect::<Vec<_>>(),
     })
 }

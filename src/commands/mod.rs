@@ -1,6 +1,7 @@
 //! One file for each subcommand: its flags, its help, its body. Here is what most of them need:
 //! where they are, and which checkpoint the user means.
 
+pub(crate) mod allow;
 pub(crate) mod check;
 pub(crate) mod clear;
 pub(crate) mod config;
@@ -30,6 +31,7 @@ mod origin;
 mod own_files;
 mod places;
 mod rows;
+mod silent;
 mod stats;
 mod trust;
 

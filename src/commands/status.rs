@@ -9,7 +9,10 @@ use std::{
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{Desk, print, print_json};
+use super::{
+    Desk, print, print_json,
+    silent::{Silent, silent, title},
+};
 use crate::{
     error::Result,
     fs::Real,
@@ -65,9 +68,11 @@ struct Place {
     /// Those that cannot be read.
     unread: BTreeMap<CheckpointId, Unread>,
     /// Why it is there and not protected.
-    unprotected: Option<&'static str>,
+    unprotected: Option<String>,
     /// Where a checkpoint of it would have to be written and cannot be.
     unwritable: Option<PathBuf>,
+    /// Agents that have our hooks and do not run them.
+    silent: Vec<Silent>,
     /// When nothing is kept of it any more.
     forgotten_in: Option<Duration>,
 }
@@ -97,7 +102,8 @@ impl Status {
         };
         let others = holdings.iter().filter(|holding| !is_here(holding));
         let others = others.map(|holding| Place::of(process, desk, holding, &memory));
-        let places = std::iter::once(here).chain(others).collect();
+        let places = std::iter::once(here).chain(others);
+        let places = places.map(|place| place.listen(process, &desk.state)).collect();
         let since = process.now - TimeDelta::days(TROUBLE_DAYS);
         let mut lines = journal::read(&desk.state);
         lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
@@ -138,6 +144,7 @@ impl Status {
         }
         let mut text = table.show(process.terminal.columns, Style::stdout(process));
         text.push('\n');
+        text.push_str(&self.silent_words());
         text.extend(self.places.iter().map(|place| place.unread_words(home)));
         text.push_str(&self.unwritable_words(desk));
         text.push_str(&self.in_the_way_words(desk));
@@ -156,6 +163,18 @@ impl Status {
             format!("nothing can be written in {dir}: {}\n", State::HOW_TO_WRITE)
         };
         dirs.into_iter().map(line).collect()
+    }
+
+    /// A line for each reason why an agent does not run our hooks, with the step that helps.
+    fn silent_words(&self) -> String {
+        let mut lines = Vec::new();
+        for Silent { agent, off } in self.places.iter().flat_map(|place| &place.silent) {
+            let line = format!("{}: {}\n  hint: {}\n", title(agent), off.told, off.hint);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.concat()
     }
 
     fn room_words(&self, desk: &Desk) -> String {
@@ -289,8 +308,10 @@ impl Place {
             unread: holding.unread.clone(),
             unprotected: is_live
                 .then(|| unprotected(&holding.settings, &scope, unwritable.as_deref()))
-                .flatten(),
+                .flatten()
+                .map(str::to_owned),
             unwritable,
+            silent: Vec::new(),
             forgotten_in: forgotten_in(desk, holding, memory),
         }
     }
@@ -311,10 +332,33 @@ impl Place {
             unread: desk.store.unread().unwrap_or_default(),
             standing: if desk.is_gone { Standing::Gone } else { Standing::Live },
             unprotected: unprotected(&desk.settings, &desk.scope, unwritable.as_deref())
-                .filter(|_| !desk.is_gone),
+                .filter(|_| !desk.is_gone)
+                .map(str::to_owned),
             unwritable,
+            silent: Vec::new(),
             forgotten_in: None,
         }
+    }
+
+    /// Looks which agents do not run the hooks they have here.
+    fn listen(mut self, process: &Process<'_>, state: &State) -> Self {
+        if self.standing == Standing::Live && self.unprotected.is_none() {
+            let (registered, silent) = silent(process, state, &self.path);
+            self.silent = silent;
+            if registered > 0 && self.silent.len() == registered {
+                let names = self.silent_names();
+                self.unprotected = Some(format!(
+                    "{names} {} no hook",
+                    if registered > 1 { "run" } else { "runs" }
+                ));
+            }
+        }
+        self
+    }
+
+    fn silent_names(&self) -> String {
+        let names: Vec<&str> = self.silent.iter().map(Silent::title).collect();
+        names.join(", ")
     }
 
     fn unread_ids(&self, why: Unread) -> Vec<String> {
@@ -340,8 +384,9 @@ impl Place {
     }
 
     fn standing_words(&self) -> String {
-        let standing = match (self.standing, self.unprotected, self.forgotten_in) {
-            (Standing::Live, None, _) => "protected".to_owned(),
+        let standing = match (self.standing, &self.unprotected, self.forgotten_in) {
+            (Standing::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),
+            (Standing::Live, None, _) => format!("protected, but not from {}", self.silent_names()),
             (Standing::Live, Some(why), _) => format!("not protected: {why}"),
             (Standing::Gone, _, None) => "gone".to_owned(),
             (Standing::Gone, _, Some(Duration::ZERO)) => "gone; forgotten soon".to_owned(),
@@ -374,6 +419,7 @@ impl Place {
             "damaged": self.unread_ids(Unread::Damaged),
             "newer": self.unread_ids(Unread::Newer),
             "withheld": self.unread_ids(Unread::Withheld),
+            "silent": self.silent.iter().map(Silent::json).collect::<Vec<_>>(),
             "status": self.standing_words(),
         })
     }

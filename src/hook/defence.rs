@@ -29,22 +29,25 @@ impl Hook<'_, '_> {
             }
         };
         let ours = Ours {
+            process: self.process,
+            agent: self.dialect.name(),
             cwd: &self.cwd,
             state: state.dir(),
             settings: &self.loaded.places,
-            home: self.home.as_deref(),
             root: &root,
             real: &self.real,
         };
-        guard::threat(&ours, &self.effect, &places)
+        guard::threat(&ours, &self.call.intent, &self.effect, &places)
     }
 
-    /// The answer to a call that reaches for turnback itself: a person decides. Where nobody can
-    /// be asked, that is a refusal.
+    /// The answer to a call that reaches for turnback itself: a person decides.
     pub(super) fn defend(&mut self, why: &str, decision: Decision) -> Decision {
         let why = ui::escape_line(why.as_bytes());
         let line = format!("turnback: this call reaches for turnback itself: {why}");
         write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &line);
+        if self.settings().self_defence != Answer::Note {
+            self.rules.push("self_defence");
+        }
         let verdict = match self.settings().self_defence {
             Answer::Note => decision.verdict,
             Answer::Ask if decision.verdict == Verdict::Deny => Verdict::Deny,

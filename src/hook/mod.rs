@@ -4,6 +4,7 @@
 //! and the agent goes on, unless the user's settings want it stricter.
 
 mod cause;
+mod consent;
 mod covered;
 mod defence;
 mod done;
@@ -153,8 +154,9 @@ fn on_call(
         return Decision::NEUTRAL;
     }
     let home = process.var("HOME").map(PathBuf::from);
-    let (stakes, around) = (Vec::new(), None);
-    let mut hook = Hook { process, dialect, loaded, call, effect, cwd, home, real, stakes, around };
+    let (stakes, around, rules) = (Vec::new(), None, Vec::new());
+    let mut hook =
+        Hook { process, dialect, loaded, call, effect, cwd, home, real, stakes, around, rules };
     if !hook.loaded.settings.enabled {
         return hook.say_if_switched_off();
     }
@@ -163,16 +165,17 @@ fn on_call(
     let threat = if is_edit { None } else { hook.threat() };
     let decision = if policy::is_wanted(&call.intent, &hook.effect, &hook.loaded.settings) {
         match hook.protect() {
-            Ok(notes) => hook.decision(&notes, markers),
-            Err(err) => hook.on_trouble(&err, markers),
+            Ok(notes) => hook.decision(&notes),
+            Err(err) => hook.on_trouble(&err),
         }
     } else {
         Decision::NEUTRAL
     };
-    match if is_edit { hook.threat() } else { threat } {
+    let decision = match if is_edit { hook.threat() } else { threat } {
         Some(why) => hook.defend(&why, decision),
         None => decision,
-    }
+    };
+    hook.settle(decision, markers)
 }
 
 /// Looks at the directory of a file that is edited: it is most often below the one the call is made
@@ -201,6 +204,8 @@ struct Hook<'h, 'p> {
     stakes: Vec<PathBuf>,
     /// The root around `cwd`, once somebody has looked.
     around: Option<(Root, Scope)>,
+    /// The settings by which the call is asked about or refused.
+    rules: Vec<&'static str>,
 }
 
 impl Hook<'_, '_> {

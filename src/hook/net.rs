@@ -39,6 +39,7 @@ pub(super) fn turn_begins(
         if let Some(server) = &context.server {
             ledger.is_served(server);
         }
+        ledger.called_by(&process.callers());
         open = ledger.take_open();
     });
     let quiet = quiet(process, context, begun);

@@ -2,7 +2,6 @@
 
 use super::{Hook, trouble::write_journal};
 use crate::{
-    agent::{Dialect, Markers},
     journal::LineKind,
     model::{
         Answer, Checkpoint, Decision, Effect, Notify, Reach, Root, RootKind, SkipReason,
@@ -49,13 +48,12 @@ impl Hook<'_, '_> {
         }
     }
 
-    pub(super) fn decision(&mut self, notes: &Notes, markers: &Markers) -> Decision {
+    pub(super) fn decision(&mut self, notes: &Notes) -> Decision {
         let wanted = self.settings().cannot_hold;
-        let verdict = if notes.unheld.is_empty() {
-            Verdict::Abstain
-        } else {
-            verdict(wanted, self.dialect, markers)
-        };
+        let verdict = if notes.unheld.is_empty() { Verdict::Abstain } else { verdict(wanted) };
+        if verdict != Verdict::Abstain {
+            self.rules.push("cannot_hold");
+        }
         // What a question is about is said every time.
         let told = if verdict == Verdict::Abstain { Vec::new() } else { self.told(&notes.unheld) };
         let missing = told.into_iter().filter(|line| !notes.lines.contains(line));
@@ -150,12 +148,10 @@ pub(super) fn oddities(place: &RootState) -> Vec<String> {
     lines
 }
 
-/// What the settings want, as far as somebody is there to answer.
-pub(super) fn verdict(wanted: Answer, dialect: &dyn Dialect, markers: &Markers) -> Verdict {
+/// What the settings want.
+pub(super) fn verdict(wanted: Answer) -> Verdict {
     match wanted {
         Answer::Note => Verdict::Abstain,
-        // Nobody there to ask: an unasked-for refusal is not what "ask" means.
-        Answer::Ask if markers.unattended() || !dialect.asks() => Verdict::Abstain,
         Answer::Ask => Verdict::Ask,
         Answer::Deny => Verdict::Deny,
     }

@@ -7,17 +7,16 @@ use super::{
     notes::{stricter, verdict},
 };
 use crate::{
-    agent::Markers,
     config,
     error::Error,
     journal::{self, Line, LineKind},
-    model::{Decision, Root, RootKind},
+    model::{Answer, Decision, Root, RootKind},
     process::Process,
     snapshot, ui,
 };
 
 impl Hook<'_, '_> {
-    pub(super) fn on_trouble(&mut self, err: &Error, markers: &Markers) -> Decision {
+    pub(super) fn on_trouble(&mut self, err: &Error) -> Decision {
         let text = format!(
             "warning: could not save a checkpoint ({}); this call is NOT protected",
             said(err)
@@ -25,17 +24,20 @@ impl Hook<'_, '_> {
         let mut decision = trouble(self.process, Some(&self.cwd), &text);
         let root = Root::new(self.cwd.clone(), RootKind::Plain { why: None });
         let lost = snapshot::at_stake(&self.stakes, &root);
-        let wanted = match (lost.is_empty(), self.settings().on_trouble) {
-            (true, wanted) => wanted,
-            (false, wanted) => stricter(wanted, self.settings().cannot_hold),
-        };
+        let on_trouble = self.settings().on_trouble;
+        let cannot_hold = if lost.is_empty() { Answer::Note } else { self.settings().cannot_hold };
+        for (rule, wanted) in [("on_trouble", on_trouble), ("cannot_hold", cannot_hold)] {
+            if wanted != Answer::Note {
+                self.rules.push(rule);
+            }
+        }
         if let Some(note) = &mut decision.note {
             for line in self.told(&lost) {
                 note.push('\n');
                 note.push_str(&line);
             }
         }
-        Decision { verdict: verdict(wanted, self.dialect, markers), ..decision }
+        Decision { verdict: verdict(stricter(on_trouble, cannot_hold)), ..decision }
     }
 }
 

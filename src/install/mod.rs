@@ -10,7 +10,9 @@ mod jsonc;
 mod merge;
 mod program;
 mod record;
+mod registered;
 mod rows;
+mod switches;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -25,9 +27,11 @@ use std::{
 
 pub use merge::Entry;
 pub use program::{Ours, Program};
+pub use registered::{registrations, registrations_at};
 pub use rows::{Row, Site};
+pub use switches::{Off, answers_for_user, off, switches_at};
 pub use table::ROWS;
-pub use trust::untrusted;
+pub use trust::{ends_a_session, untrusted};
 
 use crate::{
     error::{Error, Result},
@@ -54,6 +58,10 @@ pub struct Plan {
     pub refused: Vec<(Site, Error)>,
     /// The program that is written into them.
     program: Option<Program>,
+    /// What could be done and is not, since the hooks of the same agent were refused.
+    pub withheld: Vec<Site>,
+    /// Files that were written down and have nothing of ours any more.
+    gone: Vec<PathBuf>,
 }
 
 /// What becomes of one file.
@@ -94,8 +102,25 @@ impl Plan {
     pub fn install(sites: Vec<Site>, program: &Program, state: &State) -> Self {
         let record = Record::open(state);
         let ours = record.ours();
-        let plan = Self::of(sites, |site, found| put(site, found, program, &ours, &record, state));
+        let mut plan =
+            Self::of(sites, |site, found| put(site, found, program, &ours, &record, state));
+        plan.withhold();
         Self { program: Some(program.clone()), ..plan }
+    }
+
+    /// All or nothing for each agent: commands without hooks would promise what is not there.
+    fn withhold(&mut self) {
+        let refused: Vec<_> = self
+            .refused
+            .iter()
+            .filter(|(site, _)| site.is_hook())
+            .map(|(site, _)| site.agent)
+            .collect();
+        let (kept, withheld): (Vec<_>, Vec<_>) = std::mem::take(&mut self.changes)
+            .into_iter()
+            .partition(|change| !refused.contains(&change.site.agent));
+        self.changes = kept;
+        self.withheld = withheld.into_iter().map(|change| change.site).collect();
     }
 
     /// What would take them out, and those of the program that is running now, which may be one
@@ -103,7 +128,11 @@ impl Plan {
     pub fn uninstall(sites: Vec<Site>, running: Option<&Program>, state: &State) -> Self {
         let record = Record::open(state);
         let ours = ours(&record, running);
-        Self::of(sites, |site, found| take(site, found, &ours, &record, state))
+        let mut plan = Self::of(sites, |site, found| take(site, found, &ours, &record, state));
+        let target =
+            |site: &Site| fs::canonicalize(&site.path).unwrap_or_else(|_| site.path.clone());
+        plan.gone = plan.unchanged.iter().map(target).collect();
+        plan
     }
 
     /// What would note in Codex's `config.toml`, which `site` is, that its user approves of the
@@ -140,19 +169,27 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Fails at the first file that has changed since it was read, or cannot be written. Those
-    /// before it are done.
+    /// Fails at the first file that has changed since it was read, or cannot be written. Agents
+    /// before it are done; the files of its own agent are as they were.
     pub fn apply(&self, state: &State) -> Result<()> {
         let mut record = Record::open(state);
         if let Some(program) = &self.program {
             record.note_program(program);
         }
         let mut done = Ok(());
-        for change in &self.changes {
-            done = change.apply(state, &mut record);
-            if done.is_err() {
-                break;
+        for changes in self.changes.chunk_by(|one, next| one.site.agent == next.site.agent) {
+            let before = record.clone();
+            for (at, change) in changes.iter().enumerate() {
+                done = change.apply(state, &mut record);
+                if done.is_err() {
+                    changes[..at].iter().rev().for_each(Change::revert);
+                    record.back_to(state, before);
+                    return done.and(record.close(state));
+                }
             }
+        }
+        for path in &self.gone {
+            record.forget(state, path);
         }
         done.and(record.close(state))
     }
@@ -181,22 +218,24 @@ impl Change {
                 replace_with(&self.target, new.as_bytes(), self.permissions)
             }
             (Purpose::Go, Some(new)) => {
-                let known =
-                    record.before(state, &self.target, now.text.unwrap_or_default().as_bytes());
                 replace_with(&self.target, new.as_bytes(), self.permissions)?;
-                record.forget(
-                    state,
-                    &self.target,
-                    known == Before::Bytes(new.clone().into_bytes()),
-                );
+                record.forget(state, &self.target);
                 Ok(())
             }
             (_, None) => {
                 fs::remove_file(&self.target).map_err(Error::io("remove", &self.target))?;
-                record.forget(state, &self.target, true);
+                record.forget(state, &self.target);
                 Ok(())
             }
         }
+    }
+
+    /// Puts back what was there, as far as that can be done: another file of the agent has failed.
+    fn revert(&self) {
+        let _as_far_as_it_goes = match &self.old {
+            Some(old) => replace_with(&self.target, old.as_bytes(), self.permissions).is_ok(),
+            None => fs::remove_file(&self.target).is_ok(),
+        };
     }
 }
 
@@ -399,9 +438,6 @@ impl Site {
 
     /// Whether this is where the hooks are, not a command for people.
     pub fn is_hook(&self) -> bool {
-        match self.edit {
-            Edit::Merge(_) | Edit::Lines(_) | Edit::Script(_) => true,
-            Edit::Whole(template) => template.quoting == whole::Quoting::Script,
-        }
+        self.edit.is_hook()
     }
 }

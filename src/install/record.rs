@@ -21,7 +21,7 @@ use super::program::{Ours, Program};
 const SIZE_MAX_BYTES: u64 = 4 << 20;
 
 /// Everything that `install` wrote and `uninstall` did not take back.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Record {
     files: Vec<Written>,
     /// Directories that were made for these files.
@@ -123,14 +123,24 @@ impl Record {
         Ok(())
     }
 
-    /// Forgets `path`, and drops its backup if the file is as it was.
-    pub(super) fn forget(&mut self, state: &State, path: &Path, is_exact: bool) {
+    /// Forgets `path` and drops its backup: nothing of ours is there any more.
+    pub(super) fn forget(&mut self, state: &State, path: &Path) {
         let is_it = |file: &Written| file.path == path;
         let found = self.files.iter().find(|file| is_it(file));
-        if let Some(name) = found.and_then(|file| file.backup.as_ref()).filter(|_| is_exact) {
+        if let Some(name) = found.and_then(|file| file.backup.as_ref()) {
             let _left = fs::remove_file(state.backups().join(name));
         }
         self.files.retain(|file| !is_it(file));
+    }
+
+    /// Forgets what was written down since `before`, but for directories, which may be in use.
+    pub(super) fn back_to(&mut self, state: &State, before: Self) {
+        let is_known = |path: &Path| before.files.iter().any(|file| file.path == path);
+        let new = self.files.iter().map(|file| file.path.clone()).filter(|path| !is_known(path));
+        for path in new.collect::<Vec<_>>() {
+            self.forget(state, &path);
+        }
+        self.files = before.files;
     }
 
     /// Writes it, or removes it and every directory that was made and is empty again.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     block::{Block, hooks_are_there},
     merge::Entries,
-    whole::Template,
+    whole::{Quoting, Template},
 };
 use crate::{fs::read_small, process::Process};
 
@@ -22,6 +22,11 @@ pub struct Row {
     pub(super) user: &'static [File],
     /// What goes into a project.
     pub(super) project: &'static [File],
+    /// Other files below its base in which people or older versions put hooks; nothing is written
+    /// there, but nobody takes ours out unseen.
+    pub(super) watched: &'static [&'static str],
+    /// The same in a project.
+    pub(super) watched_project: &'static [&'static str],
     /// What the user has to do besides.
     pub then: Option<&'static str>,
     /// Why we cannot do it, and what to do.
@@ -56,6 +61,16 @@ pub(super) enum Edit {
     Whole(Template<'static>),
     /// It is ours alone and a program.
     Script(Template<'static>),
+}
+
+impl Edit {
+    /// Whether this is where the hooks are, not a command for people.
+    pub(super) fn is_hook(&self) -> bool {
+        match self {
+            Self::Merge(_) | Self::Lines(_) | Self::Script(_) => true,
+            Self::Whole(template) => template.quoting == Quoting::Script,
+        }
+    }
 }
 
 /// A place where something of ours goes, in this world.

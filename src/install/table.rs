@@ -81,6 +81,8 @@ const PLAIN: Row = Row {
     programs: &[],
     user: &[],
     project: &[],
+    watched: &[],
+    watched_project: &[],
     then: None,
     by_hand: None,
     second: 1,
@@ -106,6 +108,8 @@ pub const ROWS: &[Row] = &[
             command!(".claude/commands/rollback.md", "claude-code/rollback.md"),
             command!(".claude/commands/undo.md", "claude-code/undo.md"),
         ],
+        watched: &["settings.local.json"],
+        watched_project: &[".claude/settings.local.json"],
         ..PLAIN
     },
     Row {
@@ -125,6 +129,7 @@ pub const ROWS: &[Row] = &[
             advice!("skills/turnback/SKILL.md", "skills/codex/SKILL.md"),
         ],
         project: &[merge!(".codex/hooks.json", "codex", HOOKS)],
+        watched_project: &[".codex/config.toml"],
         ..PLAIN
     },
     Row {
@@ -170,6 +175,8 @@ pub const ROWS: &[Row] = &[
         programs: &["copilot"],
         user: &[merge!("hooks/turnback.json", "copilot-cli", HOOKS)],
         project: &[merge!(".github/hooks/turnback.json", "copilot-cli", HOOKS)],
+        watched: &["config.json", "settings.json"],
+        watched_project: &[".github/copilot/settings.json"],
         ..PLAIN
     },
     Row {
@@ -185,6 +192,15 @@ pub const ROWS: &[Row] = &[
             File { path: ".opencode/plugins/turnback.js", edit: Edit::Whole(PLUGIN) },
             command!(".opencode/command/checkpoint.md", "opencode/checkpoint.md"),
             command!(".opencode/command/rollback.md", "opencode/rollback.md"),
+        ],
+        watched: &[
+            "plugin/turnback.js", "plugin/turnback.ts", "plugins/turnback.ts", "opencode.json",
+        ],
+        watched_project: &[
+            ".opencode/plugin/turnback.js",
+            ".opencode/plugin/turnback.ts",
+            ".opencode/plugins/turnback.ts",
+            "opencode.json",
         ],
         ..PLAIN
     },
@@ -206,6 +222,7 @@ pub const ROWS: &[Row] = &[
             cline!(".clinerules/hooks/", "TaskStart"),
             cline!(".clinerules/hooks/", "TaskComplete"),
         ],
+        watched_project: &[".cline/hooks/PreToolUse"],
         ..PLAIN
     },
     Row {
@@ -220,6 +237,7 @@ pub const ROWS: &[Row] = &[
             }),
         }],
         then: Some("Hermes asks once for each hook before it runs it: say yes"),
+        watched: &["shell-hooks-allowlist.json"],
         ..PLAIN
     },
     Row {
@@ -246,6 +264,8 @@ pub const ROWS: &[Row] = &[
         base: home(".kiro"),
         programs: &["kiro-cli", "q"],
         by_hand: Some("merge hooks/kiro.json into each agent's file in ~/.kiro/agents by hand"),
+        watched: &["agents/turnback.json"],
+        watched_project: &[".kiro/agents/turnback.json"],
         ..PLAIN
     },
     Row {
@@ -258,8 +278,10 @@ pub const ROWS: &[Row] = &[
         ],
         project: &[merge!(".factory/settings.json", "factory-droid", HOOKS)],
         then: Some(
-            "Factory Droid runs a new hook only after you have reviewed it: `/hooks` in droid",
+            "Factory Droid reads its hooks when it starts: start it again, or review them in `/hooks`",
         ),
+        watched: &["hooks.json"],
+        watched_project: &[".factory/hooks.json"],
         ..PLAIN
     },
     Row {
@@ -268,6 +290,7 @@ pub const ROWS: &[Row] = &[
         programs: &["crush"],
         user: &[merge!("crush.json", "crush", HOOKS)],
         project: &[merge!("crush.json", "crush", HOOKS)],
+        watched_project: &[".crush.json"],
         ..PLAIN
     },
     Row {
@@ -276,6 +299,7 @@ pub const ROWS: &[Row] = &[
         programs: &["goose"],
         project: &[merge!(".agents/plugins/turnback/hooks/hooks.json", "goose", HOOKS)],
         by_hand: Some("only in projects: `turnback install goose --project`"),
+        watched: &["config.yaml"],
         ..PLAIN
     },
     Row {
@@ -284,6 +308,7 @@ pub const ROWS: &[Row] = &[
         programs: &["agy"],
         project: &[merge!(".agents/hooks.json", "antigravity", Some("turnback"))],
         by_hand: Some("only in projects: `turnback install antigravity --project`"),
+        watched: &["hooks.json"],
         ..PLAIN
     },
     Row {
@@ -291,6 +316,7 @@ pub const ROWS: &[Row] = &[
         base: home(".grok"),
         programs: &["grok"],
         user: &[merge!("hooks/turnback.json", "grok-build", HOOKS)],
+        watched: &["settings.json", "hooks.json"],
         ..PLAIN
     },
     Row {
@@ -299,9 +325,17 @@ pub const ROWS: &[Row] = &[
         programs: &["devin"],
         project: &[merge!(".devin/hooks.v1.json", "devin-cli", None)],
         by_hand: Some("only in projects: `turnback install devin-cli --project`"),
+        watched: &["hooks.json"],
+        watched_project: &[".devin/hooks.json"],
         ..PLAIN
     },
-    Row { agent: "vscode-agent", base: home(".vscode"), by_hand: Some(PASTE), ..PLAIN },
+    Row {
+        agent: "vscode-agent",
+        base: home(".vscode"),
+        watched_project: &[".vscode/settings.json"],
+        by_hand: Some(PASTE),
+        ..PLAIN
+    },
     Row {
         agent: "amplifier",
         base: home(".amplifier"),
@@ -310,6 +344,7 @@ pub const ROWS: &[Row] = &[
         by_hand: Some(
             "only in projects, with its hook-shell module: `turnback install amplifier --project`",
         ),
+        watched: &["settings.yaml"],
         ..PLAIN
     },
 ];

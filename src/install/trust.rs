@@ -16,6 +16,10 @@ use super::{jsonc::Fault, merge::Entry};
 const MARK: &str = " # approved through turnback";
 /// What Codex waits for a hook that does not say.
 const TIMEOUT_S: u64 = 600;
+/// Events that Codex gives no more than [`END_TIMEOUT_S`], whatever the file says. It warns at each
+/// start ("clamping `SessionEnd` hook timeout to 3s") and hashes what it gives.
+const END_EVENTS: &[&str] = &["SessionEnd", "Interrupt"];
+const END_TIMEOUT_S: u64 = 3;
 
 /// The events of entries that Codex would skip, by its `config.toml` and the path of the file with
 /// its hooks.
@@ -37,6 +41,17 @@ pub fn untrusted(config: &str, hooks: &Path, entries: &[Entry]) -> Result<Vec<St
     };
     let skipped = entries.iter().filter(|entry| !is_trusted(entry));
     Ok(skipped.map(|entry| entry.event.clone()).collect())
+}
+
+/// The first event of these entries that its user has switched off in Codex's `/hooks`.
+pub(super) fn disabled<'e>(config: &str, hooks: &Path, entries: &'e [Entry]) -> Option<&'e str> {
+    let config = table(config).ok()?;
+    let state = config.get("hooks").and_then(|hooks| hooks.get("state"))?;
+    let is_off = |entry: &&Entry| {
+        let enabled = state.get(key(hooks, entry)).and_then(|state| state.get("enabled"));
+        enabled.and_then(toml::Value::as_bool) == Some(false)
+    };
+    entries.iter().find(is_off).map(|entry| &*entry.event)
 }
 
 /// The `config.toml` with an approval of each entry, at its end or instead of one that has become
@@ -104,7 +119,7 @@ fn key(hooks: &Path, entry: &Entry) -> String {
     format!("{}:{}:{group}:{index}", hooks.display(), snake(&entry.event))
 }
 
-fn table(text: &str) -> Result<toml::Table, Fault> {
+pub(super) fn table(text: &str) -> Result<toml::Table, Fault> {
     text.parse().map_err(|err: toml::de::Error| {
         let at = err.span().map_or(0, |span| span.start);
         Fault::at(text, at, err.message())
@@ -123,13 +138,23 @@ fn snake(event: &str) -> String {
     name
 }
 
+/// How long Codex waits for a hook: what the file says, within its own bounds.
+fn timeout_s(entry: &Entry) -> u64 {
+    let told = entry.timeout.unwrap_or(TIMEOUT_S).max(1);
+    if ends_a_session(&entry.event) { told.min(END_TIMEOUT_S) } else { told }
+}
+
+/// Whether Codex cuts the timeout of this event short, so that a longer one changes nothing.
+pub fn ends_a_session(event: &str) -> bool {
+    END_EVENTS.contains(&event)
+}
+
 /// The hash Codex 0.169 takes of a hook: of JSON without blanks, its keys in order.
 fn hash(entry: &Entry) -> String {
-    let timeout = entry.timeout.unwrap_or(TIMEOUT_S);
     let hook = json!({
         "async": false,
         "command": entry.command,
-        "timeout": timeout,
+        "timeout": timeout_s(entry),
         "type": "command",
     });
     let mut whole = json!({ "event_name": snake(&entry.event), "hooks": [hook] });
@@ -176,6 +201,28 @@ mod tests {
         assert_eq!(skipped(&config, &moved), ["PreToolUse"]);
         let broken = untrusted("a = 1\nb", Path::new(HOOKS), &[]);
         assert!(broken.unwrap_err().starts_with("line 2: "));
+    }
+
+    #[test]
+    fn the_hash_is_of_the_timeout_that_codex_gives() {
+        let of = |event: &str, timeout| hash(&Entry { timeout, ..entry(event) });
+        assert_eq!(of("SessionEnd", Some(30)), of("SessionEnd", Some(3)));
+        assert_eq!(of("SessionEnd", None), of("SessionEnd", Some(3)));
+        assert_eq!(of("Interrupt", Some(9)), of("Interrupt", Some(3)));
+        assert_ne!(of("SessionEnd", Some(2)), of("SessionEnd", Some(3)));
+        assert_ne!(of("Stop", Some(30)), of("Stop", Some(3)));
+        assert_eq!(of("Stop", Some(0)), of("Stop", Some(1)));
+        let told = r#"{"event_name":"session_end","hooks":[{"async":false,"command":"/opt/turnback hook --agent codex","timeout":3,"type":"command"}],"matcher":"*"}"#;
+        let digest = Sha256::digest(told).iter().fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").unwrap();
+            text
+        });
+        assert_eq!(of("SessionEnd", Some(30)), format!("sha256:{digest}"));
+        // What an earlier install noted was of the 30 seconds in the file: Codex skips that hook.
+        let ends = entry("SessionEnd");
+        let config = "[hooks.state.\"/c/hooks.json:session_end:1:0\"]\ntrusted_hash = \
+                      \"sha256:hash-of-30-seconds\"\n";
+        assert_eq!(skipped(config, &ends), ["SessionEnd"]);
     }
 
     #[test]

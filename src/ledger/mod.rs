@@ -8,6 +8,7 @@
 mod all;
 mod open;
 mod own;
+mod refused;
 mod wire;
 
 use std::{
@@ -28,6 +29,7 @@ use crate::{
 pub(crate) use all::parse_any;
 pub use all::{covered_since, damaged, server, uses};
 pub use open::Open;
+pub use refused::{Refused, RefusedIn, has_called, refused};
 use wire::{Bytes, Found, Lazily, Wire, WireTurn, WireUse, look, look_by};
 
 /// The newest format; see `docs/FORMAT.md`.

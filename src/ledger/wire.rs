@@ -16,7 +16,11 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{Use, VERSION, open::WireOpen};
+use super::{
+    Refused, Use, VERSION,
+    open::WireOpen,
+    refused::{WireAllowed, WireCaller},
+};
 use crate::{
     fs::{Real, Small, read_small},
     model::{By, CheckpointId, SessionId, TurnId},
@@ -58,6 +62,15 @@ pub(super) struct Wire {
     /// What the user was told a turn's commands did, by the checkpoint it was counted from.
     #[serde(default)]
     pub(super) told: Option<(String, [u64; 3])>,
+    /// Calls that were refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) refused: Vec<Refused>,
+    /// Refused calls that a person has allowed once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) allowed: Vec<WireAllowed>,
+    /// The processes of the agent that called our hook.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) callers: Vec<WireCaller>,
 }
 
 /// A path: as text where it is text, else in hex.

@@ -73,6 +73,8 @@ pub struct Context {
     pub server: Option<String>,
     /// The sub-agent that makes the call, if it is one.
     pub subagent: Option<String>,
+    /// The agent's permission mode, in its own words, if it says: whether its user is asked.
+    pub mode: Option<String>,
 }
 
 /// What a hook payload tells us.

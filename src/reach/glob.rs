@@ -11,7 +11,7 @@ use gix::bstr::ByteSlice;
 
 use super::places::absolute;
 
-/// What a glob may name; beyond it, what is left over is held only with its root.
+/// How many matches of a glob are told apart; beyond it, the directories they are in are meant whole.
 pub(super) const GLOB_MAX: usize = 1_000;
 
 /// Everything a glob names, seen from `base`. Braces are tried in every combination. The names of
@@ -21,7 +21,7 @@ pub(super) fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
     for pattern in braces(pattern) {
         let mut places = vec![base.to_owned()];
         for component in Path::new(&pattern).components() {
-            places = match component {
+            let next: Vec<PathBuf> = match component {
                 Component::RootDir => vec![PathBuf::from("/")],
                 Component::CurDir => continue,
                 Component::ParentDir => {
@@ -30,21 +30,26 @@ pub(super) fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
                 Component::Normal(part) if part == "**" => {
                     places.iter().flat_map(|dir| all_below(dir)).collect()
                 }
+                // Braces that nobody spells out may stand for anything.
+                Component::Normal(part) if first_braces(&part.to_string_lossy()).is_some() => break,
                 Component::Normal(part) => places.iter().flat_map(|dir| step(dir, part)).collect(),
                 Component::Prefix(_) => Vec::new(),
             };
-            places.truncate(GLOB_MAX);
+            if next.len() > GLOB_MAX {
+                break;
+            }
+            places = next;
         }
         found.extend(places);
     }
     found
 }
 
-/// A directory and every directory below it, up to the limit: where `**` may stand.
+/// A directory and every directory below it, one more than the limit at most: where `**` may stand.
 fn all_below(dir: &Path) -> Vec<PathBuf> {
     let mut all = vec![dir.to_owned()];
     let mut at = 0;
-    while at < all.len() && all.len() < GLOB_MAX {
+    while at < all.len() && all.len() <= GLOB_MAX {
         let entries = fs::read_dir(&all[at]).into_iter().flatten().flatten();
         let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let below: Vec<PathBuf> = dirs.map(|entry| entry.path()).collect();
@@ -68,7 +73,7 @@ fn step(dir: &Path, part: &OsStr) -> Vec<PathBuf> {
     };
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
-    names.filter(|name| matches(name)).take(GLOB_MAX).map(|name| dir.join(name)).collect()
+    names.filter(|name| matches(name)).take(GLOB_MAX + 1).map(|name| dir.join(name)).collect()
 }
 
 /// Every text a pattern with braces stands for; beyond a hundred, the pattern itself.
@@ -135,6 +140,25 @@ mod tests {
             fs::remove_file(top.join(name)).unwrap();
         }
         for name in ["a/b", "a", ""] {
+            fs::remove_dir(top.join(name)).unwrap();
+        }
+    }
+
+    #[test]
+    fn more_matches_than_are_told_apart_mean_their_directory() {
+        let top = std::env::temp_dir().join(format!("turnback-many-{}", std::process::id()));
+        fs::create_dir_all(top.join("data")).unwrap();
+        for number in 0..=GLOB_MAX {
+            fs::File::create(top.join(format!("data/{number}.csv"))).unwrap();
+        }
+        assert_eq!(expand(&top, "data/*.csv"), [top.join("data")]);
+        assert_eq!(expand(&top, "data/1*.csv").len(), 112);
+        let many = "{a,b}".repeat(8);
+        assert!(expand(&top, &format!("data/{many}.csv")).contains(&top.join("data")));
+        for number in 0..=GLOB_MAX {
+            fs::remove_file(top.join(format!("data/{number}.csv"))).unwrap();
+        }
+        for name in ["data", ""] {
             fs::remove_dir(top.join(name)).unwrap();
         }
     }

@@ -35,11 +35,16 @@ pub(super) fn places(
                 let meant = worth.flat_map(|it| of_target(it, bases, wanted, root));
                 meant.chain(disks(simple)).collect::<Vec<_>>()
             };
-            finding.commands.iter().flat_map(of_simple).take(10 * GLOB_MAX).collect()
+            finding.commands.iter().flat_map(of_simple).collect()
         }
     };
     places.sort();
     places.dedup();
+    if places.len() > 10 * GLOB_MAX {
+        // Nothing is cut: the directories stand for what is in them.
+        places = places.iter().filter_map(|place| place.parent()).map(Path::to_owned).collect();
+        places.dedup();
+    }
     places
 }
 
@@ -146,11 +151,19 @@ fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> V
     let mut places = meant(target, bases, wanted);
     match target.action {
         // Something is put into a directory. What that replaces there is a target of its own, or
-        // some file of it: worth holding where it is the project's.
+        // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
-            !place.is_dir() || wanted == Wanted::Held && root.relative(place).is_ok()
+            let is_held = wanted == Wanted::Held;
+            !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
-        TargetAction::Modify if wanted == Wanted::Named => places.retain(|place| !place.is_dir()),
+        // What a command names elsewhere, whatever it does there. In the root it is held anyway.
+        TargetAction::Modify if target.certainty == Certainty::Dynamic => {
+            places = places.iter().filter_map(|place| fs::canonicalize(place).ok()).collect();
+            places.retain(|place| !place.starts_with(root.path()) && is_worth_a_copy(place));
+        }
+        TargetAction::Modify if wanted == Wanted::Named => {
+            places.retain(|place| !place.is_dir() || root.relative(place).is_err());
+        }
         TargetAction::Delete
         | TargetAction::Modify
         | TargetAction::Move
@@ -172,7 +185,9 @@ fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
         (TargetAction::Delete | TargetAction::Move, Certainty::Exact) => plausible(path, bases),
         (action, Certainty::Glob) => of_glob(target, bases, wanted, action),
         // A guess is worth a copy where it fits something, and never a question.
-        (TargetAction::Delete, Certainty::Dynamic) if is_held && is_plain(&target.path) => {
+        (TargetAction::Delete | TargetAction::Modify, Certainty::Dynamic)
+            if is_held && is_plain(&target.path) =>
+        {
             plausible(path, bases)
         }
         (_, Certainty::Dynamic) => Vec::new(),
@@ -198,6 +213,19 @@ fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetActio
             found
         }
     }
+}
+
+/// Whether a place that is merely named may be held. The system's own directories are full of
+/// programs and devices that every other command names; the places for everybody's temporary
+/// files are nobody's project.
+fn is_worth_a_copy(place: &Path) -> bool {
+    const SYSTEM: &[&str] = &[
+        "/bin", "/sbin", "/lib", "/lib64", "/usr", "/opt", "/nix", "/proc", "/sys", "/dev", "/run",
+        "/boot", "/snap", "/System", "/Library", "/Applications",
+    ];
+    const SHARED: &[&str] = &["/", "/tmp", "/var/tmp", "/private/tmp", "/var", "/etc", "/home"];
+    !SHARED.iter().any(|shared| place == Path::new(shared))
+        && !SYSTEM.iter().any(|system| place.starts_with(system))
 }
 
 fn is_plain(text: &str) -> bool {

@@ -27,6 +27,28 @@ pub(super) fn expand(raw: &str) -> Option<Vec<String>> {
     None
 }
 
+/// A pattern for every word that a word with too many braces stands for, if it has no other
+/// meaning to the shell.
+pub(super) fn as_glob(raw: &str) -> Option<String> {
+    let mut glob = String::with_capacity(raw.len());
+    let mut depth = 0_usize;
+    for char in raw.chars() {
+        match char {
+            '$' | '`' | '\'' | '"' | '\\' => return None,
+            '{' => {
+                depth += 1;
+                glob.push('*');
+            }
+            '}' => depth = depth.saturating_sub(1),
+            // What the braces offer may reach into other directories.
+            '/' if depth > 0 => return None,
+            _ if depth > 0 => {}
+            _ => glob.push(char),
+        }
+    }
+    Some(glob)
+}
+
 /// The first brace expression: where it begins and ends, and what it offers.
 fn alternatives(word: &str) -> Option<(usize, usize, Vec<String>)> {
     let mut from = 0;
@@ -116,7 +138,8 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
     if let (Ok(first), Ok(last)) = (first.parse::<i32>(), last.parse::<i32>()) {
         let span = usize::try_from(first.abs_diff(last)).ok()?;
         if span > WORDS_MAX {
-            return None;
+            // More than the caller takes.
+            return Some(vec![String::new(); WORDS_MAX + 1]);
         }
         let (low, high) = (first.min(last), first.max(last));
         return Some((low..=high).map(|number| number.to_string()).collect());

@@ -1,5 +1,6 @@
-//! Reads a program's options the way getopt does. Knows clusters, attached and separate values,
-//! unique prefixes of long names and `--`; hides the spelling of a flag list.
+//! Reads a program's options the way getopt does. Knows clusters, attached and separate values and
+//! `--`; hides the spelling of a flag list. Long names count only as they are written: a shortened
+//! one may mean an option that is not listed.
 //!
 //! A flag list is a text of words, so that the tables can be read as documentation:
 //!
@@ -14,10 +15,10 @@
 //! | `!-i?` | the operands are changed in place |
 //! | `~--pre=` | the flag runs or writes something: unknown |
 //! | `%--help` | the program only talks about itself |
-//! | `*` | every other flag is harmless |
+//! | `*` | other flags do not matter; never in a list of a program that only reads |
+//! | `$` | no flag of the program does harm, so an expansion may stand for one |
 //! | `^` | options end at the first operand |
 //! | `@` | long names have one dash, as those of `find` and `openssl` |
-//! | `&` | unlisted flags write files, so a word that may hold some makes it unknown |
 
 use crate::model::Certainty;
 
@@ -44,6 +45,14 @@ impl Field {
             Certainty::Exact => Some(&self.text),
             Certainty::Glob | Certainty::Dynamic => None,
         }
+    }
+
+    /// Whether it may turn out to be an option, or to bring one along.
+    pub(super) fn may_be_option(&self) -> bool {
+        self.sure != Certainty::Exact
+            && (self.splits
+                || self.text.is_empty()
+                || self.text.starts_with(['$', '*', '?', '[', '`', '…', '{']))
     }
 
     /// What follows a known beginning.
@@ -102,6 +111,11 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
+    /// Whether a flag was given that makes the program only talk, and none that is not known.
+    pub(super) fn talks(&self) -> bool {
+        self.stray.is_none() && self.hits.iter().any(|hit| hit.mark == Mark::Talks)
+    }
+
     /// Whether one of these flags was given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.hits.iter().any(|hit| names.contains(&hit.name.as_str()))
@@ -114,17 +128,35 @@ impl Parsed {
     }
 }
 
-/// Whether a list has one of its lone marks.
-fn lone(list: &str, mark: &str) -> bool {
-    list.split_ascii_whitespace().any(|word| word == mark)
+/// The lone marks of a list.
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
+struct Marks {
+    open: bool,
+    ordered: bool,
+    single: bool,
+    tame: bool,
+    numbers: bool,
+}
+
+fn marks(list: &str) -> Marks {
+    let mut marks = Marks::default();
+    for word in list.split_ascii_whitespace() {
+        match word {
+            "*" => marks.open = true,
+            "^" => marks.ordered = true,
+            "@" => marks.single = true,
+            "$" => marks.tame = true,
+            "-#" => marks.numbers = true,
+            _ => {}
+        }
+    }
+    marks
 }
 
 /// Tells flags from operands.
 pub(super) fn parse(list: &str, args: &[Field]) -> Parsed {
-    let open = lone(list, "*");
-    let ordered = lone(list, "^");
-    let single = lone(list, "@");
-    let wary = lone(list, "&");
+    let Marks { open, ordered, single, tame, numbers } = marks(list);
     let mut parsed = Parsed { rest: args.len(), ..Parsed::default() };
     let mut at = 0;
     while let Some(arg) = args.get(at) {
@@ -134,8 +166,11 @@ pub(super) fn parse(list: &str, args: &[Field]) -> Parsed {
             break;
         }
         let is_flag = arg.text.len() > 1 && arg.text.starts_with('-');
+        if is_flag && arg.splits && !tame {
+            note(&mut parsed, &arg.text);
+        }
         if !is_flag {
-            if wary && arg.splits {
+            if !tame && arg.may_be_option() {
                 note(&mut parsed, &arg.text);
             }
             if ordered {
@@ -149,8 +184,12 @@ pub(super) fn parse(list: &str, args: &[Field]) -> Parsed {
         let took = if arg.text.starts_with("--") || single {
             long(list, arg, next, open, &mut parsed)
         } else {
-            cluster(list, arg, next, open, &mut parsed)
+            let is_number = numbers && arg.text.bytes().skip(1).all(|byte| byte.is_ascii_digit());
+            !is_number && cluster(list, arg, next, open, &mut parsed)
         };
+        if took && !tame && next.is_some_and(|next| next.splits) {
+            note(&mut parsed, &next.map_or_else(String::new, |next| next.text.clone()));
+        }
         at += usize::from(took);
     }
     parsed.operands.extend(args.iter().skip(parsed.rest).cloned());
@@ -182,9 +221,6 @@ fn long(list: &str, arg: &Field, next: Option<&Field>, open: bool, parsed: &mut 
 /// A cluster of short flags; says whether its last took the next word.
 fn cluster(list: &str, arg: &Field, next: Option<&Field>, open: bool, parsed: &mut Parsed) -> bool {
     let letters = arg.text.get(1..).unwrap_or_default();
-    if letters.bytes().all(|byte| byte.is_ascii_digit()) && lone(list, "-#") {
-        return false;
-    }
     for (index, letter) in letters.char_indices() {
         let Some((takes, mark)) = letter_of(list, letter) else {
             if !open {
@@ -241,23 +277,17 @@ fn letter_of(list: &str, letter: char) -> Option<(Takes, Mark)> {
     None
 }
 
-/// Finds a long flag by its name or by a prefix only one of the list has.
+/// Finds a long flag by its name.
 fn lookup<'list>(list: &'list str, name: &str) -> Option<(&'list str, Takes, Mark)> {
-    let mut found: Option<(&str, Takes, Mark)> = None;
-    for word in list.split_ascii_whitespace() {
-        let (word, mark) = marked(word);
-        let (known, takes) = taking(word);
-        if known == name {
-            return Some((known, takes, mark));
-        }
-        // Two candidates are an error to getopt, so the worse of them is a safe reading.
-        let is_prefix = name.len() > 2 && name.starts_with("--") && known.starts_with(name);
-        let is_worse = found.is_none_or(|(_, _, seen)| seen == Mark::Harmless);
-        if is_prefix && is_worse {
-            found = Some((known, takes, mark));
-        }
+    if name.is_empty() {
+        return None;
     }
-    found
+    list.match_indices(name).find_map(|(at, _)| {
+        let begin = list.get(..at)?.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+        let (word, mark) = marked(list.get(begin..)?.split_ascii_whitespace().next()?);
+        let (known, takes) = taking(word);
+        (known == name).then_some((known, takes, mark))
+    })
 }
 
 #[cfg(test)]
@@ -279,10 +309,20 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_may_be_shortened() {
-        let parsed = parse(">--output= --key=", &fields(&["--out", "f", "--key=1", "--zap"]));
+    fn a_shortened_name_is_no_name() {
+        let parsed = parse(">--output= --key=", &fields(&["--output", "f", "--key=1", "--out=x"]));
         assert_eq!(parsed.value(&["--output"]).map(|field| field.text.as_str()), Some("f"));
-        assert_eq!(parsed.stray.as_deref(), Some("--zap"));
+        assert_eq!(parsed.stray.as_deref(), Some("--out"));
+    }
+
+    #[test]
+    fn an_expansion_may_be_an_option_unless_none_does_harm() {
+        let word =
+            |text: &str, splits| Field { text: text.to_owned(), sure: Certainty::Dynamic, splits };
+        let strays = |list: &str, words: &[Field]| parse(list, words).stray.is_some();
+        assert!(strays("-a", &[word("$x", false)]) && strays("-a", &[word("a$x", true)]));
+        assert!(!strays("-a", &[word("src/$x", false)]) && !strays("$ -a", &[word("$x", true)]));
+        assert!(!strays("-a", &[Field::exact("--"), word("$x", true)]));
     }
 
     #[test]

@@ -9,7 +9,6 @@ mod brush;
 mod effort;
 mod flags;
 mod guard;
-mod lexer;
 mod names;
 mod patterns;
 mod programs;
@@ -54,6 +53,10 @@ fn run_effect(finding: Finding) -> Effect {
             None => Effect::Unknown(finding),
         },
         Level::Destroys => Effect::Destroys(finding),
+        // What else the line does hides nothing of what it destroys.
+        Level::Unknown if finding.commands.iter().any(|it| it.level == Level::Destroys) => {
+            Effect::Destroys(finding)
+        }
         Level::Unknown => Effect::Unknown(finding),
     }
 }
@@ -75,9 +78,14 @@ fn made(finding: &Finding) -> Option<Vec<PathBuf>> {
 pub fn classify(line: &str, language: Language, scope: &Scope) -> Finding {
     match language {
         Language::Shell => shell(line, scope),
-        Language::PowerShell | Language::Cmd => foreign(line),
-        Language::Code => unknown(line, "program text can do anything"),
+        Language::PowerShell | Language::Cmd => foreign(line, scope),
+        Language::Code => unknown(line, "program text can do anything", scope),
     }
+}
+
+/// Every command that the tables know, with its list of options: what `tests/oracle.rs` tries out.
+pub fn known_commands() -> Vec<(String, &'static str)> {
+    table::every()
 }
 
 /// Whether this thread is judging a line: a panic of the parser is then an answer, and whoever
@@ -91,7 +99,7 @@ fn shell(line: &str, scope: &Scope) -> Finding {
         return walked(line, scope);
     }
     if let Some(reason) = guard::refuse(line) {
-        return unknown(line, reason);
+        return unknown(line, reason, scope);
     }
     let judged = if guard::is_small(line) {
         guard::run_here(|| walked(line, scope))
@@ -99,7 +107,7 @@ fn shell(line: &str, scope: &Scope) -> Finding {
         let (text, inner) = (line.to_owned(), scope.clone());
         guard::run(move || walked(&text, &inner))
     };
-    judged.unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser"))
+    judged.unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser", scope))
 }
 
 fn walked(line: &str, scope: &Scope) -> Finding {
@@ -128,7 +136,7 @@ fn is_plain(line: &str) -> bool {
 }
 
 /// Lines for shells we have no grammar of: only a plain list of words that plainly looks.
-fn foreign(line: &str) -> Finding {
+fn foreign(line: &str, scope: &Scope) -> Finding {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
     let looks = [
@@ -144,11 +152,13 @@ fn foreign(line: &str) -> Finding {
             commands: vec![simple(line, Level::ReadOnly, "only looks")],
         };
     }
-    unknown(line, "a command in a language we do not read")
+    unknown(line, "a command in a language we do not read", scope)
 }
 
-fn unknown(line: &str, reason: &str) -> Finding {
-    Finding { level: Level::Unknown, commands: vec![simple(line, Level::Unknown, reason)] }
+fn unknown(line: &str, reason: &str, scope: &Scope) -> Finding {
+    let targets = walk::mentions::of_text(line, scope.home.as_deref());
+    let simple = Simple { targets, ..simple(line, Level::Unknown, reason) };
+    Finding { level: Level::Unknown, commands: vec![simple] }
 }
 
 fn simple(line: &str, level: Level, reason: &str) -> Simple {

@@ -5,105 +5,168 @@ use super::flags::Field;
 use super::syntax::{Command, Item, Node};
 use crate::model::Certainty;
 
-/// Variables whose value is run, loaded or obeyed by programs that only read otherwise.
-const RUNS: &[&str] = &[
-    "PATH",
-    "ENV",
-    "BASH_ENV",
-    "PROMPT_COMMAND",
-    "PS4",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "SHELL",
-    "VISUAL",
-    "BROWSER",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "LESS",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "PYTHONHOME",
-    "PYTHONINSPECT",
-    "PYTHONBREAKPOINT",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PERL5DB",
-    "RUBYOPT",
-    "RUBYLIB",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "RUSTC_WRAPPER",
-    "RUSTC",
-    "RUSTFLAGS",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "MAKEFLAGS",
-    "MAKEFILES",
-    "GNUMAKEFLAGS",
-    "TAR_OPTIONS",
-    "RIPGREP_CONFIG_PATH",
-    "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "AWKPATH",
-    "AWKLIBPATH",
-    "ZDOTDIR",
-    "FPATH",
-    "CDPATH",
-    "SSH_ASKPASS",
-    "TERMINFO",
-    "HGPLAIN",
-    "HGRCPATH",
-    "CURL_HOME",
-    "WGETRC",
-    "SYSTEMD_EDITOR",
-    "FZF_DEFAULT_COMMAND",
-    "FZF_DEFAULT_OPTS",
-];
-
-/// Beginnings and ends of such names.
-const RUNS_BEGIN: &[&str] =
-    &["GIT_", "LD_", "DYLD_", "BASH_FUNC_", "npm_config_", "CARGO_", "TURNBACK"];
-const RUNS_END: &[&str] = &["PAGER", "EDITOR"];
-
-/// `GIT_*` variables that run nothing and write nothing.
-const GIT_PLAIN: &[&str] = &[
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_CEILING_DIRECTORIES",
+/// Variables that no program takes for a path, a command or code, and names of people's own. Names
+/// of one or two characters are harmless as well: no shell has such a variable, and of programs
+/// only compilers, which are never only readers.
+const HARMLESS: &[&str] = &[
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "IFS",
+    "REPLY",
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
+    "CI",
     "GIT_OPTIONAL_LOCKS",
     "GIT_TERMINAL_PROMPT",
     "GIT_LITERAL_PATHSPECS",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_PAGER_IN_USE",
     "CARGO_TERM_COLOR",
-    "CARGO_HOME",
-    "CARGO_NET_OFFLINE",
-    "CARGO_TARGET_DIR",
-    "CARGO_INCREMENTAL",
+    "HOMEBREW_NO_AUTO_UPDATE",
+    "DEBIAN_FRONTEND", //
+    "FOO",
+    "BAR",
+    "VAR",
+    "BASE",
+    "HEAD",
+    "BRANCH",
+    "COMMIT",
+    "SHA",
+    "FILE",
+    "FILES",
+    "DIR",
+    "NAME",
+    "LINE",
+    "COUNT",
+    "TOTAL",
+    "OUT",
+    "URL",
+    "MSG",
+    "VERSION",
+    "START",
+    "END",
+    "TOKEN",
+    "PATTERN",
+    "arg",
+    "args",
+    "arr",
+    "base",
+    "branch",
+    "branches",
+    "bar",
+    "body",
+    "char",
+    "cmd",
+    "code",
+    "commit",
+    "commits",
+    "content",
+    "count",
+    "cur",
+    "current",
+    "date",
+    "diff",
+    "dir",
+    "dirs",
+    "dst",
+    "end",
+    "entry",
+    "err",
+    "ext",
+    "field",
+    "file",
+    "files",
+    "first",
+    "foo",
+    "found",
+    "hash",
+    "head",
+    "host",
+    "idx",
+    "index",
+    "input",
+    "item",
+    "items",
+    "key",
+    "keys",
+    "last",
+    "len",
+    "line",
+    "lines",
+    "list",
+    "log",
+    "max",
+    "min",
+    "mode",
+    "msg",
+    "name",
+    "names",
+    "new",
+    "next",
+    "num",
+    "old",
+    "out",
+    "output",
+    "part",
+    "pat",
+    "pattern",
+    "pid",
+    "pkg",
+    "port",
+    "prev",
+    "ref",
+    "repo",
+    "res",
+    "rest",
+    "result",
+    "results",
+    "ret",
+    "root",
+    "row",
+    "sha",
+    "size",
+    "sizes",
+    "src",
+    "start",
+    "str",
+    "sum",
+    "tag",
+    "tags",
+    "target",
+    "temp",
+    "test",
+    "text",
+    "time",
+    "tmp",
+    "todo",
+    "token",
+    "total",
+    "txt",
+    "type",
+    "url",
+    "urls",
+    "user",
+    "val",
+    "value",
+    "values",
+    "var",
+    "vars",
+    "ver",
+    "version",
+    "word",
+    "words",
 ];
-const GIT_PLAIN_BEGIN: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 
-/// Values that are harmless wherever a program or a switch is expected.
-const PLAIN: &[&str] = &[
-    "", "cat", "less", "less -R", "less -FRX", "less -FRSX", "less -F", "more", "head", "true",
-    "false", ":", "0", "1", "2", "-R", "-FRX", "-F", "-FX", "-RFX", "-r", "/bin/cat", "bat",
-    "never", "always",
-];
-
-/// Why setting this variable is not harmless, if so.
-pub(super) fn environment(name: &str, value: &Field) -> Option<&'static str> {
-    const WHY: &str = "sets a variable that programs run or load";
-    let runs = RUNS.contains(&name)
-        || RUNS_BEGIN.iter().any(|begin| name.starts_with(begin))
-        || RUNS_END.iter().any(|end| name.ends_with(end));
-    let is_plain_git =
-        GIT_PLAIN.contains(&name) || GIT_PLAIN_BEGIN.iter().any(|begin| name.starts_with(begin));
-    let is_plain = value.literal().is_some_and(|value| PLAIN.contains(&value)) && name != "PATH";
-    // What is found first stays first.
-    let appends =
-        name == "PATH" && (value.text.starts_with("$PATH:") || value.text.starts_with("${PATH}:"));
-    (runs && !is_plain_git && !is_plain && !appends).then_some(WHY)
+/// Whether setting this variable changes what no program does.
+pub(super) fn is_harmless(name: &str, value: &Field) -> bool {
+    let is_pager = ["PAGER", "GIT_PAGER", "MANPAGER"].contains(&name)
+        && value.literal().is_some_and(|value| ["", "cat"].contains(&value));
+    let is_short = name.len() <= 2 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_pager || is_short || name.starts_with("LC_") || HARMLESS.contains(&name)
 }
 
 /// Whether writing to this loses nothing.
@@ -127,6 +190,11 @@ pub(super) fn assigned(nodes: &[Node], found: &mut Vec<String>) {
         match node {
             Node::Command(command) => of_command(command, found),
             Node::Pipeline(nodes) => assigned(nodes, found),
+            Node::Chain(links) => {
+                for (_, node) in links {
+                    assigned(std::slice::from_ref(node), found);
+                }
+            }
             Node::Block(block) => {
                 found.extend(block.binds.iter().map(|(name, _)| name.clone()));
                 for text in &block.arithmetic {
@@ -159,7 +227,8 @@ fn of_command(command: &Command, found: &mut Vec<String>) {
     }
 }
 
-fn identifiers(text: &str) -> impl Iterator<Item = String> + '_ {
+/// The names in a text of arithmetic, or of words that are names.
+pub(super) fn identifiers(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|char: char| !(char.is_alphanumeric() || char == '_'))
         .filter(|name| name.starts_with(|char: char| char.is_alphabetic() || char == '_'))
         .map(str::to_owned)

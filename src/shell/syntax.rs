@@ -32,7 +32,9 @@ pub(super) enum Node {
     Pipeline(Vec<Node>),
     /// A compound command of any kind.
     Block(Block),
-    /// A function and what it would do when called.
+    /// Commands joined by `&&` and `||`: for each, whether it runs only if the one before failed.
+    Chain(Vec<(bool, Node)>),
+    /// A function and its body.
     Function(String, Box<Node>),
 }
 
@@ -63,7 +65,9 @@ pub(super) enum Item {
 pub(super) struct Assign {
     /// The variable's name.
     pub(super) name: String,
-    /// The subscript, a value per array element: text that is expanded too.
+    /// The subscript, which is arithmetic.
+    pub(super) index: Option<String>,
+    /// Words that are expanded too: the elements of an array.
     pub(super) extra: Vec<String>,
     /// The value as written; `None` for arrays, elements and `+=`.
     pub(super) value: Option<String>,
@@ -99,7 +103,16 @@ pub(super) struct Block {
 
 /// One redirection.
 #[derive(Debug)]
-pub(super) enum Redirect {
+pub(super) struct Redirect {
+    /// Whether it replaces standard input, rather than another descriptor.
+    pub(super) is_stdin: bool,
+    /// What the descriptor is connected to.
+    pub(super) to: Source,
+}
+
+/// What a redirection connects a descriptor to.
+#[derive(Debug)]
+pub(super) enum Source {
     /// `< word`.
     Reads(String),
     /// `> word` and its relatives.
@@ -140,7 +153,7 @@ pub(super) enum Part {
         quoted: bool,
         /// The variable it may assign.
         assigns: Option<String>,
-        /// Whether its value is itself run as code, as `${x@P}`.
+        /// Whether its value is itself run as code, as of `${x@P}` or `${!x}`.
         runs: bool,
     },
 }

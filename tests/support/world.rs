@@ -12,7 +12,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use turnback::process::{Aside, Exit, Process, Stdin, Terminal};
+use turnback::process::{Ancestor, Aside, Exit, Process, Stdin, Terminal};
 
 use super::temp::{TempDir, write};
 
@@ -31,11 +31,16 @@ pub(crate) struct World {
     ids: Vec<String>,
 }
 
-/// Notes what is started, and starts nothing.
+/// Notes what is started, and starts nothing; and says who started us.
 #[derive(Debug, Default)]
-struct Started(Mutex<Vec<Vec<String>>>);
+struct Started(Mutex<Vec<Vec<String>>>, Vec<Ancestor>);
 
 impl Aside for Started {
+    fn ancestor(&self, pid: Option<u32>) -> Option<Ancestor> {
+        let is_it = |one: &&Ancestor| pid.is_none_or(|pid| one.pid == pid);
+        self.1.iter().find(is_it).cloned()
+    }
+
     fn start(&self, args: &[OsString], _: &BTreeMap<OsString, OsString>) -> io::Result<()> {
         let args = args.iter().map(|arg| arg.to_str().unwrap().to_owned());
         self.0.lock().unwrap().push(args.collect());
@@ -133,6 +138,18 @@ impl World {
     /// The settings file.
     pub(crate) fn settings(&self) -> PathBuf {
         self.dir.path().join("home/.config/turnback/config.toml")
+    }
+
+    /// Says which processes we descend from, nearest first: their numbers and programs.
+    pub(crate) fn started_by(&mut self, ancestors: &[(u32, &str)]) {
+        let parents = ancestors.iter().skip(1).map(|(pid, _)| *pid).chain([0]);
+        let one = |((pid, name), parent): (&(u32, &str), u32)| Ancestor {
+            pid: *pid,
+            parent,
+            start: "100".to_owned(),
+            name: (*name).to_owned(),
+        };
+        self.aside.1 = ancestors.iter().zip(parents).map(one).collect();
     }
 
     /// Sets an environment variable.

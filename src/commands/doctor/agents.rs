@@ -8,18 +8,17 @@ use std::{
 use super::{Desk, Health, Line, missed};
 use crate::{
     agent,
-    fs::read_small,
-    install::{Entry, Ours, Row, Site, Standing, look, untrusted},
+    install::{Entry, Ours, Row, Site, Standing, ends_a_session, look, off},
     process::Process,
     ui,
 };
+
+use super::super::silent::{sites, title};
 
 /// An agent must wait longer than `deadline` is by default, with room for a slow disk.
 const TIMEOUT_S_MIN: u64 = 5;
 /// What a hook needs beside its deadline, to start and to answer.
 const DEADLINE_ROOM_S: u64 = 2;
-/// Larger than any configuration a person wrote.
-const CONFIG_MAX_BYTES: u64 = 2 << 20;
 
 /// What the agents are looked at with.
 pub(super) struct Visit<'a, 'p> {
@@ -36,21 +35,18 @@ pub(super) struct Visit<'a, 'p> {
 impl Visit<'_, '_> {
     /// How one agent stands.
     pub(super) fn agent(&self, row: &Row) -> Line {
-        let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title());
+        let title = title(row.agent);
         let line = |health, told: String, hint: Option<String>| {
             let name = title.to_lowercase();
             Line { name, health, told, hint }
         };
         let install = || Some(format!("turnback install {}", row.agent));
-        let mut sites = row.sites(self.process);
-        sites.extend(self.root.map(|root| row.project_sites(root)).unwrap_or_default());
-        sites.retain(Site::is_hook);
         let mut places = Vec::new();
-        for site in &sites {
-            match look(site, &self.ours) {
+        for site in sites(row, self.process, self.root) {
+            match look(&site, &self.ours) {
                 Ok(Standing::Nothing) => (),
                 Ok(found) => {
-                    if let Some((told, hint)) = self.fault(row, site, &found) {
+                    if let Some((told, hint)) = self.fault(row, &site, &found) {
                         return line(Health::Trouble, told, hint.or_else(install));
                     }
                     places.push((site, found));
@@ -62,6 +58,9 @@ impl Visit<'_, '_> {
             }
         }
         if let Some((first, found)) = places.first() {
+            if let Some(off) = off(row, self.process, self.root, &places) {
+                return line(Health::Trouble, off.told, Some(off.hint));
+            }
             let told = format!("hook in {}", ui::path(&first.path, self.home));
             let told = match self.speed(found) {
                 Ok(Some(took)) => format!("{told}, {took} a call"),
@@ -146,9 +145,9 @@ impl Visit<'_, '_> {
                 (site.needs_permission() && !is_program)
                     .then(|| (format!("{place} may not be executed"), Some("chmod +x it".into())))
             }
-            Standing::Entries(entries, missing) => self
-                .entries_fault(row, &place, entries, missing)
-                .or_else(|| self.codex_fault(row, site, entries)),
+            Standing::Entries(entries, missing) => {
+                self.entries_fault(row, &place, entries, missing)
+            }
         }
     }
 
@@ -163,35 +162,12 @@ impl Visit<'_, '_> {
             return Some((format!("{place} has no hook for {}", missing.join(", ")), None));
         }
         let least = TIMEOUT_S_MIN.max(self.deadline_s + DEADLINE_ROOM_S) * row.second;
-        let is_short = |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < least);
+        let is_cut = |entry: &Entry| row.agent == "codex" && ends_a_session(&entry.event);
+        let is_short =
+            |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < least) && !is_cut(entry);
         let short = entries.iter().find(is_short)?;
         let told = format!("the timeout for {} in {place} is too short", short.event);
         Some((told, Some(format!("set it to {least} or more"))))
-    }
-
-    fn codex_fault(
-        &self,
-        row: &Row,
-        site: &Site,
-        entries: &[Entry],
-    ) -> Option<(String, Option<String>)> {
-        if row.agent != "codex" {
-            return None;
-        }
-        let path = row.dir(self.process)?.join("config.toml");
-        let bytes = read_small(&path, CONFIG_MAX_BYTES).ok()?.unwrap_or_default();
-        let hint = Some("turnback install codex --trust, or `/hooks` in codex".to_owned());
-        match untrusted(&String::from_utf8_lossy(&bytes), &site.path, entries) {
-            Ok(skipped) if skipped.is_empty() => None,
-            Ok(_) => {
-                let told = "the hook is registered but not trusted: codex skips it in silence";
-                Some((told.to_owned(), hint))
-            }
-            Err(why) => {
-                let path = ui::path(&path, self.home);
-                Some((format!("{path}: {}", ui::escape(why.as_bytes())), None))
-            }
-        }
     }
 
     /// A program that can be run, without links.

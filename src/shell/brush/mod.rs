@@ -9,7 +9,7 @@ use brush_parser::{ParserOptions, TokenizerOptions};
 use self::words::parts;
 use super::effort;
 use super::syntax::{
-    Assign, Block, Command, Grammar, Item, Kind, Node, Part, Redirect, Unreadable,
+    Assign, Block, Command, Grammar, Item, Kind, Node, Part, Redirect, Source, Unreadable,
 };
 
 /// `brush-parser` with bash's own options.
@@ -49,17 +49,25 @@ fn readable(raw: &str) -> Result<(), Unreadable> {
 fn list(list: &ast::CompoundList) -> Vec<Node> {
     let mut nodes = Vec::new();
     for ast::CompoundListItem(and_or, separator) in &list.0 {
-        let mut chain = vec![pipeline(&and_or.first)];
-        for next in &and_or.additional {
-            let (ast::AndOr::And(next) | ast::AndOr::Or(next)) = next;
-            chain.push(pipeline(next));
-        }
-        match separator {
-            ast::SeparatorOperator::Sequence => nodes.append(&mut chain),
-            ast::SeparatorOperator::Async => nodes.push(block(Kind::Subshell, chain)),
-        }
+        let node = chain(and_or);
+        nodes.push(match separator {
+            ast::SeparatorOperator::Sequence => node,
+            ast::SeparatorOperator::Async => Node::Block(empty(Kind::Subshell, vec![node])),
+        });
     }
     nodes
+}
+
+fn chain(and_or: &ast::AndOrList) -> Node {
+    let first = pipeline(&and_or.first);
+    if and_or.additional.is_empty() {
+        return first;
+    }
+    let rest = and_or.additional.iter().map(|next| match next {
+        ast::AndOr::And(next) => (false, pipeline(next)),
+        ast::AndOr::Or(next) => (true, pipeline(next)),
+    });
+    Node::Chain(std::iter::once((false, first)).chain(rest).collect())
 }
 
 fn pipeline(pipeline: &ast::Pipeline) -> Node {
@@ -68,10 +76,6 @@ fn pipeline(pipeline: &ast::Pipeline) -> Node {
         1 => nodes.swap_remove(0),
         _ => Node::Pipeline(nodes),
     }
-}
-
-fn block(kind: Kind, body: Vec<Node>) -> Node {
-    Node::Block(empty(kind, body))
 }
 
 fn empty(kind: Kind, body: Vec<Node>) -> Block {
@@ -173,7 +177,17 @@ fn test_words(expr: &ast::ExtendedTestExpr, block: &mut Block) {
         ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => {
             test_words(inner, block);
         }
-        ast::ExtendedTestExpr::UnaryTest(_, word) => block.words.push(word.value.clone()),
+        ast::ExtendedTestExpr::UnaryTest(test, word) => {
+            block.words.push(word.value.clone());
+            // The name of a variable may have a subscript, which is arithmetic.
+            if matches!(
+                test,
+                ast::UnaryPredicate::ShellVariableIsSetAndAssigned
+                    | ast::UnaryPredicate::ShellVariableIsSetAndNameRef
+            ) {
+                block.arithmetic.push(word.value.clone());
+            }
+        }
         ast::ExtendedTestExpr::BinaryTest(predicate, left, right) => {
             block.words.extend([left.value.clone(), right.value.clone()]);
             if is_arithmetic(predicate) {
@@ -229,14 +243,11 @@ fn push_item(item: &ast::CommandPrefixOrSuffixItem, found: &mut Command) {
 
 fn assign(assignment: &ast::Assignment) -> Assign {
     let mut extra = Vec::new();
-    let name = match &assignment.name {
-        ast::AssignmentName::VariableName(name) => name.clone(),
-        ast::AssignmentName::ArrayElementName(name, index) => {
-            extra.push(index.clone());
-            name.clone()
-        }
+    let (name, index) = match &assignment.name {
+        ast::AssignmentName::VariableName(name) => (name.clone(), None),
+        ast::AssignmentName::ArrayElementName(name, index) => (name.clone(), Some(index.clone())),
     };
-    let plain = extra.is_empty() && !assignment.append;
+    let plain = index.is_none() && !assignment.append;
     let value = match &assignment.value {
         ast::AssignmentValue::Scalar(word) if plain => Some(word.value.clone()),
         ast::AssignmentValue::Scalar(word) => {
@@ -251,7 +262,7 @@ fn assign(assignment: &ast::Assignment) -> Assign {
             None
         }
     };
-    Assign { name, extra, value }
+    Assign { name, index, extra, value }
 }
 
 fn redirect_list(list: Option<&ast::RedirectList>) -> Vec<Redirect> {
@@ -263,37 +274,50 @@ fn redirect_list(list: Option<&ast::RedirectList>) -> Vec<Redirect> {
 }
 
 fn redirect(io: &ast::IoRedirect, found: &mut Vec<Redirect>) {
-    match io {
-        ast::IoRedirect::File(_, kind, target) => found.push(file_redirect(kind, target)),
-        ast::IoRedirect::HereDocument(_, document) => {
-            found.push(Redirect::HereDoc(document.doc.value.clone(), document.requires_expansion));
+    let (fd, to) = match io {
+        ast::IoRedirect::File(fd, kind, target) => {
+            (fd.unwrap_or_else(|| default_fd(kind)), file_redirect(kind, target))
         }
-        ast::IoRedirect::HereString(_, word) => {
-            found.push(Redirect::HereString(word.value.clone()));
+        ast::IoRedirect::HereDocument(fd, document) => (
+            fd.unwrap_or(0),
+            Source::HereDoc(document.doc.value.clone(), document.requires_expansion),
+        ),
+        ast::IoRedirect::HereString(fd, word) => {
+            (fd.unwrap_or(0), Source::HereString(word.value.clone()))
         }
         ast::IoRedirect::OutputAndError(word, append) => {
-            found.push(Redirect::Writes { word: word.value.clone(), keeps: *append });
+            (1, Source::Writes { word: word.value.clone(), keeps: *append })
         }
+    };
+    found.push(Redirect { is_stdin: fd == 0, to });
+}
+
+/// The descriptor of a redirection that names none.
+fn default_fd(kind: &ast::IoFileRedirectKind) -> ast::IoFd {
+    use ast::IoFileRedirectKind as Direction;
+    match kind {
+        Direction::Read | Direction::ReadAndWrite | Direction::DuplicateInput => 0,
+        Direction::Write | Direction::Append | Direction::Clobber | Direction::DuplicateOutput => 1,
     }
 }
 
-fn file_redirect(kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Redirect {
+fn file_redirect(kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Source {
     use ast::IoFileRedirectKind as Direction;
     let word = match target {
         ast::IoFileRedirectTarget::Filename(word) => word.value.clone(),
-        ast::IoFileRedirectTarget::Fd(fd) => return Redirect::Duplicates(fd.to_string()),
+        ast::IoFileRedirectTarget::Fd(fd) => return Source::Duplicates(fd.to_string()),
         ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
-            return Redirect::Process(list(&subshell.list));
+            return Source::Process(list(&subshell.list));
         }
         ast::IoFileRedirectTarget::Duplicate(word) => {
-            return Redirect::Duplicates(word.value.clone());
+            return Source::Duplicates(word.value.clone());
         }
     };
     match kind {
-        Direction::Read => Redirect::Reads(word),
-        Direction::Write | Direction::Clobber => Redirect::Writes { word, keeps: false },
-        Direction::Append | Direction::ReadAndWrite => Redirect::Writes { word, keeps: true },
-        Direction::DuplicateInput | Direction::DuplicateOutput => Redirect::Duplicates(word),
+        Direction::Read => Source::Reads(word),
+        Direction::Write | Direction::Clobber => Source::Writes { word, keeps: false },
+        Direction::Append | Direction::ReadAndWrite => Source::Writes { word, keeps: true },
+        Direction::DuplicateInput | Direction::DuplicateOutput => Source::Duplicates(word),
     }
 }
 

@@ -165,8 +165,6 @@ fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
             )
         );
     // An indirect name may hold a subscript, and subscripts run substitutions.
-    if is_indirect {
-        arithmetic.push(String::new());
-    }
+    runs |= is_indirect;
     Part::Opaque { words, arithmetic, quoted, assigns, runs }
 }

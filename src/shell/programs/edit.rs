@@ -2,7 +2,7 @@
 
 use super::closed;
 use crate::model::{Level, TargetAction};
-use crate::shell::flags::{Field, Mark};
+use crate::shell::flags::Field;
 use crate::shell::verdict::{Call, Stdin, Verdict, destroys, reads, unknown};
 use crate::shell::walk::Walk;
 
@@ -43,12 +43,8 @@ fn only_prints(line: &str) -> bool {
 
 /// Judges `vim` and its kin: only commands on the line that print and end are harmless.
 pub(in crate::shell) fn vim(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let (parsed, verdict) = closed(
-        walk,
-        "-esEnRvZ -c: -u: -i: --clean --noplugin --headless %--version %--help",
-        call.args(),
-    );
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+    let (parsed, verdict) = closed(walk, "-esEnRZ -c: %--version %--help", call.args());
+    if parsed.talks() {
         return reads("only tells about the program");
     }
     let commands: Vec<&Field> = parsed
@@ -57,13 +53,11 @@ pub(in crate::shell) fn vim(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         .filter(|hit| hit.name == "-c")
         .filter_map(|hit| hit.value.as_ref())
         .collect();
-    let has_scripts = parsed
-        .hits
-        .iter()
-        .any(|hit| hit.name == "-u" && hit.value.as_ref().and_then(Field::literal) != Some("NONE"));
+    // Else it runs its own scripts first, and keeps a history.
+    let is_silent = parsed.has(&["-s"]);
     let ends = commands.iter().any(|command| command.text.starts_with('q'));
     let is_quiet = commands.iter().all(|command| command.literal().is_some_and(only_prints));
-    if verdict.level == Level::ReadOnly && is_quiet && ends && !has_scripts {
+    if verdict.level == Level::ReadOnly && is_quiet && ends && is_silent {
         return reads("only prints");
     }
     edited(walk, &parsed.operands)

@@ -2,7 +2,7 @@
 
 use super::{all, closed, copied, strayed};
 use crate::model::{Certainty, TargetAction};
-use crate::shell::flags::{self, Field, Mark};
+use crate::shell::flags::{self, Field};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Verdict, creates, destroys, reads, unknown};
 use crate::shell::walk::Walk;
@@ -33,7 +33,7 @@ pub(in crate::shell) fn tee(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 
 /// Judges `sort`: it may write its output, and run a program to compress with.
 pub(in crate::shell) fn sort(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let list = "& -bdfgiMhnRrVcCmsuz -k: >-o: -S: -t: -T: --ignore-leading-blanks --dictionary-order --ignore-case \
+    let list = "-bdfgiMhnRrVcCmsuz -k: >-o: -S: -t: -T: --ignore-leading-blanks --dictionary-order --ignore-case \
         --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort \
         --random-source= --reverse --sort= --version-sort --batch-size= --check? ~--compress-program= --debug --files0-from= \
         --key= --merge >--output= --stable --buffer-size= --field-separator= --temporary-directory= --parallel= --unique \
@@ -64,7 +64,7 @@ pub(in crate::shell) fn install(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict
         "* -d --directory -g: -m: -o: -S: -t: --target-directory= --mode= --owner= --group=",
         call.args(),
     );
-    if parsed.has(&["-d", "--directory"]) {
+    if parsed.has(&["-d", "--directory"]) && !parsed.operands.iter().any(Field::may_be_option) {
         let why = "makes directories";
         return creates(why, all(walk, &parsed.operands, TargetAction::Create, why));
     }
@@ -75,7 +75,7 @@ pub(in crate::shell) fn install(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict
 /// Judges `dd` by its `of=`.
 pub(in crate::shell) fn dd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     for arg in call.args() {
-        if arg.splits {
+        if arg.may_be_option() {
             return unknown("its arguments are not known before it runs");
         }
         if arg.text.starts_with("of=") {
@@ -90,10 +90,10 @@ pub(in crate::shell) fn dd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Flags of `tar` that neither write nor run anything; the mode letters are read apart.
-const TAR: &str = "-tcxruAdzjJaZvwphPkmOolBSsWgiGnUM0 -f: -C: -T: -X: -b: -H: -N: -K: -L: -V: ~-I: ~-F: --file= --directory= --list --create --extract --get \
+const TAR: &str = "-tcxruAdzjJaZvwphPkmOolBSsinU0 -f: -C: -X: -b: -H: -N: -K: -V: --file= --directory= --list --create --extract --get \
     --append --update --catenate --concatenate --delete --diff --compare --gzip --gunzip --ungzip --bzip2 --xz --zstd --lzma --lzip \
     --auto-compress --verbose --to-stdout --strip-components= --exclude= --exclude-from= --exclude-vcs --exclude-vcs-ignores --exclude-caches \
-    --files-from= --wildcards --no-wildcards --anchored --no-anchored --ignore-case --null --totals? --show-transformed-names --transform= --xform= --full-time \
+    --wildcards --no-wildcards --anchored --no-anchored --ignore-case --null --totals? --show-transformed-names --transform= --xform= --full-time \
     --numeric-owner --owner= --group= --mode= --mtime= --sort= --format= --no-recursion --recursion --dereference --one-file-system \
     --absolute-names --preserve-permissions --same-permissions --same-owner --no-same-owner --no-same-permissions --keep-old-files --skip-old-files \
     --keep-newer-files --overwrite --touch --occurrence? --block-number --utc --quoting-style= --warning= --acls --xattrs --selinux --no-acls --no-xattrs --hard-dereference \
@@ -107,7 +107,7 @@ pub(in crate::shell) fn tar(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     if let Some(verdict) = strayed(&parsed) {
         return verdict;
     }
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+    if parsed.talks() {
         return reads("only tells about the program");
     }
     let file = parsed.value(&["-f", "--file"]).filter(|file| names::is_file(file));
@@ -176,12 +176,11 @@ fn old_style(args: &mut Vec<Field>) {
 
 /// Judges compressors: they replace their operands unless they print.
 pub(in crate::shell) fn compress(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let list = "* -c -d -k -l -t -v -q -f -r -S: -T: -o: -p: --stdout --to-stdout --list --test --decompress --keep %--version %--help %-V -L";
+    let list = "-# -cdkltvqfnN -S: --stdout --to-stdout --list --test --decompress --uncompress --keep --verbose --quiet --force --fast --best \
+        --name --no-name --suffix= %--version %--help %-V";
     let parsed = flags::parse(list, call.args());
-    let prints = parsed.has(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"])
-        && !parsed.has(&["-o"]);
-    let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
-    if prints || talks || parsed.operands.is_empty() {
+    let prints = parsed.has(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"]);
+    if parsed.talks() || parsed.stray.is_none() && (prints || parsed.operands.is_empty()) {
         return reads("packs or unpacks to its output");
     }
     let why = "is replaced by its packed or unpacked form";
@@ -190,34 +189,22 @@ pub(in crate::shell) fn compress(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdic
 
 /// Judges `zip`: the first operand is the archive.
 pub(in crate::shell) fn zip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let parsed = flags::parse(
-        "* %-h %--help %--version %-v %-sf %--show-files -x: -i: -t: -n: -b: -P:",
-        call.args(),
-    );
-    let only_talks =
-        call.args().len() == 1 && parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
-    let is_test = parsed.operands.len() == 1
-        && call.args().iter().any(|arg| names::is_one(arg, &["-T", "--test", "-sf"]));
-    let Some(archive) =
-        parsed.operands.first().filter(|archive| names::is_file(archive) && !only_talks)
-    else {
-        return reads("packs to its output");
-    };
-    if is_test {
-        return reads("only tests");
+    let parsed = flags::parse("-# -rqjyXDv -x: -i:", call.args());
+    let why = "zip changes the archive";
+    match parsed.operands.first() {
+        Some(archive) if parsed.stray.is_none() && !names::is_file(archive) => {
+            reads("packs to its output")
+        }
+        Some(archive) => destroys(why, vec![walk.target(archive, TargetAction::Modify, why)]),
+        None => unknown("does nothing we know"),
     }
-    destroys(
-        "zip changes the archive",
-        vec![walk.target(archive, TargetAction::Modify, "zip changes the archive")],
-    )
 }
 
 /// Judges `unzip`.
 pub(in crate::shell) fn unzip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let parsed = flags::parse("-lptvZzqcCaUhsT12M -x: -d: %--help %--version %-h", call.args());
-    let only_looks = parsed.stray.is_none()
-        && parsed.has(&["-l", "-p", "-t", "-v", "-Z", "-z", "-c"])
-        || parsed.operands.is_empty();
+    let parsed = flags::parse("-lptvZzqcCaUs12M -x: -d: %--help %--version %-h", call.args());
+    let looks = parsed.has(&["-l", "-p", "-t", "-v", "-Z", "-z", "-c"]);
+    let only_looks = parsed.stray.is_none() && (looks || parsed.operands.is_empty());
     if only_looks {
         return reads("only lists or prints");
     }
@@ -234,16 +221,15 @@ pub(in crate::shell) fn rsync(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         --exclude= --include= --filter= -f: --exclude-from= --include-from= --files-from= --itemize-changes --stats --progress --checksum --recursive --human-readable \
         --list-only --size-only --ignore-existing --update --existing --compress --numeric-ids --one-file-system --info= --omit-dir-times --no-perms --no-owner --no-group --out-format= %--version %--help";
     let parsed = flags::parse(list, call.args());
-    let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
     let looks = parsed.has(&["-n", "--dry-run", "--list-only"]) && parsed.stray.is_none();
-    if talks || looks {
+    if parsed.talks() || looks {
         return reads("only shows what it would do");
     }
     let Some(to) = parsed.operands.last().filter(|_| parsed.operands.len() > 1) else {
         return if parsed.stray.is_some() { unknown("may write") } else { reads("only lists") };
     };
-    destroys(
-        "rsync overwrites its destination",
-        vec![walk.target(to, TargetAction::Overwrite, "rsync overwrites it")],
-    )
+    let removes = call.args().iter().any(|arg| arg.text.starts_with("--del"));
+    let action = if removes { TargetAction::Delete } else { TargetAction::Overwrite };
+    let why = "rsync replaces what is in its destination";
+    destroys(why, vec![walk.target(to, action, why)])
 }

@@ -1,11 +1,11 @@
 //! `find` and `fd`: looking for files, and what they do to those found.
 
 use super::{closed, wrappers};
-use crate::model::{Certainty, Target, TargetAction};
+use crate::model::{Certainty, Level, Target, TargetAction};
 use crate::shell::flags::Field;
 use crate::shell::names;
 use crate::shell::verdict::{Call, Stdin, Verdict, destroys, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::walk::{Walk, worst};
 
 /// Tests and options of `find` without a value.
 const BARE: &str = " -a -and -o -or -not ! ( ) , -true -false -print -print0 -ls -prune -quit -empty \
@@ -16,7 +16,7 @@ const BARE: &str = " -a -and -o -or -not ! ( ) , -true -false -print -print0 -ls
 const VALUED: &str = " -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype \
     -size -mtime -atime -ctime -mmin -amin -cmin -newer -anewer -cnewer -newermt -newerat -newerct -perm \
     -user -group -uid -gid -links -inum -samefile -fstype -maxdepth -mindepth -printf -lname -ilname -used \
-    -context -files0-from -D -f -newermm -newerBt -Bmin -Btime -flags ";
+    -context -D -newermm -newerBt -Bmin -Btime -flags ";
 
 /// Judges `find`.
 pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
@@ -27,7 +27,7 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     while let Some(arg) = args.get(at) {
         at += 1;
         let text = arg.text.as_str();
-        if text == "-files0-from" || arg.splits {
+        if text == "-files0-from" || arg.may_be_option() {
             return unknown("its arguments are not known before it runs");
         }
         if !text.starts_with('-') && text != "(" && text != "!"
@@ -41,7 +41,15 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
                 targets.extend(roots(walk, args));
                 verdict = destroys("find -delete removes what it finds", Vec::new());
             }
-            "-exec" | "-execdir" | "-ok" | "-okdir" => at = exec(walk, args, at),
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let before = walk.found.len();
+                at = exec(walk, args, at);
+                let worst = worst(walk.found.get(before..).unwrap_or_default());
+                if worst > Level::Creates {
+                    targets.extend(roots(walk, args));
+                    verdict = destroys("what it finds is given to a command", Vec::new());
+                }
+            }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 if let Some(file) = args.get(at).filter(|file| names::is_file(file)) {
                     targets.push(walk.target(
@@ -99,6 +107,10 @@ fn exec(walk: &mut Walk<'_>, args: &[Field], from: usize) -> usize {
         .position(|(index, word)| word.text == ";" || (word.text == "+" && plus(index)))
         .unwrap_or(rest.len());
     let mut words = rest.get(..end).unwrap_or_default().to_vec();
+    // What it finds begins with where it looks, which is no option.
+    for word in words.iter_mut().filter(|word| word.text == "{}") {
+        *word = Field { text: "./{}".to_owned(), sure: Certainty::Dynamic, splits: false };
+    }
     wrappers::replace(&mut words, "{}");
     if !words.is_empty() {
         walk.apart(|walk| walk.run(&words, &Stdin::Inherited));

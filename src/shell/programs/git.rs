@@ -3,76 +3,247 @@
 
 use super::{all, apply, strayed};
 use crate::model::{Certainty, Target, TargetAction};
-use crate::shell::flags::{self, Field, Mark, Parsed};
+use crate::shell::flags::{self, Field, Parsed};
 use crate::shell::names;
-use crate::shell::table::{Row, Rule, looks, row};
+use crate::shell::table::{Row, Rule, row};
 use crate::shell::verdict::{Call, Verdict, creates, destroys, reads, unknown};
 use crate::shell::walk::Walk;
 
 /// Options before the command.
 const GLOBAL: &str = "^ -Pp -C: -c: --git-dir= --work-tree= --namespace= --no-pager --paginate --bare --no-optional-locks \
     --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-replace-objects --no-lazy-fetch --no-advice \
-    ~--exec-path= ~--config-env= %--version %-v %--help %-h %--html-path %--man-path %--info-path";
+    %--version %-v %--help %-h %--html-path %--man-path %--info-path";
 
-/// Beginnings of settings that neither run nor write anything.
+/// Settings that neither run nor write anything, whatever their value.
 const SETTINGS: &[&str] = &[
-    "color.", "user.", "advice.", "log.", "i18n.", "status.", "column.", "safe.directory",
-    "core.quotepath", "core.quotePath", "core.autocrlf", "core.abbrev", "core.precomposeunicode",
-    "core.ignorecase", "core.filemode", "core.fileMode", "core.longpaths", "diff.renames",
-    "diff.renameLimit", "diff.context", "diff.algorithm", "diff.mnemonicPrefix", "diff.noprefix",
-    "diff.colorMoved", "diff.submodule", "format.pretty", "grep.", "blame.", "tag.sort",
-    "branch.sort", "versionsort.", "http.", "protocol.", "init.defaultBranch",
-    "merge.conflictStyle", "pull.rebase", "commit.gpgsign=false", "commit.gpgSign=false",
-    "tag.gpgsign=false", "gc.auto=0", "push.default",
+    "color.ui", "color.diff", "color.status", "color.branch", "user.name", "user.email",
+    "safe.directory", "core.quotepath", "core.abbrev", "core.precomposeunicode", "core.ignorecase",
+    "core.filemode", "core.longpaths", "diff.renames", "diff.renamelimit", "diff.context",
+    "diff.algorithm", "diff.mnemonicprefix", "diff.noprefix", "diff.colormoved", "diff.submodule",
+    "log.showsignature", "log.date", "log.decorate", "i18n.logoutputencoding", "format.pretty",
+    "column.ui", "advice.detachedhead", "init.defaultbranch", "merge.conflictstyle", "gc.auto",
+    "commit.gpgsign", "tag.gpgsign", "tag.sort", "branch.sort", "grep.linenumber",
 ];
 
-/// Commands that look, and what of theirs does not.
-const LOOKS: &[Row] = &[
+/// What chooses commits and how they are shown, and differences and how.
+macro_rules! shown {
+    ($more:literal) => {
+        concat!(
+            "-# -abcghilmpqrstuvwzEFPRW -n: -L: -S: -G: -U: -M? -C? -B? -D -O: -I: --oneline --graph --all --decorate? \
+             --no-decorate --branches? --tags? --remotes? --glob= --exclude= --reflog --walk-reflogs --stdin --first-parent --merges --no-merges \
+             --reverse --date-order --author-date-order --topo-order --max-count= --skip= --since= --after= --until= --before= \
+             --author= --committer= --grep= --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings \
+             --perl-regexp --format= --pretty? --abbrev-commit --no-abbrev-commit --abbrev? --date= --relative-date --follow \
+             --full-history --simplify-by-decoration --simplify-merges --ancestry-path? --left-right --cherry-pick --cherry-mark --cherry \
+             --left-only --right-only --boundary --parents --children --show-signature --no-show-signature --show-notes? --notes? --no-notes --source \
+             --patch --no-patch --stat? --numstat --shortstat --dirstat? --summary --name-only --name-status --raw --patch-with-stat --patch-with-raw \
+             --compact-summary --cached --staged --merge-base --no-index --check --color? --no-color --color-moved? --no-color-moved \
+             --color-words? --word-diff? --word-diff-regex= --unified= --inter-hunk-context= --function-context --ignore-space-change \
+             --ignore-all-space --ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines --ignore-matching-lines= --find-renames? --find-copies? \
+             --find-copies-harder --no-renames --diff-filter= --diff-algorithm= --minimal --patience --histogram --pickaxe-all \
+             --pickaxe-regex --full-index --binary --text --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules? \
+             --submodule? --src-prefix= --dst-prefix= --no-prefix --relative? --no-relative --root --cc --combined-all-paths --diff-merges= --no-diff-merges \
+             --rename-empty --no-rename-empty --ws-error-highlight= --indent-heuristic --no-indent-heuristic \
+             --encoding= --mailmap --use-mailmap --no-mailmap --clear-decorations --decorate-refs= --decorate-refs-exclude= --no-commit-id \
+             --always --recursive --full-diff --log-size --line-prefix= --ita-visible-in-index --ita-invisible-in-index --end-of-options ",
+            $more
+        )
+    };
+}
+
+/// Commands that look, with the options that leave it at that.
+pub(in crate::shell) const LOOKS: &[Row] = &[
     row(
-        "log diff show whatchanged shortlog diff-tree diff-index diff-files range-diff",
-        "* ~--output= ~--ext-diff ~--output-directory=",
+        "log show whatchanged diff diff-tree diff-index diff-files",
+        shown!(""),
         Rule::Reads,
         "only shows",
     ),
-    looks(
-        "rev-parse rev-list merge-base name-rev describe cherry count-objects show-ref show-branch var version help status",
+    row(
+        "rev-list",
+        shown!(
+            "--count --objects --no-walk? --in-commit-order --disk-usage? --timestamp --missing= --no-object-names --header"
+        ),
+        Rule::Reads,
+        "only lists",
     ),
-    looks(
-        "ls-files ls-tree cat-file check-ignore check-attr check-mailmap check-ref-format verify-commit verify-tag verify-pack",
+    row(
+        "shortlog",
+        shown!("-e --summary --numbered --email --group= -w?"),
+        Rule::Reads,
+        "only shows",
     ),
-    looks(
-        "for-each-ref blame annotate stripspace column patch-id get-tar-commit-id merge-tree last-modified",
+    row(
+        "range-diff",
+        shown!("--creation-factor= --no-dual-color --left-only --right-only"),
+        Rule::Reads,
+        "only shows",
     ),
-    row("ls-remote", "* ~--upload-pack= ~--exec=", Rule::Reads, "only asks"),
-    row("grep", "* ~-O? ~--open-files-in-pager?", Rule::Reads, "only looks"),
-    row("fsck", "* ~--lost-found", Rule::Reads, "only checks"),
-    row("interpret-trailers", "* !--in-place", Rule::Reads, "only prints"),
-    row("hash-object", "* ~-w", Rule::Reads, "only computes"),
-    row("symbolic-ref", "-q --short --quiet --no-recurse", Rule::ReadsAtMost(1), "changes a ref"),
-    row("diff-pairs request-pull", "* ~--output=", Rule::Reads, "only shows"),
-    looks(
-        "bisect log, bisect view, bisect visualize, stash list, remote show, remote get-url, worktree list, notes list, notes show, submodule status, submodule summary, sparse-checkout list, bundle verify, bundle list-heads, lfs ls-files, lfs status, lfs env, lfs version, rerere status, rerere diff, reflog show, reflog list, reflog exists, config get, config list, config get-all, maintenance is-needed, refs verify, refs list, replace -l, replace --list, commit-graph verify, multi-pack-index verify",
+    row(
+        "reflog show, stash list, stash show",
+        shown!("--include-untracked --only-untracked --expire="),
+        Rule::Reads,
+        "only shows",
     ),
-    row("stash show,", "* ~--output= ~--ext-diff", Rule::Reads, "only shows"),
-    row("bundle create, archive --list, archive -l", "*", Rule::Makes, "makes a bundle"),
+    row("reflog list, reflog exists", "", Rule::Reads, "only lists"),
+    row(
+        "status",
+        "-sbuvz -u? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignored? \
+         --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?",
+        Rule::Reads,
+        "only shows",
+    ),
+    row(
+        "rev-parse",
+        "-q --abbrev-ref? --short? --verify --quiet --symbolic --symbolic-full-name --all --branches? --tags? --remotes? --glob= \
+         --show-toplevel --show-prefix --show-cdup --show-superproject-working-tree --git-dir --git-common-dir --absolute-git-dir \
+         --git-path: --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --resolve-git-dir: \
+         --show-object-format? --show-ref-format --path-format= --default: --revs-only --no-revs --flags --no-flags --not --sq \
+         --since= --until= --disambiguate= --local-env-vars --shared-index-path --end-of-options",
+        Rule::Reads,
+        "only tells",
+    ),
+    row(
+        "merge-base",
+        "-a --all --octopus --independent --is-ancestor --fork-point",
+        Rule::Reads,
+        "only tells",
+    ),
+    row(
+        "name-rev",
+        "--tags --name-only --always --refs= --all --no-undefined",
+        Rule::Reads,
+        "only tells",
+    ),
+    row(
+        "describe",
+        "--all --tags --contains --abbrev= --candidates= --exact-match --long --match= --exclude= --always --first-parent --dirty? --broken? --debug",
+        Rule::Reads,
+        "only tells",
+    ),
+    row("cherry", "-v --abbrev?", Rule::Reads, "only lists"),
+    row("count-objects", "-vH --verbose --human-readable", Rule::Reads, "only counts"),
+    row(
+        "show-ref",
+        "-hdqs? --head --heads --branches --tags --dereference --hash? --abbrev? --verify --quiet --exists",
+        Rule::Reads,
+        "only lists",
+    ),
+    row(
+        "show-branch",
+        "-ar --all --remotes --current --topo-order --list --merge-base --independent --no-name --sha1-name --topics --color? --no-color",
+        Rule::Reads,
+        "only shows",
+    ),
+    row("var version", "-l --build-options", Rule::Reads, "only tells"),
+    row("help", "-ag --all --guides --no-verbose", Rule::Reads, "only tells"),
+    row(
+        "ls-files",
+        "-cdmoiusktvfz -x: -X: --cached --deleted --modified --others --ignored --stage --killed --unmerged --directory \
+         --no-empty-directory --eol --deduplicate --exclude= --exclude-from= --exclude-per-directory= --exclude-standard \
+         --error-unmatch --with-tree= --full-name --recurse-submodules --abbrev? --debug --sparse --format= --resolve-undo",
+        Rule::Reads,
+        "only lists",
+    ),
+    row(
+        "ls-tree",
+        "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev? --format=",
+        Rule::Reads,
+        "only lists",
+    ),
+    row(
+        "cat-file",
+        "-etspzZ --batch? --batch-check? --batch-command? --batch-all-objects --buffer --unordered --follow-symlinks --allow-unknown-type --use-mailmap --no-mailmap --mailmap --path=",
+        Rule::Reads,
+        "only shows",
+    ),
+    row(
+        "check-ignore",
+        "-qvnz --quiet --verbose --non-matching --no-index --stdin",
+        Rule::Reads,
+        "only tells",
+    ),
+    row("check-attr", "-az --all --cached --stdin --source=", Rule::Reads, "only tells"),
+    row(
+        "check-mailmap check-ref-format",
+        "--stdin --branch --normalize --allow-onelevel --no-allow-onelevel --refspec-pattern",
+        Rule::Reads,
+        "only tells",
+    ),
+    row(
+        "for-each-ref",
+        "--count= --shell --perl --python --tcl --sort= --format= --color? --points-at= --merged? --no-merged? --contains? --no-contains? --ignore-case --omit-empty --exclude= --include-root-refs --stdin",
+        Rule::Reads,
+        "only lists",
+    ),
+    row(
+        "blame annotate",
+        "-bltfnspcewM? -C? -L: -S: -h --incremental --porcelain --line-porcelain --root --show-stats --date= --ignore-rev= --ignore-revs-file= --color-lines --color-by-age --show-name --show-number --show-email --abbrev= --first-parent --reverse --since= --score-debug --progress --no-progress --minimal",
+        Rule::Reads,
+        "only shows",
+    ),
+    row(
+        "stripspace column patch-id get-tar-commit-id",
+        "-sc --strip-comments --comment-lines --mode= --width= --indent= --nl= --padding= --raw-mode= --stable --unstable --verbatim",
+        Rule::Reads,
+        "only prints",
+    ),
+    row(
+        "grep",
+        "-# -aiIwvhHFEGPnolLcqzpWr -e: -f: -m: -A: -B: -C: --cached --untracked --no-index --no-exclude-standard --exclude-standard --recurse-submodules \
+         --text --textconv? --no-textconv --ignore-case --max-depth= --recursive --no-recursive --word-regexp --invert-match --full-name \
+         --extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches \
+         --name-only --files-without-match --null --only-matching --count --color? --no-color --break --heading --show-function \
+         --context= --after-context= --before-context= --function-context --max-count= --threads= --and --or --not --all-match --quiet",
+        Rule::Reads,
+        "only looks",
+    ),
+    row(
+        "fsck",
+        "--unreachable --no-dangling --dangling --root --tags --cache --no-reflogs --full --no-full --connectivity-only --strict --verbose --progress --no-progress --name-objects",
+        Rule::Reads,
+        "only checks",
+    ),
+    row(
+        "hash-object",
+        "-t: --stdin --stdin-paths --no-filters --path= --literally",
+        Rule::Reads,
+        "only computes",
+    ),
+    row(
+        "symbolic-ref",
+        "-q --short --quiet --no-recurse --recurse",
+        Rule::ReadsAtMost(1),
+        "changes a ref",
+    ),
+    row("verify-pack", "-vs --verbose --stat-only --object-format=", Rule::Reads, "only checks"),
+    row(
+        "remote show, bisect log, notes list, notes show, submodule status, submodule summary, sparse-checkout list, bundle verify, bundle list-heads, rerere status, rerere diff, config list, config get, worktree list, remote get-url, maintenance is-needed, replace -l, replace --list, lfs ls-files, lfs env, lfs version",
+        "-lvzqn -f: --porcelain --verbose --all --push --recursive --cached --quiet --global --local --system --worktree --show-origin --show-scope --name-only --null --type= --default= --regexp --value= --file= --blob= --includes --no-includes --bool --int --path --size --long",
+        Rule::Reads,
+        "only lists",
+    ),
+    row("bundle create", "*", Rule::Destroys, "overwrites the bundle"),
 ];
 
 /// Commands that make things and keep what is there.
-const MAKES: &[&str] =
-    &["init", "clone", "fetch", "write-tree", "commit-tree", "mktree", "mktag", "submodule"];
+const MAKES: &[&str] = &[
+    "init", "clone", "fetch", "write-tree", "commit-tree", "mktree", "mktag", "submodule",
+    "format-patch",
+];
 
 /// Judges `git`.
 pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let parsed = flags::parse(GLOBAL, call.args());
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
-        return reads("only tells about git");
-    }
     if let Some(verdict) = strayed(&parsed) {
         return verdict;
     }
-    let settings =
-        parsed.hits.iter().filter(|hit| hit.name == "-c").filter_map(|hit| hit.value.as_ref());
-    if !settings.into_iter().all(is_plain_setting) {
+    if parsed.talks() {
+        return reads("only tells about git");
+    }
+    let given = |name: &'static str| parsed.hits.iter().filter(move |hit| hit.name == name);
+    let mut settings = given("-c").filter_map(|hit| hit.value.as_ref());
+    if !settings.all(is_plain_setting) {
         return unknown("a setting on the command line may run something");
     }
     let args = call.args().get(parsed.rest..).unwrap_or_default();
@@ -81,15 +252,15 @@ pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         return unknown("its command is not known before it runs");
     };
     let words = Call { words: args, stdin: call.stdin };
-    if words.args().iter().any(|arg| names::is_one(arg, &["--help"]))
-        || names::is_one(words.args().first().unwrap_or(first), &["-h"])
+    if let [help] = words.args()
+        && names::is_one(help, &["--help", "-h"])
     {
         return reads("only tells about git");
     }
     let places: Vec<Field> = parsed
         .hits
         .iter()
-        .filter(|hit| hit.name == "-C")
+        .filter(|hit| hit.name == "-C" || hit.name == "--work-tree")
         .filter_map(|hit| hit.value.clone())
         .collect();
     let mut verdict = unknown("may change the repository");
@@ -105,10 +276,11 @@ pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 fn is_plain_setting(field: &Field) -> bool {
     let Some(setting) = field.literal() else { return false };
     let (name, value) = setting.split_once('=').unwrap_or((setting, "true"));
+    let name = name.to_ascii_lowercase();
     let is_pager = name == "core.pager" || name.starts_with("pager.");
-    let is_off = ["cat", "", "less", "less -FRX", "false", "true", "off"].contains(&value);
-    let is_monitor = name.eq_ignore_ascii_case("core.fsmonitor") && ["false", ""].contains(&value);
-    is_pager && is_off || is_monitor || SETTINGS.iter().any(|begin| setting.starts_with(begin))
+    let is_off = ["cat", "", "false", "off"].contains(&value);
+    let is_monitor = name == "core.fsmonitor" && ["false", ""].contains(&value);
+    is_pager && is_off || is_monitor || SETTINGS.contains(&name.as_str())
 }
 
 fn command(walk: &mut Walk<'_>, name: &str, call: &Call<'_>) -> Verdict {
@@ -134,23 +306,35 @@ fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
                      --points-at= --sort= --format= --color? --column? --abbrev? --no-abbrev"
         }
         "tag" => {
-            "-lni? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --column? --no-column -n? -i --ignore-case --omit-empty"
+            "-li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --column? --no-column --ignore-case --omit-empty"
         }
         "remote" => "-v --verbose",
-        "stash" | "submodule" | "notes" | "reflog" | "bisect" | "worktree" | "config" => {
+        "reflog" => shown!(""),
+        "ls-remote" => {
+            "-hqt --heads --branches --tags --refs --quiet --exit-code --get-url --sort= --symref"
+        }
+        "stash" | "submodule" | "notes" | "worktree" | "config" => {
             return listing_of(name, args);
         }
-        "add" | "rm" | "mv" | "clean" => "* -n --dry-run ~--no-dry-run -e: --exclude=",
-        "push" | "commit" | "fetch" => {
-            "* -m: -F: -C: -c: -o: --message= --dry-run ~--no-dry-run -n"
+        "add" => "-nvAuf --dry-run --verbose --all --update --force --ignore-errors",
+        "rm" => "-nrfq --dry-run --cached --force --quiet --ignore-unmatch",
+        "mv" => "-nvfk --dry-run --verbose --force",
+        "clean" => "-nxXdfq -e: --dry-run --force --quiet --exclude=",
+        "push" => {
+            "-nuf --dry-run --set-upstream --force --tags --all --porcelain --no-verify --verbose"
+        }
+        "commit" => {
+            "-v -m: --dry-run --message= --short --branch --porcelain --long --null --allow-empty"
         }
         "apply" => {
-            "~--apply * --check --stat --numstat --summary -p: -C: --directory= --include= --exclude="
+            "-pR? --check --stat --numstat --summary -p: -C: --directory= --include= --exclude= --reverse --cached --index"
         }
         "archive" => {
-            "-v -l --list --format= --prefix= --verbose --worktree-attributes --mtime= -# --add-virtual-file= --add-file= >-o: >--output="
+            "-vl --list --format= --prefix= --verbose --worktree-attributes --mtime= -# >-o: >--output="
         }
-        "format-patch" => "* --stdout ~--output= ~-o: ~--output-directory=",
+        "format-patch" => {
+            "-# -kns --stdout --numbered --no-numbered --signoff --no-stat --root --subject-prefix= --base= --cover-letter"
+        }
         "update-index" => {
             "-q --refresh --really-refresh --unmerged --ignore-missing --ignore-submodules"
         }
@@ -168,33 +352,23 @@ fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
             ]);
             lists || parsed.operands.is_empty()
         }
-        "remote" => parsed.operands.is_empty(),
+        "remote" | "reflog" => parsed.operands.is_empty(),
+        // `ext::` runs a program for the connection.
+        "ls-remote" => !parsed.operands.iter().any(|operand| operand.text.contains("::")),
         "add" | "rm" | "mv" | "clean" | "push" => parsed.has(&["-n", "--dry-run"]),
-        "commit" | "fetch" => parsed.has(&["--dry-run"]),
+        "commit" => parsed.has(&["--dry-run"]),
         "apply" => parsed.has(&["--check", "--stat", "--numstat", "--summary"]),
         "archive" => return Some(super::written(walk, &parsed)),
         "format-patch" => parsed.has(&["--stdout"]),
         _ => parsed.operands.is_empty() && parsed.has(&["--refresh", "--really-refresh"]),
     };
-    if name == "format-patch" && !looks {
-        return Some(creates("makes patch files", Vec::new()));
-    }
     looks.then(|| reads("only lists, or shows what it would do"))
 }
 
 /// Commands with sub-commands of their own that list when given none.
 fn listing_of(name: &str, args: &[Field]) -> Option<Verdict> {
-    let list = reads("only lists");
-    match (name, args.first()) {
-        ("submodule" | "notes" | "reflog", None) => Some(list),
-        ("reflog", Some(first)) => {
-            let changes = names::is_one(first, &["expire", "delete", "drop", "write"])
-                || first.literal().is_none();
-            (!changes).then_some(list)
-        }
-        ("worktree", Some(first)) if names::is_one(first, &["prune"]) => {
-            args.iter().any(|arg| names::is_one(arg, &["-n", "--dry-run"])).then_some(list)
-        }
+    match (name, args) {
+        ("submodule" | "notes", []) => Some(reads("only lists")),
         ("config", _) => config(args),
         _ => None,
     }
@@ -280,6 +454,11 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
         "worktree" if args.first().is_some_and(|first| names::is_one(first, &["add"])) => {
             creates("makes a worktree", Vec::new())
         }
+        "worktree" if args.first().is_some_and(|first| names::is_one(first, &["remove"])) => {
+            let why = "git removes the worktree";
+            let operands = parsed.operands.get(1..).unwrap_or_default();
+            destroys(why, all(walk, operands, TargetAction::Delete, why))
+        }
         name if MAKES.contains(&name) => creates("adds to a repository", Vec::new()),
         "branch" | "tag" | "gc" | "prune" | "reflog" | "update-ref" | "worktree" | "replace"
         | "repack" | "maintenance" => {
@@ -293,10 +472,13 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
     }
 }
 
+/// What of the worktree is meant is a guess; that it is another one is known.
 fn worktree(walk: &Walk<'_>, action: TargetAction, why: &str) -> Target {
-    let mut target = walk.target(&Field::exact("."), action, why);
-    target.certainty = Certainty::Dynamic;
-    target
+    let target = walk.target(&Field::exact("."), action, why);
+    if target.path.starts_with(['/', '.']) && target.path != "." {
+        return Target { action: TargetAction::Modify, ..target };
+    }
+    Target { certainty: Certainty::Dynamic, ..target }
 }
 
 /// The repository itself, where commits can go for good.

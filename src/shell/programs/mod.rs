@@ -1,13 +1,11 @@
 //! Judges one command of known words by the tables. Knows how a row is applied; programs that need
 //! more than a row have a file of their own beside this one.
 
-mod awk;
-mod code;
 mod database;
 mod edit;
 mod files;
 mod find;
-mod git;
+pub(super) mod git;
 mod network;
 mod sed;
 mod shells;
@@ -21,39 +19,31 @@ use super::verdict::{Call, Verdict, creates, destroys, reads, unknown};
 use super::walk::Walk;
 use crate::model::{Level, Target, TargetAction};
 
-pub(super) use awk::awk;
-pub(super) use code::{node, perl, python, ruby};
-pub(super) use database::{mysql, psql, redis, sqlite};
+pub(super) use database::{psql, sqlite};
 pub(super) use edit::{ed, pager, vim};
 pub(super) use files::{compress, dd, install, link, rsync, sort, tar, tee, unzip, zip};
 pub(super) use find::{fd, find};
 pub(super) use git::git;
-pub(super) use network::{curl, gh_api, netcat, ssh, wget};
+pub(super) use network::{curl, gh_api, ssh, wget};
 pub(super) use sed::sed;
 pub(super) use shells::{
-    alias, builtin, cd, command, declare, eval, exec, exit, popd, printf, pushd, read, set, shell,
-    test, trap,
+    alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, set, shell, test,
+    trap, words,
 };
-pub(super) use tools::{aws, cargo_fmt, gcloud, journalctl, make, npm, tsc};
+pub(super) use tools::{cargo_fmt, cargo_lock, date, dc, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};
 
 /// Where installed programs live; a program elsewhere belongs to somebody we do not know.
 const TRUSTED: &[&str] = &[
     "/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/",
-    "/opt/homebrew/bin/", "/snap/bin/", "/usr/local/go/bin/",
+    "/opt/homebrew/bin/", "/usr/local/go/bin/",
 ];
-
-/// Directories below a project that package managers fill with known programs.
-const INSTALLED: &[&str] = &["node_modules/.bin/", ".venv/bin/", "venv/bin/", "env/bin/"];
 
 /// Judges one command.
 pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let Some(name) = call.words.first().and_then(Field::literal) else {
         return unknown("the command's name is not known before it runs");
     };
-    if walk.is_function(name) {
-        return reads("a function of this line, judged where it is defined");
-    }
     let base = name.rsplit('/').next().unwrap_or(name);
     let verdict = known(walk, call, name, base);
     let words = call.args().iter().map(|field| field.text.as_str());
@@ -62,10 +52,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 
 fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdict {
     let directory = name.strip_suffix(base).unwrap_or_default();
-    let relative = directory.strip_prefix("./").unwrap_or(directory);
-    let is_trusted =
-        directory.is_empty() || TRUSTED.contains(&directory) || INSTALLED.contains(&relative);
-    if !is_trusted {
+    if !(directory.is_empty() || TRUSTED.contains(&directory)) {
         return unknown("runs a program that is not an installed one");
     }
     if let [only] = call.args()
@@ -91,8 +78,7 @@ fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
         Rule::Wraps(skip) => wrap(walk, row.flags, skip, call),
         Rule::Unknown => {
             let parsed = flags::parse(row.flags, call.args());
-            let talks = parsed.hits.iter().any(|hit| hit.mark == Mark::Talks);
-            if talks && call.args().len() == 1 {
+            if parsed.talks() && call.args().len() == 1 {
                 return reads("only tells about the program");
             }
             unknown(row.why)
@@ -111,9 +97,6 @@ fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
 /// A program with sub-commands: the row with the longest matching name decides.
 fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict {
     let parsed = flags::parse(row.flags, call.args());
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
-        return reads("only tells about the program");
-    }
     if let Some(verdict) = strayed(&parsed) {
         return verdict;
     }
@@ -123,22 +106,16 @@ fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict
         let name = words.get(..count)?.join(" ");
         rows.iter().find(|row| row.is(&name)).map(|row| (row, count))
     });
-    let asks = args.get(1).is_some_and(|field| names::is_one(field, &["--help", "-h"]));
     let Some((found, count)) = found else {
-        if asks && args.len() == 2 {
-            return reads("only tells about the program");
-        }
-        if let Some(row) = rows.iter().find(|row| args.is_empty() && row.is("(none)")) {
-            return unknown(row.why);
-        }
         return if args.is_empty() {
             reads("only tells about the program")
         } else {
             unknown(row.why)
         };
     };
-    let is_help = args.get(count).is_some_and(|field| names::is_one(field, &["--help", "-h"]));
-    if is_help {
+    if let [help] = args.get(count..).unwrap_or_default()
+        && names::is_one(help, &["--help", "-h"])
+    {
         return reads("only tells about the program");
     }
     let call = Call { words: args.get(count - 1..).unwrap_or_default(), stdin: call.stdin };
@@ -147,7 +124,7 @@ fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict
 
 fn strayed(parsed: &Parsed) -> Option<Verdict> {
     if let Some(flag) = &parsed.stray {
-        return Some(unknown(format!("has a flag we do not know: `{}`", shown(flag))));
+        return Some(unknown(format!("`{}` is, or may be, an option we do not know", shown(flag))));
     }
     let hit = parsed.hits.iter().find(|hit| hit.mark == Mark::Unknown)?;
     Some(unknown(format!("its flag `{}` runs or writes something", hit.name)))
@@ -178,7 +155,8 @@ fn written(walk: &Walk<'_>, parsed: &Parsed) -> Verdict {
             Mark::Unknown | Mark::Harmless | Mark::Talks => continue,
         };
         match &hit.value {
-            Some(value) if names::is_file(value) => {
+            // To most programs `-` is a file of that name here.
+            Some(value) if !names::is_sink(value) => {
                 targets.push(walk.target(value, action, "an option names it as output"));
                 level = level.max(worth);
             }
@@ -195,16 +173,9 @@ fn written(walk: &Walk<'_>, parsed: &Parsed) -> Verdict {
 
 /// A program without sub-commands, judged by its flags and operands.
 fn plain(walk: &Walk<'_>, row: &Row, args: &[Field]) -> Verdict {
-    let is_reader =
-        matches!(row.rule, Rule::Reads | Rule::ReadsAtMost(_) | Rule::ReadsThenWrites(_));
-    if !is_reader
-        && args.first().is_some_and(|field| names::is_one(field, &["--help", "--version"]))
-    {
-        return reads("only tells about the program");
-    }
     let (parsed, verdict) = closed(walk, row.flags, args);
-    // A flag that only prints, such as `-n` of some, ends the matter.
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) && parsed.stray.is_none() {
+    // A flag that makes the program only print ends the matter.
+    if parsed.talks() && verdict.level == Level::ReadOnly {
         return reads("only shows what it would do");
     }
     let operands = parsed.operands.as_slice();
@@ -230,6 +201,7 @@ fn plain(walk: &Walk<'_>, row: &Row, args: &[Field]) -> Verdict {
             let targets = all(walk, operands.get(skip..).unwrap_or_default(), action, row.why);
             destroys(row.why, targets)
         }
+        Rule::Makes if parsed.stray.is_some() => verdict,
         Rule::Makes => creates(row.why, all(walk, operands, TargetAction::Create, row.why)),
         Rule::Copies => destroys(row.why, copied(walk, &parsed, row.why)),
         Rule::Moves => {

@@ -1,13 +1,13 @@
 //! Programs that fetch from or talk to other hosts.
 
-use super::closed;
+use super::{closed, strayed};
 use crate::model::{Level, TargetAction};
-use crate::shell::flags::{self, Mark};
+use crate::shell::flags::{self, Field, Mark};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
 use crate::shell::walk::{Walk, worst};
 
-const CURL: &str = "-0123456fagGiIjJkLlnNpqRsStvVxZ# -A: -b: -d: -e: -E: -F: -h? -H: -m: -P: -Q: -r: -T: -u: -U: -w: -x: -X: -y: -Y: -z: >-o: >-c: >-D: ~-K: ~-O ~-J \
+const CURL: &str = "-0123456fagGiIjkLlnNpqRsStvVxZ# -A: -b: -d: -e: -E: -F: -h? -H: -m: -P: -Q: -r: -T: -u: -U: -w: -x: -X: -y: -Y: -z: >-o: >-c: >-D: ~-K: ~-O \
     --silent --show-error --fail --fail-with-body --location --location-trusted --head --include --insecure --compressed --globoff --verbose --get --ipv4 --ipv6 --http1.0 --http1.1 --http2 --http3 \
     --no-progress-meter --progress-bar --no-buffer --anyauth --basic --digest --ntlm --negotiate --netrc --netrc-optional --tlsv1.2 --tlsv1.3 --ssl --ssl-reqd --path-as-is --raw --tcp-nodelay --next --list-only \
     --url= --request= --header= --data= --data-raw= --data-binary= --data-urlencode= --data-ascii= --json= --form= --form-string= --user= --user-agent= --referer= --cookie= --proxy= --noproxy= --max-time= \
@@ -18,18 +18,34 @@ const CURL: &str = "-0123456fagGiIjJkLlnNpqRsStvVxZ# -A: -b: -d: -e: -E: -F: -h?
 /// Judges `curl`: it prints unless told to write.
 pub(in crate::shell) fn curl(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let (parsed, verdict) = closed(walk, CURL, call.args());
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+    if parsed.talks() {
         return reads("only tells about the program");
     }
+    let mut outputs = parsed.hits.iter().filter(|hit| hit.mark == Mark::Overwrites);
+    let prints = outputs.all(|hit| hit.value.as_ref().is_some_and(|it| !names::is_file(it)));
+    let verdict = match strayed(&parsed) {
+        None if prints => reads("prints what it fetches"),
+        None | Some(_) => verdict,
+    };
     let by_name = parsed.has(&["-O", "--remote-name", "--remote-name-all"]);
     if by_name {
         return destroys("curl -O overwrites a file of the name in the address", Vec::new());
     }
     // `-w '%output{file}'` writes too.
-    let formats = parsed.value(&["-w", "--write-out"]);
-    if formats.is_some_and(|format| format.text.contains("output{") || format.text.starts_with('@'))
-    {
+    let mut formats =
+        parsed.hits.iter().filter(|hit| hit.name == "-w" || hit.name == "--write-out");
+    let is_plain = |format: &Field| {
+        format.literal().is_some_and(|text| !text.contains("output{") && !text.starts_with('@'))
+    };
+    if !formats.all(|hit| hit.value.as_ref().is_some_and(is_plain)) {
         return unknown("its format may name a file to write");
+    }
+    // An upload to `file:` writes here.
+    let is_http = |url: &Field| url.literal().is_some_and(|url| url.starts_with("http"));
+    if parsed.has(&["-T", "--upload-file", "-Q"])
+        && (parsed.has(&["--url"]) || !parsed.operands.iter().all(is_http))
+    {
+        return unknown("may write to the address");
     }
     verdict
 }
@@ -41,7 +57,7 @@ pub(in crate::shell) fn wget(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let args: Vec<_> =
         call.args().iter().filter(|arg| !names::is_one(arg, &["-nv"])).cloned().collect();
     let parsed = flags::parse(list, &args);
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+    if parsed.talks() {
         return reads("only tells about the program");
     }
     let logs = parsed
@@ -58,17 +74,11 @@ pub(in crate::shell) fn wget(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     destroys(why, targets.map(|file| walk.target(file, TargetAction::Overwrite, why)).collect())
 }
 
-/// Judges `nc`: it only moves bytes, unless it runs a program for them.
-pub(in crate::shell) fn netcat(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    closed(walk, "-zvnutlkdhN46CDFrS -w: -p: -s: -q: -i: -X: -x: -G: %--version %-h", call.args()).1
-}
-
 /// Judges `ssh` by the command it runs elsewhere.
 pub(in crate::shell) fn ssh(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let list =
-        "^ -46AaCGgKkMNnqTtVvXxYy -B: -b: -c: -D: -e: -F: -i: -J: -L: -l: -m: -p: -R: -W: -o: %-V";
+    let list = "^ -46aCknqTtvx -i: -l: -p: -o: %-V";
     let parsed = flags::parse(list, call.args());
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+    if parsed.talks() {
         return reads("only tells about the program");
     }
     let harmless = [
@@ -80,11 +90,12 @@ pub(in crate::shell) fn ssh(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         "ServerAlive",
         "PasswordAuthentication",
     ];
-    let sets = parsed.hits.iter().filter(|hit| hit.name == "-o" || hit.name == "-F");
-    let is_plain = sets
-        .filter_map(|hit| hit.value.as_ref())
-        .all(|value| harmless.iter().any(|name| value.text.starts_with(name)));
+    let sets = parsed.hits.iter().filter(|hit| hit.name == "-o");
+    let is_plain = sets.filter_map(|hit| hit.value.as_ref()).all(|value| {
+        value.literal().is_some_and(|it| harmless.iter().any(|name| it.starts_with(name)))
+    });
     let rest = call.args().get(parsed.rest..).unwrap_or_default();
+    let is_plain = is_plain && rest.first().is_some_and(|host| host.literal().is_some());
     let words: Option<Vec<&str>> = rest.iter().skip(1).map(|word| word.literal()).collect();
     let script = words.map(|words| words.join(" ")).filter(|script| !script.is_empty());
     let (true, None, Some(script)) = (is_plain, &parsed.stray, script) else {
@@ -105,7 +116,7 @@ pub(in crate::shell) fn ssh(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 
 /// Judges `gh api`: a request without fields is a GET.
 pub(in crate::shell) fn gh_api(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let list = "-i -H: -q: -t: -X: -p: --paginate --jq= --header= --template= --include --method= --silent --slurp --hostname= --cache= --preview= --verbose";
+    let list = "-i -H: -q: -t: -X: --paginate --jq= --header= --template= --include --method= --silent --slurp --hostname= --cache= --preview= --verbose";
     let (parsed, verdict) = closed(walk, list, call.args());
     let method = parsed.value(&["-X", "--method"]);
     let is_get = method.is_none_or(|method| names::is_one(method, &["GET", "HEAD", "get"]));

@@ -7,7 +7,7 @@ use crate::shell::names;
 use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
 use crate::shell::walk::Walk;
 
-const FLAGS: &str = "& -nErsuzal -e: -f: -l: --expression= --file= --quiet --silent --regexp-extended --null-data \
+const FLAGS: &str = "-nErsuzal -e: -f: -l: --expression= --file= --quiet --silent --regexp-extended --null-data \
     --separate --unbuffered --posix --debug --sandbox --line-length= --follow-symlinks --zero-terminated !-i? !--in-place? \
     !-I? %--help %--version";
 
@@ -17,7 +17,7 @@ pub(in crate::shell) fn sed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     if let Some(flag) = &parsed.stray {
         return unknown(format!("has a flag we do not know: `{flag}`"));
     }
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+    if parsed.talks() {
         return reads("only tells about the program");
     }
     let mut scripts: Vec<Field> = parsed
@@ -52,19 +52,13 @@ pub(in crate::shell) fn sed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 fn script_level(walk: &Walk<'_>, script: &Field, targets: &mut Vec<Target>) -> Level {
-    // A value in the middle of a script is taken for text: nobody hides a command in a pattern,
-    // but a script that is nothing but a value can be anything.
-    let is_value = script.literal().is_none() && script.text.starts_with('$');
-    if is_value {
-        return Level::Unknown;
-    }
+    let Some(text) = script.literal() else { return Level::Unknown };
     let mut files = Vec::new();
-    let mut reader = Script { text: &script.text, at: 0 };
+    let mut reader = Script { text, at: 0 };
     if reader.commands(&mut files).is_none() {
         return Level::Unknown;
     }
-    let files: Vec<Field> =
-        files.iter().map(|file| Field { text: file.clone(), ..script.clone() }).collect();
+    let files: Vec<Field> = files.iter().map(|file| Field::exact(file)).collect();
     let mut level = Level::ReadOnly;
     for file in files.iter().filter(|file| names::is_file(file)) {
         level = Level::Destroys;
@@ -135,15 +129,22 @@ impl Script<'_> {
         }
     }
 
-    /// Goes past the next delimiter that is neither escaped nor inside a bracket.
+    /// Goes past the next delimiter that is not escaped. One inside of brackets ends the pattern for
+    /// some and not for others, so we do not understand it.
     fn until(&mut self, delimiter: u8) -> Option<()> {
+        let mut bracket = None;
         loop {
+            let at = self.at;
             match self.next()? {
+                byte if byte == delimiter => return bracket.is_none().then_some(()),
                 b'\\' => {
                     self.next()?;
                 }
-                byte if byte == delimiter => return Some(()),
-                b'\n' if delimiter != b'\n' => {}
+                b'[' if bracket.is_none() => {
+                    let negated = usize::from(self.peek() == Some(b'^'));
+                    bracket = Some(at + 1 + negated);
+                }
+                b']' if bracket.is_some_and(|first| at > first) => bracket = None,
                 _ => {}
             }
         }

@@ -1,5 +1,6 @@
 //! Shells fed with scripts, and what shells have built in.
 
+use super::strayed;
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Stdin, Verdict, reads, unknown};
@@ -10,12 +11,10 @@ const JUDGED: &str = "runs a script, judged by itself";
 /// Judges `sh`, `bash` and their kin by the script they are given.
 pub(in crate::shell) fn shell(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let args = call.args();
-    let list = "^ -acefhiklmnprtuvxBCEHPTs -o: -O: -c --login --norc --noprofile --posix --restricted --verbose %--version %--help";
+    let list = "^ -acefhiklmnprtuvxBCEHPTs -o: -O: -c --login --norc --noprofile --posix --restricted --verbose";
     let parsed = flags::parse(list, args);
-    if parsed.has(&["--version", "--help"]) {
-        return reads("only tells about the program");
-    }
-    if parsed.stray.is_some() || parsed.has(&["-i", "-l", "--login"]) && !parsed.has(&["-c"]) {
+    // A shell that is a login shell or talks to a person loads files first.
+    if parsed.stray.is_some() || parsed.has(&["-i", "-l", "--login"]) {
         return unknown("starts a shell in a way we do not follow");
     }
     let rest = args.get(parsed.rest..).unwrap_or_default();
@@ -136,87 +135,112 @@ fn directory<'a>(call: &Call<'a>) -> Option<&'a Field> {
 
 /// Whether a word hides a substitution that a subscript or arithmetic would run.
 fn plants(field: &Field) -> bool {
-    field.literal().is_some_and(|text| text.contains("$(") || text.contains('`'))
+    field.literal().is_none_or(|text| text.contains(['[', '$', '`']))
 }
 
 /// Judges the builtins that declare variables.
 pub(in crate::shell) fn declare(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let mut verdict = reads("sets variables");
-    let is_arithmetic = call.words.first().is_some_and(|name| name.text == "let")
-        || call
-            .args()
-            .iter()
-            .any(|arg| arg.text.starts_with('-') && arg.text.contains(['i', 'n', 'a']));
-    for arg in call.args() {
-        if is_arithmetic && plants(arg) {
-            return unknown("runs what its words hide");
+    let parsed = flags::parse("-aAxrgpul", call.args());
+    if call.words.first().is_some_and(|name| name.text == "let") {
+        for arg in call.args() {
+            walk.arithmetic(&arg.text);
         }
-        if is_arithmetic {
-            walk.arithmetic("");
-        }
-        let (name, _) = arg.text.split_once('=').unwrap_or((&arg.text, ""));
-        if arg.text.contains('=')
-            && let Some(reason) = names::environment(name, &arg.after(name).after("="))
-        {
-            verdict = unknown(reason);
-        }
-        if is_arithmetic { walk.forget(name) } else { walk.declare(arg) }
+        return reads("does arithmetic");
     }
-    verdict
+    // `-n` makes another name of a variable, `-i` evaluates what it is given.
+    if let Some(verdict) = strayed(&parsed) {
+        return verdict;
+    }
+    for arg in &parsed.operands {
+        walk.declare(arg);
+    }
+    reads("sets variables")
 }
 
 /// Judges `read` and other builtins that set variables to what we do not see.
 pub(in crate::shell) fn read(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    // `mapfile -C` runs a callback.
-    let runs = call.args().iter().any(|arg| plants(arg) || arg.text.starts_with("-C"));
-    if runs {
-        return unknown("runs what its words hide");
+    let list = match call.words.first().map(|name| name.text.as_str()) {
+        Some("read") => "-rse -a: -d: -n: -N: -p: -t: -u: -i:",
+        Some("getopts") => "",
+        // `mapfile -C` runs a callback.
+        _ => "-t -d: -n: -O: -s: -u:",
+    };
+    let parsed = flags::parse(list, call.args());
+    if let Some(verdict) = strayed(&parsed) {
+        return verdict;
     }
-    for arg in call.args() {
-        walk.forget(&arg.text);
+    let is_getopts = list.is_empty();
+    let named = parsed.operands.iter().skip(usize::from(is_getopts)).take(if is_getopts {
+        1
+    } else {
+        usize::MAX
+    });
+    for name in named.chain(parsed.value(&["-a"])) {
+        if plants(name) {
+            return unknown("runs what its words hide");
+        }
+        walk.forget(&name.text);
     }
     reads("reads into variables")
 }
 
 /// Judges `test` and `[`.
 pub(in crate::shell) fn test(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let looks_up = call.args().iter().any(|arg| names::is_one(arg, &["-v"]));
-    if looks_up && call.args().iter().any(plants) {
-        return unknown("runs what its words hide");
+    // The name of a variable may have a subscript, which is expanded.
+    if call.args().iter().any(|arg| names::is_one(arg, &["-v", "-R"])) {
+        return unknown("looks up a name that may run something");
     }
     reads("only tests")
 }
 
 /// Judges `printf`, which sets a variable with `-v`.
 pub(in crate::shell) fn printf(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    if let [flag, name, ..] = call.args()
-        && flag.text == "-v"
-    {
-        walk.forget(&name.text);
-        if plants(name) {
-            return unknown("runs what its words hide");
+    match call.args() {
+        [flag, ..] if flag.may_be_option() => unknown("its format may be an option"),
+        [flag, name, ..] if flag.text == "-v" => {
+            if plants(name) {
+                return unknown("runs what its words hide");
+            }
+            walk.forget(&name.text);
+            reads("sets a variable")
         }
+        [flag, ..] if flag.text.starts_with("-v") => unknown("sets a variable"),
+        _ => reads("prints"),
     }
-    reads("prints")
 }
 
 /// Judges `set` and `shopt`: positional parameters are unknown to us anyway.
-pub(in crate::shell) fn set(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let expands = call.args().iter().any(|arg| names::is_one(arg, &["expand_aliases"]));
-    if expands {
-        unknown("makes names run something else")
-    } else {
-        reads("changes how the shell reads")
+pub(in crate::shell) fn set(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    const NAMES: &[&str] = &[
+        "pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber", "posix", "monitor",
+        "nullglob", "dotglob", "globstar", "extglob", "nocaseglob", "failglob", "nocasematch",
+        "lastpipe", "inherit_errexit",
+    ];
+    let is_known = |field: &Field| field.literal().is_some_and(|name| NAMES.contains(&name));
+    let is_shopt = call.words.first().is_some_and(|name| name.text == "shopt");
+    let list = if is_shopt { "-supq" } else { "-eufxvCB -o:" };
+    let parsed = flags::parse(list, call.args());
+    let named: Vec<&Field> = parsed.hits.iter().filter_map(|hit| hit.value.as_ref()).collect();
+    let operands = parsed.operands.iter().take_while(|_| is_shopt);
+    let is_plain = parsed.stray.is_none() && named.iter().copied().chain(operands).all(is_known);
+    if !is_plain || parsed.operands.iter().any(|operand| operand.text.starts_with('+')) {
+        return unknown("changes how the shell reads the line");
     }
+    let by_name = named.iter().any(|name| name.text == "errexit");
+    walk.ends_early |= !is_shopt && (by_name || parsed.has(&["-e"]));
+    reads("changes how the shell reads")
 }
 
 /// Judges `alias`: listing is harmless.
 pub(in crate::shell) fn alias(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let defines = call.args().iter().any(|arg| arg.text.contains('='));
-    if defines { unknown("makes a name run something else") } else { reads("lists aliases") }
+    if call.args().is_empty() {
+        reads("lists aliases")
+    } else {
+        unknown("makes a name run something else")
+    }
 }
 
-/// Judges `exit`.
-pub(in crate::shell) fn exit(_walk: &mut Walk<'_>, _call: &Call<'_>) -> Verdict {
-    reads("ends the shell")
+/// Judges a program to which every word is a word.
+pub(in crate::shell) fn words(_walk: &mut Walk<'_>, _call: &Call<'_>) -> Verdict {
+    reads("does nothing with files, whatever its words")
 }

@@ -2,7 +2,7 @@
 
 use super::{closed, strayed};
 use crate::model::{Certainty, Level};
-use crate::shell::flags::{self, Field, Mark};
+use crate::shell::flags::{self, Field};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Stdin, Verdict, reads, unknown};
 use crate::shell::walk::Walk;
@@ -18,7 +18,7 @@ pub(in crate::shell) fn wrap(
     call: &Call<'_>,
 ) -> Verdict {
     let (parsed, verdict) = closed(walk, list, call.args());
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::Talks) {
+    if parsed.talks() {
         return reads("only tells about the program");
     }
     let inner = call.args().get(parsed.rest + skip..).unwrap_or_default();
@@ -51,8 +51,8 @@ fn assigned(walk: &mut Walk<'_>, words: &[Field], stdin: &Stdin) -> Verdict {
     let mut rest = words;
     while let [first, tail @ ..] = rest {
         let Some((name, _)) = first.text.split_once('=') else { break };
-        if let Some(reason) = names::environment(name, &first.after(name).after("=")) {
-            verdict = unknown(reason);
+        if !names::is_harmless(name, &first.after(name).after("=")) {
+            verdict = unknown("sets a variable that a program may obey");
         }
         rest = tail;
     }
@@ -116,5 +116,6 @@ pub(in crate::shell) fn xargs(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 pub(super) fn replace(words: &mut [Field], mark: &str) {
     for word in words.iter_mut().filter(|word| !mark.is_empty() && word.text.contains(mark)) {
         word.sure = Certainty::Dynamic;
+        word.splits |= word.text.starts_with(mark);
     }
 }

@@ -7,6 +7,7 @@ mod run;
 mod system;
 mod text;
 
+use super::programs::git;
 use super::verdict::{Call, Verdict};
 use super::walk::Walk;
 use crate::model::TargetAction;
@@ -72,11 +73,6 @@ pub(super) const fn row(
     Row { names, flags, rule, why }
 }
 
-/// Writes the row of programs that only look, whatever their flags.
-pub(super) const fn looks(names: &'static str) -> Row {
-    row(names, "*", Rule::Reads, "only reads")
-}
-
 /// Finds the row of a program by its name without directory.
 pub(super) fn find(name: &str) -> Option<&'static Row> {
     // `python3.12` and the like are their unnumbered selves.
@@ -85,6 +81,28 @@ pub(super) fn find(name: &str) -> Option<&'static Row> {
     let by = |name: &str| tables.iter().flat_map(|rows| rows.iter()).find(|row| row.is(name));
     let numbered = ["python", "pip", "ruby", "perl", "node", "pypy", "lua"];
     by(name).or_else(|| numbered.contains(&plain).then(|| by(plain)).flatten())
+}
+
+/// Every command of the tables, sub-commands included, with its list of options.
+pub(super) fn every() -> Vec<(String, &'static str)> {
+    let mut found = Vec::new();
+    for rows in [text::ROWS, files::ROWS, system::ROWS, develop::ROWS, run::ROWS] {
+        add(&mut found, "", rows);
+    }
+    add(&mut found, "git ", git::LOOKS);
+    found
+}
+
+fn add(found: &mut Vec<(String, &'static str)>, before: &str, rows: &[Row]) {
+    for row in rows {
+        let separator = if row.names.contains(',') { ',' } else { ' ' };
+        for name in row.names.split(separator).map(str::trim).filter(|name| !name.is_empty()) {
+            found.push((format!("{before}{name}"), row.flags));
+            if let Rule::Sub(rows) = row.rule {
+                add(found, &format!("{before}{name} "), rows);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +119,10 @@ mod tests {
                 assert!(seen.insert(name.trim()), "{name} has two rows");
                 count += 1;
             }
+            let only_reads =
+                matches!(row.rule, Rule::Reads | Rule::ReadsAtMost(_) | Rule::ReadsThenWrites(_));
+            let is_open = row.flags.split_ascii_whitespace().any(|word| word == "*");
+            assert!(!(only_reads && is_open), "{}: every harmless option is listed", row.names);
             if let Rule::Sub(rows) = row.rule {
                 check(rows, &mut HashSet::new());
             }

@@ -23,34 +23,11 @@ pub(super) const ROWS: &[Row] = &[
         "runs a command",
     ),
     row("stdbuf", "^ -i: -o: -e: --input= --output= --error=", Rule::Wraps(0), "runs a command"),
-    row(
-        "ionice",
-        "^ -t -c: -n: --class= --classdata= --ignore -p: -P: -u:",
-        Rule::Wraps(0),
-        "runs a command",
-    ),
-    row(
-        "chrt",
-        "^ -abdfiormv -T: -P: -D: --batch --deadline --fifo --idle --other --rr",
-        Rule::Wraps(1),
-        "runs a command",
-    ),
-    row("taskset", "^ -ac --cpu-list --all-tasks", Rule::Wraps(1), "runs a command"),
-    row(
-        "flock",
-        "^ -sexnuoFv -w: -E: --shared --exclusive --nonblock --timeout= --wait= --close --conflict-exit-code=",
-        Rule::Wraps(1),
-        "runs a command",
-    ),
-    row(
-        "unbuffer caffeinate catchsegv pipetty chronic",
-        "^ -dimsu -p -t:",
-        Rule::Wraps(0),
-        "runs a command",
-    ),
+    row("ionice", "^ -t -c: -n: --class= --classdata= --ignore", Rule::Wraps(0), "runs a command"),
     row("busybox toybox", "^ %--list %--help", Rule::Wraps(0), "runs a command"),
     row(
-        "parallel entr watch watchexec hyperfine strace ltrace perf gdb valgrind at batch logrotate",
+        "chrt taskset flock unbuffer caffeinate chronic npx bunx pnpx \
+         parallel entr watch watchexec hyperfine strace ltrace perf gdb valgrind at batch logrotate",
         "%--version %-V",
         Rule::Unknown,
         "runs commands",
@@ -81,21 +58,26 @@ pub(super) const ROWS: &[Row] = &[
     row("test [", "", Rule::By(programs::test), "only tests"),
     row("set shopt", "", Rule::By(programs::set), "changes how the shell reads"),
     row("alias", "", Rule::By(programs::alias), "makes a name run something else"),
-    row("exit logout", "*", Rule::By(programs::exit), "ends the shell"),
-    row("unalias", "*", Rule::Reads, "forgets an alias"),
-    row("hash", "-r -t -l", Rule::Reads, "remembers where programs are"),
-    row("history", "-# -d:", Rule::ReadsAtMost(1), "changes the history file"),
+    row("exit logout", "", Rule::By(programs::words), "ends the shell"),
+    row("hash", "-r", Rule::ReadsAtMost(0), "makes a name run something else"),
+    row("history", "-#", Rule::ReadsAtMost(1), "changes the history file"),
     row(
-        "source . enable bind complete compopt coproc fc",
+        "source . enable bind complete compgen compopt coproc fc unalias",
         "",
         Rule::Unknown,
         "runs or loads something we do not see",
     ),
     // Interpreters and editors.
-    row("python pypy", "", Rule::By(programs::python), "runs a Python program"),
-    row("node nodejs", "", Rule::By(programs::node), "runs a JavaScript program"),
-    row("perl", "", Rule::By(programs::perl), "runs a Perl program"),
-    row("ruby", "", Rule::By(programs::ruby), "runs a Ruby program"),
+    row(
+        "python pypy node nodejs perl ruby php lua Rscript julia elixir erl tclsh osascript expect \
+         awk gawk mawk nawk original-awk m4",
+        "%--version %-V %-v",
+        Rule::Unknown,
+        "runs a program in a language we do not read",
+    ),
+    // Its language knows neither files nor programs.
+    row("bc", "-lqsiw", Rule::ReadsAtMost(0), "calculates by a file"),
+    row("dc", "", Rule::By(programs::dc), "calculates, or runs commands"),
     row("ed ex", "", Rule::By(programs::ed), "edits a file"),
     row("vi vim nvim view vimdiff", "", Rule::By(programs::vim), "edits a file"),
     row(

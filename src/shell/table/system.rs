@@ -1,140 +1,284 @@
 //! Programs about the system, processes, the network and services.
 
-use super::{Row, Rule, looks, row};
+use super::{Row, Rule, row};
 use crate::shell::programs;
 
 pub(super) const ROWS: &[Row] = &[
+    row("true false : times", "", Rule::By(programs::words), "does nothing to files"),
+    row("sleep usleep", "$ --help --version", Rule::Reads, "only waits"),
     row(
-        "man info",
-        "* ~-P: ~--pager= ~-H? ~--html? ~-o: ~--output= ~-C:",
+        "pgrep pidof",
+        "$ -ALVacfhilnovwx -F: -G: -O: -P: -U: -d: -g: -r: -s: -t: -u: --delimiter= \
+         --list-name --list-full --inverse --lightweight --count --full --pgroup= --group= \
+         --ignore-case --newest --oldest --older= --parent= --session= --terminal= --euid= \
+         --uid= --exact --pidfile= --logpidfile --runstates= --ignore-ancestors --cgroup= \
+         --ns= --nslist= --help --version -qS",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "pstree",
+        "$ -AGSTUVZacghlnpstu -C: -H: -N: --arguments --ascii --compact-not --color= \
+         --show-pgids --vt100 --highlight-all= --highlight-pid= --long --numeric-sort \
+         --ns-sort= --show-pids --show-parents --ns-changes --thread-names --hide-threads \
+         --uid-changes --unicode --version --security-context",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "free",
+        "$ -Vbcghklmstvw --bytes --kilo --mega --giga --tera --peta --kibi --mebi --gibi \
+         --tebi --pebi --human --si --lohi --total --committed --seconds= --count= --wide \
+         --help --version",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "vmstat iostat mpstat",
+        "-DVadfhmnstwy -S: -p: --active --forks --slabs --one-header --stats --disk --disk-sum \
+         --partition= --unit= --wide --timestamp --no-first --help --version -ckxz -P:",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "lscpu",
+        "-BJVabchxy -C? -e? -p? -s: --all --online --bytes --caches? --offline --json \
+         --extended? --parse? --sysroot= --hex --physical --output-all --help --version",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "lsblk",
+        "-ADJMOPSVabdfhilmnprstyz -E: -I: -T? -e: -o: -w: -x: --noempty --discard --dedup= \
+         --include= --json --merge --output-all --pairs --scsi --tree? --all --bytes --nodeps \
+         --exclude= --fs --ascii --list --perms --noheadings --output= --paths --raw --inverse \
+         --topology --width= --sort= --shell --zoned --sysroot= --help --version",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "uname arch whoami logname hostid nproc tty",
+        "$ -aimnoprsv --all --kernel-name --nodename --kernel-release --kernel-version \
+         --machine --processor --hardware-platform --operating-system --help --version -q \
+         --all --ignore= --silent --quiet",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "id groups users",
+        "$ -GZagnruz --context --group --groups --name --real --user --zero --help --version \
+         -p",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "who w uptime",
+        "$ -HTabdlmpqrstuw --all --boot --dead --heading --ips --login --lookup --process \
+         --count --runlevel --short --time --mesg --users --message --writable --help \
+         --version -Vfhiosu --no-header --no-current --from --old-style --ip-addr --pretty \
+         --since",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "last",
+        "-FRVadhiwx -f: -n: -p: -s: -t: --hostlast --dns --file= --fulltimes --ip --limit= \
+         --nohostname --since= --until= --present= --fullnames --system --time-format= --help \
+         --version -#",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "netstat",
+        "-CFMNWZacegilnoprsv --route --interfaces --groups --statistics --masquerade --verbose \
+         --wide --numeric --numeric-hosts --numeric-ports --numeric-users --symbolic --extend \
+         --programs --timers --continuous --listening --all --fib --cache --context -tuwxbfLp:",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "ss",
+        "-046HMNOSTVZabdehilmnoprstuwxz -A: -F: -f: --help --version --numeric --resolve --all \
+         --listening --options --extended --memory --processes --threads --info --tipcinfo \
+         --summary --tos --cgroup --bpf --context --contexts --net --ipv4 --ipv6 --packet \
+         --tcp --mptcp --sctp --udp --dccp --raw --unix --tipc --vsock --xdp --family= \
+         --no-header --oneline --inet-sockopt --query= --socket= --filter=",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "getent",
+        "-AVi -s: --no-addrconfig --no-idn --service= --help --usage --version",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "locale getconf",
+        "-Vackmv --all-locales --charmaps --category-name --keyword-name --verbose --help \
+         --usage --version",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "whereis which whatis apropos",
+        "-Vadelrvw -C: -L: -M: -m: -s: --debug --verbose --exact --regex --wildcard --and \
+         --long --config-file= --locale= --systems= --manpath= --sections= --section= --help \
+         --usage --version -abpu",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "findmnt",
+        "-ACDJPRUVabcefhiklmnrsuvxy -F: -M: -N: -O: -S: -T: -d: -o: -t: -w: --fstab --mtab \
+         --kernel --timeout= --all --ascii --bytes --nocanonicalize --canonicalize --df \
+         --direction= --evaluate --tab-file= --first-only --invert --json --list --task= \
+         --noheadings --options= --output= --output-all --pairs --pseudo --shadowed \
+         --submounts --raw --real --source= --target= --tree --mountpoint= --types= --uniq \
+         --notruncate --nofsroot --shell --verify --verbose --vfs-all --help --version",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "lslocks lsns",
+        "-JVbhinru -o: -p: --bytes --json --noinaccessible --noheadings --output= --output-all \
+         --pid= --raw --notruncate --help --version -JVWhlnru -T: -t: --list --task= --nowrap \
+         --type= --tree=",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "ipcs",
+        "-Vabchlmpqstu -i: --id= --help --version --shmems --queues --semaphores --all --time \
+         --pid --creator --limits --summary --human --bytes",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "top",
+        "-1HOSVbchis -E: -U: -d: -e: -n: -o: -p: -u: -w? --batch-mode --cmdline-toggle \
+         --delay= --scale-summary-mem= --scale-task-mem= --threads-show --idle-toggle \
+         --iterations= --list-fields --sort-override= --pid= --accum-time-toggle --secure-mode \
+         --filter-any-user= --filter-only-euser= --width= --single-cpu-toggle --help --version \
+         -l: -F",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "dmesg",
+        "-HJPSTVWdehkprtuwx -F: -L? -f: -l: -s: --file= --facility= --human --json --kernel \
+         --color? --level= --nopager --force-prefix --raw --noescape --syslog --buffer-size= \
+         --userspace --follow --follow-new --decode --show-delta --reltime --ctime --notime \
+         --time-format= --since= --until= --help --version",
+        Rule::Reads,
+        "only reads",
+    ),
+    row(
+        "ps",
+        "$ -AaeflHLTwmyjcdFMNrstuxvVZ -C: -G: -g: -p: -q: -U: -o: -O: -k: --pid= --ppid= --user= --User= \
+         --group= --format= --sort= --forest --headers --no-headers --cols= --columns= --rows= --width= \
+         --deselect --info --help --version",
         Rule::Reads,
         "only shows",
     ),
-    looks(
-        "true false : sleep usleep whoami id groups users who w last lastlog uptime uname arch tty logname",
+    row(
+        "kill pkill killall",
+        "$ -# -lLABCDEFGHIJKMNOPQRSTUVWXYZefvxniqa -s: -u: -P: -t: -g: --signal= --list? --table --full \
+         --exact --newest --oldest --user= --parent= --echo --wait --ignore-case --quiet --help --version",
+        Rule::Reads,
+        "only signals processes",
     ),
-    looks(
-        "ps pgrep pidof pstree free vmstat iostat mpstat lscpu lsblk lsusb lspci lsmod lshw dmidecode sar",
+    row("man info", "-kfwaW -s: -S: --where --all --apropos --whatis", Rule::Reads, "only shows"),
+    row("printenv", "-0 --null --help --version", Rule::Reads, "only shows"),
+    row(
+        "tput clear reset stty tabs",
+        "-ag -T: -F: --all --save --file= -x -V",
+        Rule::Reads,
+        "only sets the terminal",
     ),
-    looks(
-        "netstat ss ping ping6 dig nslookup host traceroute tracepath mtr whois getent locale getconf",
-    ),
-    looks("printenv which whereis whatis apropos tput clear reset stty kill pkill killall"),
-    looks(
-        "findmnt blkid lslocks lsns lsof fuser ipcs nvidia-smi sensors sw_vers hostid modinfo getenforce arp cpuid acpi",
-    ),
-    looks(
-        "wait jobs bg disown times ulimit umask suspend caller dirs compgen help type logger wall sync pmap",
-    ),
-    looks(
-        "break continue return shift notify-send say xdpyinfo xrandr glxinfo infocmp tabs toe localectl timedatectl",
+    row("wait", "-nf", Rule::Reads, "only waits"),
+    row("jobs", "-lnprs", Rule::Reads, "only lists jobs"),
+    row("bg disown", "-ahr", Rule::Reads, "only continues a job"),
+    row("ulimit", "-aSHcdfilmnpqrstuvx", Rule::Reads, "only sets limits"),
+    row("umask dirs", "-Spclv -#", Rule::Reads, "only asks the shell"),
+    row("help type", "-dmsafptP", Rule::Reads, "only tells about a command"),
+    row("break continue return shift suspend caller", "-#", Rule::Reads, "only steers the script"),
+    row("lsof", "-EOVZblPtNUaRXvhn -F? -i? -p: -u: -c: -d: -s?", Rule::Reads, "only lists"),
+    row("lspci lsusb lsmod", "-vnktDm -s: -d:", Rule::Reads, "only lists"),
+    row(
+        "nvidia-smi",
+        "-Lq -i: -d: -l: --query-gpu= --query-compute-apps= --format=",
+        Rule::Reads,
+        "only shows",
     ),
     row(
-        "date gdate",
-        "-uRI? -d: -f: -r: -j -n --date= --file= --iso-8601? --rfc-3339= --rfc-email --rfc-822 --utc --universal --reference= --debug --help --version -v:",
+        "sw_vers",
+        "@ -productName -productVersion -buildVersion --productName --productVersion --buildVersion",
         Rule::Reads,
-        "only tells the time",
+        "only shows",
     ),
-    row("hostname", "* ~-F: ~--file= ~-b", Rule::ReadsAtMost(0), "sets the host's name"),
-    row("fg", "*", Rule::Unknown, "continues a command we do not see"),
-    row("top htop btop", "* -d: -n: -p: -u: -U: -o: -s: -l:", Rule::Reads, "only shows"),
-    row("dmesg", "* ~-C ~--clear ~-c ~--read-clear", Rule::Reads, "only shows"),
+    row("ping ping6", "-qnv46 -c: -i: -w: -W: -s: -t: -I:", Rule::Reads, "only asks"),
+    row("dig", "-46 -t: -p: -x: -q: -c:", Rule::Reads, "only asks"),
+    row("nslookup", "@ -type: -query: -debug -timeout: -port:", Rule::Reads, "only asks"),
+    row("host", "-avC46 -t: -W:", Rule::Reads, "only asks"),
+    row("traceroute tracepath", "-nIT46b -m: -w: -q: -p:", Rule::Reads, "only asks"),
+    row("whois", "-h: -p:", Rule::Reads, "only asks"),
+    row("date gdate", "", Rule::By(programs::date), "tells or sets the time"),
+    row(
+        "hostname",
+        "-AIabdfisy --alias --all-fqdns --domain --fqdn --long --ip-address --all-ip-addresses --short",
+        Rule::ReadsAtMost(0),
+        "sets the host's name",
+    ),
+    row("fg", "", Rule::Unknown, "continues a command we do not see"),
     row("ip", "-46brsdjopt0 -c? -br -brief -s -o -j -d @ ^", Rule::Sub(IP), "changes the network"),
-    row("ifconfig route", "*", Rule::ReadsAtMost(1), "changes the network"),
-    row("nc ncat netcat", "", Rule::By(programs::netcat), "connects"),
+    row("ifconfig", "-as", Rule::ReadsAtMost(1), "changes the network"),
+    row("nc ncat netcat", "-zvnutlkdhN46CDr -w: -p: -s: -q: -i: %-h", Rule::Reads, "only connects"),
     row("curl", "", Rule::By(programs::curl), "fetches"),
     row("wget", "", Rule::By(programs::wget), "fetches to files"),
-    row(
-        "http https xh",
-        "* >-o: >--output= ~-d ~--download ~--session=",
-        Rule::Reads,
-        "prints an answer",
-    ),
     row("ssh", "", Rule::By(programs::ssh), "runs a command elsewhere"),
     row("openssl", "^", Rule::Sub(OPENSSL), "may write keys and files"),
     row(
-        "gpg gpg2",
-        "--list-keys --list-secret-keys --list-sigs --list-packets --fingerprint -kK --verify --with-colons --keyid-format= --batch --no-tty -q --quiet --list-public-keys --with-fingerprint --with-subkey-fingerprint",
-        Rule::Reads,
-        "only lists or verifies",
-    ),
-    row(
         "systemctl",
-        "* -H: -M: -t: -p: -n: -o: -P: --type= --property= --state= --lines= --output= ^",
+        "-alq -t: -p: -n: -o: --type= --property= --state= --lines= --output= --all --user --system \
+         --no-pager --quiet --full --plain --no-legend --failed --value %--version ^",
         Rule::Sub(SYSTEMCTL),
         "changes services",
     ),
-    row("journalctl", "", Rule::By(programs::journalctl), "shows the log, or trims it"),
-    row("service", "", Rule::Sub(&[]), "changes services"),
     row(
-        "launchctl",
-        "^",
-        Rule::Sub(&[looks("list print print-cache version help")]),
-        "changes services",
+        "journalctl",
+        "-aefklmqrx -b? -F: -g: -n? -o: -p: -S: -t: -u: -U: -c: --all --unit= --user-unit= --user --system \
+         --since= --until= --lines? --follow --no-pager --no-tail --output= --priority= --grep= --boot? \
+         --list-boots --disk-usage --dmesg --reverse --identifier= --no-hostname --utc --merge --pager-end \
+         --catalog --quiet --field= --fields --case-sensitive? --cursor= --header --verify --full --no-full \
+         --facility= --version --help",
+        Rule::Reads,
+        "shows the log",
     ),
     row("crontab", "%-l -u:", Rule::Destroys, "crontab replaces the table"),
+    row("apt apt-get aptitude", "^", Rule::Sub(APT), "changes packages"),
+    row("apt-cache", "^", Rule::Sub(APT), "writes its cache"),
     row(
-        "apt apt-get aptitude",
-        "^",
-        Rule::Sub(&[looks("list show search policy depends rdepends changelog")]),
-        "changes packages",
-    ),
-    row("apt-cache dpkg-query", "*", Rule::Reads, "only reads"),
-    row(
-        "dpkg",
-        "-lLsSpcI --list --listfiles --status --search --print-architecture --get-selections --print-avail --contents --info --audit --version --help -C -V --verify",
+        "dpkg dpkg-query",
+        "-lLsSpcIWCV -f: --list --listfiles --status --search --print-architecture --get-selections \
+         --print-avail --contents --info --show --showformat= --audit --verify --version --help",
         Rule::Reads,
         "only lists",
     ),
     row(
         "rpm",
-        "-qailRVcdpf --query --all --info --list --requires --provides --whatprovides --whatrequires --changelog --verify --queryformat= --qf= --eval=",
+        "-qailRVcdpf --query --all --info --list --requires --provides --whatprovides --whatrequires --changelog --verify --queryformat= --qf=",
         Rule::Reads,
         "only asks",
     ),
-    row("pacman", "-Qqielsomktudcgp -Si -Ss", Rule::Reads, "only asks"),
+    row("brew", "^", Rule::Sub(BREW), "changes packages"),
     row(
-        "apk",
-        "^",
-        Rule::Sub(&[looks("info list search policy stats version dot")]),
-        "changes packages",
+        "pg_isready pg_config",
+        "-q -d: -h: -p: -t: -U: --bindir --version --libdir --includedir",
+        Rule::Reads,
+        "only asks",
     ),
-    row(
-        "dnf yum zypper",
-        "-qyC ^",
-        Rule::Sub(&[looks(
-            "list info search repolist provides whatprovides deplist repoquery history check-update se if lr",
-        )]),
-        "changes packages",
-    ),
-    row(
-        "snap flatpak",
-        "^",
-        Rule::Sub(&[looks(
-            "list info find search version connections services interfaces remotes",
-        )]),
-        "changes packages",
-    ),
-    row(
-        "brew",
-        "^",
-        Rule::Sub(&[looks(
-            "list ls info search outdated config doctor deps uses leaves desc home cat formulae casks log options --version --prefix --cellar --repository --cache -v",
-        )]),
-        "changes packages",
-    ),
-    row(
-        "port",
-        "^",
-        Rule::Sub(&[looks("installed search info list contents deps outdated variants")]),
-        "changes packages",
-    ),
-    row("nix nix-store nix-env", "*", Rule::Unknown, "may build and remove"),
     row("sqlite3 sqlite", "", Rule::By(programs::sqlite), "runs SQL on a file"),
     row("psql", "", Rule::By(programs::psql), "runs SQL"),
-    row("mysql mariadb", "", Rule::By(programs::mysql), "runs SQL"),
-    row("redis-cli valkey-cli", "", Rule::By(programs::redis), "runs a command on a store"),
-    row("pg_isready pg_config mysql_config", "*", Rule::Reads, "only asks"),
     row(
         "dropdb dropuser createdb createuser pg_restore mongorestore",
         "*",
@@ -154,85 +298,98 @@ pub(super) const ROWS: &[Row] = &[
         "may change containers and mounted files",
     ),
     row(
-        "kubectl oc k",
+        "kubectl oc",
         "-n: -s: -v: --namespace= --context= --kubeconfig= --cluster= --user= ^",
         Rule::Sub(KUBECTL),
         "changes a cluster",
     ),
-    row(
-        "helm",
-        "-n: --namespace= --kube-context= --kubeconfig= ^",
-        Rule::Sub(&[
-            looks("list ls status history get search show version env inspect lint verify"),
-            row("template", "* ~--output-dir= ~--post-renderer=", Rule::Reads, "only prints"),
-        ]),
-        "changes a cluster",
-    ),
-    row(
-        "minikube kind k3d",
-        "^",
-        Rule::Sub(&[looks("status ip version get list profile")]),
-        "changes a cluster",
-    ),
     row("terraform tofu", "-chdir: ^ @", Rule::Sub(TERRAFORM), "changes infrastructure"),
-    row("aws", "", Rule::By(programs::aws), "may change an account or download"),
-    row("gcloud az", "", Rule::By(programs::gcloud), "may change an account"),
-    row(
-        "gsutil",
-        "-m -q ^",
-        Rule::Sub(&[looks("ls du cat stat version hash")]),
-        "changes a bucket",
-    ),
-    row(
-        "vagrant",
-        "^",
-        Rule::Sub(&[looks("status global-status version port ssh-config")]),
-        "changes machines",
-    ),
-    row("ansible-playbook", "*", Rule::Unknown, "runs tasks"),
-    row(
-        "tmux screen",
-        "^",
-        Rule::Sub(&[looks(
-            "ls list-sessions lsw list-windows lsp list-panes display-message show-options -V -ls -list has-session",
-        )]),
-        "runs commands elsewhere",
-    ),
 ];
 
-const IP: &[Row] = &[
-    looks(
-        "a, addr, address, a show, addr show, address show, link, link show, l, r, route, route show, r show, route get, route list, neigh, n, neigh show, rule, rule show, -V, maddr, netns list, addr list",
-    ),
-    row(
-        "addr add, addr del, link set, link delete, route add, route del, link add, address add, addr flush, route flush",
-        "*",
-        Rule::Unknown,
-        "changes the network",
-    ),
-];
+const IP: &[Row] = &[row(
+    "a, addr, address, a show, addr show, address show, link, link show, l, r, route, route show, r show, route get, route list, neigh, n, neigh show, rule, rule show, maddr, netns list, addr list",
+    "",
+    Rule::ReadsAtMost(2),
+    "changes the network",
+)];
 
 const OPENSSL: &[Row] = &[
-    looks("version help list ciphers errstr asn1parse prime speed passwd"),
+    row("version", "@ -a -v -b -p -d", Rule::Reads, "only prints"),
+    row("ciphers list", "@ -v -V -s -tls1_2 -tls1_3 -commands", Rule::Reads, "only prints"),
     row(
-        "dgst md5 sha1 sha256 sha512 sha384 x509 verify s_client rand enc rsa pkey ec crl pkcs12 pkcs7 req pkcs8 base64 storeutl ocsp",
-        "@ * >-out: >-keyout: ~-writerand: ~-CAcreateserial ~-CAserial: ~-engine: ~-provider: ~-config: ~-sess_out: ~-keylogfile: ~-msgfile: ~-respout: ~-reqout:",
+        "dgst md5 sha1 sha256 sha384 sha512",
+        "@ -sha1 -sha256 -sha384 -sha512 -md5 -hex -binary -r -c -hmac:",
         Rule::Reads,
         "only prints",
     ),
+    row(
+        "x509 req crl",
+        "@ -in: -inform: -noout -text -subject -issuer -dates -enddate -startdate -fingerprint -serial \
+         -sha1 -sha256 -pubkey -modulus -hash -checkend: -ext: -email -ocsp_uri -verify",
+        Rule::Reads,
+        "only prints",
+    ),
+    row(
+        "rsa pkey ec",
+        "@ -in: -inform: -noout -text -check -modulus -pubin -pubout",
+        Rule::Reads,
+        "only prints",
+    ),
+    row("rand", "@ -hex -base64", Rule::Reads, "only prints"),
+    row(
+        "s_client",
+        "@ -connect: -servername: -showcerts -brief -quiet -tls1_2 -tls1_3 -alpn: -status",
+        Rule::Reads,
+        "only connects",
+    ),
 ];
 
-const SYSTEMCTL: &[Row] = &[looks(
-    "status show list-units list-unit-files is-active is-enabled is-failed cat list-timers list-sockets list-dependencies list-jobs list-machines get-default is-system-running help show-environment",
+const SYSTEMCTL: &[Row] = &[row(
+    "status show list-units list-unit-files is-active is-enabled is-failed cat list-timers list-sockets list-dependencies list-jobs get-default is-system-running",
+    "-alq -t: -p: -n: -o: --type= --property= --state= --lines= --output= --all --user --system --no-pager \
+     --quiet --full --plain --no-legend --failed --value",
+    Rule::Reads,
+    "only asks",
+)];
+
+const APT: &[Row] = &[row(
+    "list show search policy depends rdepends",
+    "-a --installed --upgradable --all-versions --names-only",
+    Rule::Reads,
+    "only lists",
+)];
+
+const BREW: &[Row] = &[row(
+    "list ls",
+    "-1l --versions --formula --cask --full-name --pinned",
+    Rule::Reads,
+    "only lists",
 )];
 
 const DOCKER: &[Row] = &[
-    looks(
-        "ps images logs inspect info version stats top port diff history search events help \
-           ",
+    row(
+        "ps, images, container ls, container ps, image ls, network ls, volume ls, stats, search",
+        "-aqsl -f: -n: --all --quiet --size --latest --filter= --format= --last= --no-trunc --digests --no-stream --limit=",
+        Rule::Reads,
+        "only asks",
     ),
-    looks(
-        "image ls, image list, image inspect, image history, container ls, container list, container ps, container inspect, container logs, container top, container stats, container port, container diff, network ls, network list, network inspect, volume ls, volume list, volume inspect, context ls, context show, context inspect, system df, system info, system events, manifest inspect, buildx ls, buildx version, buildx du, plugin ls, plugin inspect, node ls, node ps, service ls, service ps, service logs, service inspect, stack ls, stack ps, stack services, secret ls, config ls, builder du",
+    row(
+        "logs, container logs, service logs, events",
+        "-ft -n: --follow --timestamps --tail= --since= --until= --details --filter= --format=",
+        Rule::Reads,
+        "only asks",
+    ),
+    row(
+        "inspect, container inspect, image inspect, network inspect, volume inspect, info, version, system df, system info, context ls, context show",
+        "-sv -f: --format= --type= --size --verbose",
+        Rule::Reads,
+        "only asks",
+    ),
+    row(
+        "top, port, diff, history, image history",
+        "-q --no-trunc --format= --quiet",
+        Rule::Reads,
+        "only asks",
     ),
     row(
         "compose",
@@ -240,6 +397,7 @@ const DOCKER: &[Row] = &[
         Rule::Sub(COMPOSE),
         "may change containers and mounted files",
     ),
+    row("run exec build pull push", "", Rule::Unknown, "runs or changes containers"),
     row(
         "rm, rmi, prune, system prune, volume rm, volume prune, image rm, image prune, container rm, container prune, builder prune, network prune, network rm",
         "*",
@@ -249,26 +407,46 @@ const DOCKER: &[Row] = &[
 ];
 
 const COMPOSE: &[Row] = &[
-    looks("ps logs images ls top version port events stats"),
-    row("config convert", "* >-o: >--output= ~--lock-image-digests", Rule::Reads, "only prints"),
+    row(
+        "ps ls images top version port",
+        "-aq --all --quiet --format= --services --filter=",
+        Rule::Reads,
+        "only asks",
+    ),
+    row(
+        "logs",
+        "-ft -n: --follow --timestamps --tail= --since= --until= --no-color --no-log-prefix",
+        Rule::Reads,
+        "only asks",
+    ),
 ];
 
 const KUBECTL: &[Row] = &[
-    looks(
-        "get describe logs log explain api-resources api-versions version top options events wait",
+    row(
+        "get, describe, top, explain, api-resources, api-versions, version, config view, config get-contexts, config current-context, rollout status, rollout history, cluster-info",
+        "-Aw -L: -n: -o: -l: --all-namespaces --namespace= --output= --selector= --watch --show-labels \
+         --no-headers --sort-by= --field-selector= --context= --kubeconfig= --minify --client --recursive",
+        Rule::Reads,
+        "only asks",
     ),
-    looks(
-        "config view, config get-contexts, config current-context, config get-clusters, config get-users, auth can-i, auth whoami, rollout status, rollout history, cluster-info, plugin list",
+    row(
+        "logs",
+        "-fp -c: -n: -l: --follow --previous --container= --namespace= --selector= --tail= --since= \
+         --timestamps --all-containers --prefix --context=",
+        Rule::Reads,
+        "only asks",
     ),
-    row("cluster-info dump,", "*", Rule::Unknown, "may write the dump to files"),
     row("delete drain scale apply replace patch edit", "*", Rule::Destroys, "changes a cluster"),
 ];
 
 const TERRAFORM: &[Row] = &[
-    looks("validate show output version providers graph"),
-    looks(
-        "state list, state show, state pull, workspace list, workspace show, providers schema, metadata functions",
+    row(
+        "validate, version, graph, providers, providers schema, state list, workspace list, workspace show",
+        "@ -json -no-color",
+        Rule::ReadsAtMost(0),
+        "may write the lock file",
     ),
+    row("show, output, state show", "@ -json -no-color -raw", Rule::ReadsAtMost(1), "only shows"),
     row(
         "fmt",
         "@ -no-color -recursive -diff %-check -list: -write:",

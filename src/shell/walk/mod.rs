@@ -1,6 +1,7 @@
-//! Walks a parsed script and judges every command in it. Knows directories, variables, functions
-//! and redirections; what a program does with its words is the tables' business.
+//! Walks a parsed script and judges every command in it. Knows directories, variables and
+//! redirections; what a program does with its words is the tables' business.
 
+pub(super) mod mentions;
 mod places;
 mod redirects;
 mod variables;
@@ -14,7 +15,7 @@ use super::names;
 use super::syntax::{Block, Command, Grammar, Item, Kind, Node};
 use super::verdict::{Call, Stdin, Verdict, unknown};
 use super::{Scope, programs};
-use crate::model::{Certainty, Level, Simple};
+use crate::model::{Certainty, Level, Simple, Target};
 use variables::Variable;
 
 /// How many nodes and words one line may have us look at, substitutions included. The public
@@ -32,6 +33,9 @@ const SHOWN_MAX_CHARS: usize = 120;
 
 /// How many values of a loop are walked one by one.
 const VALUES_MAX: usize = 8;
+
+/// How many directories a line may be in at one point that are told apart.
+const OTHERS_MAX: usize = 4;
 
 /// Where relative paths start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,16 +55,17 @@ pub(super) struct Walk<'scope> {
     pub(super) found: Vec<Simple>,
     /// The directory relative paths start from.
     pub(super) base: Base,
+    /// Where they start from if a `cd` before this failed.
+    others: Vec<Base>,
+    /// Whether the line ends with the first command that fails.
+    pub(super) ends_early: bool,
     previous: Base,
     stack: Vec<Base>,
     variables: HashMap<String, Variable>,
-    functions: HashSet<String>,
     fuel: u32,
     parsed_bytes: usize,
     depth: usize,
     loops: usize,
-    /// Whether a literal value that contains a substitution was put where arithmetic finds it.
-    planted: bool,
     exhausted: bool,
 }
 
@@ -72,39 +77,43 @@ impl<'scope> Walk<'scope> {
             scope,
             found: Vec::new(),
             base: Base::Known(String::new()),
+            others: Vec::new(),
+            ends_early: false,
             previous: Base::Dynamic,
             stack: Vec::new(),
             variables: HashMap::new(),
-            functions: HashSet::new(),
             fuel: FUEL,
             parsed_bytes: 0,
             depth: 0,
             loops: 0,
-            planted: false,
             exhausted: false,
         }
     }
 
     /// Judges a script in the state the walk is in.
     pub(super) fn script(&mut self, text: &str) {
-        let shown = shorten(text);
         if let Some(reason) = guard::refuse(text) {
-            return self.push(shown, unknown(reason));
+            return self.push_text(text, reason);
         }
         self.parsed_bytes += text.len();
         if self.parsed_bytes > PARSED_MAX_BYTES || self.depth > DEPTH_MAX {
-            return self.push(shown, unknown("nested too deeply"));
+            return self.push_text(text, "nested too deeply");
         }
         let grammar = self.grammar;
         match grammar.script(text) {
             Ok(nodes) => {
                 self.depth += 1;
-                self.functions_of(&nodes);
                 self.nodes(&nodes);
                 self.depth -= 1;
             }
-            Err(error) => self.push(shown, unknown(error.to_string())),
+            Err(_) => self.push_text(text, "not readable as a shell command"),
         }
+    }
+
+    /// Records a text that is not walked.
+    fn push_text(&mut self, text: &str, reason: &'static str) {
+        let targets = mentions::of_text(text, self.scope.home.as_deref());
+        self.push(shorten(text), Verdict { targets, ..unknown(reason) });
     }
 
     /// Judges a line of plain words, which needs no parser.
@@ -120,15 +129,13 @@ impl<'scope> Walk<'scope> {
 
     /// Runs `inside`, then forgets where it went.
     pub(super) fn apart(&mut self, inside: impl FnOnce(&mut Self)) {
-        let base = self.base.clone();
-        let previous = self.previous.clone();
-        let stack = self.stack.clone();
-        let variables = self.variables.clone();
+        let (base, others) = (self.base.clone(), self.others.clone());
+        let (previous, stack) = (self.previous.clone(), self.stack.clone());
+        let (variables, ends_early) = (self.variables.clone(), self.ends_early);
         inside(self);
-        self.base = base;
-        self.previous = previous;
-        self.stack = stack;
-        self.variables = variables;
+        (self.base, self.others) = (base, others);
+        (self.previous, self.stack) = (previous, stack);
+        (self.variables, self.ends_early) = (variables, ends_early);
     }
 
     /// Records a verdict.
@@ -147,26 +154,8 @@ impl<'scope> Walk<'scope> {
         self.exhausted
     }
 
-    fn functions_of(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            match node {
-                Node::Function(name, body) => {
-                    self.functions.insert(name.clone());
-                    let mut assigned = Vec::new();
-                    names::assigned(std::slice::from_ref(body.as_ref()), &mut assigned);
-                    self.taint(&assigned);
-                }
-                Node::Pipeline(nodes) => self.functions_of(nodes),
-                Node::Block(block) => self.functions_of(&block.body),
-                Node::Command(_) => {}
-            }
-        }
-    }
-
     fn nodes(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            self.node(node, &Stdin::Inherited);
-        }
+        self.fed(nodes, &Stdin::Inherited);
     }
 
     fn node(&mut self, node: &Node, stdin: &Stdin) {
@@ -185,13 +174,47 @@ impl<'scope> Walk<'scope> {
                 // Some shells run the last one themselves.
                 self.taint(&assigned);
             }
+            Node::Chain(links) => self.chain(links, stdin),
             Node::Block(block) => self.block(block, stdin),
-            // The body is judged where it is defined, as if called there with unknown arguments.
-            Node::Function(_, body) => self.apart(|walk| {
-                walk.base = Base::Dynamic;
-                walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
-                walk.node(body, &Stdin::Pipe);
-            }),
+            // A name may now mean anything, here and in what was read before. The body is walked
+            // for what it names.
+            Node::Function(name, body) => {
+                self.push(format!("{name}()"), unknown("defines a function"));
+                self.apart(|walk| {
+                    walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
+                    walk.node(body, &Stdin::Pipe);
+                });
+            }
+        }
+    }
+
+    fn chain(&mut self, links: &[(bool, Node)], stdin: &Stdin) {
+        let start = self.base.clone();
+        for (after_failure, node) in links {
+            let others = self.others.clone();
+            if *after_failure {
+                self.other(&start);
+            }
+            let before = self.base.clone();
+            self.node(node, stdin);
+            if *after_failure && self.base != before {
+                self.other(&before);
+            } else if *after_failure {
+                self.others = others;
+            }
+        }
+    }
+
+    /// Notes a directory in which the line may still be.
+    fn other(&mut self, base: &Base) {
+        if self.base == *base || self.others.contains(base) {
+            return;
+        }
+        if self.others.len() < OTHERS_MAX {
+            self.others.push(base.clone());
+        } else {
+            self.others.truncate(OTHERS_MAX - 1);
+            self.others.push(Base::Dynamic);
         }
     }
 
@@ -213,7 +236,12 @@ impl<'scope> Walk<'scope> {
 
     fn fed(&mut self, nodes: &[Node], stdin: &Stdin) {
         for node in nodes {
+            let before = self.base.clone();
             self.node(node, stdin);
+            // What follows runs in the old directory if there is no new one.
+            if self.base != before && !self.ends_early && !ends_on_failure(node) {
+                self.other(&before);
+            }
         }
     }
 
@@ -261,13 +289,13 @@ impl<'scope> Walk<'scope> {
             && (1..=VALUES_MAX).contains(&values.len())
             && values.iter().all(|value| value.sure != Certainty::Dynamic);
         self.loops += 1;
+        self.set(name, Variable::Tainted);
         if known {
             for value in values {
                 self.variables.insert(name.to_owned(), Variable::of(value.text, value.sure));
                 self.fed(&block.body, stdin);
             }
         } else {
-            self.variables.insert(name.to_owned(), Variable::Tainted);
             self.fed(&block.body, stdin);
         }
         self.loops -= 1;
@@ -300,26 +328,75 @@ impl<'scope> Walk<'scope> {
         }
     }
 
-    /// Whether the line defines this function; its body was judged at its definition.
-    pub(super) fn is_function(&self, name: &str) -> bool {
-        self.functions.contains(name)
-    }
-
     /// Judges a command of known words.
     pub(super) fn run(&mut self, fields: &[Field], stdin: &Stdin) {
         if self.burn(fields.len()) {
             return;
         }
         self.depth += 1;
-        let verdict = if self.depth > DEPTH_MAX * 2 {
+        let mut verdict = if self.depth > DEPTH_MAX * 2 {
             unknown("nested too deeply")
         } else {
             programs::judge(self, &Call { words: fields, stdin })
         };
+        if verdict.level != Level::ReadOnly {
+            self.elsewhere(fields, stdin, &mut verdict);
+        }
         self.depth -= 1;
         let shown: Vec<&str> = fields.iter().map(|field| field.text.as_str()).collect();
         self.push(shorten(&shown.join(" ")), verdict);
     }
+
+    /// Adds what a command does where it runs if a `cd` failed, and what it names outside.
+    fn elsewhere(&mut self, fields: &[Field], stdin: &Stdin, verdict: &mut Verdict) {
+        if verdict.level > Level::Creates {
+            verdict.targets.extend(self.mentions(fields, stdin));
+        }
+        let others = std::mem::take(&mut self.others);
+        let found = self.found.len();
+        for base in &others {
+            self.apart(|walk| {
+                walk.base = base.clone();
+                let other = programs::judge(walk, &Call { words: fields, stdin });
+                verdict.targets.extend(other.targets);
+                if verdict.level > Level::Creates {
+                    verdict.targets.extend(walk.mentions(fields, stdin));
+                }
+            });
+        }
+        // The commands inside it have looked after themselves.
+        self.found.truncate(found);
+        self.others = others;
+        // What is named more than once is known best where it comes first.
+        let mut seen = HashSet::new();
+        verdict.targets.retain(|it| seen.insert(it.path.clone()));
+    }
+
+    /// The targets of something that is no command, in every directory where it may happen.
+    fn everywhere(&mut self, targets: impl Fn(&Self) -> Vec<Target>) -> Vec<Target> {
+        let mut found = targets(self);
+        for base in self.others.clone() {
+            let here = std::mem::replace(&mut self.base, base);
+            found.extend(targets(self));
+            self.base = here;
+        }
+        found
+    }
+}
+
+/// Whether the line ends if the command fails, as in `cd a || exit 1`.
+fn ends_on_failure(node: &Node) -> bool {
+    let Node::Chain(links) = node else { return false };
+    let name = |node: &Node| match node {
+        Node::Command(command) => match command.items.first() {
+            Some(Item::Word(word)) => word.clone(),
+            Some(Item::Assign(..) | Item::Process(_)) | None => String::new(),
+        },
+        Node::Pipeline(_) | Node::Chain(_) | Node::Block(_) | Node::Function(..) => String::new(),
+    };
+    links.last().is_some_and(|(after_failure, last)| {
+        *after_failure && ["exit", "return"].contains(&name(last).as_str())
+    })
 }
 
 /// Cuts a text for showing.

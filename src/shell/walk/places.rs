@@ -9,15 +9,25 @@ use crate::{
 impl Walk<'_> {
     /// Moves to a directory as `cd` does.
     pub(in crate::shell) fn enter(&mut self, to: Option<&Field>) {
-        let next = match to {
+        for other in self.others.clone() {
+            let here = std::mem::replace(&mut self.base, other);
+            let entered = self.entered(to);
+            self.base = here;
+            self.other(&entered);
+        }
+        let next = self.entered(to);
+        self.previous = std::mem::replace(&mut self.base, next);
+    }
+
+    fn entered(&self, to: Option<&Field>) -> Base {
+        match to {
             None => self.scope.home.clone().map_or(Base::Dynamic, Base::Known),
             Some(field) if field.text == "-" => self.previous.clone(),
             Some(field) => match self.place(field) {
                 (path, Certainty::Exact) => Base::Known(lexical(&path)),
                 (_, Certainty::Glob | Certainty::Dynamic) => Base::Dynamic,
             },
-        };
-        self.previous = std::mem::replace(&mut self.base, next);
+        }
     }
 
     /// Moves to a directory and remembers this one, as `pushd` does.
@@ -74,7 +84,7 @@ fn join(base: &str, path: &str) -> String {
 }
 
 /// Takes `..` back by name, as `cd` does.
-fn lexical(path: &str) -> String {
+pub(super) fn lexical(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match (part, parts.last()) {

@@ -5,50 +5,57 @@ use crate::{
     model::{Certainty, TargetAction},
     shell::{
         names,
-        syntax::Redirect,
+        syntax::{Redirect, Source},
         verdict::{Stdin, destroys},
     },
 };
 
 impl Walk<'_> {
-    /// Judges redirections; says what they feed to standard input.
+    /// Judges redirections; says what they feed to standard input. The last one decides.
     pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Option<Stdin> {
         let mut stdin = None;
         for redirect in redirects {
             if self.burn(1) {
                 break;
             }
-            match redirect {
-                Redirect::Reads(word) => {
-                    let field = self.one(word);
-                    stdin = Some(match field.literal() {
-                        Some("/dev/null") => Stdin::Text(String::new()),
-                        _ => Stdin::File,
-                    });
-                }
-                Redirect::Writes { word, keeps } => self.writes(word, *keeps),
-                Redirect::Duplicates(word) => {
-                    let digits = word.strip_suffix('-').unwrap_or(word);
-                    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                        self.writes(word, false);
-                    }
-                    stdin = stdin.or(Some(Stdin::File)).filter(|_| digits != "1" && digits != "2");
-                }
-                Redirect::HereDoc(body, expands) => stdin = Some(self.document(body, *expands)),
-                Redirect::HereString(word) => {
-                    let field = self.one(word);
-                    stdin = Some(match field.sure {
-                        Certainty::Exact => Stdin::Text(field.text),
-                        Certainty::Glob | Certainty::Dynamic => Stdin::File,
-                    });
-                }
-                Redirect::Process(nodes) => {
-                    self.apart(|walk| walk.nodes(nodes));
-                    stdin = Some(Stdin::File);
-                }
+            let fed = self.redirect(&redirect.to);
+            if redirect.is_stdin {
+                stdin = Some(fed);
             }
         }
         stdin
+    }
+
+    fn redirect(&mut self, to: &Source) -> Stdin {
+        match to {
+            Source::Reads(word) => match self.one(word).literal() {
+                Some("/dev/null") => Stdin::Text(String::new()),
+                Some(_) | None => Stdin::File,
+            },
+            Source::Writes { word, keeps } => {
+                self.writes(word, *keeps);
+                Stdin::File
+            }
+            Source::Duplicates(word) => {
+                let digits = word.strip_suffix('-').unwrap_or(word);
+                if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                    self.writes(word, false);
+                }
+                Stdin::File
+            }
+            Source::HereDoc(body, expands) => self.document(body, *expands),
+            Source::HereString(word) => {
+                let field = self.one(word);
+                match field.sure {
+                    Certainty::Exact => Stdin::Text(field.text),
+                    Certainty::Glob | Certainty::Dynamic => Stdin::File,
+                }
+            }
+            Source::Process(nodes) => {
+                self.apart(|walk| walk.nodes(nodes));
+                Stdin::File
+            }
+        }
     }
 
     pub(super) fn document(&mut self, body: &str, expands: bool) -> Stdin {
@@ -73,8 +80,8 @@ impl Walk<'_> {
         } else {
             (TargetAction::Overwrite, "a redirection truncates its target")
         };
-        let target = self.target(&field, action, reason);
+        let targets = self.everywhere(|walk| vec![walk.target(&field, action, reason)]);
         let shown = format!("{} {word}", if keeps { ">>" } else { ">" });
-        self.push(shorten(&shown), destroys(reason, vec![target]));
+        self.push(shorten(&shown), destroys(reason, targets));
     }
 }

@@ -13,6 +13,8 @@ const VALUE_MAX_BYTES: usize = 4096;
 #[derive(Clone, Debug)]
 pub(super) enum Variable {
     Known(String, Certainty),
+    /// Some number that arithmetic came to.
+    Number,
     Tainted,
 }
 
@@ -34,26 +36,62 @@ impl Walk<'_> {
         for assign in assigns {
             let field = self.assignment(assign, "");
             let value = field.after(&format!("{}=", assign.name));
-            if let Some(reason) = names::environment(&assign.name, &value) {
-                self.push(field.text.clone(), unknown(reason));
-            }
             if alone {
                 self.assign(assign, value);
+            } else {
+                self.named(&assign.name, &value);
             }
         }
     }
 
     fn assign(&mut self, assign: &Assign, value: Field) {
+        self.named(&assign.name, &value);
         let is_known = assign.value.is_some() && value.sure != Certainty::Dynamic;
-        let variable =
-            if is_known { Variable::of(value.text, Certainty::Exact) } else { Variable::Tainted };
+        let is_number = assign.value.as_deref().is_some_and(is_arithmetic);
+        let variable = match (is_known, is_number) {
+            (true, _) => Variable::of(value.text, Certainty::Exact),
+            (false, true) => Variable::Number,
+            (false, false) => Variable::Tainted,
+        };
         self.variables.insert(assign.name.clone(), variable);
+    }
+
+    /// Judges that a variable gets a value.
+    fn named(&mut self, name: &str, value: &Field) {
+        if !names::is_harmless(name, value) {
+            self.push(
+                format!("{name}={}", value.text),
+                unknown("sets a variable that a program may obey"),
+            );
+        }
+    }
+
+    /// Sets a variable to something that is not followed.
+    pub(super) fn set(&mut self, name: &str, to: Variable) {
+        let value = Field { text: String::new(), sure: Certainty::Dynamic, splits: true };
+        self.named(name, &value);
+        self.variables.insert(name.to_owned(), to);
+    }
+
+    /// Whether arithmetic finds nothing but a number in a variable. One that the line does not set
+    /// is the user's own.
+    pub(super) fn is_number(&self, name: &str) -> bool {
+        match self.variables.get(name) {
+            None | Some(Variable::Number) => true,
+            Some(Variable::Known(text, _)) => {
+                !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+            }
+            Some(Variable::Tainted) => false,
+        }
     }
 
     /// Walks an assignment's words; the field is `name=value`.
     pub(super) fn assignment(&mut self, assign: &Assign, raw: &str) -> Field {
         for word in &assign.extra {
             self.expand(word);
+        }
+        if let Some(index) = &assign.index {
+            self.arithmetic(index);
         }
         match &assign.value {
             None => Field {
@@ -63,9 +101,6 @@ impl Walk<'_> {
             },
             Some(value) => {
                 let value = self.one(value);
-                if value.text.contains("$(") || value.text.contains('`') {
-                    self.planted |= value.sure == Certainty::Exact;
-                }
                 Field { text: format!("{}={}", assign.name, value.text), ..value }
             }
         }
@@ -74,7 +109,7 @@ impl Walk<'_> {
     /// Marks a variable as set by something we do not follow, such as `read`.
     pub(in crate::shell) fn forget(&mut self, name: &str) {
         let name = name.split(['[', '=']).next().unwrap_or(name);
-        self.variables.insert(name.to_owned(), Variable::Tainted);
+        self.set(name, Variable::Tainted);
     }
 
     /// Sets a variable as a declaring builtin does with `name=value`.
@@ -84,14 +119,17 @@ impl Walk<'_> {
                 Certainty::Exact => Variable::of(value.to_owned(), Certainty::Exact),
                 Certainty::Glob | Certainty::Dynamic => Variable::Tainted,
             };
+            self.named(name, &field.after(name).after("="));
             self.variables.insert(name.to_owned(), variable);
+        } else {
+            self.named(&field.text, field);
         }
     }
 
     pub(super) fn value(&self, name: &str) -> (String, Certainty) {
         match self.variables.get(name) {
             Some(Variable::Known(text, sure)) => (text.clone(), *sure),
-            Some(Variable::Tainted) => (format!("${name}"), Certainty::Dynamic),
+            Some(Variable::Number | Variable::Tainted) => (format!("${name}"), Certainty::Dynamic),
             None => match (name, &self.scope.home, &self.base) {
                 ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
                 ("PWD", _, Base::Known(base)) if base.is_empty() => {
@@ -104,4 +142,10 @@ impl Walk<'_> {
             },
         }
     }
+}
+
+/// Whether a word is nothing but `$((…))`.
+fn is_arithmetic(raw: &str) -> bool {
+    let inner = raw.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))"));
+    inner.is_some_and(|inner| !inner.contains([')', '(']))
 }

@@ -3,21 +3,21 @@
 use super::{PARSED_MAX_BYTES, Variable, Walk, shorten};
 use crate::{
     model::Certainty,
-    shell::{braces, flags::Field, syntax::Part, verdict::unknown},
+    shell::{braces, flags::Field, names, syntax::Part, verdict::unknown},
 };
 
 impl Walk<'_> {
-    /// Walks arithmetic: substitutions in it run.
+    /// Walks arithmetic. A subscript in a value that it meets is expanded, and may run anything:
+    /// only numbers and variables that this line sets to numbers are let pass.
     pub(in crate::shell) fn arithmetic(&mut self, text: &str) {
-        if self.planted {
-            self.push(shorten(text), unknown("arithmetic may run what a variable holds"));
+        self.text(text);
+        let is_plain = !text.contains(['[', '`']) && !text.contains("$(") && !text.contains("${");
+        if !is_plain || names::identifiers(text).any(|name| !self.is_number(&name)) {
+            self.push(shorten(text), unknown("arithmetic may run what a value holds"));
         }
-        let field = self.text(text);
-        if text.contains('=') {
-            let identifiers =
-                field.text.split(|char: char| !(char.is_alphanumeric() || char == '_'));
-            for name in identifiers.filter(|name| !name.is_empty()) {
-                self.forget(name);
+        if text.contains('=') || text.contains("++") || text.contains("--") {
+            for name in names::identifiers(text) {
+                self.set(&name, Variable::Number);
             }
         }
     }
@@ -33,7 +33,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn unreadable(&mut self, raw: &str) -> Field {
-        self.push(shorten(raw), unknown("not readable as a shell word"));
+        self.push_text(raw, "not readable as a shell word");
         Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }
     }
 
@@ -53,7 +53,11 @@ impl Walk<'_> {
         }
         let Some(words) = braces::expand(raw) else {
             self.expand_one(raw);
-            return vec![Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }];
+            // Too many to spell out: whatever fits is meant.
+            return vec![match braces::as_glob(raw) {
+                Some(text) => Field { text, sure: Certainty::Glob, splits: true },
+                None => Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true },
+            }];
         };
         let mut fields = Vec::new();
         for word in words {
@@ -84,7 +88,7 @@ impl Walk<'_> {
     pub(super) fn split_variable(&mut self, name: &str, raw: &str) -> Vec<Field> {
         let size = match self.variables.get(name) {
             Some(Variable::Known(text, _)) => text.len(),
-            Some(Variable::Tainted) | None => 0,
+            Some(Variable::Number | Variable::Tainted) | None => 0,
         };
         if self.burn(size / 8) {
             return vec![self.unreadable(raw)];
@@ -135,8 +139,7 @@ impl Walk<'_> {
                         (value, certainty) = (format!("${name}"), Certainty::Dynamic);
                     }
                     let is_several = !quoted && value.contains(char::is_whitespace);
-                    splits |= is_several
-                        || (!quoted && matches!(self.variables.get(name), Some(Variable::Tainted)));
+                    splits |= !quoted && (is_several || certainty == Certainty::Dynamic);
                     worse(if is_several { Certainty::Dynamic } else { certainty });
                     text.push_str(&value);
                 }
@@ -169,12 +172,14 @@ impl Walk<'_> {
     pub(super) fn opaque(&mut self, words: &[String], arithmetic: &[String], runs: bool) {
         for word in words {
             self.expand(word);
+            // Between double quotes, single ones mean nothing.
+            self.text(word);
         }
         for text in arithmetic {
             self.arithmetic(text);
         }
         if runs {
-            self.push("@P".to_owned(), unknown("a variable's value is run as a prompt"));
+            self.push("${…}".to_owned(), unknown("a variable's value is run as code"));
         }
     }
 }

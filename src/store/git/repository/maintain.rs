@@ -99,8 +99,7 @@ impl Private {
             .as_ref()
             .is_ok_and(|at| at.saturating_add(MAINTAINED_NS) > crate::fs::now_ns());
         let packs = || own_packs(&self.dir().join("objects/pack")).len();
-        let is_worth_it =
-            || maintained.is_err() || packs() > PACKS_MAX || self.has_newer_refs();
+        let is_worth_it = || maintained.is_err() || packs() > PACKS_MAX || self.has_newer_refs();
         self.exists() && !is_recent && is_worth_it()
     }
 

@@ -1,0 +1,75 @@
+//! Which agents have turnback's hooks and do not run them: for `doctor` and `status`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::install::running;
+use crate::{
+    agent,
+    install::{Off, ROWS, Row, Site, Standing, look, off, ours_of},
+    process::Process,
+    state::State,
+};
+
+/// An agent that does not run the hooks it has.
+pub(crate) struct Silent {
+    /// As in `--agent NAME`.
+    pub(crate) agent: &'static str,
+    /// What is in the way, and the one step that helps.
+    pub(crate) off: Off,
+}
+
+impl Silent {
+    /// The name people know it by.
+    pub(crate) fn title(&self) -> &'static str {
+        title(self.agent)
+    }
+}
+
+impl Silent {
+    /// For `status --json`.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "agent": self.agent, "text": self.off.told, "hint": self.off.hint })
+    }
+}
+
+/// What people call the agent of a row.
+pub(crate) fn title(agent: &'static str) -> &'static str {
+    agent::by_name(agent).map_or(agent, |dialect| dialect.title())
+}
+
+/// Where an agent can have hooks, of the user's and in the project at `root`.
+pub(crate) fn sites(row: &Row, process: &Process<'_>, root: Option<&Path>) -> Vec<Site> {
+    let mut sites = row.sites(process);
+    sites.extend(root.map(|root| row.project_sites(root)).unwrap_or_default());
+    sites.retain(Site::is_hook);
+    sites
+}
+
+/// How many agents have our hooks in the project at `root`, and which of them do not run them. A
+/// file that cannot be read has none; `doctor` tells of it.
+pub(crate) fn silent(
+    process: &Process<'_>,
+    state: &State,
+    root: &Path,
+) -> (usize, Vec<Silent>) {
+    let ours = ours_of(state, running(process).as_ref());
+    let mut registered = 0;
+    let mut silent = Vec::new();
+    for row in ROWS {
+        let found = |site: Site| match look(&site, &ours) {
+            Ok(Standing::Nothing) | Err(_) => None,
+            Ok(found) => Some((site, found)),
+        };
+        let sites: Vec<_> = sites(row, process, Some(root)).into_iter().filter_map(found).collect();
+        if sites.is_empty() {
+            continue;
+        }
+        registered += 1;
+        silent.extend(
+            off(row, process, Some(root), &sites).map(|off| Silent { agent: row.agent, off }),
+        );
+    }
+    (registered, silent)
+}

@@ -1,0 +1,543 @@
+//! Tells when a call reaches for turnback itself: its store, settings, refs, hook lines, or its own
+//! commands. Reads no more than the few files in which agents keep their hooks, and those only
+//! when a call names them.
+
+mod words;
+
+use std::{
+    cell::OnceCell,
+    path::{Component, Path, PathBuf},
+};
+
+use crate::{
+    fs::{Real, read_small},
+    install::{registrations, registrations_at, switches_at},
+    model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
+    process::Process,
+};
+
+/// No settings of an agent come near it.
+const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
+/// Our commands that replace, forget or unprotect. Reading ones and `create` are free.
+const COMMANDS: &[&str] = &[
+    "allow", "restore", "rewind", "undo", "redo", "clear", "prune", "uninstall", "install", "slash",
+];
+/// What runs a text that it is given some other way than on its command line.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "perl", "ruby",
+    "node", "deno", "bun", "php", "xargs", "parallel", "ssh",
+];
+/// Where our state is unless the environment says otherwise, below the home directory.
+const OUR_STATE: &str = ".local/state/turnback";
+/// What the refs in our repositories begin with.
+const OUR_REFS: &str = "refs/checkpoints";
+/// What `shell` keeps of a command for showing; a text as long as that may have been longer.
+const SHOWN_CHARS: usize = 120;
+
+/// What must not go unnoticed.
+#[derive(Clone, Copy)]
+pub struct Ours<'a, 'p> {
+    /// What knows where agents keep their hooks here: `install` and the environment.
+    pub process: &'a Process<'p>,
+    /// The agent that makes the call, as in `--agent NAME`.
+    pub agent: &'a str,
+    /// The state directory.
+    pub state: &'a Path,
+    /// What is there of the settings file, by each of its names.
+    pub settings: &'a [PathBuf],
+    /// The directory the call is made in.
+    pub cwd: &'a Path,
+    /// The root around it.
+    pub root: &'a Path,
+    /// Where paths lead.
+    pub real: &'a Real,
+}
+
+/// Why a call that is not read-only reaches for turnback itself, as a fragment; `None` if it does
+/// not. `places` is what it names, absolute.
+pub fn threat(
+    ours: &Ours<'_, '_>,
+    intent: &Intent,
+    effect: &Effect,
+    places: &[PathBuf],
+) -> Option<String> {
+    let said = match effect {
+        Effect::None => return None,
+        Effect::Touches(paths) => paths.iter().find_map(|path| {
+            let place = absolute(ours, path);
+            path_threat(ours, &place, false).or_else(|| switch_threat(ours, &place))
+        }),
+        Effect::Destroys(finding) | Effect::Unknown(finding) => {
+            finding_threat(ours, &Line::of(intent), finding)
+        }
+    };
+    said.or_else(|| {
+        let within = |place: &PathBuf| path_threat(ours, place, true);
+        places.iter().find_map(within)
+    })
+}
+
+/// A command line, whole, and the words of its commands once somebody asks.
+struct Line<'a> {
+    text: &'a str,
+    commands: OnceCell<Vec<Vec<String>>>,
+}
+
+impl<'a> Line<'a> {
+    fn of(intent: &'a Intent) -> Self {
+        let text = match intent {
+            Intent::Run { command, .. } => command.as_str(),
+            Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => "",
+        };
+        Self { text, commands: OnceCell::new() }
+    }
+
+    fn commands(&self) -> &[Vec<String>] {
+        self.commands.get_or_init(|| words::commands(self.text))
+    }
+
+    /// The words of one command. Its text has lost its quotes, and may be cut, so the line is asked
+    /// for them. What `shell` found by following a variable is not in the line so: it is split at
+    /// its blanks, and if it was cut, every command of the line may be the one.
+    fn words_of<'s>(&'s self, simple: &'s Simple) -> Vec<Vec<&'s str>> {
+        let all = || self.commands().iter().map(|words| words.iter().map(String::as_str).collect());
+        let is_cut = is_cut(simple);
+        let shown = simple.text.trim_end_matches('…');
+        let is_it = |words: &Vec<&str>| {
+            let text = words.join(" ");
+            if is_cut { text.starts_with(shown) } else { text == shown }
+        };
+        let found: Vec<_> = all().filter(is_it).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let split = shown.split_whitespace().collect();
+        if is_cut { all().chain([split]).collect() } else { vec![split] }
+    }
+}
+
+fn is_cut(simple: &Simple) -> bool {
+    simple.text.len() >= SHOWN_CHARS && simple.text.chars().count() >= SHOWN_CHARS
+}
+
+fn finding_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
+    let changing = || finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
+    changing()
+        .find_map(|simple| own_threat(line, simple))
+        .or_else(|| repository_threat(ours, line, finding))
+        .or_else(|| finding.targets().find_map(|target| target_threat(ours, target)))
+        .or_else(|| changing().find_map(|simple| sweep_threat(ours, line, simple)))
+        .or_else(|| changing().find_map(|simple| mention(ours, line, simple)))
+}
+
+/// One of our own commands that loses or replaces something, or a variable that switches us off.
+fn own_threat(line: &Line<'_>, simple: &Simple) -> Option<String> {
+    // Most commands have nothing to do with us, and their words need not be known.
+    let may_be = |text: &str| text.contains("turnback") || text.contains("TURNBACK");
+    let is_about_us = may_be(&simple.text) || is_cut(simple) && may_be(line.text);
+    if !is_about_us {
+        return None;
+    }
+    let commands = line.words_of(simple);
+    let is_unknown = simple.level == Level::Unknown;
+    commands
+        .iter()
+        .find_map(|words| command_threat(words, is_unknown).or_else(|| environment_threat(words)))
+}
+
+/// One of our own commands that loses or replaces something. A program we do not know may run what
+/// it is given.
+fn command_threat(words: &[&str], is_unknown: bool) -> Option<String> {
+    let is_us = |word: &str| word.rsplit('/').next() == Some("turnback");
+    let is_set = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
+    let program = words.iter().take_while(|word| is_set(word)).count();
+    let at = match words.get(program).is_some_and(|word| is_us(word)) {
+        true => program,
+        false if is_unknown => words.iter().position(|word| is_us(word))?,
+        false => return None,
+    };
+    let command = words[at + 1..].iter().find(|word| !word.starts_with('-'))?;
+    let asks_for_help = words.iter().any(|word| matches!(*word, "--help" | "-h" | "--dry-run"));
+    (COMMANDS.contains(command) && !asks_for_help)
+        .then(|| format!("it runs `turnback {command}` itself"))
+}
+
+fn environment_threat(words: &[&str]) -> Option<String> {
+    let sets = |word: &&&str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            name == "TURNBACK" || (name.starts_with("TURNBACK_") && is_name(name))
+        })
+    };
+    let name = words.iter().find(sets)?.split('=').next().unwrap_or_default();
+    Some(format!("it sets `{name}`, which can switch turnback off"))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Git at work in one of our own repositories.
+fn repository_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
+    let state = ours.state.to_string_lossy();
+    let names_ours = |words: &Vec<&str>| {
+        let is_git = words.iter().any(|word| word.rsplit('/').next() == Some("git"));
+        let names = |name: &str| words.iter().any(|word| word.contains(name));
+        let is_there = [&*state, OUR_STATE].iter().any(|name| names(name));
+        is_git && (is_there || words.contains(&"update-ref") && names(OUR_REFS))
+    };
+    let is_it = |simple: &&Simple| {
+        simple.level != Level::ReadOnly && line.words_of(simple).iter().any(names_ours)
+    };
+    let may_be = [&*state, OUR_STATE, OUR_REFS].iter().any(|name| line.text.contains(name));
+    let found = finding.commands.iter().filter(|_| may_be).find(is_it);
+    found.map(|_| "it can drop the refs that hold your checkpoints".to_owned())
+}
+
+fn target_threat(ours: &Ours<'_, '_>, target: &Target) -> Option<String> {
+    match (target.action, target.certainty) {
+        (TargetAction::Git, _) | (_, Certainty::Dynamic) => None,
+        (action, Certainty::Exact) => {
+            let takes_all = match action {
+                TargetAction::Delete | TargetAction::Move | TargetAction::Modify => true,
+                // What is put into a directory leaves the rest of it alone.
+                TargetAction::Overwrite | TargetAction::Create | TargetAction::Git => false,
+            };
+            let place = absolute(ours, Path::new(&target.path));
+            let switches = || match action {
+                // Without its file, a switch is off.
+                TargetAction::Delete | TargetAction::Git => None,
+                TargetAction::Overwrite
+                | TargetAction::Modify
+                | TargetAction::Move
+                | TargetAction::Create => switch_threat(ours, &place),
+            };
+            path_threat(ours, &place, takes_all).or_else(switches)
+        }
+        // What it matches now is in the places.
+        (_, Certainty::Glob) => None,
+    }
+}
+
+/// A command that removes whatever is below a directory, such as `find DIR -delete`. Its targets
+/// are a guess, and are not among the places; but where it starts is none.
+fn sweep_threat(ours: &Ours<'_, '_>, line: &Line<'_>, simple: &Simple) -> Option<String> {
+    const CHOICES: &[&str] = &["name", "path", "regex", "time", "min", "newer", "size", "perm"];
+    let is_choice =
+        |word: &str| word.starts_with('-') && CHOICES.iter().any(|choice| word.contains(choice));
+    let below = simple.targets.iter().filter_map(|target| match target.action {
+        TargetAction::Delete | TargetAction::Overwrite | TargetAction::Move => {
+            target.path.strip_suffix("/**")
+        }
+        TargetAction::Modify | TargetAction::Create | TargetAction::Git => None,
+    });
+    let mut below = below.filter(|start| !start.contains(['*', '?', '['])).peekable();
+    below.peek()?;
+    // `find ~ -name '*.pyc' -delete` is not after us.
+    let commands = line.words_of(simple);
+    let takes_all = !commands.iter().all(|words| words.iter().any(|word| is_choice(word)));
+    below.find_map(|start| path_threat(ours, &absolute(ours, Path::new(start)), takes_all))
+}
+
+/// A command we cannot judge that names a place of ours, as a program text might. An interpreter
+/// that reads its program from elsewhere may mean whatever the line says.
+fn mention(known: &Ours<'_, '_>, line: &Line<'_>, simple: &Simple) -> Option<String> {
+    let program = simple.text.split_whitespace().next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default();
+    let is_interpreter = INTERPRETERS.contains(&program);
+    let is_known = simple.level != Level::Unknown && !is_interpreter;
+    if is_known || simple.text.starts_with("git commit") {
+        return None;
+    }
+    let is_fed = is_interpreter && line.text.contains(['|', '<']);
+    let text = if is_cut(simple) || is_fed { line.text } else { &simple.text };
+    let state = known.state.to_string_lossy();
+    let ours = [state.as_ref(), OUR_STATE, OUR_REFS, ".config/turnback"];
+    let told = |name: &str| format!("it names `{name}`, and nobody can tell what it does there");
+    if let Some(named) = ours.into_iter().find(|name| !name.is_empty() && text.contains(name)) {
+        return Some(told(named));
+    }
+    let registered = registrations(known.process, known.root).into_iter();
+    let mut named = registered.filter(|(name, _)| text.contains(name.as_str()));
+    named.find(|(_, file)| names_us(file)).map(|(name, _)| told(&name))
+}
+
+/// Whether something at `place` (absolute) can go that we need.
+fn path_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
+    // Most paths lead where they say.
+    let led = Some(ours.real.place(place)).filter(|led| led != place);
+    let places = || [Some(place), led.as_deref()].into_iter().flatten();
+    let is_met = |own: &Path| places().any(|place| meets(place, own, can_contain));
+    let is_state = |own: PathBuf| own != ours.state && is_met(&own);
+    if is_met(ours.state)
+        || is_state(ours.real.place(ours.state))
+        || ours.real.of(ours.state).is_ok_and(is_state)
+    {
+        return Some("your checkpoints are kept there".to_owned());
+    }
+    let mut dirs = ours.settings.iter().filter_map(|file| file.parent());
+    if ours.settings.iter().any(|file| is_met(file)) || dirs.any(|dir| place == dir) {
+        return Some("turnback's settings are there".to_owned());
+    }
+    places().find_map(|place| place_threat(ours, place, can_contain))
+}
+
+/// A file of the calling agent in which its hooks can be switched off.
+fn switch_threat(ours: &Ours<'_, '_>, place: &Path) -> Option<String> {
+    switches_at(ours.process, ours.agent, ours.root, place)
+        .then(|| "the agent's hooks, turnback's among them, can be switched off there".to_owned())
+}
+
+fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
+    place.starts_with(own) || can_contain && own.starts_with(place)
+}
+
+/// The same for what is known by its name.
+fn place_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
+    if place.file_name().is_some_and(|name| name == "turnback")
+        && place.parent().and_then(Path::file_name).is_some_and(|dir| dir == "bin")
+    {
+        return Some("it is turnback itself".to_owned());
+    }
+    hook_threat(ours, place, can_contain)
+}
+
+/// A file with a hook line of ours, or a directory with such a file.
+fn hook_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
+    let around = registrations_at(ours.process, ours.root, place, can_contain);
+    let file = around.into_iter().find(|file| names_us(file))?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Some(format!("turnback's hook is registered in `{name}` there"))
+}
+
+fn names_us(file: &Path) -> bool {
+    let bytes = read_small(file, HOOK_FILE_MAX_BYTES).ok().flatten().unwrap_or_default();
+    bytes.windows(b"turnback".len()).any(|part| part == b"turnback")
+}
+
+fn absolute(ours: &Ours<'_, '_>, path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for component in ours.cwd.join(path).components() {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => (),
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "the files of a test are its own")]
+
+    use std::time::Instant;
+
+    use super::*;
+    use crate::{
+        fs::{create_private_dirs, replace},
+        model::Language,
+        process::Terminal,
+        shell::{self, Scope},
+    };
+
+    /// The threat in a command line, with these variables.
+    fn threat_with(variables: &[(&str, &str)], command: &str) -> Option<String> {
+        let home = [("HOME", "/home/me")];
+        let variables = home.iter().chain(variables);
+        let process = Process {
+            args: Vec::new(),
+            cwd: None,
+            env: variables.map(|(name, value)| (name.into(), value.into())).collect(),
+            now: chrono::DateTime::UNIX_EPOCH,
+            started: Instant::now(),
+            stdin: &mut &b""[..],
+            stdout: &mut Vec::new(),
+            stderr: &mut Vec::new(),
+            terminal: Terminal::default(),
+            aside: &(),
+        };
+        let ours = Ours {
+            process: &process,
+            agent: "claude-code",
+            state: Path::new("/home/me/.local/state/turnback"),
+            settings: &[],
+            cwd: Path::new("/home/me/p"),
+            root: Path::new("/home/me/p"),
+            real: &Real::default(),
+        };
+        let scope = Scope { home: Some("/home/me".to_owned()), ..Scope::default() };
+        let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };
+        let effect = shell::effect(&intent, &scope);
+        threat(&ours, &intent, &effect, &[])
+    }
+
+    fn threat_of(command: &str) -> Option<String> {
+        threat_with(&[], command)
+    }
+
+    #[test]
+    fn whatever_reaches_for_us_is_a_threat() {
+        for command in [
+            "rm -rf ~/.local",
+            "rm -rf ~",
+            "rm -rf /home/me/.local/state/turnback/objects",
+            "cd ~/.local/state && rm -rf turnback",
+            "echo x > ~/.local/state/turnback/journal",
+            "mv ~/.local /tmp/x",
+            "chmod -R 000 ~/.local/state/turnback",
+            "git --git-dir ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/m/y",
+            "git -C ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/main/y",
+            "cd ~/.local/state/turnback/repositories/x && git update-ref -d refs/checkpoints/main/y",
+            "rm -rf ~/.local/state/turnback/repositories",
+            "rm -rf ~/.local/state/turnback/repositories/x/refs",
+            "turnback clear --yes",
+            "turnback prune --all",
+            "/usr/local/bin/turnback uninstall",
+            "sh -c 'turnback restore latest --yes'",
+            "TURNBACK=off make",
+            "export TURNBACK_HOME=/tmp/x",
+            "env TURNBACK=off claude -p hi",
+            "python3 -c 'import shutil; shutil.rmtree(\"/home/me/.local/state/turnback\")'",
+            "rm ~/.cargo/bin/turnback",
+        ] {
+            assert!(threat_of(command).is_some(), "{command}");
+        }
+    }
+
+    #[test]
+    fn reading_and_everyday_work_is_free() {
+        for command in [
+            "turnback list",
+            "turnback show latest",
+            "turnback diff 1",
+            "turnback explain -- rm -rf x",
+            "turnback create -m x",
+            "turnback restore --help",
+            "cat ~/.local/state/turnback/journal",
+            "ls -la ~/.local/state/turnback",
+            "git --git-dir ~/.local/state/turnback/repositories/x for-each-ref refs/checkpoints",
+            "git for-each-ref --format='delete %(refname)' | git update-ref --stdin",
+            "rm -rf .git/refs",
+            "git update-ref -d refs/heads/old",
+            "git commit -m 'keep refs/checkpoints/main'",
+            "rg TURNBACK=off src",
+            "rm -rf .git",
+            "rm -rf node_modules",
+            "rm -rf src/turnback",
+            "rm -rf /home/me/p/.claude",
+            "rm ~/.local/share/x",
+            "cargo build",
+        ] {
+            assert_eq!(threat_of(command), None, "{command}");
+        }
+    }
+
+    /// Longer than what is kept of a command for showing.
+    fn long() -> String {
+        format!("/home/me/{}", "a/".repeat(200))
+    }
+
+    #[test]
+    fn a_long_line_hides_nothing() {
+        let long = long();
+        for command in [
+            format!("{long}turnback clear --yes"),
+            format!("git -C {long} update-ref -d refs/checkpoints/main/abc"),
+            format!(
+                "python3 -c 'import shutil; x = \"{long}\"; shutil.rmtree(\"/home/me/.local/state/turnback\")'"
+            ),
+            format!("env A={long} TURNBACK=off make"),
+            format!("make {long} TURNBACK_HOME=/tmp/x"),
+            format!("make {long} && turnback prune --all"),
+            format!("sh -c 'cd {long}; turnback restore latest --yes'"),
+            format!("mystery {long} turnback undo --yes"),
+        ] {
+            assert!(threat_of(&command).is_some(), "{command}");
+        }
+        for command in [
+            format!("rm {long}"),
+            format!("cat {long} ~/.local/state/turnback/journal"),
+            format!("make {long}"),
+            format!("git commit -m 'run turnback clear after {long}'"),
+        ] {
+            assert_eq!(threat_of(&command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn words_are_the_commands_own() {
+        for command in [
+            "git commit -m 'run turnback clear --yes'",
+            "git commit -m 'set TURNBACK=off when'",
+            "touch 'turnback clear'",
+            "rm -f turnback restore",
+            "make turnback-clear",
+        ] {
+            assert_eq!(threat_of(command), None, "{command}");
+        }
+        for command in [
+            "A=1 turnback clear --yes",
+            "t=turnback; $t clear --yes",
+            "echo 'rm -rf /home/me/.local/state/turnback' | sh",
+            "python3 <<'E'\nimport shutil; shutil.rmtree('/home/me/.config/turnback')\nE",
+            "x \"$(turnback clear --yes)\"",
+            "turnback allow --once 12ab34cd",
+        ] {
+            assert!(threat_of(command).is_some(), "{command}");
+        }
+    }
+
+    #[test]
+    fn the_places_of_hooks_are_those_that_install_writes_to() {
+        let dir = std::env::temp_dir().join(format!("turnback-guard-{}", std::process::id()));
+        let there = dir.to_str().unwrap();
+        for (variable, file) in [
+            ("CLAUDE_CONFIG_DIR", "settings.json"),
+            ("CODEX_HOME", "hooks.json"),
+            ("CODEX_HOME", "config.toml"),
+            ("COPILOT_HOME", "hooks/turnback.json"),
+            ("HERMES_HOME", "config.yaml"),
+            ("XDG_CONFIG_HOME", "opencode/plugins/turnback.js"),
+            ("XDG_CONFIG_HOME", "crush/crush.json"),
+        ] {
+            let path = dir.join(file);
+            create_private_dirs(path.parent().unwrap()).unwrap();
+            replace(&path, b"turnback hook").unwrap();
+            for command in [
+                format!("rm {there}/{file}"),
+                format!("rm -rf {there}"),
+                format!("echo x > {there}/{file}"),
+                format!("sed -i d {there}/{file}"),
+                format!("mv {there}/{file} /tmp/x"),
+                format!("python3 -c 'open(\"{there}/{file}\", \"w\")'"),
+            ] {
+                let told = threat_with(&[(variable, there)], &command);
+                assert!(told.is_some(), "{variable}: {command}");
+            }
+            assert_eq!(threat_with(&[(variable, there)], &format!("cat {there}/{file}")), None);
+            replace(&path, b"{}").unwrap();
+            let command = format!("rm {there}/{file}");
+            assert_eq!(threat_with(&[(variable, there)], &command), None, "{file}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn what_can_switch_hooks_off_is_not_written_unseen() {
+        for command in [
+            "echo '{\"disableAllHooks\": true}' > .claude/settings.local.json",
+            "echo x > /home/me/.claude/settings.json",
+            "cp x .claude/settings.json",
+        ] {
+            let told = threat_of(command).unwrap_or_default();
+            assert!(told.contains("can be switched off there"), "{command}: {told}");
+        }
+        for command in [
+            "rm -f .claude/settings.local.json",
+            "echo x > .gemini/settings.json",
+            "echo x > .claude/commands/x.md",
+        ] {
+            assert_eq!(threat_of(command), None, "{command}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A call that a person should decide on: asked about where somebody sees the question, refused
+//! where nobody does, and let go if a person has allowed it once.
+
+use super::{
+    Hook,
+    turn::{quiet, with_ledger},
+};
+use crate::{
+    agent::{self, Markers},
+    install,
+    ledger::Refused,
+    model::{Decision, Intent, Verdict},
+    state::hash_name,
+    ui,
+};
+
+/// As many digits of a code as nobody mistypes and no two calls of a session share.
+const CODE_DIGITS: usize = 8;
+
+/// Why a question became a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal<'a> {
+    /// The settings want none of these calls.
+    BySettings,
+    /// The hooks of this agent cannot ask.
+    NoQuestion(&'a str),
+    /// The agent answers for its user, or nobody is there.
+    Unattended,
+}
+
+impl Hook<'_, '_> {
+    /// The last word on a call: a question stays one only where somebody sees it.
+    pub(super) fn settle(&mut self, decision: Decision, markers: &Markers) -> Decision {
+        let refusal = match decision.verdict {
+            Verdict::Abstain => return decision,
+            Verdict::Deny => Some(Refusal::BySettings),
+            Verdict::Ask => self.unasked(markers),
+        };
+        let call = self.named();
+        let code = self.code(&call);
+        let note = decision.note.clone().unwrap_or_default();
+        let callers = if refusal.is_some() { self.process.callers() } else { Vec::new() };
+        let mut is_allowed = false;
+        let noted = with_ledger(self.process, self.dialect, &self.call.context, |ledger| {
+            is_allowed = ledger.use_allowance(&code, self.call.id.as_deref());
+            if !is_allowed && refusal.is_some() {
+                ledger.called_by(&callers);
+                let (code, why, at) = (code.clone(), note.clone(), self.process.now);
+                ledger.refuse(Refused { code, call, why, at });
+            }
+        });
+        let is_noted = noted.is_ok();
+        quiet(self.process, &self.call.context, noted);
+        if is_allowed {
+            return Decision::note(format!("{note}\nallowed once, in a terminal"));
+        }
+        let Some(refusal) = refusal else { return decision };
+        let advice = advice(refusal, is_noted.then_some(&*code), &self.rules);
+        Decision { verdict: Verdict::Deny, note: Some(format!("{note}\n{advice}")), tell: None }
+    }
+
+    /// Why nobody would see a question, if so. The agent's settings are read last: only a call that
+    /// would be asked about comes here.
+    fn unasked(&self, markers: &Markers) -> Option<Refusal<'static>> {
+        if !self.dialect.asks() {
+            return Some(Refusal::NoQuestion(self.dialect.title()));
+        }
+        let mode = self.call.context.mode.as_deref();
+        let is_unattended = markers.unattended(self.dialect.agent())
+            || mode.is_some_and(|mode| !agent::asks_in(mode))
+            || self.agent_answers();
+        is_unattended.then_some(Refusal::Unattended)
+    }
+
+    /// Whether the agent's own settings say that it answers for its user.
+    fn agent_answers(&self) -> bool {
+        let row = install::ROWS.iter().find(|row| row.agent == self.dialect.name());
+        row.is_some_and(|row| install::answers_for_user(row, self.process, &self.cwd))
+    }
+
+    /// The call in words: a command line whole, for anything else the tool and its paths.
+    fn named(&self) -> String {
+        match &self.call.intent {
+            Intent::Run { command, .. } => command.clone(),
+            Intent::Write(paths) | Intent::Edit(paths) => {
+                let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
+                let words: Vec<String> =
+                    std::iter::once(self.call.tool.clone()).chain(paths).collect();
+                words.join(" ")
+            }
+            Intent::Read | Intent::Unknown => self.call.tool.clone(),
+        }
+    }
+
+    /// The same command in another directory destroys other files, and is another call.
+    fn code(&self, call: &str) -> String {
+        let cwd = self.cwd.as_os_str().as_encoded_bytes();
+        hash_name(&[cwd, self.call.tool.as_bytes(), call.as_bytes()])[..CODE_DIGITS].to_owned()
+    }
+}
+
+/// What the model is to do now, and how the person allows the call: once by its `code`, if it could
+/// be noted, and for good by the settings `rules`.
+fn advice(refusal: Refusal<'_>, code: Option<&str>, rules: &[&str]) -> String {
+    let quoted = |value: &str| {
+        let rules: Vec<String> =
+            rules.iter().map(|rule| format!("`{rule} = \"{value}\"`")).collect();
+        rules.join(" and ")
+    };
+    let why = match refusal {
+        Refusal::BySettings => "refused by turnback's settings".to_owned(),
+        Refusal::NoQuestion(title) => format!("refused, because {title} cannot ask you"),
+        Refusal::Unattended => "refused, because nobody is asked in this session".to_owned(),
+    };
+    let once = code.map_or_else(String::new, |code| {
+        let code = ui::escape(code.as_bytes());
+        format!(
+            "this one call in a terminal of their own, with `turnback allow --once {code}`, or "
+        )
+    });
+    format!(
+        "{why}. Do not try another way: leave it, or tell the user. The user can allow {once}all \
+         calls like it with the setting {}",
+        quoted("note")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_to_do_and_how_it_is_allowed() {
+        let told = advice(Refusal::Unattended, Some("12ab34cd"), &["cannot_hold"]);
+        assert_eq!(
+            told,
+            "refused, because nobody is asked in this session. Do not try another way: leave it, \
+             or tell the user. The user can allow this one call in a terminal of their own, with \
+             `turnback allow --once 12ab34cd`, or all calls like it with the setting \
+             `cannot_hold = \"note\"`"
+        );
+        let told = advice(Refusal::NoQuestion("Codex"), None, &["cannot_hold", "self_defence"]);
+        assert!(told.starts_with("refused, because Codex cannot ask you. "), "{told}");
+        assert!(!told.contains("--once"), "{told}");
+        assert!(told.ends_with("`cannot_hold = \"note\"` and `self_defence = \"note\"`"), "{told}");
+    }
+}

@@ -1,0 +1,85 @@
+//! The files in which agents have our hooks, as self-defence looks for them: from the same table as
+//! `install`, with the same variables. Opens none of them.
+
+use std::path::{Path, PathBuf};
+
+use super::{rows::Row, table::ROWS};
+use crate::process::Process;
+
+impl Row {
+    /// The agent's own directories: the one it uses here, and the usual one if that is another.
+    fn dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
+        let used = self.dir(process);
+        let usual = process.var("HOME").map(|home| Path::new(home).join(self.base.dir));
+        let other = usual.filter(|usual| used.as_ref() != Some(usual));
+        used.into_iter().chain(other)
+    }
+
+    /// The names of files below the agent's directory that can have our hook.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        let written = self.user.iter().filter(|file| file.edit.is_hook()).map(|file| file.path);
+        written.chain(self.watched.iter().copied())
+    }
+
+    /// The same below a project.
+    fn project_names(&self) -> impl Iterator<Item = &'static str> {
+        let written = self.project.iter().filter(|file| file.edit.is_hook()).map(|file| file.path);
+        written.chain(self.watched_project.iter().copied())
+    }
+}
+
+/// Every file that can have our hook in the project at `root`, with the name by which a program
+/// text would mean it.
+pub fn registrations(process: &Process<'_>, root: &Path) -> Vec<(String, PathBuf)> {
+    let home = process.var("HOME").map(Path::new);
+    let mut found = Vec::new();
+    for row in ROWS {
+        for dir in row.dirs(process) {
+            for name in row.names() {
+                let file = dir.join(name);
+                let below = home.and_then(|home| file.strip_prefix(home).ok());
+                let name = below.unwrap_or(&file).to_string_lossy().into_owned();
+                found.push((name, file));
+            }
+        }
+        found.extend(row.project_names().map(|name| (name.to_owned(), root.join(name))));
+    }
+    found
+}
+
+/// The files that can have our hook and are at `place`, or, with `can_contain`, below it. A project
+/// that goes as a whole takes its own hooks along, and is asked about as such.
+pub fn registrations_at(
+    process: &Process<'_>,
+    root: &Path,
+    place: &Path,
+    can_contain: bool,
+) -> Vec<PathBuf> {
+    let is_near = |dir: &Path| place.starts_with(dir) || can_contain && dir.starts_with(place);
+    let is_met = |file: &PathBuf| file == place || can_contain && file.starts_with(place);
+    let is_home = process.var("HOME").is_some_and(|home| Path::new(home).starts_with(place));
+    let mut found = Vec::new();
+    for row in ROWS {
+        let dirs = row.dirs(process).filter(|dir| !is_home && is_near(dir));
+        found.extend(dirs.flat_map(|dir| row.names().map(move |name| dir.join(name))));
+        if place != root && place.starts_with(root) {
+            found.extend(row.project_names().map(|name| root.join(name)));
+        }
+        // Another project, or another home.
+        let is_named = |name: &str| ends_with(place, name);
+        let is_usual = |name: &str| {
+            place.ends_with(name) && ends_with(place, &format!("{}/{name}", row.base.dir))
+        };
+        if row.project_names().any(is_named) || row.names().any(is_usual) {
+            found.push(place.to_owned());
+        }
+    }
+    found.retain(is_met);
+    found
+}
+
+/// Whether the last names of `place` are those of `name`.
+fn ends_with(place: &Path, name: &str) -> bool {
+    let above = place.as_os_str().as_encoded_bytes().strip_suffix(name.as_bytes());
+    above.is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
+}

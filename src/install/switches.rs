@@ -1,0 +1,444 @@
+//! Switches in agents' own settings: those that keep a registered hook from running, and those by
+//! which an agent answers a question for its user. Knows which file and which key; changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{
+    Standing, jsonc,
+    rows::{Row, Site},
+    trust,
+};
+use crate::{fs::read_small, process::Process, ui};
+
+/// Larger than any settings a person wrote.
+const SIZE_MAX_BYTES: u64 = 2 << 20;
+
+/// Why an agent does not run the hooks it has, and the one step that helps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Off {
+    /// What is in the way. Printable.
+    pub told: String,
+    /// What to do. Printable.
+    pub hint: String,
+}
+
+/// One key that an agent reads in several files.
+struct Switch {
+    agent: &'static str,
+    /// The key, from the outside in.
+    key: &'static [&'static str],
+    /// The value that counts.
+    when: When,
+    /// Where it is read, the file that wins first.
+    files: &'static [File],
+}
+
+/// Which value of a key counts.
+enum When {
+    /// This one; the first file that has the key decides.
+    Is(bool),
+    /// One of these words; the first file that has the key decides.
+    Says(&'static [&'static str]),
+    /// A list with our hook in it, in any of the files.
+    NamesUs,
+}
+
+/// A settings file.
+enum File {
+    /// Below the agent's own directory.
+    User(&'static str),
+    /// Below the user's home.
+    Home(&'static str),
+    /// Below the project.
+    Project(&'static str),
+    /// Of the whole machine, below `/`; another place, if this variable names one.
+    System(&'static str, Option<&'static str>),
+}
+
+const CLAUDE_MANAGED: &[File] = &[
+    File::System("etc/claude-code/managed-settings.json", None),
+    File::System("Library/Application Support/ClaudeCode/managed-settings.json", None),
+];
+
+const GEMINI: &[File] = &[
+    File::System("etc/gemini-cli/settings.json", Some("GEMINI_CLI_SYSTEM_SETTINGS_PATH")),
+    File::Project(".gemini/settings.json"),
+    File::User("settings.json"),
+];
+
+/// What keeps hooks from running.
+const OFF: &[Switch] = &[
+    Switch {
+        agent: "claude-code",
+        key: &["disableAllHooks"],
+        when: When::Is(true),
+        files: &[
+            File::System("etc/claude-code/managed-settings.json", None),
+            File::System("Library/Application Support/ClaudeCode/managed-settings.json", None),
+            File::Project(".claude/settings.local.json"),
+            File::Project(".claude/settings.json"),
+            File::User("settings.json"),
+        ],
+    },
+    Switch {
+        agent: "claude-code",
+        key: &["allowManagedHooksOnly"],
+        when: When::Is(true),
+        files: CLAUDE_MANAGED,
+    },
+    Switch {
+        agent: "codex",
+        key: &["features", "hooks"],
+        when: When::Is(false),
+        files: &[
+            File::Project(".codex/config.toml"),
+            File::User("config.toml"),
+            File::System("etc/codex/config.toml", None),
+        ],
+    },
+    Switch {
+        agent: "codex",
+        key: &["allow_managed_hooks_only"],
+        when: When::Is(true),
+        files: &[File::System("etc/codex/requirements.toml", None)],
+    },
+    Switch {
+        agent: "gemini-cli",
+        key: &["hooksConfig", "enabled"],
+        when: When::Is(false),
+        files: GEMINI,
+    },
+    Switch {
+        agent: "gemini-cli",
+        key: &["hooksConfig", "disabled"],
+        when: When::NamesUs,
+        files: GEMINI,
+    },
+    // Where older versions kept that list.
+    Switch { agent: "gemini-cli", key: &["hooks", "disabled"], when: When::NamesUs, files: GEMINI },
+    Switch {
+        agent: "qwen-code",
+        key: &["disableAllHooks"],
+        when: When::Is(true),
+        files: &[
+            File::System("etc/qwen-code/settings.json", Some("QWEN_CODE_SYSTEM_SETTINGS_PATH")),
+            File::Project(".qwen/settings.local.json"),
+            File::Project(".qwen/settings.json"),
+            File::User("settings.json"),
+        ],
+    },
+];
+
+/// By what an agent answers for its user, where its payload does not say so.
+const ANSWERS: &[Switch] = &[
+    Switch {
+        agent: "factory-droid",
+        key: &["autonomyLevel"],
+        when: When::Says(AUTONOMOUS),
+        files: DROID,
+    },
+    Switch {
+        agent: "factory-droid",
+        key: &["sessionDefaultSettings", "autonomyLevel"],
+        when: When::Says(AUTONOMOUS),
+        files: DROID,
+    },
+    Switch {
+        agent: "vscode-agent",
+        key: &["chat.tools.global.autoApprove"],
+        when: When::Is(true),
+        files: VSCODE,
+    },
+    Switch {
+        agent: "vscode-agent",
+        key: &["chat.tools.autoApprove"],
+        when: When::Is(true),
+        files: VSCODE,
+    },
+];
+
+/// Factory Droid's levels at which it runs edits and commands unasked, in their old and new names.
+const AUTONOMOUS: &[&str] = &["auto-low", "auto-medium", "auto-high", "low", "medium", "high"];
+
+const DROID: &[File] = &[File::Project(".factory/settings.json"), File::User("settings.json")];
+
+const VSCODE: &[File] = &[
+    File::Project(".vscode/settings.json"),
+    File::Home(".config/Code/User/settings.json"),
+    File::Home("Library/Application Support/Code/User/settings.json"),
+];
+
+/// Why the agent of `row` runs no hook of ours in the project at `root`, though `found` is there.
+pub fn off(
+    row: &Row,
+    process: &Process<'_>,
+    root: Option<&Path>,
+    found: &[(Site, Standing)],
+) -> Option<Off> {
+    Places { row, process, root, system: Path::new("/") }.off(found)
+}
+
+/// Whether hooks of this agent can be switched off by what is written to `place`.
+pub fn switches_at(process: &Process<'_>, agent: &str, root: &Path, place: &Path) -> bool {
+    let Some(row) = super::ROWS.iter().find(|row| row.agent == agent) else { return false };
+    let places = Places { row, process, root: Some(root), system: Path::new("/") };
+    let mut files = OFF.iter().filter(|switch| switch.agent == agent).flat_map(|it| it.files);
+    files.any(|file| places.path(file).is_some_and(|file| file == place))
+}
+
+/// Whether an agent's settings say that it answers questions for its user.
+pub fn answers_for_user(row: &Row, process: &Process<'_>, root: &Path) -> bool {
+    let places = Places { row, process, root: Some(root), system: Path::new("/") };
+    ANSWERS.iter().any(|switch| places.find(switch).is_some())
+}
+
+/// Where the files of one agent are.
+struct Places<'a, 'p> {
+    row: &'a Row,
+    process: &'a Process<'p>,
+    root: Option<&'a Path>,
+    /// The root of the file system.
+    system: &'a Path,
+}
+
+impl Places<'_, '_> {
+    fn off(&self, registered: &[(Site, Standing)]) -> Option<Off> {
+        let found = OFF.iter().find_map(|switch| Some((switch, self.find(switch)?)));
+        let switched = found.map(|(switch, path)| self.told(switch, &path));
+        switched.or_else(|| match self.row.agent {
+            "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
+            "hermes" => self.no_consent(),
+            "factory-droid" => self.other_file(),
+            _ => None,
+        })
+    }
+
+    /// The file in which a switch of this agent has the value that counts.
+    fn find(&self, switch: &Switch) -> Option<PathBuf> {
+        if switch.agent != self.row.agent {
+            return None;
+        }
+        let mut known = switch.files.iter().filter_map(|file| {
+            let path = self.path(file)?;
+            let value = value_at(read(&path)?, switch.key)?;
+            Some((path, value))
+        });
+        let (path, counts) = match &switch.when {
+            When::Is(wanted) => {
+                known.next().map(|(path, it)| (path, it.as_bool() == Some(*wanted)))
+            }
+            When::Says(words) => known.next().map(|(path, it)| {
+                let counts = it.as_str().is_some_and(|word| words.contains(&word));
+                (path, counts)
+            }),
+            When::NamesUs => known.find(|(_, it)| names_us(it)).map(|(path, _)| (path, true)),
+        }?;
+        counts.then_some(path)
+    }
+
+    fn path(&self, file: &File) -> Option<PathBuf> {
+        match file {
+            File::User(name) => Some(self.row.dir(self.process)?.join(name)),
+            File::Home(name) => Some(self.home()?.join(name)),
+            File::Project(name) => Some(self.root?.join(name)),
+            File::System(name, var) => {
+                let told = var.and_then(|var| self.process.var(var)).map(PathBuf::from);
+                Some(told.unwrap_or_else(|| self.system.join(name)))
+            }
+        }
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.process.var("HOME").map(PathBuf::from)
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        ui::path(path, self.home().as_deref()).into_owned()
+    }
+
+    fn told(&self, switch: &Switch, path: &Path) -> Off {
+        let (key, place) = (switch.key.join("."), self.shown(path));
+        match switch.when {
+            When::Is(value) => Off {
+                told: format!("its hooks are switched off: `{key}` is {value} in {place}"),
+                hint: format!("set `{key}` to {} in {place}", !value),
+            },
+            When::NamesUs | When::Says(_) => Off {
+                told: format!("turnback's hooks are switched off by `{key}` in {place}"),
+                hint: format!("take turnback out of `{key}` in {place}"),
+            },
+        }
+    }
+
+    /// Codex runs a hook only while its own record has the hash of it, and does not say it is off.
+    fn untrusted(&self, site: &Site, found: &Standing) -> Option<Off> {
+        let Standing::Entries(entries, _) = found else { return None };
+        let path = self.row.dir(self.process)?.join("config.toml");
+        let config = text(&path).unwrap_or_default();
+        match trust::untrusted(&config, &site.path, entries) {
+            Err(why) => Some(Off {
+                told: format!("{}: {}", self.shown(&path), ui::escape(why.as_bytes())),
+                hint: "put it right, then run this again".to_owned(),
+            }),
+            Ok(skipped) if !skipped.is_empty() => Some(Off {
+                told: "the hook is registered but not trusted: codex skips it in silence"
+                    .to_owned(),
+                hint: "turnback install codex --trust, or `/hooks` in codex".to_owned(),
+            }),
+            Ok(_) => trust::disabled(&config, &site.path, entries).map(|event| Off {
+                told: format!("its hook for {} is switched off", ui::escape(event.as_bytes())),
+                hint: "switch it on again in `/hooks` in codex".to_owned(),
+            }),
+        }
+    }
+
+    /// Hermes runs a hook only after its user has said yes to that event and command.
+    fn no_consent(&self) -> Option<Off> {
+        let dir = self.row.dir(self.process)?;
+        let config = text(&dir.join("config.yaml"))?;
+        let is_accepted =
+            config.lines().filter(|line| !line.starts_with([' ', '\t', '#'])).any(|line| {
+                let told = line.split_once(':').map(|(key, value)| (key.trim(), value.trim()));
+                told.is_some_and(|(key, value)| {
+                    key == "hooks_auto_accept" && value.split(' ').next() == Some("true")
+                })
+            });
+        if is_accepted {
+            return None;
+        }
+        let allowed = read(&dir.join("shell-hooks-allowlist.json"));
+        let allowed = allowed.as_ref().and_then(|it| it.get("approvals")?.as_array());
+        let is_allowed = |(event, command): &(String, String)| {
+            allowed.into_iter().flatten().any(|entry| {
+                entry.get("event").and_then(Value::as_str) == Some(event)
+                    && entry.get("command").and_then(Value::as_str) == Some(command)
+            })
+        };
+        let missing = hermes_hooks(&config).into_iter().find(|hook| !is_allowed(hook))?;
+        Some(Off {
+            told: format!(
+                "Hermes has no consent for the hook of `{}`, and skips it wherever it cannot ask",
+                ui::escape(missing.0.as_bytes())
+            ),
+            hint: "start `hermes chat` in a terminal and say yes to each hook".to_owned(),
+        })
+    }
+
+    /// Factory Droid reads `hooks` in its settings only where there is no `hooks.json` beside them.
+    fn other_file(&self) -> Option<Off> {
+        let dir = self.row.dir(self.process)?;
+        let names_us = |path: &Path| text(path).is_some_and(|text| text.contains("turnback"));
+        let other = dir.join("hooks.json");
+        let is_passed_over =
+            names_us(&dir.join("settings.json")) && other.is_file() && !names_us(&other);
+        is_passed_over.then(|| Off {
+            told: format!(
+                "Droid reads its hooks from {} and passes over those in settings.json",
+                self.shown(&other)
+            ),
+            hint: format!("move turnback's entries into {}", self.shown(&other)),
+        })
+    }
+}
+
+/// The events and commands of ours in Hermes's configuration, as it will look for them in its list.
+fn hermes_hooks(config: &str) -> Vec<(String, String)> {
+    let (mut event, mut hooks) = (String::new(), Vec::new());
+    for line in config.lines() {
+        let bare = line.trim();
+        if let Some(command) = bare.strip_prefix("- command: ") {
+            let command = command.trim();
+            let command = serde_json::from_str(command).unwrap_or_else(|_| command.to_owned());
+            if command.contains("hook --agent hermes") {
+                hooks.push((event.clone(), command));
+            }
+        } else if let Some(name) = bare.strip_suffix(':') {
+            name.clone_into(&mut event);
+        }
+    }
+    hooks
+}
+
+/// Whether a list has our hook in it, by its name or its command.
+fn names_us(list: &Value) -> bool {
+    let words = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    words.into_iter().any(|word| word == "turnback" || word.contains("turnback hook"))
+}
+
+fn value_at(mut value: Value, key: &[&str]) -> Option<Value> {
+    for part in key {
+        value = value.as_object_mut()?.remove(*part)?;
+    }
+    Some(value)
+}
+
+/// What a settings file says, JSON with comments or TOML. What cannot be read says nothing.
+fn read(path: &Path) -> Option<Value> {
+    let text = text(path)?;
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return serde_json::to_value(trust::table(&text).ok()?).ok();
+    }
+    Some(jsonc::parse(&text).ok()?.root.to_value())
+}
+
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(read_small(path, SIZE_MAX_BYTES).ok()??).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "the files of a test are its own")]
+
+    use std::{collections::BTreeMap, fs, time::Instant};
+
+    use super::{super::ROWS, *};
+    use crate::process::Terminal;
+
+    #[test]
+    fn what_an_administrator_says_wins() {
+        let dir = std::env::temp_dir().join(format!("turnback-managed-{}", std::process::id()));
+        let system = dir.join("system");
+        fs::create_dir_all(dir.join("home/.claude")).unwrap();
+        fs::create_dir_all(system.join("etc/claude-code")).unwrap();
+        let users = dir.join("home/.claude/settings.json");
+        let managed = system.join("etc/claude-code/managed-settings.json");
+        let process = Process {
+            args: Vec::new(),
+            cwd: None,
+            env: BTreeMap::from([("HOME".into(), dir.join("home").into())]),
+            now: chrono::DateTime::UNIX_EPOCH,
+            started: Instant::now(),
+            stdin: &mut &b""[..],
+            stdout: &mut Vec::new(),
+            stderr: &mut Vec::new(),
+            terminal: Terminal::default(),
+            aside: &(),
+        };
+        let row = ROWS.iter().find(|row| row.agent == "claude-code").unwrap();
+        for (managed_says, user_says, told) in [
+            ("{\"disableAllHooks\": false}", "{\"disableAllHooks\": true}", None),
+            ("{\"disableAllHooks\": true}", "{}", Some("`disableAllHooks` is true in ")),
+            (
+                "{\"allowManagedHooksOnly\": true}",
+                "{}",
+                Some("`allowManagedHooksOnly` is true in "),
+            ),
+            ("{}", "{\"disableAllHooks\": true}", Some("in ~/.claude/settings.json")),
+            ("{", "{}", None),
+        ] {
+            fs::write(&managed, managed_says).unwrap();
+            fs::write(&users, user_says).unwrap();
+            let places = Places { row, process: &process, root: None, system: &system };
+            let off = places.off(&[]);
+            let is_told = match (&off, told) {
+                (None, None) => true,
+                (Some(off), Some(told)) => off.told.contains(told),
+                _ => false,
+            };
+            assert!(is_told, "{managed_says} {user_says}: {off:?}");
+        }
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,148 @@
+//! The part of a ledger about calls that were refused: so that a person can allow one of them once,
+//! and that the agent cannot do it in their place.
+
+use std::{ffi::OsStr, path::PathBuf};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Ledger,
+    wire::{Wire, read},
+};
+use crate::{process::Ancestor, state::State};
+
+/// A person allows what was refused a moment ago; of more calls, the oldest are forgotten.
+const REFUSED_MAX: usize = 20;
+/// How much of a call is kept for showing and for comparing with what a person types.
+const TEXT_MAX_CHARS: usize = 4000;
+/// The processes of an agent that call our hook: most often one.
+const CALLERS_MAX: usize = 20;
+
+/// A call that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The digest of the call and the directory it was made in.
+    pub code: String,
+    /// The command line; the tool and its paths, if it is none.
+    pub call: String,
+    /// Why it was refused.
+    pub why: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// A call that was refused in some session.
+#[derive(Clone, Debug)]
+pub struct RefusedIn {
+    /// As in `--agent NAME`.
+    pub agent: String,
+    /// The session.
+    pub session: String,
+    /// The call.
+    pub refused: Refused,
+}
+
+/// A refused call that a person has allowed once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct WireAllowed {
+    code: String,
+    /// The call that has used it up. Two hook entries may ask about the same one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    used_by: Option<String>,
+}
+
+/// A process that called our hook. Its number is used again some day, so its start counts as well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WireCaller {
+    pid: u32,
+    start: String,
+}
+
+impl WireCaller {
+    fn is(&self, process: &Ancestor) -> bool {
+        self.pid == process.pid && self.start == process.start
+    }
+}
+
+impl Ledger {
+    /// Notes that a call was refused.
+    pub fn refuse(&mut self, mut refused: Refused) {
+        refused.call = refused.call.chars().take(TEXT_MAX_CHARS).collect();
+        self.wire.refused.retain(|known| known.code != refused.code);
+        let surplus = (self.wire.refused.len() + 1).saturating_sub(REFUSED_MAX);
+        self.wire.refused.drain(..surplus);
+        self.wire.refused.push(refused);
+        self.changed = true;
+    }
+
+    /// Notes that a person allows the refused call `code` once.
+    pub fn allow(&mut self, code: &str) {
+        self.wire.refused.retain(|known| known.code != code);
+        self.wire.allowed.retain(|known| known.code != code);
+        self.wire.allowed.push(WireAllowed { code: code.to_owned(), used_by: None });
+        self.changed = true;
+    }
+
+    /// Whether a person has allowed this call, which uses that up. `id` is what the agent calls it.
+    pub fn use_allowance(&mut self, code: &str, id: Option<&str>) -> bool {
+        let allowed = &mut self.wire.allowed;
+        let Some(at) = allowed.iter().position(|known| known.code == code) else { return false };
+        self.changed = true;
+        match (&allowed[at].used_by, id) {
+            (None, Some(id)) => {
+                allowed[at].used_by = Some(id.to_owned());
+                true
+            }
+            (None, None) => {
+                allowed.remove(at);
+                true
+            }
+            (Some(used_by), Some(id)) if used_by == id => true,
+            (Some(_), _) => {
+                allowed.remove(at);
+                false
+            }
+        }
+    }
+
+    /// Notes the processes that call our hook in this session.
+    pub fn called_by(&mut self, callers: &[Ancestor]) {
+        for caller in callers {
+            if self.wire.callers.iter().any(|known| known.is(caller)) {
+                continue;
+            }
+            let Ancestor { pid, start, .. } = caller.clone();
+            self.wire.callers.push(WireCaller { pid, start });
+            let surplus = self.wire.callers.len().saturating_sub(CALLERS_MAX);
+            self.wire.callers.drain(..surplus);
+            self.changed = true;
+        }
+    }
+}
+
+/// Every call that was refused and not allowed since, newest first.
+pub fn refused(state: &State) -> Vec<RefusedIn> {
+    let of = |wire: Wire| {
+        let Wire { agent, session, refused, .. } = wire;
+        let whole =
+            move |refused| RefusedIn { agent: agent.clone(), session: session.clone(), refused };
+        refused.into_iter().map(whole).collect::<Vec<_>>()
+    };
+    let mut found: Vec<RefusedIn> =
+        ledgers(state).filter_map(|path| read(&path)).flat_map(of).collect();
+    found.sort_by_key(|found| std::cmp::Reverse(found.refused.at));
+    found
+}
+
+/// Whether one of these processes has called our hook.
+pub fn has_called(state: &State, processes: &[Ancestor]) -> bool {
+    let mut callers = ledgers(state).filter_map(|path| read(&path)).flat_map(|wire| wire.callers);
+    callers.any(|caller| processes.iter().any(|process| caller.is(process)))
+}
+
+fn ledgers(state: &State) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(state.sessions()).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.extension() == Some(OsStr::new("json")))
+}

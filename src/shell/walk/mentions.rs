@@ -1,0 +1,129 @@
+//! Places outside the working directory that a command names, whatever the program does with them.
+//! Knows how paths look in words and program texts; knows no program.
+
+use super::{Base, Walk, places::lexical};
+use crate::{
+    model::{Certainty, Target, TargetAction},
+    shell::{flags::Field, verdict::Stdin},
+};
+
+/// More than this many from one text are not listed.
+const MENTIONS_MAX: usize = 64;
+
+const REASON: &str = "is named by a command that may change it";
+
+impl Walk<'_> {
+    /// The places outside that a command names: its directory, and the paths in its words and in
+    /// the text it reads.
+    pub(super) fn mentions(&self, fields: &[Field], stdin: &Stdin) -> Vec<Target> {
+        let mut paths = Vec::new();
+        if let Base::Known(base) = &self.base {
+            add(&mut paths, base.clone());
+        }
+        for field in fields.iter().skip(1) {
+            self.mentioned(&field.text, &mut paths);
+        }
+        if let Stdin::Text(text) = stdin {
+            self.mentioned(text, &mut paths);
+        }
+        paths.into_iter().map(target).collect()
+    }
+
+    fn mentioned(&self, text: &str, paths: &mut Vec<String>) {
+        for path in named(text, self.scope.home.as_deref()) {
+            let (path, _) = self.place(&Field::exact(&path));
+            add(paths, path);
+        }
+    }
+}
+
+/// The places outside that a text names which nobody could read as a command line.
+pub(in crate::shell) fn of_text(text: &str, home: Option<&str>) -> Vec<Target> {
+    let mut paths = Vec::new();
+    for path in named(text, home) {
+        add(&mut paths, path);
+    }
+    paths.into_iter().map(target).collect()
+}
+
+fn target(path: String) -> Target {
+    Target {
+        path,
+        // What happens to it, if anything, is a guess.
+        certainty: Certainty::Dynamic,
+        action: TargetAction::Modify,
+        reason: REASON.to_owned(),
+    }
+}
+
+fn add(paths: &mut Vec<String>, path: String) {
+    let plain = lexical(&path);
+    let is_outside = plain.starts_with('/') || plain == ".." || plain.starts_with("../");
+    let is_news = !paths.contains(&path);
+    if is_outside && is_news && plain != "/" && paths.len() < MENTIONS_MAX {
+        paths.push(path);
+    }
+}
+
+/// What looks like a path to somewhere else: absolute, below the home, or with `..` in it.
+fn named<'a>(text: &'a str, home: Option<&'a str>) -> impl Iterator<Item = String> + 'a {
+    let is_end = |char: char| char.is_whitespace() || "'\"`;|&<>()=,:@".contains(char);
+    let is_name = !text.contains(|char: char| "'\"`\n;|&<>()".contains(char));
+    let whole = is_name.then_some(text).into_iter();
+    let parts = text.split(is_end).take(10 * MENTIONS_MAX).map(|part| match part.as_bytes() {
+        // A value may follow a short option at once.
+        [b'-', second, ..] if second.is_ascii_alphabetic() => part.get(2..).unwrap_or_default(),
+        _ => part,
+    });
+    whole.chain(parts).filter_map(move |part| outside(part, home))
+}
+
+fn outside(part: &str, home: Option<&str>) -> Option<String> {
+    let of_home = ["~", "$HOME", "${HOME}"].iter().find_map(|sign| part.strip_prefix(sign));
+    let of_here = ["$PWD/", "${PWD}/"].iter().find_map(|sign| part.strip_prefix(sign));
+    let path = match (of_home, of_here) {
+        (Some(rest), _) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home?),
+        (_, Some(rest)) => rest.to_owned(),
+        _ => part.to_owned(),
+    };
+    let is_far = path.starts_with('/') && !path.starts_with("//")
+        || path.split('/').any(|name| name == "..");
+    is_far.then(|| known(&path).to_owned())
+}
+
+/// A path up to its first part that is not known.
+fn known(path: &str) -> &str {
+    let Some(at) = path.find(['$', '*', '?', '[', '{', '…']) else { return path };
+    let before = path.get(..at).unwrap_or_default();
+    before.rfind('/').and_then(|end| path.get(..end.max(1))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_to_elsewhere_are_seen_in_any_word() {
+        for (text, paths) in [
+            ("../other", &["../other"][..]),
+            ("--dir=/a/b", &["/a/b"]),
+            ("-C/a", &["/a"]),
+            ("a/../../b/*.csv", &["a/../../b"]),
+            ("$HOME/x/$y", &["/home/me/x"]),
+            ("~", &["/home/me"]),
+            ("import shutil; shutil.rmtree('../x')", &["../x"]),
+            ("/a:/b", &["/a:/b", "/a", "/b"]),
+            ("https://host/x", &[]),
+            ("src/x", &[]),
+        ] {
+            let found: Vec<String> = named(text, Some("/home/me")).collect();
+            let news: Vec<&String> = found
+                .iter()
+                .enumerate()
+                .filter(|(at, it)| !found[..*at].contains(it))
+                .map(|(_, it)| it)
+                .collect();
+            assert_eq!(news, paths, "{text}");
+        }
+    }
+}
