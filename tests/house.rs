@@ -511,6 +511,7 @@ fn a_prune_by_hand_frees_at_once_and_is_no_round() {
         world.wait(1);
         assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     }
+    world.started();
     let before = own_bytes(&world.state());
     let pruned = world.run(&["prune", "--keep", "1"]).stdout;
     assert!(pruned.contains("2.1 MB freed") || pruned.contains("2.2 MB freed"), "{pruned}");
@@ -519,7 +520,8 @@ fn a_prune_by_hand_frees_at_once_and_is_no_round() {
     is_sound(&mut world);
     world.write("a", "now");
     world.before_bash("t1", "make");
-    assert_eq!(world.started(), [["housekeep"]], "one is due as before");
+    let started = world.started();
+    assert!(started.iter().any(|args| args[..] == ["housekeep"]), "one is due: {started:?}");
     keep_house(&world);
     assert_eq!(ids(&mut world).len(), 2);
     is_sound(&mut world);

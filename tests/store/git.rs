@@ -417,7 +417,9 @@ fn a_cache_whose_objects_are_gone_is_not_believed() {
     let first = save_new(&fixture);
     let scan = fixture.unchanged();
     fs::remove_file(fixture.ref_path(first)).unwrap();
-    fs::remove_file(fixture.private_dir().join("refs/anchors/main")).unwrap();
+    for name in ["main", "administration"] {
+        fs::remove_file(fixture.private_dir().join("refs/anchors").join(name)).unwrap();
+    }
     for path in fixture.own_objects() {
         let path = fixture.private_dir().join("objects").join(OsStr::from_bytes(&path));
         fs::remove_file(path).unwrap();
