@@ -130,6 +130,13 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         remove(&own.stats())?;
         done.push("removed the damaged stats.json; the next list makes it again".to_owned());
     }
+    if matches!(RestoreLog::read(own), Err(Error::Damaged { .. })) {
+        // What it named may be of use to a person.
+        let log = own.restore_log();
+        let aside = log.with_extension("damaged");
+        fs::rename(&log, &aside).map_err(Error::io("put aside", &log))?;
+        done.push("put the damaged restore-log aside, as restore-log.damaged".to_owned());
+    }
     let is_lost = matches!(record::read_place(own), Ok(None) | Err(Error::Damaged { .. }));
     // A root without checkpoints has no state, and needs none.
     if is_lost && own.checkpoints().is_dir() && root.path().is_dir() {

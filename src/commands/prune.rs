@@ -57,7 +57,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     if plan.goes.is_empty() {
         let stay = ui::count(plan.stays as u64, "checkpoint");
-        let _nobody = writeln!(process.stderr, "nothing to drop; {stay} stay");
+        let verb = if plan.stays == 1 { "stays" } else { "stay" };
+        let _nobody = writeln!(process.stderr, "nothing to drop; {stay} {verb}");
         return Ok(Exit::Ok);
     }
     let mut text = table(process, &checkpoints, &plan);

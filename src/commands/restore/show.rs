@@ -97,9 +97,10 @@ fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
                 let why = ui::escape_line(why.as_bytes());
                 format!("  restore   {place}/   the repository: {why}; held first")
             }
-            StepKind::Worktree(name) => {
-                let name = ui::escape(name.as_encoded_bytes());
-                format!("  recreate  {place}/worktrees/{name}/   the worktree's part of it")
+            StepKind::Part(below) => {
+                let below = ui::escape(below.as_os_str().as_encoded_bytes());
+                let whose = if below.starts_with("modules") { "submodule" } else { "worktree" };
+                format!("  recreate  {place}/{below}/   the {whose}'s part of it")
             }
             StepKind::Pointer(_) => format!("  recreate  {place}   leads to the repository"),
             StepKind::Remove => {
@@ -284,7 +285,7 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
     };
     let repository = |step: &RepositoryStep| {
         let (action, why) = match &step.kind {
-            StepKind::Recreate | StepKind::Worktree(_) | StepKind::Pointer(_) => ("recreate", ""),
+            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => ("recreate", ""),
             StepKind::Replace(why) => ("restore", &why[..]),
             StepKind::Remove => ("remove", ""),
         };

@@ -12,7 +12,7 @@ use std::{
         ffi::{OsStrExt, OsStringExt},
         fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink},
     },
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use gix::{
@@ -74,8 +74,8 @@ pub enum StepKind {
     Recreate,
     /// What is there is broken, or another repository: why, as a fragment.
     Replace(String),
-    /// Its part for one linked worktree is gone: the name of that.
-    Worktree(OsString),
+    /// Its part for one linked worktree or submodule is gone: where that was, below it.
+    Part(PathBuf),
     /// The file that leads there is gone: what it says.
     Pointer(Vec<u8>),
     /// It was not there, and a restore that is taken back made it.
@@ -107,10 +107,11 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
             let pointer = root.join(OsStr::from_bytes(path));
             let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
             let target = pointer.parent().unwrap_or(root).join(OsStr::from_bytes(target));
-            if let Some(name) = target.file_name().filter(|_| is_whole && !target.exists())
-                && target.parent().is_some_and(|above| above.ends_with("worktrees"))
+            if is_whole
+                && !target.exists()
+                && let Some(below) = part_at(&place, &target)
             {
-                add(place.clone(), StepKind::Worktree(name.to_owned()));
+                add(place.clone(), StepKind::Part(below));
             }
             if pointer.symlink_metadata().is_err() {
                 add(pointer, StepKind::Pointer(text.clone()));
@@ -118,6 +119,24 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
         }
     }
     steps
+}
+
+/// Where the git directory of a linked worktree or submodule lies below its repository.
+fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for part in target.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => (),
+            part => plain.push(part),
+        }
+    }
+    let is_worktree = plain.parent().is_some_and(|above| above.ends_with("worktrees"));
+    match plain.strip_prefix(place) {
+        Ok(below) if !below.as_os_str().is_empty() => Some(below.to_owned()),
+        // The repository's path may have been written another way.
+        _ => Some(Path::new("worktrees").join(plain.file_name()?)).filter(|_| is_worktree),
+    }
 }
 
 /// Repositories that are there now, were not at `record`, and were at the checkpoint that the restore
@@ -262,12 +281,12 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
     let private = Private::named(state, &held.store);
     match kind {
         StepKind::Pointer(text) => return write_pointer(place, text),
-        StepKind::Worktree(name) => {
+        StepKind::Part(below) => {
             let repo = private.repo();
             let build = Build::new(&private, &repo, held)?;
-            let below = [b"worktrees/", name.as_bytes()].concat();
-            build.files(place, &below)?;
-            return build.index(place, root, record, &below);
+            build.files(place, below.as_os_str().as_bytes())?;
+            build.objects(place, below).map_err(Error::io("link the objects into", place))?;
+            return build.index(place, root, record, below.as_os_str().as_bytes());
         }
         StepKind::Remove => return remove_tree(place).map_err(Error::io("remove", place)),
         StepKind::Recreate | StepKind::Replace(_) => (),
@@ -421,7 +440,9 @@ impl<'a> Build<'a> {
     fn whole(&self, to: &Path, root: &Path, record: &Record) -> Result<()> {
         DirBuilder::new().mode(0o700).create(to).map_err(Error::io("make the directory", to))?;
         self.files(to, b"")?;
-        self.objects(to).map_err(Error::io("link the objects into", to))?;
+        self.objects(to, Path::new("")).map_err(Error::io("link the objects into", to))?;
+        self.lost_alternates(to).map_err(Error::io("link the objects into", to))?;
+        self.frame(to).map_err(Error::io("make directories in", to))?;
         self.index(to, root, record, b"")?;
         protect(to, self.permissions)
     }
@@ -475,19 +496,22 @@ impl<'a> Build<'a> {
         protect(place, 0o644)
     }
 
-    /// Gives the objects their names again in every directory of objects.
-    fn objects(&self, to: &Path) -> io::Result<()> {
+    /// Gives the objects their names again in every directory of objects at `below` or beneath it.
+    fn objects(&self, to: &Path, below: &Path) -> io::Result<()> {
         let linked = self.private.linked();
         let mut dirs = Vec::new();
         kept_object_dirs(&linked, Path::new(""), 0, &mut dirs)?;
         let is_small = borrow::is_little(&linked);
-        for rest in dirs {
-            link_tree(&linked.join(&rest), &to.join(&rest), is_small, 0)?;
+        for rest in dirs.iter().filter(|rest| rest.starts_with(below)) {
+            link_tree(&linked.join(rest), &to.join(rest), is_small, 0)?;
         }
-        self.lost_alternates(to, is_small)?;
+        Ok(())
+    }
+
+    /// Makes the directories without which git takes it for no repository.
+    fn frame(&self, to: &Path) -> io::Result<()> {
         for below in ["objects/info", "objects/pack", "refs/heads"] {
-            // Git takes a directory without them for no repository. Other kinds of refs have a file
-            // of that name.
+            // Other kinds of refs have a file of that name.
             if to.join(below).symlink_metadata().is_err() {
                 fs::create_dir_all(to.join(below))?;
             }
@@ -496,7 +520,8 @@ impl<'a> Build<'a> {
     }
 
     /// Objects that the repository had from another one, which is gone.
-    fn lost_alternates(&self, to: &Path, is_small: bool) -> io::Result<()> {
+    fn lost_alternates(&self, to: &Path) -> io::Result<()> {
+        let is_small = borrow::is_little(&self.private.linked());
         let alternates = self.private.linked().join("alternates");
         let now = borrow::alternates_of(&to.join("objects"));
         for name in names_of(&alternates).unwrap_or_default() {
