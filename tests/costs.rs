@@ -154,8 +154,7 @@ fn a_call_that_finds_nothing_changed_lists_nothing_and_opens_no_object() {
     3 openat project/.git/config.worktree
     3 openat project/.git/objects/info/alternates
     ");
-    let objects =
-        of(&calls, |call| call.starts_with("open") && call.contains("HASH/objects/pack"));
+    let objects = of(&calls, |call| call.starts_with("open") && call.contains("HASH/objects/pack"));
     assert_snapshot!(listed(objects), @"");
     let written = of(&calls, |call| {
         let changes = ["rename", "mkdir", "unlink", "link", "chmod", "symlink"];

@@ -199,7 +199,9 @@ fn pipes_and_endless_files_where_we_keep_our_own_are_survived() {
     let ours: Vec<PathBuf> = on_disk(&world.state())
         .into_keys()
         .map(|path| world.state().join(String::from_utf8(path).unwrap()))
-        .filter(|path| path.is_file() && !path.components().any(|part| part.as_os_str() == "objects"))
+        .filter(|path| {
+            path.is_file() && !path.components().any(|part| part.as_os_str() == "objects")
+        })
         .collect();
     assert!(ours.len() > 10, "{ours:?}");
     for (turn, path) in ours.iter().enumerate() {

@@ -47,7 +47,11 @@ fn large_in(world: World) -> World {
     for number in 0..5 {
         world.write(&format!("large/{number}"), noise(number, 1 << 20));
     }
-    git(&world, &world.root(), "git add large && git commit -qm large -- large && git -c gc.writeCommitGraph=false gc -q");
+    git(
+        &world,
+        &world.root(),
+        "git add large && git commit -qm large -- large && git -c gc.writeCommitGraph=false gc -q",
+    );
     world
 }
 

@@ -212,7 +212,9 @@ fn the_users_gc_takes_nothing_of_ours_while_we_save() {
     assert!(ids.len() >= 5, "{ids:?}");
     git(&world, &world.root(), "git gc -q --prune=now");
     all_is_well(&world, &world.root());
-    let done = turnback(&world, &world.root(), &["restore", &ids[ids.len() - 1], "--yes", "--force"]).output();
+    let done =
+        turnback(&world, &world.root(), &["restore", &ids[ids.len() - 1], "--yes", "--force"])
+            .output();
     assert!(done.unwrap().status.success());
     assert_eq!(world.read("by-agent"), "0");
 }

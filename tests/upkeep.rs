@@ -237,8 +237,9 @@ fn a_linked_worktree_that_was_removed_leaves_no_refs_behind() {
         assert_eq!(world.run(&["create"]).exit, Exit::Ok);
         write(&linked.join("a"), "only in the worktree");
         assert_eq!(world.run_in(&linked, &["create"], "").exit, Exit::Ok);
-        let ours =
-            |name: &String| name.starts_with("refs/checkpoints/main/") || name == "refs/anchors/main";
+        let ours = |name: &String| {
+            name.starts_with("refs/checkpoints/main/") || name == "refs/anchors/main"
+        };
         assert_eq!(refs(&world).iter().filter(|name| !ours(name)).count(), 2);
         fs::rename(&linked, linked.with_extension("away")).unwrap();
         if pruned {
