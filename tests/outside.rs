@@ -2,8 +2,6 @@
 //! `.git` together, every checkpoint stays listed and brings back files, index, branches, stashes
 //! and history. And nothing but a restore ever writes below the user's `.git`.
 
-#![expect(clippy::disallowed_methods, reason = "directories of the tests' own")]
-
 use std::{
     collections::BTreeMap,
     fs,

@@ -3,7 +3,7 @@
 //!
 //! `TURNBACK_CASES` and `TURNBACK_SEED` run more of them, or one again.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use crate::support::{
     real::{git, try_git},
@@ -48,8 +48,8 @@ fn project(dice: &mut Dice) -> World {
     world.write(".gitignore", "*.log\n");
     run("git init -q -b main");
     for commit in 0..=dice.below(4) {
-        world.write(&format!("d{}/f{commit}", dice.below(3)), &format!("{commit}\n"));
-        world.write("a", &format!("{commit}\nline\n"));
+        world.write(&format!("d{}/f{commit}", dice.below(3)), format!("{commit}\n"));
+        world.write("a", format!("{commit}\nline\n"));
         run("git add -A && git commit -qm c");
         if dice.is(2) {
             run(&format!("git branch b{commit}"));
@@ -180,7 +180,7 @@ fn case(seed: u64) {
     assert_eq!(told(&world).as_ref(), Ok(&before.1), "redo of {about}");
     let damage = world.run(&["check", "--read-data"]);
     assert!(damage.stdout.contains("all whole"), "{about}\n{}{}", damage.stdout, damage.stderr);
-    let _gone = fs::remove_dir_all(root.join("../away"));
+    let _gone = turnback::fs::remove_tree(&root.join("../away"));
 }
 
 /// The id of the checkpoint that was taken by hand.

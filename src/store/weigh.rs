@@ -43,9 +43,12 @@ pub struct Scales {
     weights: Weights,
     /// The bytes of an object, where they are known, and for each line that needs it the place of
     /// the last that does; `None` for one that stays.
-    needed: HashMap<ContentId, (Option<u64>, Vec<(usize, Option<usize>)>)>,
+    needed: HashMap<ContentId, Need>,
     others: Vec<Thing>,
 }
+
+/// The bytes of an object, and the lines that need it.
+type Need = (Option<u64>, Vec<(usize, Option<usize>)>);
 
 impl Scales {
     /// With nothing on them.
@@ -105,7 +108,7 @@ impl Scales {
     /// What would be free if everything went that may.
     pub fn things(self) -> Vec<Thing> {
         let objects = self.objects;
-        let thing = |(id, (bytes, by)): (ContentId, (Option<u64>, Vec<(usize, Option<usize>)>))| {
+        let thing = |(id, (bytes, by)): (ContentId, Need)| {
             let until: Option<Vec<_>> =
                 by.into_iter().map(|(line, place)| Some((line, place?))).collect();
             let bytes = bytes.unwrap_or_else(|| room(&objects.path(&id)));

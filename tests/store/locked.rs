@@ -24,7 +24,9 @@ fn locks_of_the_users_git_are_in_nobodys_way_and_stay() {
             .map(|name| fixture.git_dir().join(name))
             .into();
     let first = save_new(&fixture).id;
-    locks.iter().for_each(|lock| write(lock, "half a file"));
+    for lock in &locks {
+        write(lock, "half a file");
+    }
     write(&root.join("a"), "second");
     let second = save_new(&fixture).id;
     assert_eq!(held(&*fixture.open(), second), on_disk(&root));

@@ -10,7 +10,7 @@ use crate::{
     plan::{RestorePlan, Step},
     process::Process,
     scan::Scan,
-    store::{Draft, RepositoryStep, StepKind, record},
+    store::{Draft, RepositoryStep, StepKind, make_readable, record},
     ui,
 };
 
@@ -28,6 +28,7 @@ pub(super) fn hold(
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
     let plan = &planned.plan;
+    replaced(planned).for_each(|step| make_readable(&step.place));
     // What the scan holds by itself need not be named.
     let is_held = |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
     let touched = plan.deeds().filter(|step| !is_held(&step.path));
@@ -49,12 +50,16 @@ pub(super) fn hold(
     Ok(saved.checkpoint.id)
 }
 
+fn replaced(planned: &Planned) -> impl Iterator<Item = &RepositoryStep> {
+    let is_replaced =
+        |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove);
+    planned.repositories.iter().filter(is_replaced)
+}
+
 /// A repository that is replaced must be held whole.
 fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Planned) -> Result<()> {
     let record = record::read(&desk.state.root(&desk.root), held.id)?;
-    let replaced =
-        |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove);
-    for step in planned.repositories.iter().filter(replaced) {
+    for step in replaced(planned) {
         let is_of_it = |skipped: &&Skipped| {
             desk.root.path().join(OsStr::from_bytes(&skipped.path)).starts_with(&step.place)
         };

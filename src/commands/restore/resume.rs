@@ -184,8 +184,9 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     let place = desk.state.root(&desk.root);
     let record = record::read(&place, to)?;
     for id in [log.of, log.held] {
-        let record = record::read(&place, id);
-        record.iter().for_each(|record| git::remove_unfinished(desk.root.path(), record));
+        if let Ok(record) = record::read(&place, id) {
+            git::remove_unfinished(desk.root.path(), &record);
+        }
     }
     let all = log.repository && toward == Toward::After;
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);

@@ -263,7 +263,7 @@ pub(super) fn all(repo: &Repo) -> Result<Vec<String>> {
             let path = repo.common_dir.join(&below);
             if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                 dirs.push(below);
-            } else if !name.ends_with(".lock") {
+            } else if !name.as_bytes().ends_with(b".lock") {
                 names.insert(below);
             }
         }

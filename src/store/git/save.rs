@@ -190,6 +190,12 @@ fn is_index_known(scan: &Scan) -> bool {
     })
 }
 
+/// What the cache says of the checkpoint that holds what its rows say.
+fn latest(scan: &Scan, checkpoint: &Checkpoint, made: &Made) -> (CheckpointId, ContentId) {
+    let administration = made.own.as_ref().map(|own| own.holding.administration());
+    (checkpoint.id, surroundings(administration, scan.index))
+}
+
 /// A digest of everything outside the files that a checkpoint depends on.
 fn surroundings(administration: Option<&Administration>, index: Stamp) -> ContentId {
     let mut hash = Sha256::new();
@@ -534,7 +540,7 @@ impl<'a> Save<'a> {
         let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
         let facts = (scan.index, made.proven.map(|id| content_id(&id)));
         let index_is_new = self.facts.is_some_and(|old| (old.index, old.staged) != facts);
-        let is_known = self.facts.is_some_and(|old| old.latest == self.latest(scan, newest, made));
+        let is_known = self.facts.is_some_and(|old| old.latest == Some(latest(scan, newest, made)));
         let has_news = scan.refreshed || !self.had_base || !scan.fresh.is_empty();
         if has_news || index_is_new || !is_known {
             self.store.refs.move_anchor(&self.repo, files)?;
@@ -543,17 +549,6 @@ impl<'a> Save<'a> {
             own.holding.write_cache(&self.repo);
         }
         Ok(())
-    }
-
-    /// What the cache says of the checkpoint that holds what its rows say.
-    fn latest(
-        &self,
-        scan: &Scan,
-        checkpoint: &Checkpoint,
-        made: &Made,
-    ) -> Option<(CheckpointId, ContentId)> {
-        let administration = made.own.as_ref().map(|own| own.holding.administration());
-        Some((checkpoint.id, surroundings(administration, scan.index)))
     }
 
     /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
@@ -569,7 +564,7 @@ impl<'a> Save<'a> {
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,
-            latest: self.latest(scan, checkpoint, made),
+            latest: Some(latest(scan, checkpoint, made)),
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
         if let Some(own) = &made.own {

@@ -182,7 +182,8 @@ impl Cached {
             return None;
         }
         let mut head = lines.next()?.split(' ');
-        let (tree, modes) = (parse_id(head.next()?)??, parse_id(head.next()?)?);
+        let tree = parse_id(head.next()?)?;
+        let modes = parse_id(head.next()?);
         let administration =
             Administration { tree, modes, digest: ContentId::parse(head.next()?)? };
         if refs::read(repo, ANCHOR).ok()? != Some(tree) {
@@ -193,8 +194,9 @@ impl Cached {
     }
 }
 
-fn parse_id(text: &str) -> Option<Option<ObjectId>> {
-    if text == "-" { Some(None) } else { Some(Some(ObjectId::from_hex(text.as_bytes()).ok()?)) }
+/// `-`, and no other word, stands where there is none: the checksum says that it was written so.
+fn parse_id(text: &str) -> Option<ObjectId> {
+    ObjectId::from_hex(text.as_bytes()).ok()
 }
 
 fn parse_row(line: &str) -> Option<(Vec<u8>, Row)> {
@@ -207,7 +209,7 @@ fn parse_row(line: &str) -> Option<(Vec<u8>, Row)> {
         mode: u32::from_str_radix(fields.next()?, 8).ok()?,
     };
     let racy = fields.next()? == "1";
-    let blob = parse_id(fields.next()?)?;
+    let blob = parse_id(fields.next()?);
     Some((unescape(fields.next()?)?, Row { stamp, racy, blob }))
 }
 

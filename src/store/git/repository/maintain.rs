@@ -213,7 +213,9 @@ impl Maintenance<'_> {
             pack.finish()?;
             crash::point("put-together");
             // Every object of theirs is in the new one.
-            old.iter().for_each(|path| drop(remove_pack(path)));
+            for path in &old {
+                let _next_time = remove_pack(path);
+            }
             Ok(())
         };
         merge().map_err(Error::io("put packs together in", &dir))
@@ -249,7 +251,7 @@ impl Maintenance<'_> {
             stays.extend(ids_of(&path, repo.hash));
         }
         let mut goes = Vec::new();
-        for (size, path) in &stale {
+        for (_, path) in &stale {
             let ids = ids_of(path, repo.hash);
             let only: Vec<ObjectId> =
                 ids.iter().filter(|id| !stays.contains(*id)).copied().collect();
@@ -257,10 +259,9 @@ impl Maintenance<'_> {
             if only.is_empty() || replaced < oldest {
                 goes.push(path.clone());
             } else if only.len() < ids.len() {
-                self.rescue(path, ours, repo, &only)?;
+                rescue(path, ours, repo, &only)?;
                 goes.push(path.clone());
             }
-            let _bytes = size;
             stays.extend(only);
         }
         if goes.is_empty() && stale_loose.is_empty() {
@@ -277,24 +278,15 @@ impl Maintenance<'_> {
             return Ok(());
         }
         crash::point("let-go");
-        goes.iter().for_each(|path| drop(remove_pack(path)));
+        for path in &goes {
+            let _next_time = remove_pack(path);
+        }
         for (path, id, replaced) in stale_loose {
             if stays.contains(&id) || replaced < oldest {
                 let _gone = fs::remove_file(path);
             }
         }
         Ok(())
-    }
-
-    /// Puts what only `pack` has into a pack of its own, beside those of the user's.
-    fn rescue(&self, pack: &Path, ours: &Path, repo: &Repo, only: &[ObjectId]) -> Result<()> {
-        let mut copy = Copy::new(repo)?;
-        let failed = |err| Error::io("rescue what only an old pack has from", pack)(err);
-        let mut rescued = Pack::begin(ours, repo.hash).map_err(failed)?;
-        for id in only {
-            copy.add(*id, &mut rescued)?;
-        }
-        rescued.finish().map(drop).map_err(failed)
     }
 
     /// When the oldest checkpoint was taken that holds this repository, in nanoseconds since 1970.
@@ -314,6 +306,17 @@ impl Maintenance<'_> {
         }
         Ok(oldest)
     }
+}
+
+/// Puts what only `pack` has into a pack of its own, beside those of the user's.
+fn rescue(pack: &Path, ours: &Path, repo: &Repo, only: &[ObjectId]) -> Result<()> {
+    let mut copy = Copy::new(repo)?;
+    let failed = |err| Error::io("rescue what only an old pack has from", pack)(err);
+    let mut rescued = Pack::begin(ours, repo.hash).map_err(failed)?;
+    for id in only {
+        copy.add(*id, &mut rescued)?;
+    }
+    rescued.finish().map(drop).map_err(failed)
 }
 
 /// Loose objects that the user's repository no longer has as such, and since when.

@@ -32,7 +32,7 @@ pub(in crate::store) use check::{Checked, check};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
-pub use rebuild::{Step, StepKind, carry_out, remove_unfinished, steps};
+pub use rebuild::{Step, StepKind, carry_out, make_readable, remove_unfinished, steps};
 
 use super::{
     objects::Writer,
@@ -582,9 +582,9 @@ pub(in crate::store) fn held(
 
 /// How safely the history of a repository is held, in words for people; `None` if there is nothing to
 /// say. The files and the index of a checkpoint do not depend on it.
-pub fn history_words(state: &State, held: &Held, head: Option<&str>) -> Option<String> {
+pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option<String> {
     let private = Private::named(state, &held.store);
-    let id = head.and_then(|head| ObjectId::from_hex(head.as_bytes()).ok());
+    let id = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
     if id.is_some_and(|id| private.repo().read(&id, ObjectKind::Commit).is_err()) {
         return Some("its history is not held any more".to_owned());
     }

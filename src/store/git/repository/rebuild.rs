@@ -176,9 +176,9 @@ fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
     if let Some(name) = ["objects", "refs"].into_iter().find(|name| !place.join(name).is_dir()) {
         return Some(format!("it has lost `{name}`"));
     }
-    let head = read_small(&place.join("HEAD"), HEAD_MAX_BYTES).ok().flatten().unwrap_or_default();
-    let head = head.trim_ascii_end();
-    if !head.starts_with(b"ref: ") && ObjectId::from_hex(head).is_err() {
+    let branch = read_small(&place.join("HEAD"), HEAD_MAX_BYTES).ok().flatten().unwrap_or_default();
+    let branch = branch.trim_ascii_end();
+    if !branch.starts_with(b"ref: ") && ObjectId::from_hex(branch).is_err() {
         return Some("its HEAD says nothing".to_owned());
     }
     if root::inspect_config(place).is_err() {
@@ -299,18 +299,18 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
     borrow::open_up(&private.linked());
     let repo = private.repo();
     let build = Build::new(&private, &repo, held)?;
-    let built = build.whole(&temporary, root, record).and_then(|()| {
+    let made = build.whole(&temporary, root, record).and_then(|()| {
         let dir = Dir::open(parent).map_err(Error::io("open", parent))?;
         dir.sync_file_system().map_err(Error::io("sync", parent))?;
         crate::crash::point("repository");
         put_in_place(&temporary, place).map_err(Error::io("bring back", place))
     });
     // After an exchange it is what stood there.
-    if built.is_ok() {
+    if made.is_ok() {
         keep_besides(&temporary, place).map_err(Error::io("keep what is no part of", place))?;
     }
     let removed = remove_tree(&temporary);
-    built.and(removed.map_err(Error::io("remove", &temporary)))
+    made.and(removed.map_err(Error::io("remove", &temporary)))
 }
 
 fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
@@ -353,6 +353,9 @@ fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     }
 }
 
+/// Is shown the path of an entry, its kind and its object.
+type Each<'a> = dyn FnMut(&[u8], EntryKind, ObjectId) -> Result<()> + 'a;
+
 /// What a private repository holds of a git directory beside objects.
 struct Tree<'a> {
     repo: &'a Repo,
@@ -376,7 +379,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Shows every file, link and directory, the directories first.
-    fn each(&self, each: &mut dyn FnMut(&[u8], EntryKind, ObjectId) -> Result<()>) -> Result<()> {
+    fn each(&self, each: &mut Each<'_>) -> Result<()> {
         let mut open = vec![(Vec::new(), self.top, 0)];
         while let Some((above, id, depth)) = open.pop() {
             each(&above, EntryKind::Tree, id)?;
@@ -442,7 +445,7 @@ impl<'a> Build<'a> {
         self.files(to, b"")?;
         self.objects(to, Path::new("")).map_err(Error::io("link the objects into", to))?;
         self.lost_alternates(to).map_err(Error::io("link the objects into", to))?;
-        self.frame(to).map_err(Error::io("make directories in", to))?;
+        frame(to).map_err(Error::io("make directories in", to))?;
         self.index(to, root, record, b"")?;
         protect(to, self.permissions)
     }
@@ -506,17 +509,6 @@ impl<'a> Build<'a> {
             link_tree(&linked.join(rest), &to.join(rest), is_small, 0)?;
         }
         Ok(())
-    }
-
-    /// Makes the directories without which git takes it for no repository.
-    fn frame(&self, to: &Path) -> io::Result<()> {
-        for below in ["objects/info", "objects/pack", "refs/heads"] {
-            // Other kinds of refs have a file of that name.
-            if to.join(below).symlink_metadata().is_err() {
-                fs::create_dir_all(to.join(below))?;
-            }
-        }
-        share_as(&to.join("objects"), 0)
     }
 
     /// Objects that the repository had from another one, which is gone.
@@ -583,12 +575,44 @@ impl<'a> Build<'a> {
     }
 }
 
+/// Makes the directories without which git takes it for no repository.
+fn frame(to: &Path) -> io::Result<()> {
+    for below in ["objects/info", "objects/pack", "refs/heads"] {
+        // Other kinds of refs have a file of that name.
+        if to.join(below).symlink_metadata().is_err() {
+            fs::create_dir_all(to.join(below))?;
+        }
+    }
+    share_as(&to.join("objects"), 0)
+}
+
 /// Whether everything in one directory of objects is in another as well.
 fn has_all_of(held: &Path, there: &Path) -> bool {
     names_of(held).unwrap_or_default().iter().all(|name| {
         let (held, there) = (held.join(name), there.join(name));
         if held.is_dir() { has_all_of(&held, &there) } else { there.is_file() }
     })
+}
+
+/// Lets its owner read a git directory that is closed to everybody, before it is held and replaced.
+/// What is somebody else's stays as it is.
+pub fn make_readable(place: &Path) {
+    let Ok(found) = fs::symlink_metadata(place) else { return };
+    let wanted = if found.is_dir() { 0o700 } else { 0o400 };
+    let mode = found.permissions().mode() & 0o7777;
+    if found.is_symlink() {
+        return;
+    }
+    if mode & wanted != wanted {
+        // Whoever holds it then says what cannot be read.
+        let _not_ours = fs::set_permissions(place, fs::Permissions::from_mode(mode | wanted));
+    }
+    if found.is_dir() {
+        let names = names_of(place).unwrap_or_default();
+        for name in names {
+            make_readable(&place.join(name));
+        }
+    }
 }
 
 /// Removes what a restore that was cut off left beside the places of repositories.
