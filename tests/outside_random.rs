@@ -123,7 +123,10 @@ fn line(dice: &mut Dice, root: &Path) -> String {
 
 fn files(root: &Path) -> Files {
     let mut files = on_disk(root);
-    files.retain(|path, _| !path.starts_with(b".git/") && path != b".git");
+    // What an index knows of files' stamps is not kept.
+    files.retain(|path, _| {
+        !path.starts_with(b".git/") && path != b".git" && !path.ends_with(b"/.git/index")
+    });
     files
 }
 
@@ -132,7 +135,7 @@ fn told(world: &World) -> Result<String, String> {
     try_git(
         world,
         &world.root(),
-        "set -e; git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; git stash list; \
+        "set -e; [ ! -d sub/.git ] || git -C sub ls-files -s; git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; git stash list; \
          git reflog --all; git ls-files -s; git log --all --format='%H %s'; git status --porcelain; \
          git fsck --strict --no-dangling",
     )

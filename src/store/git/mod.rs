@@ -4,6 +4,7 @@
 //! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
 //! configures. Nothing of ours is ever below the user's `.git`: see [`repository`].
 
+mod anywhere;
 mod check;
 mod files;
 #[doc(hidden)]
@@ -674,47 +675,6 @@ impl Store for GitStore {
         let dir = self.private.dir();
         let name = self.refs.name(id);
         format!("git --git-dir={} show {name}:files/PATH", quoted(dir))
-    }
-}
-
-impl GitStore {
-    /// Reads an object wherever the root has one of that name: in its private repository, among the
-    /// copies, or in the repository it had before.
-    fn anywhere<T>(
-        &self,
-        id: &ContentId,
-        read: impl Fn(&Repo) -> Result<T>,
-        read_copy: impl Fn() -> Result<T>,
-    ) -> Result<T> {
-        let width = self.repo.hash.len_in_bytes();
-        let first = if id.has_width(width) { read(&self.repo) } else { read_copy() };
-        let err = match first {
-            Err(err @ Error::Damaged { .. }) => err,
-            // There is none yet: what there is, is elsewhere.
-            Err(err) if !self.private.exists() => err,
-            first => return first,
-        };
-        // It may have been added, or packed, after we looked which packs there are.
-        if let Ok(found) = read(&self.repo.refreshed()) {
-            return Ok(found);
-        }
-        if let Ok(found) = read_copy() {
-            return Ok(found);
-        }
-        let kept = record::read_all(&self.state)?;
-        let mut names: Vec<String> =
-            kept.into_iter().filter_map(|kept| kept.record.ok()?.store).collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names.iter().filter(|name| *name != self.private.name()) {
-            let other = Private::named(self.state.state(), name).repo();
-            if id.has_width(other.hash.len_in_bytes())
-                && let Ok(found) = read(&other)
-            {
-                return Ok(found);
-            }
-        }
-        Err(err)
     }
 }
 

@@ -6,6 +6,8 @@
 //! next scan remain. Whoever does not get the root's lock in time saves all the same and leaves
 //! anchor and cache alone.
 
+mod unchanged;
+
 use std::{
     collections::HashSet,
     sync::{Mutex, PoisonError},
@@ -17,8 +19,8 @@ use gix::{
     ObjectId,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
-use sha2::{Digest, Sha256};
 
+use self::unchanged::latest;
 use super::{
     GitStore, Held, Known, Parts,
     head::{self, count_staged},
@@ -27,17 +29,16 @@ use super::{
     objects::Writer,
     refs::own,
     repo::{Odb, Repo, content_id},
-    repository::{self, Administration, Holding},
+    repository::{self, Holding},
     sink::{GitSink, Private},
     tree::{self, Builder},
 };
 use crate::{
-    cache::{self, Facts, Row, Table},
+    cache::{self, Facts, Row},
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
     model::{
-        Checkpoint, CheckpointId, ContentId, Head, Kind, Marks, Place, SkipReason, Skipped, Stamp,
-        StoreChoice,
+        Checkpoint, ContentId, Head, Kind, Marks, Place, SkipReason, Skipped, Stamp, StoreChoice,
     },
     scan::{Scan, is_racy},
     store::{
@@ -116,51 +117,6 @@ impl GitStore {
         save.run(&mut draft)
     }
 
-    /// The checkpoint that already holds exactly what `draft` would, told without opening an
-    /// object. The last save leaves in the cache its checkpoint and a digest of what else that
-    /// depends on. In every doubt there is the long way.
-    fn unchanged(&self, draft: &Draft) -> Option<Checkpoint> {
-        let scan = &draft.scan;
-        let is_quiet = scan.is_unchanged()
-            && !scan.refreshed
-            && !scan.partial
-            && scan.victims.is_empty()
-            && scan.repositories.is_empty()
-            && scan.unheld.is_empty();
-        if draft.always || !is_quiet || !is_index_known(scan) || !self.holds_private(scan) {
-            return None;
-        }
-        let (id, digest) = scan.base.as_ref()?.facts().latest?;
-        let administration = match &self.user {
-            Some(user) if self.private.is_quiet(&user.common_dir) => {
-                let index = own(user, "index");
-                Some(repository::unchanged(&self.repo, &user.common_dir, &index)?)
-            }
-            Some(_) => return None,
-            None if self.root.path().join(".git").symlink_metadata().is_ok() => return None,
-            None => None,
-        };
-        let stands = self.anchor() == scan.anchor
-            && digest == surroundings(administration.as_ref(), scan.index);
-        if !stands || !self.repo.common_dir.join(self.refs.name(id)).is_file() {
-            return None;
-        }
-        record::read(&self.state, id).ok().map(|record| record.checkpoint)
-    }
-
-    /// Whether the private objects that files of the root are kept in are still there: they have
-    /// no anchor to stand for them.
-    fn holds_private(&self, scan: &Scan) -> bool {
-        let mut all = true;
-        scan.each(|_, row| {
-            let is_private = row.marks.private && row.kind() != Some(Kind::Directory);
-            if let Some(id) = row.content.filter(|_| is_private) {
-                all = all && self.objects.contains(&id);
-            }
-        });
-        all
-    }
-
     /// The checkpoint that a draft gives way to.
     fn overtaken(&self, draft: &Draft) -> Result<Option<Saved>> {
         match draft.after {
@@ -180,35 +136,6 @@ impl GitStore {
             Err(err) => Err(err),
         }
     }
-}
-
-/// Whether the index is the one whose tree the cache knows.
-fn is_index_known(scan: &Scan) -> bool {
-    let facts = scan.base.as_ref().map(Table::facts);
-    facts.is_some_and(|facts| {
-        facts.index == scan.index && (facts.staged.is_some() || scan.index == Stamp::default())
-    })
-}
-
-/// What the cache says of the checkpoint that holds what its rows say.
-fn latest(scan: &Scan, checkpoint: &Checkpoint, made: &Made) -> (CheckpointId, ContentId) {
-    let administration = made.own.as_ref().map(|own| own.holding.administration());
-    (checkpoint.id, surroundings(administration, scan.index))
-}
-
-/// A digest of everything outside the files that a checkpoint depends on.
-fn surroundings(administration: Option<&Administration>, index: Stamp) -> ContentId {
-    let mut hash = Sha256::new();
-    if let Some(administration) = administration {
-        hash.update(administration.digest.to_string());
-    }
-    for number in [index.mtime_ns, index.ctime_ns] {
-        hash.update(number.to_le_bytes());
-    }
-    for number in [index.inode, index.size, u64::from(index.mode)] {
-        hash.update(number.to_le_bytes());
-    }
-    ContentId::new(&hash.finalize())
 }
 
 impl<'a> Save<'a> {

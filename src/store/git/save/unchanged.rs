@@ -1,0 +1,95 @@
+//! Whether a save would find anything new, told without opening an object.
+
+use sha2::{Digest, Sha256};
+
+use super::{Made, own, repository};
+use crate::{
+    cache::Table,
+    model::{Checkpoint, CheckpointId, ContentId, Kind, Stamp},
+    scan::Scan,
+    store::{
+        Draft, Store,
+        git::{GitStore, repository::Administration},
+        record,
+    },
+};
+
+impl GitStore {
+    /// The checkpoint that already holds exactly what `draft` would, told without opening an
+    /// object. The last save leaves in the cache its checkpoint and a digest of what else that
+    /// depends on. In every doubt there is the long way.
+    pub(super) fn unchanged(&self, draft: &Draft) -> Option<Checkpoint> {
+        let scan = &draft.scan;
+        let is_quiet = scan.is_unchanged()
+            && !scan.refreshed
+            && !scan.partial
+            && scan.victims.is_empty()
+            && scan.repositories.is_empty()
+            && scan.unheld.is_empty();
+        if draft.always || !is_quiet || !is_index_known(scan) || !self.holds_private(scan) {
+            return None;
+        }
+        let (id, digest) = scan.base.as_ref()?.facts().latest?;
+        let administration = match &self.user {
+            Some(user) if self.private.is_quiet(&user.common_dir) => {
+                let index = own(user, "index");
+                Some(repository::unchanged(&self.repo, &user.common_dir, &index)?)
+            }
+            Some(_) => return None,
+            None if self.root.path().join(".git").symlink_metadata().is_ok() => return None,
+            None => None,
+        };
+        let stands = self.anchor() == scan.anchor
+            && digest == surroundings(administration.as_ref(), scan.index);
+        if !stands || !self.repo.common_dir.join(self.refs.name(id)).is_file() {
+            return None;
+        }
+        record::read(&self.state, id).ok().map(|record| record.checkpoint)
+    }
+
+    /// Whether the private objects that files of the root are kept in are still there: they have
+    /// no anchor to stand for them.
+    fn holds_private(&self, scan: &Scan) -> bool {
+        let mut all = true;
+        scan.each(|_, row| {
+            let is_private = row.marks.private && row.kind() != Some(Kind::Directory);
+            if let Some(id) = row.content.filter(|_| is_private) {
+                all = all && self.objects.contains(&id);
+            }
+        });
+        all
+    }
+}
+
+/// Whether the index is the one whose tree the cache knows.
+fn is_index_known(scan: &Scan) -> bool {
+    let facts = scan.base.as_ref().map(Table::facts);
+    facts.is_some_and(|facts| {
+        facts.index == scan.index && (facts.staged.is_some() || scan.index == Stamp::default())
+    })
+}
+
+/// What the cache says of the checkpoint that holds what its rows say.
+pub(super) fn latest(
+    scan: &Scan,
+    checkpoint: &Checkpoint,
+    made: &Made,
+) -> (CheckpointId, ContentId) {
+    let administration = made.own.as_ref().map(|own| own.holding.administration());
+    (checkpoint.id, surroundings(administration, scan.index))
+}
+
+/// A digest of everything outside the files that a checkpoint depends on.
+fn surroundings(administration: Option<&Administration>, index: Stamp) -> ContentId {
+    let mut hash = Sha256::new();
+    if let Some(administration) = administration {
+        hash.update(administration.digest.to_string());
+    }
+    for number in [index.mtime_ns, index.ctime_ns] {
+        hash.update(number.to_le_bytes());
+    }
+    for number in [index.inode, index.size, u64::from(index.mode)] {
+        hash.update(number.to_le_bytes());
+    }
+    ContentId::new(&hash.finalize())
+}
