@@ -52,8 +52,16 @@ impl TempDir {
 impl Drop for TempDir {
     #[expect(clippy::disallowed_methods, reason = "a directory of the test's own")]
     fn drop(&mut self) {
-        // A test may have taken permissions away, or be failing already.
-        let removed = fs::remove_dir_all(&self.0).is_ok();
+        // A process in the background may be adding files; a test may have taken permissions away, or be
+        // failing already.
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+        let removed = (0..500).any(|_| {
+            let removed = fs::remove_dir_all(&self.0).is_ok();
+            if !removed && !std::thread::panicking() {
+                pause();
+            }
+            removed
+        });
         assert!(removed || std::thread::panicking(), "{} is still there", self.0.display());
     }
 }

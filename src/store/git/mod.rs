@@ -2,7 +2,7 @@
 //! each. `docs/FORMAT.md` describes what is written.
 //!
 //! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
-//! configures. Nothing of ours is ever below the user's `.git`: see [`repository`].
+//! configures. Nothing of ours is ever below the user's `.git`: see `repository`.
 
 mod anywhere;
 mod check;

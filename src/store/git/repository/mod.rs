@@ -80,7 +80,7 @@ pub struct Held {
     pub store: String,
     /// A tree there: `repository`, the files, and `repository.modes`.
     pub tree: ContentId,
-    /// See [`Administration::digest`].
+    /// See `Administration::digest`.
     pub digest: ContentId,
     /// Which directory that was; `None` if it was gone by then.
     pub identity: Option<Identity>,
