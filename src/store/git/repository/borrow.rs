@@ -429,7 +429,11 @@ pub(super) fn is_sound(index: &Path) -> bool {
         return true;
     }
     let told = tail(index, 2 * width).map(|tail| tail[..width].to_vec());
-    told.and_then(|told| Ok(told == tail(&pack, width)?)).unwrap_or(false)
+    match told.and_then(|told| Ok(told == tail(&pack, width)?)) {
+        Ok(is_sound) => is_sound,
+        // One that is closed to us, or that the disk does not give now, may be whole.
+        Err(err) => !matches!(err.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound),
+    }
 }
 
 /// Whether an error says that this file can have no second name there.
