@@ -6,7 +6,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use gix::{
@@ -15,7 +18,7 @@ use gix::{
     objs::{Data, Exists, Find, Kind},
 };
 
-use super::repository::alternates_of;
+use super::repository::{alternates_of, open_up};
 use crate::{
     error::{Error, Result},
     model::{Content, ContentId, Place, Root, RootKind},
@@ -32,6 +35,8 @@ pub(super) struct Repo {
     pub(super) hash: HashKind,
     /// Opened when an object is first asked for: to find nothing changed takes none.
     odb: OnceLock<Odb>,
+    /// Whether what is closed among its borrowed objects was opened.
+    opened: AtomicBool,
 }
 
 impl Repo {
@@ -48,18 +53,30 @@ impl Repo {
     /// Opens a repository that was looked at a moment ago.
     pub(super) fn looked_at(GitDirs { git_dir, common_dir, sha256 }: GitDirs) -> Self {
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
-        Self { git_dir, common_dir, hash, odb: OnceLock::new() }
+        Self { git_dir, common_dir, hash, odb: OnceLock::new(), opened: AtomicBool::new(false) }
     }
 
     /// The repository in `dir`, which need not exist yet.
     pub(super) fn at(dir: &Path, hash: HashKind) -> Self {
-        Self { git_dir: dir.to_owned(), common_dir: dir.to_owned(), hash, odb: OnceLock::new() }
+        Self {
+            git_dir: dir.to_owned(),
+            common_dir: dir.to_owned(),
+            hash,
+            odb: OnceLock::new(),
+            opened: AtomicBool::new(false),
+        }
     }
 
     /// The same, with its packs not looked at yet: there may be others by now.
     pub(super) fn refreshed(&self) -> Self {
         let (git_dir, common_dir) = (self.git_dir.clone(), self.common_dir.clone());
-        Self { git_dir, common_dir, hash: self.hash, odb: OnceLock::new() }
+        Self {
+            git_dir,
+            common_dir,
+            hash: self.hash,
+            odb: OnceLock::new(),
+            opened: AtomicBool::new(false),
+        }
     }
 
     /// The object database.
@@ -115,9 +132,20 @@ impl Repo {
         let read = self.read_here(id, kind).or_else(|_| self.refreshed().read_here(id, kind));
         match read {
             // Of several copies a damaged one may have been asked first.
-            Err(err) => self.read_own(id, kind)?.ok_or(err),
+            Err(err) => match self.read_own(id, kind)? {
+                Some(bytes) => Ok(bytes),
+                None if self.open_up() => self.refreshed().read_here(id, kind),
+                None => Err(err),
+            },
             read => read,
         }
+    }
+
+    /// Makes borrowed files readable, once: a link shares the mode of the user's file, which somebody may
+    /// have closed. Tells whether any was not.
+    fn open_up(&self) -> bool {
+        let linked = self.git_dir.join("linked");
+        !self.opened.swap(true, Ordering::Relaxed) && linked.is_dir() && open_up(&linked)
     }
 
     /// Reads a whole object from this repository alone, not from what it borrows; `None` unless it is

@@ -126,19 +126,21 @@ pub(in crate::store::git) fn alternates_of(objects: &Path) -> Vec<(String, PathB
     found.into_iter().map(|path| (hash(&path), path)).collect()
 }
 
-/// Makes files readable again that their owner has closed.
-pub(super) fn open_up(dir: &Path) {
+/// Makes files readable again that their owner has closed; tells whether there was one.
+pub(in crate::store::git) fn open_up(dir: &Path) -> bool {
+    let mut is_any = false;
     for name in names_of(dir).unwrap_or_default() {
         let path = dir.join(name);
         match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => open_up(&path),
+            Ok(found) if found.is_dir() => is_any |= open_up(&path),
             Ok(found) if found.is_file() && found.permissions().mode() & 0o400 == 0 => {
                 // One that is not ours is read by whoever may.
-                let _closed = fs::set_permissions(&path, fs::Permissions::from_mode(0o444));
+                is_any |= fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).is_ok();
             }
             Ok(_) | Err(_) => (),
         }
     }
+    is_any
 }
 
 /// Every directory of objects below a git directory, by its path there.

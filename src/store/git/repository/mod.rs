@@ -27,7 +27,7 @@ use gix::{
 use serde::{Deserialize, Serialize};
 
 pub(in crate::store) use administration::Administration;
-pub(in crate::store::git) use borrow::alternates_of;
+pub(in crate::store::git) use borrow::{alternates_of, open_up};
 pub(in crate::store) use check::{Checked, check};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
