@@ -195,7 +195,6 @@ fn a_copy_is_told_where_the_checkpoints_are_and_changes_nothing() {
 }
 
 #[test]
-#[ignore = "a copy has the refs of its original until checkpoints leave the user's repository"]
 fn a_copy_of_a_repository_is_told_the_same() {
     let world = World::with_git();
     damaged(&world, &world.root());
