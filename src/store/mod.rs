@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub use copy::CopyStore;
-pub use git::{GitStore, Held, Step as RepositoryStep, StepKind, maintain, make_readable};
+pub use git::{GitStore, Held, Opened, Step as RepositoryStep, StepKind, maintain};
 pub use record::Unread;
 pub use standing::Standing;
 pub use weigh::own_bytes;

@@ -10,7 +10,7 @@ use crate::{
     plan::{RestorePlan, Step},
     process::Process,
     scan::Scan,
-    store::{Draft, RepositoryStep, StepKind, make_readable, record},
+    store::{Draft, Opened, RepositoryStep, StepKind, record},
     ui,
 };
 
@@ -27,8 +27,26 @@ pub(super) fn hold(
     order: &Order,
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
+    let mut opened = Opened::default();
+    for step in replaced(planned) {
+        opened.open(&step.place);
+    }
+    let held = take(process, desk, planned, checkpoint, order, looked);
+    if held.is_err() {
+        opened.close();
+    }
+    held
+}
+
+fn take(
+    process: &Process<'_>,
+    desk: &Desk,
+    planned: &Planned,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    looked: Option<Scan>,
+) -> Result<CheckpointId> {
     let plan = &planned.plan;
-    replaced(planned).for_each(|step| make_readable(&step.place));
     // What the scan holds by itself need not be named.
     let is_held = |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
     let touched = plan.deeds().filter(|step| !is_held(&step.path));

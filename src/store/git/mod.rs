@@ -44,7 +44,7 @@ pub(super) use repository::{
     mend_refs as mend_repository_refs, places, sweep,
 };
 pub use repository::{
-    Held, Step, StepKind, carry_out, give_up_history, history_words, maintain, make_readable,
+    Held, Opened, Step, StepKind, carry_out, give_up_history, history_words, maintain,
     remove_unfinished, steps,
 };
 

@@ -6,10 +6,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 use gix::{
@@ -35,8 +32,8 @@ pub(super) struct Repo {
     pub(super) hash: HashKind,
     /// Opened when an object is first asked for: to find nothing changed takes none.
     odb: OnceLock<Odb>,
-    /// Whether what is closed among its borrowed objects was opened.
-    opened: AtomicBool,
+    /// Where a private one has borrowed objects, until what is closed among them was opened.
+    closed: Mutex<Option<PathBuf>>,
 }
 
 impl Repo {
@@ -53,7 +50,7 @@ impl Repo {
     /// Opens a repository that was looked at a moment ago.
     pub(super) fn looked_at(GitDirs { git_dir, common_dir, sha256 }: GitDirs) -> Self {
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
-        Self { git_dir, common_dir, hash, odb: OnceLock::new(), opened: AtomicBool::new(false) }
+        Self { git_dir, common_dir, hash, odb: OnceLock::new(), closed: Mutex::default() }
     }
 
     /// The repository in `dir`, which need not exist yet.
@@ -63,8 +60,13 @@ impl Repo {
             common_dir: dir.to_owned(),
             hash,
             odb: OnceLock::new(),
-            opened: AtomicBool::new(false),
+            closed: Mutex::default(),
         }
+    }
+
+    /// The private repository in `dir`, which borrows from files in `linked`.
+    pub(super) fn private(dir: &Path, hash: HashKind, linked: PathBuf) -> Self {
+        Self { closed: Mutex::new(Some(linked)), ..Self::at(dir, hash) }
     }
 
     /// The same, with its packs not looked at yet: there may be others by now.
@@ -75,7 +77,7 @@ impl Repo {
             common_dir,
             hash: self.hash,
             odb: OnceLock::new(),
-            opened: AtomicBool::new(false),
+            closed: Mutex::default(),
         }
     }
 
@@ -144,8 +146,8 @@ impl Repo {
     /// Makes borrowed files readable, once: a link shares the mode of the user's file, which somebody may
     /// have closed. Tells whether any was not.
     fn open_up(&self) -> bool {
-        let linked = self.git_dir.join("linked");
-        !self.opened.swap(true, Ordering::Relaxed) && linked.is_dir() && open_up(&linked)
+        let linked = self.closed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        linked.is_some_and(|linked| open_up(&linked))
     }
 
     /// Reads a whole object from this repository alone, not from what it borrows; `None` unless it is
@@ -201,14 +203,14 @@ fn files_in(dir: &Path, extension: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What stands at the place of a pack and is no file: whoever opened it would wait for ever.
-fn no_pack(objects: &Path) -> Option<PathBuf> {
-    let is_none = |entry: &std::fs::DirEntry| {
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        !is_file && !entry.path().is_file()
+/// Pipes among the packs of a directory of objects: opening one never ends.
+pub(super) fn pipes_in(objects: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
+    let odd = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let is_pipe = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
     };
-    let mut entries = std::fs::read_dir(objects.join("pack")).ok()?.flatten();
-    entries.find(is_none).map(|entry| entry.path())
+    odd.map(|entry| entry.path()).filter(is_pipe).collect()
 }
 
 /// Opens a directory of objects.
@@ -219,10 +221,9 @@ pub(super) fn open_odb(objects: &Path, current_dir: &Path, hash: HashKind) -> Re
         return Err(Error::damaged(alternates.display().to_string(), "it is no file"));
     }
     let alternates = alternates_of(objects);
-    let mut dirs =
-        std::iter::once(objects).chain(alternates.iter().map(|(_, path)| path.as_path()));
-    if let Some(path) = dirs.find_map(no_pack) {
-        return Err(Error::damaged(path.display().to_string(), "it is no file"));
+    let dirs = std::iter::once(objects).chain(alternates.iter().map(|(_, path)| path.as_path()));
+    if let Some(path) = dirs.flat_map(pipes_in).next() {
+        return Err(Error::damaged(path.display().to_string(), "not a regular file"));
     }
     let options = gix::odb::store::init::Options {
         current_dir: Some(current_dir.to_owned()),

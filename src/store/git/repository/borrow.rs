@@ -43,6 +43,8 @@ const SEEN_MAX_BYTES: u64 = 64 << 20;
 const DEPTH_MAX: usize = 100;
 /// How often alternates of alternates are followed; git's own limit.
 const ALTERNATES_MAX: usize = 5;
+/// What the name of an index ends in whose pack is damaged.
+const UNSOUND: &str = ".unsound";
 /// What is no file is not waited for.
 const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 /// How often packs are listed again because git replaced some meanwhile.
@@ -301,10 +303,13 @@ impl<'a> Borrow<'a> {
         if to.symlink_metadata().is_ok() {
             return Ok(false);
         }
-        // Without its index nobody reads a damaged pack, and takes what it names for held.
         if from.extension().is_some_and(|end| end == "idx") && !is_sound(from) {
-            return Err(io::ErrorKind::NotFound.into());
+            return self.link_or_copy_as(from, &unsound(to), size);
         }
+        self.link_or_copy_as(from, to, size)
+    }
+
+    fn link_or_copy_as(&mut self, from: &Path, to: &Path, size: u64) -> io::Result<bool> {
         // A second name is worth less than bytes that are shared: who writes in place writes both.
         if !self.is_small && self.shares(from, to)? {
             return Ok(true);
@@ -398,25 +403,34 @@ pub(super) fn is_object(name: &[u8]) -> bool {
     !is_half && !name.starts_with(b"tmp_") && !name.starts_with(b".") && !is_made_again
 }
 
-/// Lets nobody read, in a directory of objects of ours, packs that somebody has overwritten or cut
-/// short, and removes what is no file. The bytes of a pack stay.
+/// Takes the names from the indexes, in a directory of borrowed objects, whose packs have been
+/// overwritten or cut short, so that no save takes what they list for held.
 pub(super) fn distrust(objects: &Path) {
-    let packs = objects.join("pack");
-    for entry in fs::read_dir(&packs).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(objects.join("pack")).into_iter().flatten().flatten() {
         let path = entry.path();
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let is_index = path.extension().is_some_and(|end| end == "idx");
-        if !is_file {
-            // What cannot be removed is told by whoever reads the objects.
-            let _still_there = crate::fs::remove_tree(&path);
-        } else if is_index && !is_sound(&path) {
-            let _still_there = fs::remove_file(&path);
+        if is_index && path.is_file() && !is_sound(&path) {
+            // If that fails the objects are relied on as if nothing was wrong.
+            let _still_there = fs::rename(&path, unsound(&path));
         }
     }
 }
 
+/// The name under which an index is kept whose pack is damaged: a rebuild gives it its own again,
+/// for what can still be read of the pack.
+fn unsound(index: &Path) -> PathBuf {
+    let mut name = index.as_os_str().to_owned();
+    name.push(UNSOUND);
+    name.into()
+}
+
+/// The name that a borrowed file had in the user's repository.
+pub(super) fn original_name(name: &OsStr) -> &OsStr {
+    OsStr::from_bytes(name.as_bytes().strip_suffix(UNSOUND.as_bytes()).unwrap_or(name.as_bytes()))
+}
+
 /// Whether the pack of an index ends in the checksum that the index has for it.
-pub(super) fn is_sound(index: &Path) -> bool {
+fn is_sound(index: &Path) -> bool {
     let pack = index.with_extension("pack");
     let width = pack.file_stem().map_or(0, |stem| stem.len().saturating_sub("pack-".len())) / 2;
     let tail = |path: &Path, width: usize| -> io::Result<Vec<u8>> {

@@ -32,12 +32,12 @@ pub(in crate::store) use check::{Checked, check};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
-pub use rebuild::{Step, StepKind, carry_out, make_readable, remove_unfinished, steps};
+pub use rebuild::{Opened, Step, StepKind, carry_out, remove_unfinished, steps};
 
 use super::{
     objects::Writer,
     refs,
-    repo::{Repo, content_id},
+    repo::{Repo, content_id, pipes_in},
     tree::Builder,
 };
 use crate::{
@@ -279,7 +279,7 @@ impl Private {
 
     /// Access to its objects and refs.
     pub(in crate::store) fn repo(&self) -> Repo {
-        Repo::at(&self.dir, self.hash)
+        Repo::private(&self.dir, self.hash, self.linked())
     }
 
     /// Where the user's objects have their names here.
@@ -319,10 +319,9 @@ impl Private {
             match shared {
                 // Whoever frees the last object of it removes it, the file of the lock included.
                 Ok(shared) if self.exists() && shared.is_at(&path) => {
-                    let dirs = borrow::borrowed_dirs(&self.linked());
-                    std::iter::once(self.dir.join("objects"))
-                        .chain(dirs)
-                        .for_each(|dir| borrow::distrust(&dir));
+                    for dir in borrow::borrowed_dirs(&self.linked()) {
+                        borrow::distrust(&dir);
+                    }
                     return Ok(shared);
                 }
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => (),
@@ -380,23 +379,30 @@ impl Private {
     }
 
     /// Files of its frame that are not as they should be, and why. Nothing of the user's is in them.
-    fn odd_files(&self) -> Vec<(&'static str, &'static str)> {
+    fn odd_files(&self) -> Vec<(String, &'static str)> {
         let mut odd = Vec::new();
         let text = |name: &str| read_small(&self.dir.join(name), 1 << 20).ok().flatten();
         if text("config").as_deref() != Some(self.config().as_bytes()) {
-            odd.push(("config", "git cannot read the repository without it"));
+            odd.push(("config".to_owned(), "git cannot read the repository without it"));
         }
         if !text("HEAD").is_some_and(|head| head.starts_with(b"ref: ")) {
-            odd.push(("HEAD", "git cannot read the repository without it"));
+            odd.push(("HEAD".to_owned(), "git cannot read the repository without it"));
         }
         if self.exists() && text("objects/info/alternates") != Some(self.alternates()) {
-            odd.push(("objects/info/alternates", "it does not name what is borrowed"));
+            odd.push(("objects/info/alternates".to_owned(), "it does not name what is borrowed"));
         }
         for name in ["lock", "maintenance.lock", "linked/seen", "administration", "maintained"] {
             let found = fs::symlink_metadata(self.dir.join(name));
             if found.is_ok_and(|found| !found.is_file()) {
-                odd.push((name, "it is no file"));
+                odd.push((name.to_owned(), "it is no file"));
             }
+        }
+        let dirs = borrow::borrowed_dirs(&self.linked());
+        for pipe in
+            std::iter::once(self.dir.join("objects")).chain(dirs).flat_map(|it| pipes_in(&it))
+        {
+            let below = pipe.strip_prefix(&self.dir).unwrap_or(&pipe);
+            odd.push((below.to_string_lossy().into_owned(), "it is no file"));
         }
         odd
     }
@@ -409,9 +415,9 @@ impl Private {
     pub(in crate::store) fn mend(&self) -> Result<Vec<String>> {
         let mut done = Vec::new();
         for (name, _) in self.odd_files() {
-            let path = self.dir.join(name);
+            let path = self.dir.join(&name);
             crate::fs::remove_tree(&path).map_err(Error::io("remove", &path))?;
-            match name {
+            match &*name {
                 "config" => replace_synced(&path, self.config().as_bytes())?,
                 "HEAD" => replace_synced(&path, HEAD)?,
                 "objects/info/alternates" => self.write_alternates()?,

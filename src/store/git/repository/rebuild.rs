@@ -377,23 +377,36 @@ fn has_all_of(held: &Path, there: &Path) -> bool {
     })
 }
 
-/// Lets its owner read a git directory that is closed to everybody, before it is held and replaced.
-/// What is somebody else's stays as it is.
-pub fn make_readable(place: &Path) {
-    let Ok(found) = fs::symlink_metadata(place) else { return };
-    let wanted = if found.is_dir() { 0o700 } else { 0o400 };
-    let mode = found.permissions().mode() & 0o7777;
-    if found.is_symlink() {
-        return;
+/// Files and directories that were made readable, and the permissions they had.
+#[derive(Default)]
+pub struct Opened(Vec<(PathBuf, fs::Permissions)>);
+
+impl Opened {
+    /// Lets its owner read a git directory that is closed to everybody, before it is held and
+    /// replaced. What belongs to another user stays as it is; reading it says so.
+    pub fn open(&mut self, place: &Path) {
+        let Ok(found) = fs::symlink_metadata(place) else { return };
+        let wanted = if found.is_dir() { 0o700 } else { 0o400 };
+        let mode = found.permissions().mode() & 0o7777;
+        if found.is_symlink() {
+            return;
+        }
+        let opened = fs::Permissions::from_mode(mode | wanted);
+        if mode & wanted != wanted && fs::set_permissions(place, opened).is_ok() {
+            self.0.push((place.to_owned(), found.permissions()));
+        }
+        if found.is_dir() {
+            for name in names_of(place).unwrap_or_default() {
+                self.open(&place.join(name));
+            }
+        }
     }
-    if mode & wanted != wanted {
-        // Whoever holds it then says what cannot be read.
-        let _not_ours = fs::set_permissions(place, fs::Permissions::from_mode(mode | wanted));
-    }
-    if found.is_dir() {
-        let names = names_of(place).unwrap_or_default();
-        for name in names {
-            make_readable(&place.join(name));
+
+    /// Gives everything its permissions back: nothing comes of the restore.
+    pub fn close(self) {
+        for (place, permissions) in self.0.into_iter().rev() {
+            // One that is gone needs none.
+            let _gone = fs::set_permissions(place, permissions);
         }
     }
 }
@@ -478,13 +491,12 @@ fn kept_object_dirs(
 fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(to)?;
     for name in names_of(from)? {
-        let (from, to) = (from.join(&name), to.join(&name));
+        let (from, to) = (from.join(&name), to.join(borrow::original_name(&name)));
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;
         } else if found.is_file() && borrow::is_object(name.as_bytes()) {
-            let is_index = from.extension().is_some_and(|end| end == "idx");
-            if to.symlink_metadata().is_ok() || is_index && !borrow::is_sound(&from) {
+            if to.symlink_metadata().is_ok() {
                 continue;
             }
             if copies || fs::hard_link(&from, &to).is_err() {
