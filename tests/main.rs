@@ -27,6 +27,7 @@ mod outside_random;
 mod picker;
 mod readme;
 mod reliability;
+mod repository;
 mod restore;
 mod scan;
 mod served;

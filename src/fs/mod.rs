@@ -14,6 +14,8 @@ mod real;
 mod sync;
 mod way;
 
+use std::path::{Component, Path, PathBuf};
+
 pub use attributes::Owner;
 pub use dir::{Dir, Listed, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
@@ -28,6 +30,21 @@ pub use private::{
 pub use real::Real;
 pub(crate) use sync::{all_at_once, two_can_work};
 pub use way::Way;
+
+/// A path without `.` and `..`, by its text alone: what it names may be gone.
+pub fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => (),
+            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => {
+                plain.push(component);
+            }
+        }
+    }
+    plain
+}
 
 /// The system's clock, in nanoseconds since 1970: what stamps of files are compared with.
 #[expect(clippy::disallowed_methods, reason = "stamps are judged by this moment, not our start")]

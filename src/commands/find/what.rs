@@ -3,10 +3,12 @@
 use std::{
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use gix::glob::{wildmatch, wildmatch::Mode};
+
+use crate::fs::without_dots;
 
 /// Which files are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +37,9 @@ impl What {
         let is_place = [&b"/"[..], b"./", b"../"].iter().any(|start| bytes.starts_with(start))
             || matches!(bytes, b"." | b"..");
         match (is_pattern, has_slash) {
-            (false, _) if is_place => Self::Place(normal(&cwd.join(OsStr::from_bytes(bytes)))),
+            (false, _) if is_place => {
+                Self::Place(without_dots(&cwd.join(OsStr::from_bytes(bytes))))
+            }
             (false, false) => Self::Name(bytes.to_owned()),
             (false, true) => Self::End(bytes.to_owned()),
             (true, false) => Self::Names(bytes.to_owned()),
@@ -72,21 +76,6 @@ impl What {
 
 fn fits(pattern: &[u8], text: &[u8]) -> bool {
     wildmatch(pattern.into(), text.into(), Mode::NO_MATCH_SLASH_LITERAL)
-}
-
-/// A path without `.` and `..`, by its text alone: the file may be gone.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => (),
-            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => {
-                normal.push(component);
-            }
-        }
-    }
-    normal
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The part of a root the user means.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::{
     commands::Desk,
     error::{Error, Result},
+    fs::without_dots,
     plan::{Pick, Picked},
     process::Process,
     ui,
@@ -19,7 +20,7 @@ pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> R
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
     let mut picked = Vec::new();
     for path in paths {
-        let absolute = normal(&cwd.join(path));
+        let absolute = without_dots(&cwd.join(path));
         if absolute == desk.root.path() {
             return Ok(Picked::All);
         }
@@ -33,17 +34,4 @@ pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> R
         picked.push(Pick::of(rel));
     }
     Ok(Picked::Paths(picked))
-}
-
-/// A path without `.` and `..`, by its text alone: the file may be gone.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            std::path::Component::ParentDir => drop(normal.pop()),
-            std::path::Component::CurDir => (),
-            other => normal.push(other),
-        }
-    }
-    normal
 }

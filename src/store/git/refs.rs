@@ -271,6 +271,12 @@ pub(super) fn all(repo: &Repo) -> Result<Vec<String>> {
     Ok(names.into_iter().collect())
 }
 
+/// Deletes every anchor: no cache is believed any more.
+pub(super) fn drop_anchors(repo: &Repo) -> Result<()> {
+    let names = all(repo)?;
+    names.iter().filter(|name| name.starts_with(ANCHORS)).try_for_each(|name| delete(repo, name))
+}
+
 /// Names which refs there are; `None` if they cannot be listed.
 pub(super) fn digest(repo: &Repo) -> Option<String> {
     use sha2::{Digest, Sha256};

@@ -403,16 +403,22 @@ pub(super) fn is_object(name: &[u8]) -> bool {
     !is_half && !name.starts_with(b"tmp_") && !name.starts_with(b".") && !is_made_again
 }
 
-/// Takes the names from the indexes, in a directory of borrowed objects, whose packs have been
-/// overwritten or cut short, so that no save takes what they list for held.
-pub(super) fn distrust(objects: &Path) {
-    for entry in fs::read_dir(objects.join("pack")).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let is_index = path.extension().is_some_and(|end| end == "idx");
-        if is_index && path.is_file() && !is_sound(&path) {
-            // If that fails the objects are relied on as if nothing was wrong.
-            let _still_there = fs::rename(&path, unsound(&path));
-        }
+/// The indexes among the borrowed packs whose packs have been overwritten or cut short.
+pub(super) fn unsound_indexes(linked: &Path) -> Vec<PathBuf> {
+    let dirs = borrowed_dirs(linked).into_iter().map(|dir| dir.join("pack"));
+    let paths = dirs.flat_map(|dir| {
+        let names = names_of(&dir).unwrap_or_default();
+        names.into_iter().map(move |name| dir.join(name))
+    });
+    let is_index = |path: &PathBuf| path.extension().is_some_and(|end| end == "idx");
+    paths.filter(|path| is_index(path) && path.is_file() && !is_sound(path)).collect()
+}
+
+/// Takes the names from unsound indexes, so that no save takes what they list for held.
+pub(super) fn set_aside(unsound_indexes: &[PathBuf]) {
+    for path in unsound_indexes {
+        // If that fails the objects are relied on as if nothing was wrong.
+        let _still_there = fs::rename(path, unsound(path));
     }
 }
 

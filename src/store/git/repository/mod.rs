@@ -319,9 +319,7 @@ impl Private {
             match shared {
                 // Whoever frees the last object of it removes it, the file of the lock included.
                 Ok(shared) if self.exists() && shared.is_at(&path) => {
-                    for dir in borrow::borrowed_dirs(&self.linked()) {
-                        borrow::distrust(&dir);
-                    }
+                    self.distrust_damaged_packs()?;
                     return Ok(shared);
                 }
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => (),
@@ -330,6 +328,16 @@ impl Private {
             }
         }
         Err(Error::Busy { path })
+    }
+
+    /// Sees to it that no save relies on a borrowed pack that was damaged, nor on a cache that did.
+    fn distrust_damaged_packs(&self) -> Result<()> {
+        let unsound = borrow::unsound_indexes(&self.linked());
+        if !unsound.is_empty() {
+            refs::drop_anchors(&self.repo())?;
+            borrow::set_aside(&unsound);
+        }
+        Ok(())
     }
 
     /// Makes it with nobody beside us: what one has made by half is nothing odd to the next.

@@ -4,13 +4,17 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     os::unix::ffi::OsStrExt,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
-use gix::{ObjectId, objs::Kind as ObjectKind};
+use gix::{
+    ObjectId,
+    objs::{Kind as ObjectKind, tree::EntryKind},
+};
 
 use super::{Held, Private, Tree, head, names_of, read_small, refs, root};
 use crate::{
+    fs::without_dots,
     model::Reason,
     state::State,
     store::{
@@ -73,39 +77,70 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
         if let Some(kind) = kind {
             add(place.clone(), kind);
         }
+        let mut parts = if is_whole { lost_worktrees(state, &place, held) } else { Vec::new() };
         for (path, text) in &held.pointers {
             let pointer = root.join(OsStr::from_bytes(path));
-            let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
-            let target = pointer.parent().unwrap_or(root).join(OsStr::from_bytes(target));
+            let target = led_to(&pointer, text);
             if is_whole
                 && !target.exists()
                 && let Some(below) = part_at(&place, &target)
+                && !parts.contains(&below)
             {
-                add(place.clone(), StepKind::Part(below));
+                parts.push(below);
             }
             if pointer.symlink_metadata().is_err() {
                 add(pointer, StepKind::Pointer(text.clone()));
             }
         }
+        for below in parts {
+            add(place.clone(), StepKind::Part(below));
+        }
     }
     steps
 }
 
+/// The parts for linked worktrees that are still there, wherever they are, and that have lost theirs.
+fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
+    let repo = Private::named(state, &held.store).repo();
+    let mut lost = Vec::new();
+    let _as_far_as_it_can_be_read = Tree::open(&repo, held).and_then(|tree| {
+        tree.each(&mut |path, kind, id| {
+            let path = Path::new(OsStr::from_bytes(path));
+            let (Some(name), Some(part)) = (path.file_name(), path.parent()) else { return Ok(()) };
+            let is_worktree = part.parent() == Some(Path::new("worktrees"));
+            if is_worktree && name == "gitdir" && kind != EntryKind::Tree {
+                let there = place.join(part);
+                let pointer = repo.read(&id, ObjectKind::Blob)?;
+                let pointer = there.join(OsStr::from_bytes(pointer.trim_ascii_end()));
+                if !there.exists() && target_of(&pointer) == Some(there) {
+                    lost.push(part.to_owned());
+                }
+            }
+            Ok(())
+        })
+    });
+    lost
+}
+
+/// Where a file that leads to a git directory leads now.
+fn target_of(pointer: &Path) -> Option<PathBuf> {
+    Some(led_to(pointer, &read_small(pointer, HEAD_MAX_BYTES).ok()??))
+}
+
+/// Where the text of a `.git` file leads.
+fn led_to(pointer: &Path, text: &[u8]) -> PathBuf {
+    let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
+    let above = pointer.parent().unwrap_or(Path::new("/"));
+    without_dots(&above.join(OsStr::from_bytes(target)))
+}
+
 /// Where the git directory of a linked worktree or submodule lies below its repository.
 fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
-    let mut plain = PathBuf::new();
-    for part in target.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => (),
-            part => plain.push(part),
-        }
-    }
-    let is_worktree = plain.parent().is_some_and(|above| above.ends_with("worktrees"));
-    match plain.strip_prefix(place) {
+    let is_worktree = target.parent().is_some_and(|above| above.ends_with("worktrees"));
+    match target.strip_prefix(place) {
         Ok(below) if !below.as_os_str().is_empty() => Some(below.to_owned()),
         // The repository's path may have been written another way.
-        _ => Some(Path::new("worktrees").join(plain.file_name()?)).filter(|_| is_worktree),
+        _ => Some(Path::new("worktrees").join(target.file_name()?)).filter(|_| is_worktree),
     }
 }
 

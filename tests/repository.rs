@@ -1,0 +1,258 @@
+//! What is held of a `.git` and comes back: odd files in it, parts of it, damaged packs, and what
+//! stands at the places of our own files.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::FileType;
+use turnback::process::Exit;
+
+use crate::support::{
+    real::git,
+    temp::{noise, special, write},
+    world::World,
+};
+
+/// A repository with one commit.
+fn repository() -> World {
+    let world = World::new();
+    world.write("a", "one\n");
+    git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
+    world
+}
+
+/// The same with a pack that is too large to be copied at once.
+fn packed() -> World {
+    let world = repository();
+    for number in 0..5 {
+        world.write(&format!("large/{number}"), noise(number, 1 << 20));
+    }
+    git(&world, &world.root(), "git add -A && git commit -qm large && git gc -q");
+    world
+}
+
+#[track_caller]
+fn runs(world: &mut World, args: &[&str]) -> String {
+    let output = world.run(args);
+    assert_eq!(output.exit, Exit::Ok, "{args:?}: {}{}", output.stdout, output.stderr);
+    output.stdout + &output.stderr
+}
+
+#[track_caller]
+fn fails(world: &mut World, args: &[&str]) -> String {
+    let output = world.run(args);
+    assert_ne!(output.exit, Exit::Ok, "{args:?}: {}", output.stdout);
+    output.stderr + &output.stdout
+}
+
+/// The files of one extension in a directory.
+fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
+    let all = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.extension().is_some_and(|end| end == extension)).collect()
+}
+
+/// Changes a file that may not be written, without giving it another inode.
+fn overwrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    let file = fs::OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+    std::io::Write::write_all(&mut { file }, &bytes).unwrap();
+}
+
+#[test]
+fn a_file_of_git_that_is_too_large_is_named_every_time_and_never_replaced() {
+    let mut world = repository();
+    let large = world.root().join(".git/large");
+    fs::File::create(&large).unwrap().set_len((64 << 20) + 1).unwrap();
+    for _ in 0..3 {
+        world.wait(1);
+        let said = runs(&mut world, &["create"]);
+        assert!(said.contains(".git/large"), "{said}");
+    }
+    for damage in ["true", "rm .git/HEAD"] {
+        git(&world, &world.root(), damage);
+        let said = fails(&mut world, &["restore", "latest", "--yes", "--repository"]);
+        assert!(said.contains("cannot hold `.git/large` first"), "{damage}: {said}");
+        assert_eq!(large.metadata().unwrap().len(), (64 << 20) + 1, "{damage}");
+    }
+}
+
+#[test]
+fn what_no_checkpoint_has_is_carried_over() {
+    let mut world = packed();
+    let dot_git = world.root().join(".git");
+    let keep = files(&dot_git.join("objects/pack"), "pack")[0].with_extension("keep");
+    write(&keep, "for a reason\n");
+    special(&dot_git.join("pipe"), FileType::Fifo, 0o600);
+    runs(&mut world, &["create"]);
+    runs(&mut world, &["restore", "latest", "--yes", "--repository"]);
+    assert_eq!(fs::read_to_string(keep).unwrap(), "for a reason\n");
+    assert!(!dot_git.join("pipe").metadata().unwrap().is_file());
+    git(&world, &world.root(), "git fsck --strict");
+}
+
+#[test]
+fn a_large_file_of_an_extension_is_linked_and_half_a_copy_is_none() {
+    let mut world = repository();
+    let below = "lfs/objects/aa/bb";
+    let theirs = world.root().join(".git").join(below).join("aabb");
+    write(&theirs, noise(1, 5 << 20));
+    runs(&mut world, &["create"]);
+    let ours = world.private().join("linked").join(below);
+    let linked = ours.join("aabb").metadata().unwrap();
+    assert_eq!(linked.ino(), theirs.metadata().unwrap().ino(), "copied, though it is large");
+    write(&ours.join("aacc.tmp-1-0"), "half a fi");
+    runs(&mut world, &["restore", "latest", "--yes", "--repository"]);
+    assert_eq!(fs::read(&theirs).unwrap(), noise(1, 5 << 20));
+    assert!(!theirs.with_file_name("aacc.tmp-1-0").exists());
+}
+
+#[test]
+fn the_part_of_a_submodule_or_worktree_comes_back_by_itself() {
+    let mut world = repository();
+    let beside = world.root().parent().unwrap().to_owned();
+    git(
+        &world,
+        &beside,
+        "git init -q lib && cd lib && echo 1 > l && git add l && git commit -qm l",
+    );
+    git(
+        &world,
+        &world.root(),
+        "git -c protocol.file.allow=always submodule --quiet add ../lib sub && git commit -qm sub \
+         && cd sub && echo mine > l && git commit -qam mine && echo later > l \
+         && cd .. && git worktree add -q ../tree",
+    );
+    let tell = "git -C sub log --format=%H && git -C sub status --porcelain && git status \
+                --porcelain && git -C ../tree status --porcelain && git -C sub fsck --strict";
+    let before = git(&world, &world.root(), tell);
+    runs(&mut world, &["create"]);
+    for line in ["rm -rf .git/modules sub/.git", "rm -rf .git/modules", "rm -rf .git/worktrees"] {
+        git(&world, &world.root(), line);
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        assert_eq!(git(&world, &world.root(), tell), before, "{line}");
+    }
+}
+
+#[test]
+fn a_save_relies_on_no_pack_that_was_cut_short() {
+    for change in [Vec::clear, |bytes: &mut Vec<u8>| *bytes.last_mut().unwrap() ^= 1] {
+        let mut world = packed();
+        let bytes = fs::read(world.root().join("large/3")).unwrap();
+        git(&world, &world.root(), "git rm -q large/3 && git commit -qm without");
+        runs(&mut world, &["create"]);
+        let pack = &files(&world.root().join(".git/objects/pack"), "pack")[0];
+        overwrite(pack, change);
+        // Only the broken pack has these.
+        world.write("again", &bytes);
+        world.wait(1);
+        runs(&mut world, &["create"]);
+        fs::remove_file(world.root().join("again")).unwrap();
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        assert_eq!(fs::read(world.root().join("again")).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn of_a_damaged_pack_comes_back_what_there_was() {
+    let mut world = packed();
+    runs(&mut world, &["create"]);
+    let pack = files(&world.root().join(".git/objects/pack"), "pack")[0].clone();
+    eprintln!(
+        "{}",
+        git(
+            &world,
+            &world.root(),
+            "git cat-file --batch-all-objects --batch-check; git ls-files -s"
+        )
+    );
+    overwrite(&pack, |bytes| *bytes.last_mut().unwrap() ^= 1);
+    world.write("later", "one more\n");
+    world.wait(1);
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git");
+    eprintln!("{}", git(&world, &world.private(), "find . -ls"));
+    runs(&mut world, &["restore", "latest", "--yes"]);
+    assert!(pack.with_extension("idx").is_file(), "no index, and so nothing of the history");
+    // Git reads no pack that does not end as its index says; with that put right it reads all of it.
+    overwrite(&pack, |bytes| *bytes.last_mut().unwrap() ^= 1);
+    git(&world, &world.root(), "git fsck --strict && git show HEAD:large/1 > /dev/null");
+}
+
+#[test]
+fn a_pipe_among_our_packs_is_named_and_cleared_away() {
+    let mut world = packed();
+    runs(&mut world, &["create"]);
+    for dir in ["objects/pack", "linked/objects/pack"] {
+        let pipe = world.private().join(dir).join("pack-1.idx");
+        special(&pipe, FileType::Fifo, 0o600);
+        world.write("a", format!("{dir}\n"));
+        world.wait(1);
+        fails(&mut world, &["create"]);
+        let said = fails(&mut world, &["check"]);
+        assert!(said.contains("pack-1.idx"), "{said}");
+        runs(&mut world, &["check", "--repair"]);
+        assert!(pipe.symlink_metadata().is_err());
+        runs(&mut world, &["create"]);
+    }
+}
+
+#[test]
+fn an_unreadable_log_of_a_restore_is_put_aside() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    let roots = world.state().join("roots");
+    let log = fs::read_dir(roots).unwrap().next().unwrap().unwrap().path().join("restore-log");
+    write(&log, "{");
+    fails(&mut world, &["check"]);
+    let said = runs(&mut world, &["check", "--repair"]);
+    assert!(said.contains("restore-log.damaged"), "{said}");
+    assert_eq!(fs::read_to_string(log.with_extension("damaged")).unwrap(), "{");
+    world.write("a", "two\n");
+    runs(&mut world, &["restore", "latest", "--yes", "--force"]);
+    assert_eq!(world.read("a"), "one\n");
+}
+
+#[test]
+fn a_refused_restore_leaves_modes_as_they_were() {
+    let mut world = repository();
+    let dot_git = world.root().join(".git");
+    let large = dot_git.join("large");
+    fs::File::create(&large).unwrap().set_len((64 << 20) + 1).unwrap();
+    runs(&mut world, &["create"]);
+    fs::set_permissions(dot_git.join("config"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(dot_git.join("refs"), fs::Permissions::from_mode(0)).unwrap();
+    fails(&mut world, &["restore", "latest", "--yes", "--repository"]);
+    for name in ["config", "refs"] {
+        let mode = dot_git.join(name).metadata().unwrap().mode() & 0o7777;
+        assert_eq!(mode, 0, "{name}");
+    }
+}
+
+#[test]
+fn a_key_that_nobody_knows_frees_nothing() {
+    let mut world = repository();
+    world.write("untracked", noise(1, 100_000));
+    runs(&mut world, &["create"]);
+    let roots = world.state().join("roots");
+    let root = fs::read_dir(roots).unwrap().next().unwrap().unwrap().path();
+    let record = files(&root.join("checkpoints"), "json")[0].clone();
+    let whole = fs::read_to_string(&record).unwrap();
+    for key in ["repositories", "tree", "store"] {
+        let broken = whole.replacen(&format!("\"{key}\""), &format!("\"{key}_\""), 1);
+        assert_ne!(broken, whole, "{key}");
+        fs::set_permissions(&record, fs::Permissions::from_mode(0o600)).unwrap();
+        write(&record, broken);
+        fails(&mut world, &["check"]);
+        world.run(&["prune"]);
+        write(&record, &whole);
+        git(&world, &world.root(), "rm -rf .git untracked");
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        assert_eq!(fs::read(world.root().join("untracked")).unwrap(), noise(1, 100_000), "{key}");
+        git(&world, &world.root(), "git fsck --strict");
+    }
+}
