@@ -11,8 +11,9 @@ use std::{
 use gix::ObjectId;
 
 use super::{
-    Marks, Pack, Private, REWRITTEN_MAX_BYTES, Repo, below, copy_rows, loose_in, names_of,
-    own_packs, refs, remove_pack, rows_of, size_on_disk,
+    Marks, Pack, Private, REWRITTEN_MAX_BYTES, Repo, below, names_of,
+    packs::{Row, copy_rows, loose_in, own_packs, remove_pack, rows_of, size_on_disk},
+    refs,
 };
 use crate::{
     crash,
@@ -55,101 +56,141 @@ fn sweep_one(
     deadline: Instant,
     needed: &dyn Fn() -> Result<Needed>,
 ) -> Result<u64> {
-    let repo = private.repo();
-    let name = private.name();
-    let is_idle = |repo: &Repo| -> Result<bool> {
-        let names = refs::all(repo)?;
-        let is_named = needed()?.iter().any(|(store, _)| store == name);
-        Ok(!is_named && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
-    };
-    if is_idle(&repo)? {
+    let mut sweep = Sweep { private, repo: private.repo(), needed, marks: Marks::default() };
+    if sweep.is_idle()? {
         let _alone = private.alone(deadline)?;
-        if is_idle(&repo)? {
+        if sweep.is_idle()? {
             return remove_repository(private);
         }
     }
-    // Whatever became of its ref, what a record names is needed.
-    let of_records = |marks: &mut Marks, repo: &Repo| -> Result<Needed> {
-        let needed = needed()?;
-        for (_, tree) in needed.iter().filter(|(store, _)| store == name) {
-            let tree = repo.object_id(tree);
-            if repo.has(&tree) {
-                below(repo, tree, &mut |id| marks.seen.insert(id))?;
-            }
-        }
-        Ok(needed)
-    };
-    let mut marks = Marks::default();
-    marks.look(&repo)?;
-    let known = of_records(&mut marks, &repo)?;
-    let dir = private.dir().join("objects");
-    let packs = own_packs(&dir.join("pack"));
-    let mut condemned = Vec::new();
-    for (size, path) in packs {
-        let rows = rows_of(&path, repo.hash)?;
-        let dead: u64 = rows
-            .iter()
-            .filter(|(id, _, _)| !marks.seen.contains(id))
-            .map(|(_, _, range)| range.end - range.start)
-            .sum();
-        let is_worth_it = dead > 0 && (size <= REWRITTEN_MAX_BYTES || dead > size / 4);
-        if is_worth_it {
-            condemned.push((path, rows));
-        }
-    }
-    let loose: Vec<(PathBuf, ObjectId)> =
-        loose_in(&dir).into_iter().filter(|(_, id)| !marks.seen.contains(id)).collect();
-    let stale_holds = |repo: &Repo, needed: &Needed| -> Result<Vec<String>> {
-        let held = |name: &String| {
-            let id = ContentId::parse(name.strip_prefix("refs/repository/")?)?;
-            (!needed.contains(&(private.name().to_owned(), id))).then(|| name.clone())
-        };
-        Ok(refs::all(repo)?.iter().filter_map(held).collect())
-    };
-    if condemned.is_empty() && loose.is_empty() && stale_holds(&repo, &known)?.is_empty() {
+    let stale = sweep.mark()?;
+    let condemned = sweep.condemned()?;
+    if condemned.is_empty() && stale.is_empty() {
         return Ok(0);
     }
     // What stays of the condemned goes into a new pack first, while others save.
-    let written = marks.seen.clone();
-    let failed = |err| Error::io("free objects in", private.dir())(err);
-    let mut added = 0;
-    if condemned.iter().any(|(_, rows)| rows.iter().any(|(id, _, _)| written.contains(id))) {
-        let mut pack = Pack::begin(&dir, repo.hash).map_err(failed)?;
-        let mut seen = HashSet::new();
-        for (path, _) in &condemned {
-            copy_rows(path, repo.hash, &mut pack, |id| written.contains(id) && seen.insert(*id))
-                .map_err(failed)?;
-        }
-        added = size_on_disk(&pack.finish().map_err(failed)?);
-    }
+    let written = sweep.marks.seen.clone();
+    let added = sweep.save_survivors(&condemned)?;
     crash::point("sweep-pack");
     let _alone = private.alone(deadline)?;
-    let fresh = repo.refreshed();
-    marks.look(&fresh)?;
-    let known = of_records(&mut marks, &fresh)?;
-    for name in stale_holds(&repo, &known)? {
-        refs::delete(&repo, &name)?;
+    sweep.repo = sweep.repo.refreshed();
+    for name in sweep.mark()? {
+        refs::delete(&sweep.repo, &name)?;
     }
-    let mut freed = 0;
-    for (path, rows) in condemned {
-        let is_needed_now =
-            rows.iter().any(|(id, _, _)| marks.seen.contains(id) && !written.contains(id));
-        if !is_needed_now {
-            crash::point("sweep-object");
-            freed += remove_pack(&path).map_err(failed)?;
-        }
-    }
-    for (path, id) in loose {
-        if !marks.seen.contains(&id) {
-            crash::point("sweep-object");
-            let size = size_on_disk(&path);
-            fs::remove_file(&path).map_err(failed)?;
-            freed += size;
-        }
-    }
-    remove_unfinished(&dir);
+    let freed = sweep.remove(condemned, &written)?;
+    remove_unfinished(&sweep.repo.objects());
     remove_locks(&private.dir().join("refs"));
     Ok(freed.saturating_sub(added))
+}
+
+/// What is to be freed in a directory of objects of ours.
+struct Condemned {
+    packs: Vec<(PathBuf, Vec<Row>)>,
+    loose: Vec<(PathBuf, ObjectId)>,
+}
+
+impl Condemned {
+    fn is_empty(&self) -> bool {
+        self.packs.is_empty() && self.loose.is_empty()
+    }
+}
+
+/// One private repository that is swept.
+struct Sweep<'a> {
+    private: &'a Private,
+    repo: Repo,
+    needed: &'a dyn Fn() -> Result<Needed>,
+    marks: Marks,
+}
+
+impl Sweep<'_> {
+    /// Whether neither a checkpoint's ref nor a record needs anything of the repository.
+    fn is_idle(&self) -> Result<bool> {
+        let names = refs::all(&self.repo)?;
+        let is_named = (self.needed)()?.iter().any(|(store, _)| store == self.private.name());
+        Ok(!is_named && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
+    }
+
+    /// Marks what refs and records need now, and names the refs that hold a tree for no record.
+    fn mark(&mut self) -> Result<Vec<String>> {
+        self.marks.look(&self.repo)?;
+        let needed = (self.needed)()?;
+        // Whatever became of its ref, what a record names is needed.
+        for (_, tree) in needed.iter().filter(|(store, _)| store == self.private.name()) {
+            let tree = self.repo.object_id(tree);
+            if self.repo.has(&tree) {
+                below(&self.repo, tree, &mut |id| self.marks.seen.insert(id))?;
+            }
+        }
+        let is_stale = |name: &String| {
+            let tree = name.strip_prefix("refs/repository/").and_then(ContentId::parse);
+            tree.is_some_and(|tree| !needed.contains(&(self.private.name().to_owned(), tree)))
+        };
+        Ok(refs::all(&self.repo)?.into_iter().filter(is_stale).collect())
+    }
+
+    /// Packs and loose objects with something in them that nothing needs.
+    fn condemned(&self) -> Result<Condemned> {
+        let dir = self.repo.objects();
+        let mut packs = Vec::new();
+        for (size, path) in own_packs(&dir.join("pack")) {
+            let rows = rows_of(&path, self.repo.hash)?;
+            let dead = rows.iter().filter(|(id, _, _)| !self.marks.seen.contains(id));
+            let dead: u64 = dead.map(|(_, _, range)| range.end - range.start).sum();
+            if dead > 0 && (size <= REWRITTEN_MAX_BYTES || dead > size / 4) {
+                packs.push((path, rows));
+            }
+        }
+        let loose = loose_in(&dir).into_iter();
+        let loose = loose.filter(|(_, id)| !self.marks.seen.contains(id)).collect();
+        Ok(Condemned { packs, loose })
+    }
+
+    /// Copies what is needed of condemned packs into a new one; how many bytes that took.
+    fn save_survivors(&self, condemned: &Condemned) -> Result<u64> {
+        let seen = &self.marks.seen;
+        let survives = |(id, _, _): &Row| seen.contains(id);
+        if !condemned.packs.iter().any(|(_, rows)| rows.iter().any(survives)) {
+            return Ok(0);
+        }
+        let save = || {
+            let mut pack = Pack::begin(&self.repo.objects(), self.repo.hash)?;
+            let mut copied = HashSet::new();
+            for (path, _) in &condemned.packs {
+                let wanted = |id: &ObjectId| seen.contains(id) && copied.insert(*id);
+                copy_rows(path, self.repo.hash, &mut pack, wanted)?;
+            }
+            pack.finish()
+        };
+        save().map(|pack| size_on_disk(&pack)).map_err(self.failed())
+    }
+
+    /// Removes what is condemned, unless it is needed by now and not among the `written` survivors;
+    /// how many bytes that freed. For whoever is alone.
+    fn remove(&self, condemned: Condemned, written: &HashSet<ObjectId>) -> Result<u64> {
+        let mut freed = 0;
+        let is_needed_now =
+            |(id, _, _): &Row| self.marks.seen.contains(id) && !written.contains(id);
+        for (path, rows) in condemned.packs {
+            if !rows.iter().any(is_needed_now) {
+                crash::point("sweep-object");
+                freed += remove_pack(&path).map_err(self.failed())?;
+            }
+        }
+        for (path, id) in condemned.loose {
+            if !self.marks.seen.contains(&id) {
+                crash::point("sweep-object");
+                let size = size_on_disk(&path);
+                fs::remove_file(&path).map_err(self.failed())?;
+                freed += size;
+            }
+        }
+        Ok(freed)
+    }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> Error {
+        Error::io("free objects in", self.private.dir())
+    }
 }
 
 fn remove_repository(private: &Private) -> Result<u64> {

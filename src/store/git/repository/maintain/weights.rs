@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use gix::ObjectId;
 
-use super::{Private, Repo, below, content_id, loose_in, own_packs, rows_of, size_on_disk};
-use crate::{model::ContentId, state::State};
+use super::{
+    Private, Repo, below,
+    packs::{loose_in, own_packs, rows_of, size_on_disk},
+};
+use crate::{model::ContentId, state::State, store::git::repo::content_id};
 
 /// How much room the objects of private repositories take, and what needs them.
 #[derive(Default)]
