@@ -89,8 +89,18 @@ fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Planned) -
         }
         let place = step.place.as_path();
         let is_it = |path: &[u8]| desk.root.path().join(OsStr::from_bytes(path)) == place;
-        if place.is_dir() && !record.repositories.iter().any(|held| is_it(&held.path)) {
-            return refuse(place.as_os_str().as_bytes(), "it is no repository that can be read");
+        let is_held = match place.symlink_metadata() {
+            Ok(found) if found.is_dir() => record.repositories.iter().any(|it| is_it(&it.path)),
+            Ok(found) if found.is_symlink() || found.is_file() && found.len() > 0 => {
+                let mut pointers = record.repositories.iter().flat_map(|it| &it.pointers);
+                pointers.any(|(path, _)| is_it(path))
+            }
+            // There is nothing in it.
+            Ok(_) | Err(_) => true,
+        };
+        if !is_held {
+            let why = "it leads to no repository that can be read; move it away, and try again";
+            return refuse(place.as_os_str().as_bytes(), why);
         }
     }
     Ok(())

@@ -141,6 +141,7 @@ impl Sink for GitSink<'_, '_> {
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
+        buffer.reserve(usize::try_from(size).map_or(0, |size| size + 1));
         // It may have grown to any size since it was looked at.
         let read = Read::by_ref(&mut file).take(LARGE_BYTES + 1).read_to_end(&mut buffer);
         let taken = match read {

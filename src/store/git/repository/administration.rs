@@ -329,7 +329,7 @@ fn bytes_of(repo: &Repo, place: &Path, path: &[u8], stamp: Stamp) -> io::Result<
     }
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(place)?;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).map_or(0, |size| size + 1));
     file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_MAX_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());

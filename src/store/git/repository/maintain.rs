@@ -72,7 +72,7 @@ pub fn give_up_history(state: &State) -> Result<u64> {
     for private in Private::all(state)?.into_iter().filter(Private::exists) {
         let one = Maintenance { state, private };
         one.alone_at_it(|| {
-            let origin = one.private.origin().and_then(|origin| origin.path());
+            let origin = one.private.origin();
             match origin.filter(|origin| origin.join("objects").is_dir()) {
                 Some(origin) if one.make_own(&mut u64::MAX.clone())? => {
                     one.let_go(&origin, i64::MAX)
@@ -135,7 +135,7 @@ impl Maintenance<'_> {
 
     fn everything(&self, room: &mut u64) -> Result<bool> {
         let digest = refs::digest(&self.private.repo());
-        let origin = self.private.origin().and_then(|origin| origin.path());
+        let origin = self.private.origin();
         let origin = origin.filter(|origin| origin.join("objects").is_dir());
         let shared = self.private.share(None)?;
         if let Some(origin) = &origin {

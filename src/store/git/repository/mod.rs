@@ -8,13 +8,15 @@
 mod administration;
 mod borrow;
 mod check;
+mod frame;
+mod held;
 mod maintain;
+mod origin;
 mod rebuild;
 
 use std::{
     ffi::{OsStr, OsString},
     fs, io,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -24,11 +26,12 @@ use gix::{
     hash::Kind as HashKind,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
-use serde::{Deserialize, Serialize};
 
 pub(in crate::store) use administration::Administration;
 pub(in crate::store::git) use borrow::{alternates_of, open_up};
 pub(in crate::store) use check::{Checked, check};
+pub use held::Held;
+pub(in crate::store) use held::{HeldFile, are_same, held};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
@@ -37,20 +40,16 @@ pub use rebuild::{Opened, Step, StepKind, carry_out, remove_unfinished, steps};
 use super::{
     objects::Writer,
     refs,
-    repo::{Repo, content_id, pipes_in},
+    repo::{Repo, content_id},
     tree::Builder,
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, read_small, replace, replace_synced, stat_path},
-    model::{ContentId, Skipped},
+    fs::{Lock, create_private_dirs, replace, replace_synced},
+    model::Skipped,
     root,
     state::{State, hash_name},
-    store::{
-        escape::{escape, unescape},
-        objects::names_in,
-        record::identity::{Identity, Likeness},
-    },
+    store::objects::names_in,
 };
 
 /// How long a save waits for whoever frees objects: saving beside that could lose some.
@@ -69,110 +68,6 @@ pub(in crate::store) struct Private {
     name: String,
     dir: PathBuf,
     hash: HashKind,
-}
-
-/// What a checkpoint holds of one repository of the user's, as its record has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// Where its git directory was: below the root, or absolute.
-    pub path: Vec<u8>,
-    /// The name of the private repository that holds it.
-    pub store: String,
-    /// A tree there: `repository`, the files, and `repository.modes`.
-    pub tree: ContentId,
-    /// See `Administration::digest`.
-    pub digest: ContentId,
-    /// Which directory that was; `None` if it was gone by then.
-    pub identity: Option<Identity>,
-    /// The permissions of that directory.
-    pub permissions: u32,
-    /// Whether git could work with it.
-    pub is_usable: bool,
-    /// Files that lead there: worktrees and submodules have a `.git` that is a line of text. Paths
-    /// like [`Held::path`], and the text.
-    pub pointers: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-/// [`Held`] on the disk.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::store) struct HeldFile {
-    path: String,
-    store: String,
-    tree: String,
-    digest: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    identity: Option<Identity>,
-    mode: String,
-    usable: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pointers: Vec<(String, String)>,
-}
-
-impl HeldFile {
-    /// What is written of it.
-    pub(in crate::store) fn of(held: &Held) -> Self {
-        let Held { path, store, tree, digest, identity, permissions, is_usable, pointers } = held;
-        let pointers = pointers.iter().map(|(path, text)| (escape(path), escape(text)));
-        Self {
-            path: escape(path),
-            store: store.clone(),
-            tree: tree.to_string(),
-            digest: digest.to_string(),
-            identity: *identity,
-            mode: format!("{permissions:o}"),
-            usable: *is_usable,
-            pointers: pointers.collect(),
-        }
-    }
-
-    /// Reads it; why not, as a fragment.
-    pub(in crate::store) fn into_held(self) -> Result<Held, &'static str> {
-        let pointers = self.pointers.iter().map(|(path, text)| {
-            let path = unescape(path).filter(|path| is_plain_place(path));
-            Some((path?, unescape(text)?))
-        });
-        let is_name = !self.store.is_empty()
-            && self.store.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        Ok(Held {
-            path: unescape(&self.path)
-                .filter(|path| is_plain_place(path))
-                .ok_or("a repository's path is not one")?,
-            store: Some(self.store).filter(|_| is_name).ok_or("a repository has no name")?,
-            tree: ContentId::parse(&self.tree).ok_or("a repository's tree is not an id")?,
-            digest: ContentId::parse(&self.digest).ok_or("a repository's digest is not an id")?,
-            identity: self.identity,
-            permissions: u32::from_str_radix(&self.mode, 8)
-                .ok()
-                .filter(|bits| *bits <= 0o7777)
-                .ok_or("a repository's mode is not one")?,
-            is_usable: self.usable,
-            pointers: pointers.collect::<Option<_>>().ok_or("a pointer is not one")?,
-        })
-    }
-}
-
-/// Whether a path is absolute or lies below the root, and has neither `.` nor `..` in it.
-fn is_plain_place(path: &[u8]) -> bool {
-    let below = path.strip_prefix(b"/").unwrap_or(path);
-    !path.contains(&0)
-        && below.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
-}
-
-/// `origin.json`: which repository of the user's a private one is for.
-#[derive(Serialize, Deserialize)]
-struct Origin {
-    version: u32,
-    path: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    identity: Option<Identity>,
-}
-
-impl Origin {
-    /// Where the repository was when it was last held.
-    fn path(&self) -> Option<PathBuf> {
-        let bytes = unescape(&self.path)?;
-        Some(PathBuf::from(OsStr::from_bytes(&bytes))).filter(|path| path.is_absolute())
-    }
 }
 
 /// A repository of the user's that a checkpoint is to hold.
@@ -208,42 +103,6 @@ pub(in crate::store) fn places(
 }
 
 impl Private {
-    /// That of the user's repository whose shared git directory is `common_dir`: the one of that
-    /// path, or of that directory before it moved.
-    pub(in crate::store) fn of(state: &State, common_dir: &Path, hash: HashKind) -> Self {
-        let mut name = hash_name(&[common_dir.as_os_str().as_encoded_bytes()]);
-        if hash == HashKind::Sha256 {
-            name.push_str(SHA256);
-        }
-        let of_path = Self::named(state, &name);
-        if of_path.exists() {
-            return of_path;
-        }
-        // Once for a repository: every origin is read.
-        let all = Self::all(state).unwrap_or_default();
-        let Ok(identity) = Identity::of(common_dir) else { return of_path };
-        let is_it = |private: &Self| {
-            let then = private.origin().and_then(|origin| origin.identity);
-            private.hash == hash
-                && then.is_some_and(|then| then.likeness(&identity) == Likeness::Same)
-        };
-        match all.into_iter().find(is_it) {
-            Some(moved) => {
-                // If it cannot be written, maintenance finds no repository at the old place.
-                let _later = origin(common_dir)
-                    .and_then(|json| replace(&moved.dir.join("origin.json"), &json));
-                moved
-            }
-            None => of_path,
-        }
-    }
-
-    /// What it is for; `None` if that cannot be told.
-    fn origin(&self) -> Option<Origin> {
-        let json = read_small(&self.dir.join("origin.json"), 1 << 20).ok()??;
-        serde_json::from_slice(&json).ok()
-    }
-
     /// The one called `name`.
     pub(in crate::store) fn named(state: &State, name: &str) -> Self {
         let hash = if name.ends_with(SHA256) { HashKind::Sha256 } else { HashKind::Sha1 };
@@ -370,93 +229,10 @@ impl Private {
         replace(&self.dir.join("config"), self.config().as_bytes())?;
         self.write_alternates()?;
         if let Some(common_dir) = common_dir {
-            replace(&self.dir.join("origin.json"), &origin(common_dir)?)?;
+            self.describe(common_dir)?;
         }
         // What has no HEAD is no repository, and is made again.
         replace_synced(&self.dir.join("HEAD"), HEAD)
-    }
-
-    /// What makes it one that git reads and leaves alone.
-    fn config(&self) -> String {
-        let sha256 = if self.hash == HashKind::Sha256 { "\tobjectFormat = sha256\n" } else { "" };
-        format!(
-            "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n\tlogAllRefUpdates = false\n\
-             [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
-             [extensions]\n\tpreciousObjects = true\n{sha256}"
-        )
-    }
-
-    /// Files of its frame that are not as they should be, and why. Nothing of the user's is in them.
-    fn odd_files(&self) -> Vec<(String, &'static str)> {
-        let mut odd = Vec::new();
-        let text = |name: &str| read_small(&self.dir.join(name), 1 << 20).ok().flatten();
-        if text("config").as_deref() != Some(self.config().as_bytes()) {
-            odd.push(("config".to_owned(), "git cannot read the repository without it"));
-        }
-        if !text("HEAD").is_some_and(|head| head.starts_with(b"ref: ")) {
-            odd.push(("HEAD".to_owned(), "git cannot read the repository without it"));
-        }
-        if self.exists() && text("objects/info/alternates") != Some(self.alternates()) {
-            odd.push(("objects/info/alternates".to_owned(), "it does not name what is borrowed"));
-        }
-        for name in ["lock", "maintenance.lock", "linked/seen", "administration", "maintained"] {
-            let found = fs::symlink_metadata(self.dir.join(name));
-            if found.is_ok_and(|found| !found.is_file()) {
-                odd.push((name.to_owned(), "it is no file"));
-            }
-        }
-        let dirs = borrow::borrowed_dirs(&self.linked());
-        for pipe in
-            std::iter::once(self.dir.join("objects")).chain(dirs).flat_map(|it| pipes_in(&it))
-        {
-            let below = pipe.strip_prefix(&self.dir).unwrap_or(&pipe);
-            odd.push((below.to_string_lossy().into_owned(), "it is no file"));
-        }
-        odd
-    }
-
-    /// Makes such files again, and says what was done.
-    ///
-    /// # Errors
-    ///
-    /// Fails if one cannot be removed or written.
-    pub(in crate::store) fn mend(&self) -> Result<Vec<String>> {
-        let mut done = Vec::new();
-        for (name, _) in self.odd_files() {
-            let path = self.dir.join(&name);
-            crate::fs::remove_tree(&path).map_err(Error::io("remove", &path))?;
-            match &*name {
-                "config" => replace_synced(&path, self.config().as_bytes())?,
-                "HEAD" => replace_synced(&path, HEAD)?,
-                "objects/info/alternates" => self.write_alternates()?,
-                // The others are made when they are needed.
-                _ => (),
-            }
-            done.push(format!("made repositories/{}/{name} again", self.name));
-        }
-        Ok(done)
-    }
-
-    /// Names the directories of borrowed objects to whoever reads the repository, git included.
-    fn write_alternates(&self) -> Result<()> {
-        let text = self.alternates();
-        let path = self.dir.join("objects/info/alternates");
-        if read_small(&path, 1 << 20).ok().flatten().as_deref() == Some(&text[..]) {
-            return Ok(());
-        }
-        replace(&path, &text)
-    }
-
-    fn alternates(&self) -> Vec<u8> {
-        let mut text = Vec::new();
-        for dir in borrow::borrowed_dirs(&self.linked()) {
-            // Relative to `objects`, so that the state directory can be moved.
-            let below = dir.strip_prefix(&self.dir).unwrap_or(&dir);
-            text.extend_from_slice(b"../");
-            text.extend_from_slice(below.as_os_str().as_encoded_bytes());
-            text.push(b'\n');
-        }
-        text
     }
 
     /// Looks at the administration of the user's repository and borrows its objects. What is new
@@ -474,6 +250,7 @@ impl Private {
         name: &[u8],
         left_out: &mut Vec<Skipped>,
     ) -> Result<Holding> {
+        self.follow(common_dir);
         // Refs first: what they name is linked afterwards.
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let borrowed = self.borrow(common_dir, looked.is_unchanged, None)?;
@@ -572,28 +349,6 @@ pub(in crate::store) fn history_left_out(path: &[u8], size: u64) -> Skipped {
     Skipped { path, reason: crate::model::SkipReason::TooLarge, size }
 }
 
-/// The entry for the record.
-pub(in crate::store) fn held(
-    root: &Path,
-    place: &Place,
-    private: &Private,
-    tree: ContentId,
-    administration: &Administration,
-    is_usable: bool,
-) -> Held {
-    let pointers = place.pointers.iter().map(|(path, text)| (path_for(root, path), text.clone()));
-    Held {
-        path: path_for(root, &place.common_dir),
-        store: private.name().to_owned(),
-        tree,
-        digest: administration.digest,
-        identity: Identity::of(&place.common_dir).ok(),
-        permissions: stat_path(&place.common_dir).map_or(0o755, |stamp| stamp.permissions()),
-        is_usable,
-        pointers: pointers.collect(),
-    }
-}
-
 /// How safely the history of a repository is held, in words for people; `None` if there is nothing to
 /// say. The files and the index of a checkpoint do not depend on it.
 pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option<String> {
@@ -630,15 +385,6 @@ pub(in crate::store) fn mend_refs(state: &State, held: &Held) -> Result<Option<S
     Ok(Some(format!("made {name} again")))
 }
 
-/// Whether two lists of repositories differ by nothing that matters.
-pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
-    let matters = |held: &Held| {
-        let what = (held.digest, held.permissions, held.identity, held.is_usable);
-        (held.path.clone(), held.store.clone(), held.pointers.clone(), what)
-    };
-    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| matters(old) == matters(new))
-}
-
 /// What is held of a git directory beside objects, if nothing there has changed since the last look.
 pub(in crate::store) fn unchanged(
     repo: &Repo,
@@ -661,15 +407,6 @@ fn add_tree(repo: &Repo, writer: &Writer, administration: &Administration) -> Re
         tree.add(b"repository.modes", EntryKind::Blob, modes);
     }
     writer.add(ObjectKind::Tree, &tree.finish(), repo.odb()?)
-}
-
-fn origin(common_dir: &Path) -> Result<Vec<u8>> {
-    let path = escape(common_dir.as_os_str().as_encoded_bytes());
-    let origin = Origin { version: 1, path, identity: Identity::of(common_dir).ok() };
-    serde_json::to_vec_pretty(&origin).map_err(|err| Error::Other {
-        message: format!("cannot write origin.json: {err}"),
-        hint: None,
-    })
 }
 
 fn names_of(dir: &Path) -> io::Result<Vec<OsString>> {

@@ -86,7 +86,8 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
         let dir = Dir::open(parent).map_err(Error::io("open", parent))?;
         dir.sync_file_system().map_err(Error::io("sync", parent))?;
         crate::crash::point("repository");
-        put_in_place(&temporary, place).map_err(Error::io("bring back", place))
+        put_in_place(&temporary, place).map_err(Error::io("bring back", place))?;
+        private.describe_rebuilt(place, held.identity)
     });
     // After an exchange it is what stood there.
     if made.is_ok() {
@@ -358,12 +359,17 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Makes the directories without which git takes it for no repository.
+/// Makes the directories without which git takes it for no repository, but where something else is
+/// held at that place: other kinds of refs have a file there, and anything can be a link.
 fn frame(to: &Path) -> io::Result<()> {
-    for below in ["objects/info", "objects/pack", "refs/heads"] {
-        // Other kinds of refs have a file of that name.
-        if to.join(below).symlink_metadata().is_err() {
-            fs::create_dir_all(to.join(below))?;
+    for (above, name) in [("objects", "info"), ("objects", "pack"), ("refs", "heads")] {
+        let is_free = |path: &Path| path.symlink_metadata().is_err();
+        if is_free(&to.join(above)) {
+            fs::create_dir(to.join(above))?;
+        }
+        let is_directory = to.join(above).symlink_metadata()?.is_dir();
+        if is_directory && is_free(&to.join(above).join(name)) {
+            fs::create_dir(to.join(above).join(name))?;
         }
     }
     share_as(&to.join("objects"), 0)

@@ -65,6 +65,7 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     if is_exact {
         steps.extend(made_by_restore(state, root, record));
     }
+    let removed: Vec<PathBuf> = steps.iter().map(|step: &Step| step.place.clone()).collect();
     for held in &record.repositories {
         let place = root.join(OsStr::from_bytes(&held.path));
         let is_own = record.store.as_deref() == Some(&held.store);
@@ -88,7 +89,7 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
             {
                 parts.push(below);
             }
-            if pointer.symlink_metadata().is_err() {
+            if pointer.symlink_metadata().is_err() || removed.contains(&pointer) {
                 add(pointer, StepKind::Pointer(text.clone()));
             }
         }
@@ -239,8 +240,12 @@ fn damaged_pack(state: &State, place: &Path, held: &Held) -> Option<String> {
 /// Why what is at `place` is not the repository that was held: another directory, and without
 /// something that a branch, tag or stash of then led to.
 fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<String> {
+    let private = Private::named(state, &held.store);
     let now = Identity::of(place).ok();
-    let likeness = held.identity.zip(now).map(|(then, now)| then.likeness(&now));
+    // What a restore made has gone on from what it was made of.
+    let likeness = held.identity.zip(now).map(|(then, now)| {
+        if is_exact { then.likeness(&now) } else { private.likeness(then, now) }
+    });
     if likeness == Some(Likeness::Same) {
         return None;
     }
@@ -250,7 +255,6 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     // Where that does not tell, or everything was brought to another disk, what was there then is
     // looked for.
     let is_strict = likeness == Some(Likeness::Different);
-    let private = Private::named(state, &held.store);
     let repo = private.repo();
     let files = Tree::open(&repo, held).ok()?;
     let now = Repo::at(place, root::hash_kind_of(place));

@@ -1,0 +1,133 @@
+//! What a checkpoint's record says of one repository of the user's.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Administration, Place, Private, path_for};
+use crate::{
+    fs::stat_path,
+    model::ContentId,
+    store::{
+        escape::{escape, unescape},
+        record::identity::Identity,
+    },
+};
+
+/// What a checkpoint holds of one repository of the user's, as its record has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Where its git directory was: below the root, or absolute.
+    pub path: Vec<u8>,
+    /// The name of the private repository that holds it.
+    pub store: String,
+    /// A tree there: `repository`, the files, and `repository.modes`.
+    pub tree: ContentId,
+    /// See `Administration::digest`.
+    pub digest: ContentId,
+    /// Which directory that was; `None` if it was gone by then.
+    pub identity: Option<Identity>,
+    /// The permissions of that directory.
+    pub permissions: u32,
+    /// Whether git could work with it.
+    pub is_usable: bool,
+    /// Files that lead there: worktrees and submodules have a `.git` that is a line of text. Paths
+    /// like [`Held::path`], and the text.
+    pub pointers: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// [`Held`] on the disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::store) struct HeldFile {
+    path: String,
+    store: String,
+    tree: String,
+    digest: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<Identity>,
+    mode: String,
+    usable: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pointers: Vec<(String, String)>,
+}
+
+impl HeldFile {
+    /// What is written of it.
+    pub(in crate::store) fn of(held: &Held) -> Self {
+        let Held { path, store, tree, digest, identity, permissions, is_usable, pointers } = held;
+        let pointers = pointers.iter().map(|(path, text)| (escape(path), escape(text)));
+        Self {
+            path: escape(path),
+            store: store.clone(),
+            tree: tree.to_string(),
+            digest: digest.to_string(),
+            identity: *identity,
+            mode: format!("{permissions:o}"),
+            usable: *is_usable,
+            pointers: pointers.collect(),
+        }
+    }
+
+    /// Reads it; why not, as a fragment.
+    pub(in crate::store) fn into_held(self) -> Result<Held, &'static str> {
+        let pointers = self.pointers.iter().map(|(path, text)| {
+            let path = unescape(path).filter(|path| is_plain_place(path));
+            Some((path?, unescape(text)?))
+        });
+        let is_name = !self.store.is_empty()
+            && self.store.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        Ok(Held {
+            path: unescape(&self.path)
+                .filter(|path| is_plain_place(path))
+                .ok_or("a repository's path is not one")?,
+            store: Some(self.store).filter(|_| is_name).ok_or("a repository has no name")?,
+            tree: ContentId::parse(&self.tree).ok_or("a repository's tree is not an id")?,
+            digest: ContentId::parse(&self.digest).ok_or("a repository's digest is not an id")?,
+            identity: self.identity,
+            permissions: u32::from_str_radix(&self.mode, 8)
+                .ok()
+                .filter(|bits| *bits <= 0o7777)
+                .ok_or("a repository's mode is not one")?,
+            is_usable: self.usable,
+            pointers: pointers.collect::<Option<_>>().ok_or("a pointer is not one")?,
+        })
+    }
+}
+
+/// Whether a path is absolute or lies below the root, and has neither `.` nor `..` in it.
+fn is_plain_place(path: &[u8]) -> bool {
+    let below = path.strip_prefix(b"/").unwrap_or(path);
+    !path.contains(&0)
+        && below.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// The entry for the record.
+pub(in crate::store) fn held(
+    root: &Path,
+    place: &Place,
+    private: &Private,
+    tree: ContentId,
+    administration: &Administration,
+    is_usable: bool,
+) -> Held {
+    let pointers = place.pointers.iter().map(|(path, text)| (path_for(root, path), text.clone()));
+    Held {
+        path: path_for(root, &place.common_dir),
+        store: private.name().to_owned(),
+        tree,
+        digest: administration.digest,
+        identity: Identity::of(&place.common_dir).ok(),
+        permissions: stat_path(&place.common_dir).map_or(0o755, |stamp| stamp.permissions()),
+        is_usable,
+        pointers: pointers.collect(),
+    }
+}
+
+/// Whether two lists of repositories differ by nothing that matters.
+pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
+    let matters = |held: &Held| {
+        let what = (held.digest, held.permissions, held.identity, held.is_usable);
+        (held.path.clone(), held.store.clone(), held.pointers.clone(), what)
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| matters(old) == matters(new))
+}
