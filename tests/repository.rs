@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::fs::FileType;
-use turnback::process::Exit;
+use turnback::{process::Exit, state::State};
 
 use crate::support::{
     real::git,
@@ -246,4 +246,89 @@ fn a_key_that_nobody_knows_frees_nothing() {
         assert_eq!(fs::read(world.root().join("untracked")).unwrap(), noise(1, 100_000), "{key}");
         git(&world, &world.root(), "git fsck --strict");
     }
+}
+
+#[test]
+fn a_branch_may_have_any_name() {
+    let mut world = repository();
+    git(
+        &world,
+        &world.root(),
+        "for name in tmp_fix index docs/index FETCH_HEAD gc.pid feature/objects feature/config \
+         x/objects/pack/y logs/refs; do git branch $name; done; git worktree add -q ../tmp_tree",
+    );
+    runs(&mut world, &["create"]);
+    git(
+        &world,
+        &world.root(),
+        "git commit -q --allow-empty -m two; for name in index tmp_fix; do git branch -f $name; done",
+    );
+    world.wait(1);
+    runs(&mut world, &["create"]);
+    let before = git(&world, &world.root(), "git for-each-ref && git worktree list");
+    git(&world, &world.root(), "rm -rf .git");
+    runs(&mut world, &["restore", "latest", "--yes"]);
+    assert_eq!(git(&world, &world.root(), "git for-each-ref && git worktree list"), before);
+    git(&world, &world.root(), "git fsck --strict");
+}
+
+#[test]
+fn objects_are_held_wherever_they_lie_below_git() {
+    let mut world = packed();
+    let beside = world.root().parent().unwrap().to_owned();
+    git(
+        &world,
+        &beside,
+        "git init -q lib && cd lib && echo 1 > l && git add l && git commit -qm l && cd ../shop && \
+         git worktree add -q ../tree && cd ../tree && \
+         git -c protocol.file.allow=always submodule --quiet add ../lib sub && git commit -qm sub \
+         && cd sub && echo mine > l && git commit -qam mine && cd ../../shop && \
+         git clone -q --mirror ../lib .git/backup && cd .git && git init -q . && git init -q inner",
+    );
+    let tell = "git -C ../tree/sub log --format=%H && git -C ../tree/sub fsck --strict && git -C \
+                .git/backup fsck --strict && git -C .git/backup for-each-ref && git fsck --strict";
+    let before = git(&world, &world.root(), tell);
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git");
+    runs(&mut world, &["restore", "latest", "--yes"]);
+    assert_eq!(git(&world, &world.root(), tell), before);
+    assert!(world.root().join(".git/inner/.git/HEAD").is_file());
+}
+
+#[test]
+fn of_a_directory_that_is_none_of_objects_nothing_is_borrowed() {
+    let mut world = repository();
+    let other = world.root().parent().unwrap().join("other");
+    for name in ["secret", "pack/secret", "ab/secret", "pack/pack-1/secret"] {
+        write(&other.join(name), noise(1, 1000));
+    }
+    write(&world.root().join(".git/objects/info/alternates"), format!("{}\n", other.display()));
+    runs(&mut world, &["create"]);
+    let found = git(&world, &world.state(), "find . -name 'secret*'");
+    assert_eq!(found, "");
+}
+
+#[test]
+fn what_gc_took_stays_as_long_as_a_checkpoint_needs_it() {
+    let mut world = packed();
+    git(&world, &world.root(), "rm -rf large && git add -A && git commit -qm without");
+    runs(&mut world, &["create"]);
+    world.wait(1);
+    world.write("a", "two\n");
+    runs(&mut world, &["create"]);
+    let log = "git log --stat --format=%H";
+    let before = git(&world, &world.root(), log);
+    git(
+        &world,
+        &world.root(),
+        "git checkout -q --orphan new && git commit -qm new && git branch -D main && \
+         git reflog expire --expire=now --all && git gc -q --prune=now",
+    );
+    // The oldest goes, and the other one needs what the gc took.
+    runs(&mut world, &["prune", "--keep", "1"]);
+    turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
+    git(&world, &world.root(), "rm -rf .git");
+    runs(&mut world, &["restore", "latest", "--yes"]);
+    assert_eq!(git(&world, &world.root(), log), before);
+    git(&world, &world.root(), "git fsck --strict");
 }

@@ -77,7 +77,11 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
 }
 
 /// The trees in private repositories that the records name now.
-fn trees(state: &State) -> Result<git::Needed> {
+///
+/// # Errors
+///
+/// Fails if a record cannot be read.
+pub(in crate::store) fn trees(state: &State) -> Result<git::Needed> {
     let mut trees = git::Needed::new();
     for root in record::all_roots(state)? {
         for id in record::ids(&root)? {

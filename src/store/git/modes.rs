@@ -92,6 +92,19 @@ pub(super) fn put(out: &mut Vec<u8>, kind: Kind, permissions: u32, device: u64, 
 ///
 /// [`Error::Damaged`] for anything we would not write.
 pub(super) fn parse(blob: &[u8]) -> Result<Vec<Record>> {
+    let records = parse_in_git_dir(blob)?;
+    if records.iter().any(|it| it.path.names().any(|name| name == b".git")) {
+        return Err(Error::damaged("modes", "one is for a place of git's own"));
+    }
+    Ok(records)
+}
+
+/// As [`parse`], for a list of what is in a git directory.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub(super) fn parse_in_git_dir(blob: &[u8]) -> Result<Vec<Record>> {
     let damaged = || Error::damaged("modes", "not a list of modes and paths");
     let Some(blob) = blob.strip_suffix(&[0]) else {
         return if blob.is_empty() { Ok(Vec::new()) } else { Err(damaged()) };
@@ -103,9 +116,6 @@ fn parse_record(record: &[u8]) -> Option<Record> {
     let space = record.iter().position(|&byte| byte == b' ')?;
     let head = str::from_utf8(&record[..space]).ok()?;
     let path = RelPath::from_bytes(&record[space + 1..]).ok()?;
-    if path.is_git_private() && path.names().any(|name| name == b".git") {
-        return None;
-    }
     let (mode, device) = match head.split_once(':') {
         Some((mode, device)) => (mode, device.parse().ok()?),
         None => (head, 0),

@@ -40,14 +40,23 @@ pub(super) fn escape(name: &[u8], bearer: Bearer) -> Cow<'_, [u8]> {
 ///
 /// [`Error::Damaged`] for a name no directory can have, or that we would not write so.
 pub(super) fn unescape(stored: &[u8]) -> Result<Vec<u8>> {
+    unescape_in_git_dir(stored)
+        .and_then(|name| if name == b".git" { Err(refuse(stored)) } else { Ok(name) })
+}
+
+/// Undoes [`escape`] for a name in a git directory, which may be `.git`, too.
+///
+/// # Errors
+///
+/// As [`unescape`].
+pub(super) fn unescape_in_git_dir(stored: &[u8]) -> Result<Vec<u8>> {
     let name = match stored.strip_prefix(MARK) {
         Some(hex) => from_hex(hex).ok_or_else(|| refuse(stored))?,
         None => stored.to_vec(),
     };
-    let plain = !matches!(&name[..], b"" | b"." | b".." | b".git")
-        && !name.contains(&b'/')
-        && !name.contains(&0);
-    if plain { Ok(name) } else { Err(refuse(stored)) }
+    let is_name =
+        !matches!(&name[..], b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0);
+    if is_name { Ok(name) } else { Err(refuse(stored)) }
 }
 
 fn refuse(stored: &[u8]) -> Error {

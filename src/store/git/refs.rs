@@ -11,6 +11,7 @@ use std::{
     io::Write as _,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use gix::{ObjectId, bstr::ByteSlice};
@@ -86,7 +87,7 @@ impl Refs {
             }
         }
         let suffix = format!("/{id}");
-        Ok(packed_below(repo, CHECKPOINTS).into_iter().find(|name| name.ends_with(&suffix)))
+        Ok(packed_below(repo, CHECKPOINTS)?.into_iter().find(|name| name.ends_with(&suffix)))
     }
 
     /// Every checkpoint of this worktree that has a ref.
@@ -96,7 +97,7 @@ impl Refs {
             .iter()
             .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
             .collect();
-        let packed = packed_below(repo, &prefix);
+        let packed = packed_below(repo, &prefix)?;
         found.extend(
             packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])),
         );
@@ -166,6 +167,9 @@ impl Refs {
     }
 }
 
+/// Tells apart the files of one process.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
 /// A ref that is written and has not got its name yet.
 struct Written {
     path: PathBuf,
@@ -180,10 +184,12 @@ impl Written {
         if let Some(dir) = path.parent() {
             create_private_dirs(dir)?;
         }
-        // Git takes no file of such a name for a ref.
-        let lock = PathBuf::from(format!("{}.lock", path.display()));
-        let lock = if path.to_str().is_some() { lock } else { path.with_extension("lock") };
-        let _left_by_the_dead = fs::remove_file(&lock);
+        // Git takes no file of such a name for a ref. Others may write the same ref beside us.
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut lock = path.clone().into_os_string();
+        lock.push(format!(".{}-{number}.lock", std::process::id()));
+        let lock = PathBuf::from(lock);
+        let _left_by_a_killed_process = fs::remove_file(&lock);
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock);
         let mut file = opened.map_err(Error::io("write", &lock))?;
         hand_over(&file, &lock);
@@ -254,7 +260,7 @@ fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
 
 /// Every ref of a private repository, by its full name.
 pub(super) fn all(repo: &Repo) -> Result<Vec<String>> {
-    let mut names: BTreeSet<String> = packed_below(repo, "refs/").into_iter().collect();
+    let mut names: BTreeSet<String> = packed_below(repo, "refs/")?.into_iter().collect();
     let mut dirs = vec!["refs".to_owned()];
     while let Some(dir) = dirs.pop() {
         for name in names_in(&repo.common_dir.join(&dir))? {
@@ -345,11 +351,15 @@ fn packed(repo: &Repo) -> Result<Vec<u8>> {
 }
 
 /// The names of packed refs that begin with `prefix`.
-pub(super) fn packed_below(repo: &Repo, prefix: &str) -> Vec<String> {
-    let packed = packed(repo).unwrap_or_default();
+///
+/// # Errors
+///
+/// Fails if they cannot be read.
+pub(super) fn packed_below(repo: &Repo, prefix: &str) -> Result<Vec<String>> {
+    let packed = packed(repo)?;
     let names = packed.lines().filter_map(|line| packed_line(line).map(|(_, name)| name));
     let below = names.filter(|name| name.starts_with(prefix.as_bytes()));
-    below.filter_map(|name| str::from_utf8(name).ok().map(str::to_owned)).collect()
+    Ok(below.filter_map(|name| str::from_utf8(name).ok().map(str::to_owned)).collect())
 }
 
 fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
@@ -358,11 +368,11 @@ fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
 }
 
 fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
-    match fs::read_dir(dir) {
-        Ok(names) => Ok(names.flatten().map(|entry| entry.file_name()).collect()),
-        // What else stands there holds no refs of ours, and their records know what they led to.
+    let names = fs::read_dir(dir).and_then(|names| names.map(|it| Ok(it?.file_name())).collect());
+    match names {
+        // Anything else there is no directory of refs; the records still name the trees.
         Err(err) if is_absent(&err) => Ok(Vec::new()),
-        Err(err) => Err(Error::io("list", dir)(err)),
+        names => names.map_err(Error::io("list", dir)),
     }
 }
 

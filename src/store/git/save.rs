@@ -221,9 +221,7 @@ impl<'a> Save<'a> {
             .store
             .private
             .hold(&self.repo, &user.common_dir, &index_path, writer, &path, left_out)?;
-        if holding.left_out_bytes > 0 {
-            left_out.push(repository::history_left_out(&path, holding.left_out_bytes));
-        }
+        left_out.extend(repository::history_left_out(&path, &holding));
         if holding.new > 0 {
             self.repo = self.repo.refreshed();
         }
@@ -300,7 +298,7 @@ impl<'a> Save<'a> {
         }
         let state = self.store.state.state();
         let others = repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
-        let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out_bytes == 0);
+        let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out.is_none());
         let (index, extra, stamp) = match index {
             Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
             None => (None, None, None),

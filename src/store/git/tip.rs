@@ -214,7 +214,7 @@ fn remotes(repo: &Repo) -> BTreeMap<String, ObjectId> {
             }
         }
     }
-    names.extend(refs::packed_below(repo, "refs/remotes/"));
+    names.extend(refs::packed_below(repo, "refs/remotes/").unwrap_or_default());
     // One that is a name for another is looked at under that one's own name.
     let read = |name: String| Some((name.clone(), refs::read(repo, &name).ok()??));
     names.into_iter().filter_map(read).collect()

@@ -108,7 +108,7 @@ pub(super) fn look(
     }
     let known = cached.map(|cached| cached.rows).unwrap_or_default();
     let (rows, now) = (BTreeMap::new(), now_ns());
-    let mut walk = Walk { repo, own_index, writer, name, left_out, known, rows, now };
+    let mut walk = Walk { repo, common_dir, own_index, writer, name, left_out, known, rows, now };
     walk.directory(common_dir, b"", 0)?;
     let rows = walk.rows;
     let administration = build(repo, &rows, writer)?;
@@ -215,6 +215,7 @@ fn parse_row(line: &str) -> Option<(Vec<u8>, Row)> {
 
 struct Walk<'a> {
     repo: &'a Repo,
+    common_dir: &'a Path,
     own_index: &'a [u8],
     writer: &'a Writer,
     name: &'a [u8],
@@ -241,9 +242,9 @@ impl Walk<'_> {
         for name in names {
             let bytes = name.as_bytes();
             let below = if path.is_empty() { bytes.to_vec() } else { [path, b"/", bytes].concat() };
-            if super::holds_objects(dir, &name) {
+            if super::is_object_dir(self.common_dir, &below) {
                 self.objects(&dir.join(&name), &below)?;
-            } else if !is_left_to_git(bytes) {
+            } else if !is_left_to_git(&below, bytes) {
                 self.entry(&dir.join(&name), &below, depth + 1)?;
             }
         }
@@ -311,13 +312,11 @@ impl Walk<'_> {
     }
 }
 
-/// What git makes and drops as it goes: locks and unfinished files.
-fn is_left_to_git(name: &[u8]) -> bool {
-    name.ends_with(b".lock")
-        || name.starts_with(b"tmp_")
-        || name == b"gc.pid"
-        || name == b"turnback-index"
-        || name.starts_with(b"fsmonitor--daemon")
+/// What git makes and drops as it goes: locks, and what tells of processes. No ref has a name like a
+/// lock's; the others are names like any for a ref.
+fn is_left_to_git(path: &[u8], name: &[u8]) -> bool {
+    let is_of_process = name == b"gc.pid" || name.starts_with(b"fsmonitor--daemon");
+    name.ends_with(b".lock") || is_of_process && !super::is_below_refs(path)
 }
 
 fn bytes_of(repo: &Repo, place: &Path, path: &[u8], stamp: Stamp) -> io::Result<Vec<u8>> {
@@ -339,7 +338,7 @@ fn bytes_of(repo: &Repo, place: &Path, path: &[u8], stamp: Stamp) -> io::Result<
 }
 
 fn is_index(path: &[u8]) -> bool {
-    path == b"index" || path.ends_with(b"/index")
+    split(path).1 == b"index" && !super::is_below_refs(path)
 }
 
 /// An index without what it knows of the files; `None` if it cannot be read as one.
@@ -364,7 +363,7 @@ fn without_stats(repo: &Repo, place: &Path) -> Option<Vec<u8>> {
 
 /// Whether a change of the file at `path` says nothing about the repository.
 fn is_volatile(path: &[u8]) -> bool {
-    is_index(path) || path == b"FETCH_HEAD" || path.ends_with(b"/FETCH_HEAD")
+    is_index(path) || split(path).1 == b"FETCH_HEAD" && !super::is_below_refs(path)
 }
 
 /// The permissions that are not worth a record.

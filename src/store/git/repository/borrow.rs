@@ -18,6 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gix::bstr::ByteSlice;
 use rustix::fs::OFlags;
 
 use super::names_of;
@@ -26,6 +27,7 @@ use crate::{
     fs::{
         Dir, create_private_dirs, hand_over, protect_dir, read_small, replace, stat_path, sync_dir,
     },
+    model::SkipReason,
     scan::is_racy,
     store::escape::{escape, unescape},
 };
@@ -55,8 +57,15 @@ const TRIES: usize = 4;
 pub(super) struct Borrowed {
     /// How many files got a name here.
     pub(super) new: usize,
-    /// Bytes that could neither be linked nor copied.
-    pub(super) left_out_bytes: u64,
+    /// What could neither be linked nor copied, and how many bytes that is, as far as is known.
+    pub(super) left_out: Option<(SkipReason, u64)>,
+}
+
+impl Borrowed {
+    fn leave_out(&mut self, reason: SkipReason, bytes: u64) {
+        let (first, sum) = self.left_out.unwrap_or((reason, 0));
+        self.left_out = Some((first, sum + bytes));
+    }
 }
 
 /// Links or copies every object of the git directory `common_dir` into `linked`, those that are not
@@ -78,8 +87,7 @@ pub(super) fn borrow(
         return Ok(Borrowed::default());
     }
     create_private_dirs(linked)?;
-    let mut dirs = Vec::new();
-    object_dirs(common_dir, b"", 0, &mut dirs);
+    let dirs = object_dirs(common_dir);
     borrow.is_small = is_small(common_dir, &dirs);
     let mut alternates = Vec::new();
     for name in &dirs {
@@ -136,8 +144,9 @@ pub(in crate::store::git) fn open_up(dir: &Path) -> bool {
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => is_any |= open_up(&path),
             Ok(found) if found.is_file() && found.permissions().mode() & 0o400 == 0 => {
-                // One that is not ours is read by whoever may.
-                is_any |= fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).is_ok();
+                // A link shares the mode: nobody else shall read the user's file because of this.
+                let mode = fs::Permissions::from_mode(found.permissions().mode() | 0o400);
+                is_any |= fs::set_permissions(&path, mode).is_ok();
             }
             Ok(_) | Err(_) => (),
         }
@@ -146,18 +155,25 @@ pub(in crate::store::git) fn open_up(dir: &Path) -> bool {
 }
 
 /// Every directory of objects below a git directory, by its path there.
-pub(super) fn object_dirs(dir: &Path, name: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
-    let Ok(names) = names_of(dir) else { return };
-    for child in names {
-        let bytes = child.as_bytes();
-        let below = if name.is_empty() { bytes.to_vec() } else { [name, b"/", bytes].concat() };
-        let is_dir = || dir.join(&child).symlink_metadata().is_ok_and(|data| data.is_dir());
-        let is_way = matches!(bytes, b"modules" | b"lfs" | b"annex")
-            || name.split(|&byte| byte == b'/').any(|part| part == b"modules");
-        if super::holds_objects(dir, &child) {
+pub(super) fn object_dirs(top: &Path) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    find_object_dirs(top, b"", 0, &mut found);
+    found
+}
+
+fn find_object_dirs(top: &Path, path: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
+    let dir = top.join(OsStr::from_bytes(path));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.as_bytes();
+        let below = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+        if super::is_object_dir(top, &below) {
             found.push(below);
-        } else if is_way && is_dir() && depth < DEPTH_MAX {
-            object_dirs(&dir.join(child), &below, depth + 1, found);
+        } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && !super::is_below_refs(&below)
+            && depth < DEPTH_MAX
+        {
+            find_object_dirs(top, &below, depth + 1, found);
         }
     }
 }
@@ -229,30 +245,48 @@ impl<'a> Borrow<'a> {
     /// One directory of objects: loose ones first, packs last, an index after its pack, and all
     /// again if packs came or went meanwhile.
     fn objects(&mut self, from: &Path, name: &[u8]) -> Result<()> {
+        let is_extension = super::is_extension(name);
         for _ in 0..TRIES {
             let packs = from.join("pack");
             let before = proof_of(&packs).map(|(proof, _)| proof);
-            self.directory(from, name, 0)?;
+            self.directory(from, name, is_extension, 0)?;
             if proof_of(&packs).map(|(proof, _)| proof) == before {
-                break;
+                return Ok(());
             }
             self.seen.remove(&[name, b"/pack"].concat());
         }
+        self.out.leave_out(SkipReason::KeptChanging, 0);
         Ok(())
     }
 
-    fn directory(&mut self, from: &Path, name: &[u8], depth: usize) -> Result<()> {
+    fn directory(
+        &mut self,
+        from: &Path,
+        name: &[u8],
+        is_extension: bool,
+        depth: usize,
+    ) -> Result<()> {
         let Some((proof, is_young)) = proof_of(from) else { return Ok(()) };
         if self.seen.get(name) == Some(&proof) {
             return Ok(());
         }
-        let Ok(names) = names_of(from) else { return Ok(()) };
+        let names = match names_of(from) {
+            Ok(names) => names,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => {
+                self.out.leave_out(SkipReason::Unreadable, 0);
+                return Ok(());
+            }
+        };
+        let place = if is_extension { Place::Extension } else { Place::of(name, depth) };
         let to = self.linked.join(OsStr::from_bytes(name));
         let (mut is_leaf, mut is_whole, mut files, mut dirs) = (true, true, Vec::new(), Vec::new());
         for child in names {
             match fs::symlink_metadata(from.join(&child)) {
-                Ok(found) if found.is_dir() => dirs.push(child),
-                Ok(found) if found.is_file() && is_object(child.as_bytes()) => {
+                Ok(found) if found.is_dir() && place.has_directory(child.as_bytes()) => {
+                    dirs.push(child);
+                }
+                Ok(found) if found.is_file() && place.has_object(child.as_bytes(), found.len()) => {
                     files.push((child, found.len()));
                 }
                 Ok(_) | Err(_) => (),
@@ -268,9 +302,11 @@ impl<'a> Borrow<'a> {
         }
         for child in dirs {
             is_leaf = false;
-            if child != "info" && depth < DEPTH_MAX {
-                let below = [name, b"/", child.as_bytes()].concat();
-                self.directory(&from.join(&child), &below, depth + 1)?;
+            let below = [name, b"/", child.as_bytes()].concat();
+            if depth < DEPTH_MAX {
+                self.directory(&from.join(&child), &below, is_extension, depth + 1)?;
+            } else {
+                self.out.leave_out(SkipReason::TooDeep, 0);
             }
         }
         if is_leaf && is_whole && !is_young {
@@ -292,7 +328,9 @@ impl<'a> Borrow<'a> {
             // Git has packed it since it was listed; the pack is linked, too.
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(err) if is_not_to_be_had(&err) => {
-                self.out.left_out_bytes += size;
+                let is_large = err.kind() == io::ErrorKind::FileTooLarge;
+                let reason = if is_large { SkipReason::TooLarge } else { SkipReason::Unreadable };
+                self.out.leave_out(reason, size);
                 Ok(false)
             }
             Err(err) => Err(Error::io("link", to)(err)),
@@ -391,16 +429,67 @@ fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
         .collect()
 }
 
-/// Whether a file among objects is one: not half of one, and nothing git makes again.
-pub(super) fn is_object(name: &[u8]) -> bool {
-    let made_again = [&b"multi-pack-index"[..], b"commit-graph", b"packs"];
-    let is_made_again = made_again.iter().any(|begin| name.starts_with(begin))
-        || [&b".bitmap"[..], b".keep", b".lock", b".rev", b".mtimes"]
-            .iter()
-            .any(|end| name.ends_with(end));
-    // One of ours that is being copied: see `beside`.
-    let is_half = name.windows(5).any(|part| part == b".tmp-");
-    !is_half && !name.starts_with(b"tmp_") && !name.starts_with(b".") && !is_made_again
+/// What a directory below one of objects is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `objects` itself.
+    Top,
+    /// `objects/pack`.
+    Packs,
+    /// `objects/ab`: loose objects.
+    Fan,
+    /// Anything of an extension of git, whose files have any name.
+    Extension,
+    /// None of ours.
+    Other,
+}
+
+impl Place {
+    /// That of a directory of git's own, `depth` levels below `objects`.
+    pub(super) fn of(name: &[u8], depth: usize) -> Self {
+        let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        match depth {
+            0 => Self::Top,
+            1 if name == b"pack" => Self::Packs,
+            1 if name.len() == 2 && is_hex(name) => Self::Fan,
+            _ => Self::Other,
+        }
+    }
+
+    fn has_directory(self, name: &[u8]) -> bool {
+        match self {
+            Self::Top => Self::of(name, 1) != Self::Other,
+            Self::Extension => true,
+            Self::Packs | Self::Fan | Self::Other => false,
+        }
+    }
+
+    /// Whether a file is an object, a pack, or what belongs to one. Whatever git makes again from
+    /// others is not, nor an unfinished file. Git takes an empty loose object for a damaged one.
+    pub(super) fn has_object(self, name: &[u8], size: u64) -> bool {
+        match self {
+            Self::Packs => {
+                let ends = [&b".bitmap"[..], b".keep", b".lock", b".rev", b".mtimes"];
+                name.starts_with(b"pack-")
+                    && !is_unfinished(name)
+                    && !ends.iter().any(|end| name.ends_with(end))
+            }
+            Self::Fan => matches!(name.len(), 38 | 62) && is_hex(name) && size > 0,
+            Self::Extension => !is_unfinished(name),
+            Self::Top | Self::Other => false,
+        }
+    }
+}
+
+fn is_hex(name: &[u8]) -> bool {
+    name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a file is one of ours that is being copied: see [`beside`].
+pub(super) fn is_unfinished(name: &[u8]) -> bool {
+    let Some(at) = name.rfind(b".tmp-") else { return false };
+    let mut numbers = name[at + b".tmp-".len()..].split(|&byte| byte == b'-');
+    numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
 /// The indexes among the borrowed packs whose packs have been overwritten or cut short.
@@ -505,14 +594,22 @@ fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
 /// Makes `to` of the very bytes of `from`, if the file system can do that.
 fn share(from: &Path, to: &Path) -> io::Result<bool> {
     let beside = beside(to);
-    let source = File::open(from)?;
+    let _left_by_a_killed_process = fs::remove_file(&beside);
+    let source = open(from)?;
     let copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
+    hand_over(&copy, &beside);
     let shared = crate::store::objects::reflink(&source, &copy)
         && copy.sync_data().and_then(|()| fs::rename(&beside, to)).is_ok();
     if !shared {
         let _gone = fs::remove_file(&beside);
     }
     Ok(shared)
+}
+
+/// Opens a file that was a regular one a moment ago.
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
 fn beside(to: &Path) -> PathBuf {
@@ -525,8 +622,8 @@ fn beside(to: &Path) -> PathBuf {
 /// system can do that.
 pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
     let beside = beside(to);
-    let _gone = fs::remove_file(&beside);
-    let copied = File::open(from).and_then(|mut source| {
+    let _left_by_a_killed_process = fs::remove_file(&beside);
+    let copied = open(from).and_then(|mut source| {
         let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
         hand_over(&copy, &beside);
         if !crate::store::objects::reflink(&source, &copy) {

@@ -3,6 +3,7 @@
 //! what no checkpoint needs is freed.
 
 mod copy;
+mod missing;
 mod packs;
 mod sweep;
 mod weights;
@@ -20,6 +21,7 @@ use gix::{ObjectId, objs::tree::EntryKind};
 pub(in crate::store::git) use self::packs::rows;
 use self::{
     copy::Copy,
+    missing::Missing,
     packs::{copy_rows, has_room, ids_of, loose_in, own_ids, own_packs, remove_pack, which},
 };
 pub(in crate::store) use self::{
@@ -35,6 +37,7 @@ use crate::{
     store::{
         git::{pack::Pack, refs, repo::Repo, tree},
         record,
+        sweep::trees,
     },
 };
 
@@ -42,6 +45,8 @@ use crate::{
 const PACKS_MAX: usize = 16;
 /// How often borrowed objects are looked for while checkpoints keep coming.
 const MAINTAINED_NS: i64 = 600_000_000_000;
+/// How long letting go waits for those who save.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// A pack with less dead in it than a quarter is left as it is if it is larger than this.
 const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
 
@@ -53,11 +58,20 @@ const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
 /// Fails if a repository cannot be read or written. Nothing is lost then.
 pub fn maintain(state: &State, room_bytes: u64) -> Result<bool> {
     let (mut room, mut is_whole) = (room_bytes, true);
-    for private in Private::all(state)?.into_iter().filter(Private::exists) {
-        let one = Maintenance { state, private };
+    each(state, |one| {
         is_whole &= one.run(&mut room)?;
-    }
+        Ok(())
+    })?;
     Ok(is_whole)
+}
+
+/// Does something in every private repository, and in the others even if it fails in one.
+fn each(state: &State, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> Result<()> {
+    let mut done = Ok(());
+    for private in Private::all(state)?.into_iter().filter(Private::exists) {
+        done = done.and(work(&Maintenance { state, private }));
+    }
+    done
 }
 
 /// Gives up what only old packs of the users' have, which their gc has replaced since: history that
@@ -69,18 +83,12 @@ pub fn maintain(state: &State, room_bytes: u64) -> Result<bool> {
 /// As [`maintain`].
 pub fn give_up_history(state: &State) -> Result<u64> {
     let before = crate::store::own_bytes(&state.repositories());
-    for private in Private::all(state)?.into_iter().filter(Private::exists) {
-        let one = Maintenance { state, private };
-        one.alone_at_it(|| {
-            let origin = one.private.origin();
-            match origin.filter(|origin| origin.join("objects").is_dir()) {
-                Some(origin) if one.make_own(&mut u64::MAX.clone())? => {
-                    one.let_go(&origin, i64::MAX)
-                }
-                Some(_) | None => Ok(()),
-            }
-        })?;
-    }
+    each(state, |one| {
+        one.alone_at_it(|| match one.origin() {
+            Some(origin) => one.let_go(&origin, i64::MAX),
+            None => Ok(()),
+        })
+    })?;
     Ok(before.saturating_sub(crate::store::own_bytes(&state.repositories())))
 }
 
@@ -135,8 +143,7 @@ impl Maintenance<'_> {
 
     fn everything(&self, room: &mut u64) -> Result<bool> {
         let digest = refs::digest(&self.private.repo());
-        let origin = self.private.origin();
-        let origin = origin.filter(|origin| origin.join("objects").is_dir());
+        let origin = self.origin();
         let shared = self.private.share(None)?;
         if let Some(origin) = &origin {
             self.private.borrow(origin, false, Some(borrow::BACKGROUND_MAX_BYTES.min(*room)))?;
@@ -154,16 +161,40 @@ impl Maintenance<'_> {
         Ok(is_whole)
     }
 
-    /// Copies every object that a ref needs and that is only borrowed into a pack of our own.
+    /// The git directory of the user's, if it is still that one.
+    fn origin(&self) -> Option<PathBuf> {
+        self.private.origin_now().filter(|origin| origin.join("objects").is_dir())
+    }
+
+    /// Everything that checkpoints need here.
+    fn marks(&self, repo: &Repo) -> Result<Marks> {
+        let mut marks = Marks::default();
+        marks.look(repo)?;
+        marks.add(repo, self.private.name(), &trees(self.state)?)?;
+        Ok(marks)
+    }
+
+    /// Copies every object that a checkpoint needs and that is only borrowed into a pack of our own.
     fn make_own(&self, room: &mut u64) -> Result<bool> {
         let repo = self.private.repo();
-        let mut marks = Marks::default();
-        marks.look(&repo)?;
-        let own = own_ids(&self.private.dir().join("objects"), repo.hash)?;
-        let mut borrowed: Vec<ObjectId> =
-            marks.seen.iter().filter(|id| !own.contains(*id)).copied().collect();
+        let marks = self.marks(&repo)?;
+        self.copy_borrowed(&repo, &marks, |_| true, room)
+    }
+
+    /// Copies those of the marked objects that are only borrowed, and that `wanted` says. Returns
+    /// whether there was room.
+    fn copy_borrowed(
+        &self,
+        repo: &Repo,
+        marks: &Marks,
+        wanted: impl Fn(&ObjectId) -> bool,
+        room: &mut u64,
+    ) -> Result<bool> {
+        let own = own_ids(&repo.objects(), repo.hash)?;
+        let borrowed = marks.seen.iter().filter(|id| !own.contains(*id) && wanted(id));
+        let mut borrowed: Vec<ObjectId> = borrowed.copied().collect();
         borrowed.sort_unstable();
-        let mut copy = Copy::new(&repo)?;
+        let mut copy = Copy::new(repo)?;
         borrowed.retain(|id| copy.has(id));
         if borrowed.is_empty() {
             return Ok(true);
@@ -219,66 +250,87 @@ impl Maintenance<'_> {
     /// as long as there is a checkpoint from before they were replaced; `oldest` is when the oldest was
     /// taken, in nanoseconds since 1970.
     fn let_go(&self, origin: &Path, oldest: i64) -> Result<()> {
-        let mut dirs = Vec::new();
-        borrow::object_dirs(origin, b"", 0, &mut dirs);
         let repo = self.private.repo();
-        for name in dirs {
+        let mut missing = Missing::load(&self.private.linked());
+        for name in borrow::object_dirs(origin) {
             let name = std::ffi::OsStr::from_bytes(&name);
-            let (theirs, ours) = (origin.join(name), self.private.dir().join("linked").join(name));
-            self.let_go_in(&theirs, &ours, &repo, oldest)?;
+            let (theirs, ours) = (origin.join(name), self.private.linked().join(name));
+            self.let_go_in(&theirs, &ours, &repo, oldest, &mut missing)?;
         }
-        Ok(())
+        missing.write()
     }
 
-    fn let_go_in(&self, theirs: &Path, ours: &Path, repo: &Repo, oldest: i64) -> Result<()> {
-        let is_theirs =
-            |path: &Path| theirs.join("pack").join(path.file_name().unwrap_or_default()).exists();
-        let all = own_packs(&ours.join("pack"));
-        let (_, stale): (Vec<_>, Vec<_>) = all.iter().partition(|(_, path)| is_theirs(path));
-        let stale_loose = stale_loose(theirs, ours);
-        if stale.is_empty() && stale_loose.is_empty() {
+    fn let_go_in(
+        &self,
+        theirs: &Path,
+        ours: &Path,
+        repo: &Repo,
+        oldest: i64,
+        missing: &mut Missing,
+    ) -> Result<()> {
+        let is_theirs = |path: &Path| theirs.join(path.strip_prefix(ours).unwrap_or(path)).exists();
+        let packs = own_packs(&ours.join("pack")).into_iter().map(|(_, path)| path);
+        let (current, replaced): (Vec<_>, Vec<_>) = packs.partition(|path| is_theirs(path));
+        let loose = loose_in(ours).into_iter().filter(|(path, _)| !is_theirs(path));
+        let mut loose: Vec<(PathBuf, ObjectId)> = loose.collect();
+        if replaced.is_empty() && loose.is_empty() {
             return Ok(());
         }
-        // What they have is what stays in any case.
+        // What they have as well, in packs that are whole and that we hold, stays in any case.
         let mut stays: HashSet<ObjectId> = HashSet::new();
-        for (_, path) in own_packs(&theirs.join("pack")) {
-            stays.extend(ids_of(&path, repo.hash));
+        for path in &current {
+            stays.extend(ids_of(path, repo.hash).unwrap_or_default());
         }
-        let mut goes = Vec::new();
-        for (_, path) in &stale {
-            let ids = ids_of(path, repo.hash);
+        let (mut goes, mut lost) = (Vec::new(), HashSet::new());
+        for path in replaced {
+            // One that cannot be read may have anything in it.
+            let Ok(ids) = ids_of(&path, repo.hash) else { continue };
             let only: Vec<ObjectId> =
                 ids.iter().filter(|id| !stays.contains(*id)).copied().collect();
-            let replaced = stat_path(path).map_or(i64::MAX, |stamp| stamp.ctime_ns);
-            if only.is_empty() || replaced < oldest {
-                goes.push(path.clone());
-            } else if only.len() < ids.len() {
-                rescue(path, ours, repo, &only)?;
-                goes.push(path.clone());
+            let is_old = missing.since(&path) < oldest;
+            if !is_old && only.len() == ids.len() {
+                stays.extend(only);
+                continue;
             }
-            stays.extend(only);
+            if is_old {
+                lost.extend(only);
+            } else if !only.is_empty() {
+                let (rescued, is_whole) = rescue(&path, ours, repo, &only)?;
+                missing.inherit(&rescued, &path);
+                stays.extend(only);
+                if !is_whole {
+                    continue;
+                }
+            }
+            goes.push(path);
         }
-        if goes.is_empty() && stale_loose.is_empty() {
+        loose.retain(|(path, id)| {
+            let is_old = missing.since(path) < oldest;
+            if is_old && !stays.contains(id) {
+                lost.insert(*id);
+            }
+            is_old || stays.contains(id)
+        });
+        if goes.is_empty() && loose.is_empty() {
             return Ok(());
         }
-        let until = Instant::now() + Duration::from_secs(5);
-        let _alone = match self.private.alone(until) {
+        // No checkpoint may lose what it needs, nor one that is saved until we are alone.
+        let mut marks = self.marks(repo)?;
+        self.copy_borrowed(repo, &marks, |id| lost.contains(id), &mut u64::MAX.clone())?;
+        let _alone = match self.private.alone(Instant::now() + PATIENCE) {
             Ok(lock) => lock,
             Err(Error::Busy { .. }) => return Ok(()),
             Err(err) => return Err(err),
         };
-        // Whoever saved meanwhile may rely on what is to go.
-        if !self.make_own(&mut u64::MAX.clone())? {
-            return Ok(());
-        }
+        let repo = repo.refreshed();
+        marks.look(&repo)?;
+        self.copy_borrowed(&repo, &marks, |id| lost.contains(id), &mut u64::MAX.clone())?;
         crash::point("let-go");
-        for path in &goes {
+        for path in goes.iter().filter(|path| !is_theirs(path)) {
             let _next_time = remove_pack(path);
         }
-        for (path, id, replaced) in stale_loose {
-            if stays.contains(&id) || replaced < oldest {
-                let _gone = fs::remove_file(path);
-            }
+        for (path, _) in loose.iter().filter(|(path, _)| !is_theirs(path)) {
+            let _next_time = fs::remove_file(path);
         }
         Ok(())
     }
@@ -302,33 +354,20 @@ impl Maintenance<'_> {
     }
 }
 
-/// Puts what only `pack` has into a pack of its own, beside those of the user's.
-fn rescue(pack: &Path, ours: &Path, repo: &Repo, only: &[ObjectId]) -> Result<()> {
+/// Puts what only `pack` has into a pack of its own, beside the borrowed ones. Returns which, and
+/// whether all of it could be read.
+fn rescue(pack: &Path, ours: &Path, repo: &Repo, only: &[ObjectId]) -> Result<(PathBuf, bool)> {
     let mut copy = Copy::new(repo)?;
     let failed = |err| Error::io("rescue what only an old pack has from", pack)(err);
     let mut rescued = Pack::begin(ours, repo.hash).map_err(failed)?;
+    let mut is_whole = true;
     for id in only {
-        copy.add(*id, &mut rescued)?;
+        is_whole &= copy.add(*id, &mut rescued)?;
     }
-    rescued.finish().map(drop).map_err(failed)
+    rescued.finish().map(|path| (path, is_whole)).map_err(failed)
 }
 
-/// Loose objects that the user's repository no longer has as such, and since when.
-fn stale_loose(theirs: &Path, ours: &Path) -> Vec<(PathBuf, ObjectId, i64)> {
-    let is_stale = |path: &Path| {
-        let name = path.strip_prefix(ours).unwrap_or(path);
-        theirs.join(name).symlink_metadata().is_err()
-    };
-    let stale = loose_in(ours).into_iter().filter(|(path, _)| is_stale(path));
-    stale
-        .map(|(path, id)| {
-            let since = stat_path(&path).map_or(i64::MAX, |stamp| stamp.ctime_ns);
-            (path, id, since)
-        })
-        .collect()
-}
-
-/// Every object that some ref needs.
+/// Every object that a ref or a record needs.
 #[derive(Default)]
 struct Marks {
     seen: HashSet<ObjectId>,
@@ -338,8 +377,22 @@ impl Marks {
     /// Adds what the refs need that was not seen yet.
     fn look(&mut self, repo: &Repo) -> Result<()> {
         for name in refs::all(repo)? {
-            // One that cannot be read keeps nothing; `check` names it.
-            if let Ok(Some(tree)) = refs::read(repo, &name) {
+            match refs::read(repo, &name) {
+                Ok(Some(tree)) => below(repo, tree, &mut |id| self.seen.insert(id))?,
+                // A damaged one keeps nothing; `check` names it.
+                Ok(None) | Err(Error::Damaged { .. }) => (),
+                Err(err) => return Err(err),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what the trees need that records name, whatever became of their refs. `name` is that of
+    /// the private repository.
+    fn add(&mut self, repo: &Repo, name: &str, needed: &Needed) -> Result<()> {
+        for (_, tree) in needed.iter().filter(|(store, _)| store == name) {
+            let tree = repo.object_id(tree);
+            if repo.has(&tree) {
                 below(repo, tree, &mut |id| self.seen.insert(id))?;
             }
         }

@@ -16,13 +16,16 @@ mod rebuild;
 
 use std::{
     ffi::{OsStr, OsString},
-    fs, io,
+    fs::{self, File},
+    io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use gix::{
     ObjectId,
+    bstr::ByteSlice,
     hash::Kind as HashKind,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
@@ -45,8 +48,8 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, replace, replace_synced},
-    model::Skipped,
+    fs::{Lock, all_at_once, create_private_dirs, replace, replace_synced},
+    model::{SkipReason, Skipped},
     root,
     state::{State, hash_name},
     store::objects::names_in,
@@ -231,7 +234,20 @@ impl Private {
         if let Some(common_dir) = common_dir {
             self.describe(common_dir)?;
         }
-        // What has no HEAD is no repository, and is made again.
+        // What has no HEAD is no repository, and is made again: the rest is on the disk before.
+        all_at_once(
+            &["config", "objects/info/alternates", "objects/info", "origin.json"],
+            |name| {
+                let path = self.dir.join(name);
+                match File::open(&path).and_then(|file| file.sync_all()) {
+                    // Without a git directory it has no origin.
+                    Err(err) if err.kind() != io::ErrorKind::NotFound => {
+                        Err(Error::io("sync", &path)(err))
+                    }
+                    Ok(()) | Err(_) => Ok(()),
+                }
+            },
+        )?;
         replace_synced(&self.dir.join("HEAD"), HEAD)
     }
 
@@ -254,7 +270,7 @@ impl Private {
         // Refs first: what they name is linked afterwards.
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let borrowed = self.borrow(common_dir, looked.is_unchanged, None)?;
-        Ok(Holding { looked, left_out_bytes: borrowed.left_out_bytes, new: borrowed.new })
+        Ok(Holding { looked, left_out: borrowed.left_out, new: borrowed.new })
     }
 
     fn borrow(
@@ -282,8 +298,8 @@ impl Private {
 /// What came of holding a repository.
 pub(in crate::store) struct Holding {
     looked: administration::Looked,
-    /// Bytes of the user's objects that could be neither linked nor copied.
-    pub(in crate::store) left_out_bytes: u64,
+    /// Why objects of the user's could be neither linked nor copied, and how many bytes.
+    pub(in crate::store) left_out: Option<(SkipReason, u64)>,
     /// How many objects or packs were borrowed anew.
     pub(in crate::store) new: usize,
 }
@@ -333,9 +349,7 @@ pub(in crate::store) fn hold_others(
             refs::set(&repo, &name, tree)?;
         }
         holding.write_cache(&repo);
-        if holding.left_out_bytes > 0 {
-            left_out.push(history_left_out(&path, holding.left_out_bytes));
-        }
+        left_out.extend(history_left_out(&path, &holding));
         let worktree = place.common_dir.parent().unwrap_or(root);
         let is_usable = matches!(root::git_dirs(worktree), Ok(Some(_)));
         all.push(held(root, place, &private, content_id(&tree), &administration, is_usable));
@@ -344,9 +358,9 @@ pub(in crate::store) fn hold_others(
 }
 
 /// What says that a repository's history could not be held whole.
-pub(in crate::store) fn history_left_out(path: &[u8], size: u64) -> Skipped {
+pub(in crate::store) fn history_left_out(path: &[u8], holding: &Holding) -> Option<Skipped> {
     let path = [path, b"/objects"].concat();
-    Skipped { path, reason: crate::model::SkipReason::TooLarge, size }
+    holding.left_out.map(|(reason, size)| Skipped { path, reason, size })
 }
 
 /// How safely the history of a repository is held, in words for people; `None` if there is nothing to
@@ -417,18 +431,34 @@ fn names_of(dir: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Whether `dir/name` is where a repository, or an extension of git, keeps files that never change.
-fn holds_objects(dir: &Path, name: &OsStr) -> bool {
-    if name != "objects" {
+/// Whether `path`, below the git directory at `top`, is a directory of objects: git's own, or that of
+/// an extension of git which keeps files that never change.
+fn is_object_dir(top: &Path, path: &[u8]) -> bool {
+    let (above, name) = match path.rfind_byte(b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (&b""[..], path),
+    };
+    let dir = top.join(OsStr::from_bytes(above));
+    if name != b"objects" || is_below_refs(path) || !dir.join("objects").is_dir() {
         return false;
     }
-    let above = dir.file_name();
-    let is_extension = above == Some(OsStr::new("lfs")) || above == Some(OsStr::new("annex"));
     let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok();
     // A repository that has lost its HEAD still has its objects.
-    is_extension
-        || above == Some(OsStr::new(".git"))
+    above.is_empty()
+        || is_extension(path)
         || is_there("HEAD")
         || is_there("config")
         || dir.join("objects/pack").is_dir()
+}
+
+/// Whether a directory of objects is that of an extension of git: what is in it has any name.
+fn is_extension(path: &[u8]) -> bool {
+    [&b"lfs/objects"[..], b"annex/objects"].iter().any(|end| {
+        path.strip_suffix(*end).is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
+    })
+}
+
+/// Whether a path below a git directory is that of a ref or a reflog, which may have any name.
+fn is_below_refs(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').any(|name| matches!(name, b"refs" | b"logs"))
 }

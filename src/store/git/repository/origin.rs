@@ -119,6 +119,14 @@ impl Private {
         self.read_origin()?.path()
     }
 
+    /// The git directory it is for, if that is still at its place.
+    pub(super) fn origin_now(&self) -> Option<PathBuf> {
+        let origin = self.read_origin()?;
+        let (path, then) = (origin.path()?, origin.identity?);
+        let now = Identity::of(&path).ok()?;
+        (then.likeness(&now) != Likeness::Different).then_some(path)
+    }
+
     fn read_origin(&self) -> Option<Origin> {
         let json = read_small(&self.dir().join("origin.json"), ORIGIN_MAX_BYTES).ok()??;
         serde_json::from_slice(&json).ok()

@@ -40,7 +40,7 @@ use crate::{
             head,
             index::{self, IndexEntry},
             modes,
-            names::unescape,
+            names::unescape_in_git_dir,
             objects::loose_bytes,
             refs,
             repo::{Repo, open_odb},
@@ -168,7 +168,7 @@ impl<'a> Tree<'a> {
         while let Some((above, id, depth)) = open.pop() {
             each(&above, EntryKind::Tree, id)?;
             for (name, kind, id) in tree::entries(self.repo, &id)? {
-                let name = unescape(&name)?;
+                let name = unescape_in_git_dir(&name)?;
                 let path = if above.is_empty() { name } else { [&above[..], b"/", &name].concat() };
                 match kind {
                     EntryKind::Tree if depth < DEPTH_MAX => open.push((path, id, depth + 1)),
@@ -250,10 +250,9 @@ impl<'a> Build<'a> {
             made.push(path.to_vec());
             self.put(&place, kind, id)
         })?;
-        let odd = self
-            .files
-            .modes
-            .map_or(Ok(Vec::new()), |id| modes::parse(&self.repo.read(&id, ObjectKind::Blob)?))?;
+        let odd = self.files.modes.map_or(Ok(Vec::new()), |id| {
+            modes::parse_in_git_dir(&self.repo.read(&id, ObjectKind::Blob)?)
+        })?;
         // The innermost first: a directory may forbid what had to be done in it.
         for record in odd.iter().rev().filter(|record| record.kind != Kind::Link) {
             let path = record.path.as_bytes();
@@ -501,7 +500,7 @@ fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<(
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;
-        } else if found.is_file() && borrow::is_object(name.as_bytes()) {
+        } else if found.is_file() && !borrow::is_unfinished(name.as_bytes()) {
             if to.symlink_metadata().is_ok() {
                 continue;
             }

@@ -2,13 +2,17 @@
 
 use std::io;
 
-use gix::{ObjectId, objs::Find, odb::pack::Find as _};
+use gix::{
+    ObjectId,
+    objs::{Find, Kind},
+    odb::pack::Find as _,
+};
 
 use crate::{
     error::{Error, Result},
     store::git::{
         pack::{Deflater, Pack, Packed},
-        repo::{Odb, Repo, open_odb},
+        repo::{Odb, Repo, name, open_odb},
     },
 };
 
@@ -39,27 +43,31 @@ impl Copy {
         }
     }
 
-    /// Adds an object: as it lies in its pack where it is whole there, else made again.
-    pub(super) fn add(&mut self, id: ObjectId, pack: &mut Pack) -> Result<()> {
+    /// Adds an object: as it lies in its pack where it is whole there, else made again. Returns
+    /// whether it could be read; one that is damaged is not copied, and `check` names it.
+    pub(super) fn add(&mut self, id: ObjectId, pack: &mut Pack) -> Result<bool> {
         let failed = |err: io::Error| Error::Other {
             message: format!("cannot copy object {id}: {err}"),
             hint: None,
         };
-        let location = self.odb.location_by_oid(&id, &mut self.buffer).ok().flatten();
-        if let Some(entry) = location.and_then(|location| self.odb.entry_by_location(&location))
-            && is_whole_entry(&entry.data)
-        {
-            return pack.push_raw(id, &entry.data).map_err(failed);
-        }
         let mut buffer = std::mem::take(&mut self.buffer);
-        let found = Find::try_find(&self.odb, &id, &mut buffer);
-        let packed = match found {
-            Ok(Some(data)) => Packed::new(data.kind, id, data.data, &mut self.deflater),
-            Ok(None) => return Err(Error::damaged(id.to_string(), "it went while it was copied")),
-            Err(err) => return Err(Error::damaged(id.to_string(), err.to_string())),
+        let found = Find::try_find(&self.odb, &id, &mut buffer).ok().flatten();
+        let found = found.map(|data| (data.kind, data.data.len()));
+        let is_it = |(kind, length): &(Kind, usize)| {
+            name(id.kind(), *kind, &buffer[..*length]).is_ok_and(|name| name == id)
+        };
+        let Some((kind, length)) = found.filter(is_it) else {
+            self.buffer = buffer;
+            return Ok(false);
+        };
+        let location = self.odb.location_by_oid(&id, &mut self.buffer).ok().flatten();
+        let entry = location.and_then(|location| self.odb.entry_by_location(&location));
+        let added = match entry.filter(|entry| is_whole_entry(&entry.data)) {
+            Some(entry) => pack.push_raw(id, &entry.data),
+            None => pack.push(&Packed::new(kind, id, &buffer[..length], &mut self.deflater)),
         };
         self.buffer = buffer;
-        pack.push(&packed).map_err(failed)
+        added.map_err(failed).map(|()| true)
     }
 }
 

@@ -36,9 +36,13 @@ pub(super) fn own_ids(objects: &Path, hash: HashKind) -> Result<HashSet<ObjectId
     Ok(ids)
 }
 
-pub(super) fn ids_of(pack: &Path, hash: HashKind) -> Vec<ObjectId> {
-    rows_of(pack, hash)
-        .map_or_else(|_| Vec::new(), |rows| rows.into_iter().map(|it| it.0).collect())
+/// The names of the objects in a pack.
+///
+/// # Errors
+///
+/// Fails if its index cannot be read.
+pub(super) fn ids_of(pack: &Path, hash: HashKind) -> Result<Vec<ObjectId>> {
+    Ok(rows_of(pack, hash)?.into_iter().map(|(id, _, _)| id).collect())
 }
 
 /// The loose objects in a directory of objects.

@@ -11,17 +11,22 @@ use std::{
 use gix::ObjectId;
 
 use super::{
-    Marks, Pack, Private, REWRITTEN_MAX_BYTES, Repo, below, names_of,
+    Marks, Pack, Private, REWRITTEN_MAX_BYTES, Repo, names_of,
     packs::{Row, copy_rows, loose_in, own_packs, remove_pack, rows_of, size_on_disk},
     refs,
 };
 use crate::{
     crash,
     error::{Error, Result},
-    fs::Lock,
+    fs::{Lock, now_ns, stat_path},
     model::ContentId,
     state::State,
 };
+
+/// What ends the name of a private repository that is being removed: see [`Private::all`].
+const BURIED: &str = ".removed";
+/// Nothing is written for longer: an hour.
+const WRITING_MAX_NS: i64 = 3_600_000_000_000;
 
 /// Frees objects of ours that neither a ref nor a record needs, and repositories that no record
 /// names. `needed` are the trees that records name, by the names of repositories, as they are now.
@@ -35,23 +40,26 @@ pub(in crate::store) fn sweep(
     deadline: Instant,
     needed: &dyn Fn() -> Result<Needed>,
 ) -> Result<u64> {
-    let mut freed = 0;
+    remove_buried(state)?;
+    let (mut freed, mut done) = (0, Ok(()));
     for private in Private::all(state)? {
         let lock = private.dir().join("maintenance.lock");
-        let _only_one = match Lock::acquire(&lock, Instant::now()) {
-            Ok(lock) => lock,
-            Err(Error::Busy { .. }) => continue,
-            Err(err) => return Err(err),
-        };
-        freed += sweep_one(&private, deadline, needed)?;
+        let one = Lock::acquire(&lock, Instant::now())
+            .and_then(|_only_one| sweep_one(state, &private, deadline, needed));
+        match one {
+            Ok(bytes) => freed += bytes,
+            Err(Error::Busy { path }) if path == lock => (),
+            Err(err) => done = done.and(Err(err)),
+        }
     }
-    Ok(freed)
+    done.map(|()| freed)
 }
 
 /// Trees that records name, by the names of the private repositories they are in.
 pub(in crate::store) type Needed = HashSet<(String, ContentId)>;
 
 fn sweep_one(
+    state: &State,
     private: &Private,
     deadline: Instant,
     needed: &dyn Fn() -> Result<Needed>,
@@ -60,12 +68,12 @@ fn sweep_one(
     if sweep.is_idle()? {
         let _alone = private.alone(deadline)?;
         if sweep.is_idle()? {
-            return remove_repository(private);
+            return remove_repository(state, private);
         }
     }
-    let stale = sweep.mark()?;
+    let unneeded_refs = sweep.mark()?;
     let condemned = sweep.condemned()?;
-    if condemned.is_empty() && stale.is_empty() {
+    if condemned.is_empty() && unneeded_refs.is_empty() && !has_unfinished(&sweep.repo.objects()) {
         return Ok(0);
     }
     // What stays of the condemned goes into a new pack first, while others save.
@@ -115,13 +123,7 @@ impl Sweep<'_> {
     fn mark(&mut self) -> Result<Vec<String>> {
         self.marks.look(&self.repo)?;
         let needed = (self.needed)()?;
-        // Whatever became of its ref, what a record names is needed.
-        for (_, tree) in needed.iter().filter(|(store, _)| store == self.private.name()) {
-            let tree = self.repo.object_id(tree);
-            if self.repo.has(&tree) {
-                below(&self.repo, tree, &mut |id| self.marks.seen.insert(id))?;
-            }
-        }
+        self.marks.add(&self.repo, self.private.name(), &needed)?;
         let is_stale = |name: &String| {
             let tree = name.strip_prefix("refs/repository/").and_then(ContentId::parse);
             tree.is_some_and(|tree| !needed.contains(&(self.private.name().to_owned(), tree)))
@@ -193,27 +195,52 @@ impl Sweep<'_> {
     }
 }
 
-fn remove_repository(private: &Private) -> Result<u64> {
+/// Removes a private repository. It loses its name first: one that is removed by half must not be
+/// taken for whole.
+fn remove_repository(state: &State, private: &Private) -> Result<u64> {
     let freed = crate::store::own_bytes(private.dir());
-    // Without its HEAD it is none, should this be cut off.
-    let failed = |err| Error::io("remove", private.dir())(err);
-    match fs::remove_file(private.dir().join("HEAD")) {
-        Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(failed(err)),
-        Ok(()) | Err(_) => (),
-    }
+    let mut buried = private.dir().as_os_str().to_owned();
+    buried.push(BURIED);
+    fs::rename(private.dir(), &buried).map_err(Error::io("remove", private.dir()))?;
     crash::point("sweep-repository");
-    crate::fs::remove_tree(private.dir()).map_err(failed)?;
+    remove_buried(state)?;
     Ok(freed)
 }
 
-/// Removes unfinished files. For whoever is alone: nobody is writing one.
-fn remove_unfinished(objects: &Path) {
-    for dir in [objects.to_owned(), objects.join("pack")] {
-        for name in names_of(&dir).unwrap_or_default() {
-            if name.as_bytes().starts_with(b"tmp_") {
-                let _gone = fs::remove_file(dir.join(name));
-            }
+/// Removes private repositories that have lost their names.
+fn remove_buried(state: &State) -> Result<()> {
+    for name in names_of(&state.repositories()).unwrap_or_default() {
+        if name.as_bytes().ends_with(BURIED.as_bytes()) {
+            let path = state.repositories().join(name);
+            crate::fs::remove_tree(&path).map_err(Error::io("remove", &path))?;
         }
+    }
+    Ok(())
+}
+
+/// Unfinished files in a directory of objects.
+fn unfinished(objects: &Path) -> Vec<PathBuf> {
+    let in_dir = |dir: PathBuf| {
+        let names = names_of(&dir).unwrap_or_default().into_iter();
+        let names = names.filter(|name| name.as_bytes().starts_with(b"tmp_"));
+        names.map(move |name| dir.join(name)).collect::<Vec<_>>()
+    };
+    [objects.to_owned(), objects.join("pack")].into_iter().flat_map(in_dir).collect()
+}
+
+/// Whether a process that was killed left an unfinished file.
+fn has_unfinished(objects: &Path) -> bool {
+    let is_old = |path: &PathBuf| {
+        let since = stat_path(path).map_or(0, |stamp| stamp.mtime_ns);
+        since.saturating_add(WRITING_MAX_NS) < now_ns()
+    };
+    unfinished(objects).iter().any(is_old)
+}
+
+/// Removes unfinished files. The caller must hold the exclusive lock: nobody is writing one.
+fn remove_unfinished(objects: &Path) {
+    for path in unfinished(objects) {
+        let _gone = fs::remove_file(path);
     }
 }
 
