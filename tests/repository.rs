@@ -5,6 +5,7 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
 use rustix::fs::FileType;
@@ -331,4 +332,74 @@ fn what_gc_took_stays_as_long_as_a_checkpoint_needs_it() {
     runs(&mut world, &["restore", "latest", "--yes"]);
     assert_eq!(git(&world, &world.root(), log), before);
     git(&world, &world.root(), "git fsck --strict");
+}
+
+/// Runs a command in a process of its own that dies at `point`; tells whether it came there.
+fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
+    let output = Command::new(env!("CARGO_BIN_EXE_turnback"))
+        .args(args)
+        .current_dir(world.root())
+        .env_clear()
+        .envs(&world.env)
+        .env("TURNBACK_TEST_CRASH_AT", point)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    output.status.code().is_none()
+}
+
+/// A repository with many checkpoints, and a gc of the user's since.
+fn replaced() -> World {
+    let mut world = packed();
+    for number in 0..18 {
+        world.write("a", format!("{number}\n"));
+        world.wait(1);
+        runs(&mut world, &["create"]);
+    }
+    git(&world, &world.root(), "git commit -qam more && git repack -qadf && git prune-packed");
+    world.wait(1);
+    runs(&mut world, &["create"]);
+    world
+}
+
+#[test]
+fn maintenance_killed_anywhere_loses_nothing() {
+    for point in ["make-own", "put-together", "let-go", "maintained"] {
+        let mut world = replaced();
+        let before = git(&world, &world.root(), "git log --stat && git for-each-ref");
+        assert!(dies_at(&world, &["housekeep"], point), "{point} is never reached");
+        runs(&mut world, &["check", "--read-data"]);
+        git(&world, &world.root(), "rm -rf .git a large");
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        let after = git(&world, &world.root(), "git log --stat && git for-each-ref");
+        assert_eq!(after, before, "{point}");
+        git(&world, &world.root(), "git fsck --strict && git diff --exit-code");
+        turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
+        runs(&mut world, &["check", "--read-data"]);
+    }
+}
+
+#[test]
+fn a_sweep_killed_anywhere_leaves_nothing_that_is_half_there() {
+    for (point, args) in [
+        ("sweep-pack", &["prune", "--keep", "2"][..]),
+        ("sweep-object", &["prune", "--keep", "2"]),
+        ("sweep-repository", &["clear", "--yes"]),
+    ] {
+        let mut world = replaced();
+        assert!(dies_at(&world, args, point), "{point} is never reached");
+        for text in ["soon\n", "later\n"] {
+            world.write("a", text);
+            world.wait(1);
+            runs(&mut world, &["create"]);
+        }
+        runs(&mut world, &["check", "--read-data"]);
+        runs(&mut world, &["prune", "--keep", "1"]);
+        let names = fs::read_dir(world.state().join("repositories")).unwrap();
+        assert_eq!(names.count(), 1, "{point}");
+        git(&world, &world.root(), "rm -rf .git a large");
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        assert_eq!(world.read("a"), "later\n");
+        git(&world, &world.root(), "git fsck --strict");
+    }
 }
