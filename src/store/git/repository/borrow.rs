@@ -25,7 +25,8 @@ use super::names_of;
 use crate::{
     error::{Error, Result},
     fs::{
-        Dir, create_private_dirs, hand_over, protect_dir, read_small, replace, stat_path, sync_dir,
+        all_at_once, create_private_dirs, hand_over, protect_dir, read_small, replace, stat_path,
+        sync_dir,
     },
     model::SkipReason,
     scan::is_racy,
@@ -390,14 +391,9 @@ impl<'a> Borrow<'a> {
 
     /// Puts the names on the disk, and only then notes what need not be looked at again.
     fn finish(self) -> Result<Borrowed> {
-        if self.out.new > 0 {
-            if self.changed.len() > 8 || self.copied > 0 {
-                let dir = Dir::open(self.linked).map_err(Error::io("open", self.linked))?;
-                dir.sync_file_system().map_err(Error::io("sync", self.linked))?;
-            } else {
-                self.changed.iter().try_for_each(|dir| sync_dir(dir))?;
-            }
-        }
+        // What was copied is on the disk already. Not the whole file system: others may be writing.
+        let changed: Vec<&PathBuf> = self.changed.iter().collect();
+        all_at_once(&changed, |dir| sync_dir(dir))?;
         if self.seen != self.seen_before {
             let mut text = String::new();
             for (name, (mtime, ctime, inode)) in &self.seen {
