@@ -334,6 +334,25 @@ fn what_gc_took_stays_as_long_as_a_checkpoint_needs_it() {
     git(&world, &world.root(), "git fsck --strict");
 }
 
+#[test]
+fn what_is_missing_among_borrowed_objects_is_borrowed_again() {
+    for dir in ["linked/objects/pack", "linked/objects"] {
+        let mut world = packed();
+        git(&world, &world.root(), "git rm -qr large && git commit -qm without");
+        world.wait(1);
+        runs(&mut world, &["create"]);
+        let log = "git log --stat && git fsck --strict";
+        let before = git(&world, &world.root(), log);
+        let files = format!("find {dir} -type f -delete");
+        git(&world, &world.private(), &files);
+        world.wait(1);
+        runs(&mut world, &["create"]);
+        git(&world, &world.root(), "rm -rf .git");
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        assert_eq!(git(&world, &world.root(), log), before, "{dir}");
+    }
+}
+
 /// Runs a command in a process of its own that dies at `point`; tells whether it came there.
 fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
     let output = Command::new(env!("CARGO_BIN_EXE_turnback"))

@@ -202,8 +202,15 @@ fn fits(dir: &Path, left: &mut (usize, u64), depth: usize) -> bool {
     })
 }
 
-/// What was seen of a directory when all in it got its name here.
-type Proof = (i64, i64, u64);
+/// What was seen of a directory when all in it had been linked: its stamp, and the change time of the
+/// directory of ours that the links are in. As long as both stand nothing is to be linked there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Proof {
+    mtime_ns: i64,
+    ctime_ns: i64,
+    inode: u64,
+    ours_ns: i64,
+}
 
 struct Borrow<'a> {
     linked: &'a Path,
@@ -240,7 +247,21 @@ impl<'a> Borrow<'a> {
     }
 
     fn has_seen(&self, name: &[u8], dir: &Path) -> bool {
-        proof_of(dir).is_some_and(|(proof, _)| self.seen.get(name) == Some(&proof))
+        self.proof_of(name, dir).is_some_and(|(proof, _)| self.seen.get(name) == Some(&proof))
+    }
+
+    /// What tells whether names came to a directory or went, here or there, and whether that proves
+    /// nothing yet.
+    fn proof_of(&self, name: &[u8], dir: &Path) -> Option<(Proof, bool)> {
+        let theirs = stat_path(dir).ok()?;
+        let ours = stat_path(&self.linked.join(OsStr::from_bytes(name)));
+        let proof = Proof {
+            mtime_ns: theirs.mtime_ns,
+            ctime_ns: theirs.ctime_ns,
+            inode: theirs.inode,
+            ours_ns: ours.map_or(0, |ours| ours.ctime_ns),
+        };
+        Some((proof, is_racy(&theirs, crate::fs::now_ns())))
     }
 
     /// One directory of objects: loose ones first, packs last, an index after its pack, and all
@@ -249,9 +270,9 @@ impl<'a> Borrow<'a> {
         let is_extension = super::is_extension(name);
         for _ in 0..TRIES {
             let packs = from.join("pack");
-            let before = proof_of(&packs).map(|(proof, _)| proof);
+            let before = stat_path(&packs).ok();
             self.directory(from, name, is_extension, 0)?;
-            if proof_of(&packs).map(|(proof, _)| proof) == before {
+            if stat_path(&packs).ok() == before {
                 return Ok(());
             }
             self.seen.remove(&[name, b"/pack"].concat());
@@ -267,7 +288,7 @@ impl<'a> Borrow<'a> {
         is_extension: bool,
         depth: usize,
     ) -> Result<()> {
-        let Some((proof, is_young)) = proof_of(from) else { return Ok(()) };
+        let Some((proof, is_young)) = self.proof_of(name, from) else { return Ok(()) };
         if self.seen.get(name) == Some(&proof) {
             return Ok(());
         }
@@ -311,7 +332,8 @@ impl<'a> Borrow<'a> {
             }
         }
         if is_leaf && is_whole && !is_young {
-            self.seen.insert(name.to_vec(), proof);
+            let ours_ns = stat_path(&to).map_or(0, |ours| ours.ctime_ns);
+            self.seen.insert(name.to_vec(), Proof { ours_ns, ..proof });
         }
         Ok(())
     }
@@ -396,8 +418,9 @@ impl<'a> Borrow<'a> {
         all_at_once(&changed, |dir| sync_dir(dir))?;
         if self.seen != self.seen_before {
             let mut text = String::new();
-            for (name, (mtime, ctime, inode)) in &self.seen {
-                text.push_str(&format!("{mtime} {ctime} {inode} {}\n", escape(name)));
+            for (name, Proof { mtime_ns, ctime_ns, inode, ours_ns }) in &self.seen {
+                let name = escape(name);
+                text.push_str(&format!("{mtime_ns} {ctime_ns} {inode} {ours_ns} {name}\n"));
             }
             // Without it everything is listed again.
             let _slower = replace(&self.linked.join("seen"), text.as_bytes());
@@ -406,23 +429,18 @@ impl<'a> Borrow<'a> {
     }
 }
 
-/// What tells whether names came to a directory or went, and whether that proves nothing yet.
-fn proof_of(dir: &Path) -> Option<(Proof, bool)> {
-    let stamp = stat_path(dir).ok()?;
-    let proof = (stamp.mtime_ns, stamp.ctime_ns, stamp.inode);
-    Some((proof, is_racy(&stamp, crate::fs::now_ns())))
-}
-
 fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
-    let lines = str::from_utf8(bytes).ok()?.lines();
-    lines
-        .map(|line| {
-            let mut fields = line.splitn(4, ' ');
-            let mut number = || fields.next();
-            let proof = (number()?.parse().ok()?, number()?.parse().ok()?, number()?.parse().ok()?);
-            Some((unescape(fields.next()?)?, proof))
-        })
-        .collect()
+    let parse = |line: &str| {
+        let mut fields = line.splitn(5, ' ');
+        let proof = Proof {
+            mtime_ns: fields.next()?.parse().ok()?,
+            ctime_ns: fields.next()?.parse().ok()?,
+            inode: fields.next()?.parse().ok()?,
+            ours_ns: fields.next()?.parse().ok()?,
+        };
+        Some((unescape(fields.next()?)?, proof))
+    };
+    str::from_utf8(bytes).ok()?.lines().map(parse).collect()
 }
 
 /// What a directory below one of objects is for.
