@@ -353,6 +353,46 @@ fn what_is_missing_among_borrowed_objects_is_borrowed_again() {
     }
 }
 
+#[test]
+fn history_that_was_destroyed_is_not_given_up_for_room() {
+    let mut world = packed();
+    git(&world, &world.root(), "git rm -qr large && git commit -qm without");
+    runs(&mut world, &["create"]);
+    let log = "git log --stat && git fsck --strict --no-dangling";
+    let before = git(&world, &world.root(), log);
+    for line in ["rm -rf .git", "git init -q -b main && git add -A && git commit -qm new"] {
+        git(&world, &world.root(), line);
+        if line.contains("init") {
+            world.wait(1);
+            runs(&mut world, &["create"]);
+        }
+        turnback::store::git::give_up_history(&State::new(world.state())).unwrap();
+    }
+    runs(&mut world, &["restore", "2", "--yes"]);
+    assert_eq!(git(&world, &world.root(), log), before);
+}
+
+#[test]
+fn a_repository_in_an_ignored_directory_is_held_when_a_call_names_it() {
+    let mut world = repository();
+    world.write(".gitignore", "vendor/\n");
+    git(
+        &world,
+        &world.root(),
+        "git init -q vendor/lib && cd vendor/lib && echo 1 > l && git add l && git commit -qm l && \
+         echo 2 > l && git stash -q",
+    );
+    let tell = "git log --format=%H && git stash list && git fsck --strict";
+    let nested = world.root().join("vendor/lib");
+    let before = git(&world, &nested, tell);
+    for line in ["rm -rf vendor/lib", "rm -rf vendor"] {
+        world.before_bash(line, line);
+        git(&world, &world.root(), line);
+        runs(&mut world, &["restore", "1", "--yes"]);
+        assert_eq!(git(&world, &nested, tell), before, "{line}");
+    }
+}
+
 /// Runs a command in a process of its own that dies at `point`; tells whether it came there.
 fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
     let output = Command::new(env!("CARGO_BIN_EXE_turnback"))

@@ -199,7 +199,13 @@ impl Collect<'_, '_> {
             Err(_) => return self.leave_out(&bytes, SkipReason::Unreadable, 0),
         };
         match path {
-            VictimPath::Below(rel) if rel.is_git_private() => return,
+            VictimPath::Below(rel) if rel.is_git_private() => {
+                // As above; the root's own is held in any case.
+                let git_dir = git_dir_of(&self.request.root.join(rel));
+                let own = self.request.root.path().join(".git");
+                self.scan.repositories.extend(git_dir.filter(|git_dir| *git_dir != own));
+                return;
+            }
             VictimPath::Outside(path) if is_in_git(path) => {
                 // Held as a repository, whichever part of it is named.
                 self.scan.repositories.extend(git_dir_of(path));

@@ -179,6 +179,27 @@ fn find_object_dirs(top: &Path, path: &[u8], depth: usize, found: &mut Vec<Vec<u
     }
 }
 
+/// Every directory of objects that is linked, seen from `linked`; those of alternates are none of it.
+pub(super) fn linked_object_dirs(linked: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    find_linked(linked, Path::new(""), 0, &mut found);
+    found
+}
+
+fn find_linked(linked: &Path, name: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    for child in names_of(&linked.join(name)).unwrap_or_default() {
+        let below = name.join(&child);
+        if child == "objects" {
+            found.push(below);
+        } else if below != Path::new("alternates")
+            && depth < DEPTH_MAX
+            && linked.join(&below).is_dir()
+        {
+            find_linked(linked, &below, depth + 1, found);
+        }
+    }
+}
+
 /// Whether all objects together are so little that a copy costs nothing to speak of.
 fn is_small(common_dir: &Path, dirs: &[Vec<u8>]) -> bool {
     let mut left = (SMALL_MAX_FILES, SMALL_MAX_BYTES);

@@ -11,7 +11,6 @@ mod weights;
 use std::{
     collections::HashSet,
     fs, io,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -36,7 +35,7 @@ use crate::{
     state::State,
     store::{
         git::{pack::Pack, refs, repo::Repo, tree},
-        record,
+        record::{self, Record},
         sweep::trees,
     },
 };
@@ -75,7 +74,8 @@ fn each(state: &State, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> 
 }
 
 /// Gives up what only old packs of the users' have, which their gc has replaced since: history that
-/// a checkpoint of before then still leads to, and no file of any. For when there is no room.
+/// a checkpoint of before then still leads to, and no file of any. For when there is no room. It stays
+/// where the user's repository is gone or lacks a commit that HEAD stood at.
 /// Returns how many bytes that freed.
 ///
 /// # Errors
@@ -85,8 +85,9 @@ pub fn give_up_history(state: &State) -> Result<u64> {
     let before = crate::store::own_bytes(&state.repositories());
     each(state, |one| {
         one.alone_at_it(|| match one.origin() {
-            Some(origin) => one.let_go(&origin, i64::MAX),
-            None => Ok(()),
+            Some(origin) if one.has_every_head(&origin)? => one.let_go(Some(&origin), i64::MAX),
+            // What was destroyed, and what a restore may want next, goes with its checkpoint only.
+            Some(_) | None => Ok(()),
         })
     })?;
     Ok(before.saturating_sub(crate::store::own_bytes(&state.repositories())))
@@ -151,8 +152,8 @@ impl Maintenance<'_> {
         let is_whole = self.make_own(room)?;
         self.put_together()?;
         drop(shared);
-        if is_whole && let Some(origin) = &origin {
-            self.let_go(origin, self.oldest_checkpoint_ns()?)?;
+        if is_whole {
+            self.let_go(origin.as_deref(), self.oldest_checkpoint_ns()?)?;
         }
         crash::point("maintained");
         if let Some(digest) = digest.filter(|_| is_whole) {
@@ -249,26 +250,35 @@ impl Maintenance<'_> {
     /// Lets go of packs and loose objects that the user's gc has replaced. What only they had stays
     /// as long as there is a checkpoint from before they were replaced; `oldest` is when the oldest was
     /// taken, in nanoseconds since 1970.
-    fn let_go(&self, origin: &Path, oldest: i64) -> Result<()> {
-        let repo = self.private.repo();
-        let mut missing = Missing::load(&self.private.linked());
-        for name in borrow::object_dirs(origin) {
-            let name = std::ffi::OsStr::from_bytes(&name);
-            let (theirs, ours) = (origin.join(name), self.private.linked().join(name));
-            self.let_go_in(&theirs, &ours, &repo, oldest, &mut missing)?;
+    fn let_go(&self, origin: Option<&Path>, oldest: i64) -> Result<()> {
+        let (repo, linked) = (self.private.repo(), self.private.linked());
+        let mut missing = Missing::load(&linked);
+        for name in borrow::linked_object_dirs(&linked) {
+            let theirs = origin.map(|origin| origin.join(&name));
+            self.let_go_in(theirs.as_deref(), &linked.join(name), &repo, oldest, &mut missing)?;
+        }
+        let alternates = origin.map(|origin| borrow::alternates_of(&origin.join("objects")));
+        let alternates = alternates.unwrap_or_default();
+        for ours in borrow::borrowed_dirs(&linked).into_iter().skip(1) {
+            let is_it = |(hash, _): &&(String, PathBuf)| ours.ends_with(hash);
+            let theirs = alternates.iter().find(is_it).map(|(_, path)| path.as_path());
+            self.let_go_in(theirs, &ours, &repo, oldest, &mut missing)?;
         }
         missing.write()
     }
 
     fn let_go_in(
         &self,
-        theirs: &Path,
+        theirs: Option<&Path>,
         ours: &Path,
         repo: &Repo,
         oldest: i64,
         missing: &mut Missing,
     ) -> Result<()> {
-        let is_theirs = |path: &Path| theirs.join(path.strip_prefix(ours).unwrap_or(path)).exists();
+        let is_theirs = |path: &Path| {
+            let name = path.strip_prefix(ours).unwrap_or(path);
+            theirs.is_some_and(|theirs| theirs.join(name).exists())
+        };
         let packs = own_packs(&ours.join("pack")).into_iter().map(|(_, path)| path);
         let (current, replaced): (Vec<_>, Vec<_>) = packs.partition(|path| is_theirs(path));
         let loose = loose_in(ours).into_iter().filter(|(path, _)| !is_theirs(path));
@@ -338,19 +348,42 @@ impl Maintenance<'_> {
     /// When the oldest checkpoint was taken that holds this repository, in nanoseconds since 1970.
     fn oldest_checkpoint_ns(&self) -> Result<i64> {
         let mut oldest = i64::MAX;
+        let is_readable = self.each_record(|record| {
+            let at = record.checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MIN);
+            oldest = oldest.min(at);
+        })?;
+        Ok(if is_readable { oldest } else { i64::MIN })
+    }
+
+    /// Whether the user's repository has every commit that HEAD stood at when a checkpoint was taken.
+    fn has_every_head(&self, origin: &Path) -> Result<bool> {
+        let repo = Repo::at(origin, self.private.repo().hash);
+        let mut has_all = true;
+        let is_readable = self.each_record(|record| {
+            let own = record.store.as_deref() == Some(self.private.name());
+            let head = record.checkpoint.head.as_ref().filter(|_| own);
+            let commit = head.and_then(|head| head.commit.as_ref());
+            let id = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
+            has_all = has_all && id.is_none_or(|id| repo.has(&id));
+        })?;
+        Ok(is_readable && has_all)
+    }
+
+    /// Shows the record of each checkpoint that holds this repository. Returns whether every record
+    /// there is could be read.
+    fn each_record(&self, mut show: impl FnMut(&Record)) -> Result<bool> {
+        let name = self.private.name();
         for root in record::all_roots(self.state)? {
             for kept in record::read_all(&root)? {
-                let Ok(record) = &kept.record else { return Ok(i64::MIN) };
-                let name = self.private.name();
+                let Ok(record) = &kept.record else { return Ok(false) };
                 let holds = record.store.as_deref() == Some(name)
                     || record.repositories.iter().any(|held| held.store == name);
                 if holds {
-                    let at = record.checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MIN);
-                    oldest = oldest.min(at);
+                    show(record);
                 }
             }
         }
-        Ok(oldest)
+        Ok(true)
     }
 }
 

@@ -285,8 +285,7 @@ impl<'a> Build<'a> {
     /// Gives the objects their names again in every directory of objects at `below` or beneath it.
     fn objects(&self, to: &Path, below: &Path) -> io::Result<()> {
         let linked = self.private.linked();
-        let mut dirs = Vec::new();
-        kept_object_dirs(&linked, Path::new(""), 0, &mut dirs)?;
+        let dirs = borrow::linked_object_dirs(&linked);
         let is_small = borrow::is_little(&linked);
         for rest in dirs.iter().filter(|rest| rest.starts_with(below)) {
             link_tree(&linked.join(rest), &to.join(rest), is_small, 0)?;
@@ -472,25 +471,6 @@ fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o444).open(dir.join(&hex[2..]))?;
     file.write_all(&loose_bytes(ObjectKind::Blob, bytes))
-}
-
-/// Every directory of objects that is kept, seen from `top`; those of alternates are none of it.
-fn kept_object_dirs(
-    top: &Path,
-    name: &Path,
-    depth: usize,
-    found: &mut Vec<PathBuf>,
-) -> io::Result<()> {
-    for child in names_of(&top.join(name)).unwrap_or_default() {
-        let below = name.join(&child);
-        if child == "objects" {
-            found.push(below);
-        } else if below != Path::new("alternates") && depth < DEPTH_MAX && top.join(&below).is_dir()
-        {
-            kept_object_dirs(top, &below, depth + 1, found)?;
-        }
-    }
-    Ok(())
 }
 
 fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
