@@ -234,6 +234,16 @@ pub fn unheld(checkpoint: &Checkpoint, stakes: &[PathBuf], root: &Root) -> Vec<U
     unheld
 }
 
+/// What a partial checkpoint lacks because the deadline came first.
+pub fn unread(checkpoint: &Checkpoint, root: &Root) -> Vec<Unheld> {
+    let late = checkpoint.skipped.iter().filter(|it| it.reason == SkipReason::OutOfTime);
+    late.map(|Skipped { path, reason, size }| {
+        let path = root.path().join(std::ffi::OsStr::from_bytes(path));
+        Unheld { path, size: *size, why: reason.words() }
+    })
+    .collect()
+}
+
 /// What of `stakes` is there and would be lost if nothing at all could be saved.
 pub fn at_stake(stakes: &[PathBuf], root: &Root) -> Vec<Unheld> {
     let there = stakes.iter().filter(|stake| !scan::is_made_again(stake, root));

@@ -248,7 +248,7 @@ fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
         ("cp a ~/", ""),
         ("rm \"$FILE\"", ""),
         ("find . -name '*.o' -delete", ""),
-        ("git clean -fdx", ""),
+        ("git clean -fdx", "ask"),
         ("rm -rf node_modules", ""),
         ("rm -rf build", ""),
         ("rm -rf src .env x.db", ""),

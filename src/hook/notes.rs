@@ -1,10 +1,12 @@
 //! What the user gets to hear of a call, and what the agent is answered.
 
+use std::path::Path;
+
 use super::{Hook, trouble::write_journal};
 use crate::{
     journal::LineKind,
     model::{
-        Answer, Checkpoint, Decision, Effect, Notify, Reach, Root, RootKind, SkipReason,
+        Answer, Certainty, Checkpoint, Decision, Effect, Notify, Reach, Root, RootKind, SkipReason,
         TargetAction, Verdict,
     },
     restore_log,
@@ -38,6 +40,10 @@ impl Hook<'_, '_> {
         }
         let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
         notes.unheld = snapshot::unheld(checkpoint, &self.stakes, &root);
+        if checkpoint.partial && names_no_files(&self.effect) {
+            // Any of them may be what the call destroys.
+            notes.unheld.extend(snapshot::unread(checkpoint, &root));
+        }
         notes.lines.extend(self.told(&notes.unheld));
         let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
         let mounted =
@@ -99,6 +105,16 @@ pub(super) fn stricter(one: Answer, other: Answer) -> Answer {
         (Answer::Ask, _) | (_, Answer::Ask) => Answer::Ask,
         (Answer::Note, Answer::Note) => Answer::Note,
     }
+}
+
+/// Whether a call destroys files that it does not name one by one: a whole worktree, a directory, or
+/// what is found only when it runs.
+fn names_no_files(effect: &Effect) -> bool {
+    let Effect::Destroys(finding) = effect else { return false };
+    finding.targets().any(|target| {
+        let is_one = target.certainty == Certainty::Exact && !Path::new(&target.path).is_dir();
+        !is_one && !matches!(target.action, TargetAction::Create | TargetAction::Git)
+    })
 }
 
 /// What becomes of a victim, in the words of the command that does it.

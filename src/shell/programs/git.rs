@@ -2,7 +2,7 @@
 //! are unknown.
 
 use super::{all, apply, strayed};
-use crate::model::{Certainty, Target, TargetAction};
+use crate::model::{Certainty, Level, Target, TargetAction};
 use crate::shell::flags::{self, Field, Parsed};
 use crate::shell::names;
 use crate::shell::table::{Row, Rule, row};
@@ -243,9 +243,7 @@ pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     }
     let given = |name: &'static str| parsed.hits.iter().filter(move |hit| hit.name == name);
     let mut settings = given("-c").filter_map(|hit| hit.value.as_ref());
-    if !settings.all(is_plain_setting) {
-        return unknown("a setting on the command line may run something");
-    }
+    let is_plain = settings.all(is_plain_setting);
     let args = call.args().get(parsed.rest..).unwrap_or_default();
     let Some(first) = args.first() else { return reads("only tells about git") };
     let Some(name) = first.literal() else {
@@ -270,6 +268,10 @@ pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         }
         verdict = command(walk, name, &words);
     });
+    // What it destroys all the same is known.
+    if !is_plain && verdict.level != Level::Destroys {
+        return unknown("a setting on the command line may run something");
+    }
     verdict
 }
 
@@ -417,18 +419,9 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
             checked_out(walk, args, &parsed),
         ),
         "clean" => {
-            let mut targets = paths(TargetAction::Delete, "git clean removes what is not tracked");
-            if targets.is_empty() {
-                targets.push(worktree(
-                    walk,
-                    TargetAction::Delete,
-                    "git clean removes what is not tracked",
-                ));
-            }
-            for target in &mut targets {
-                target.certainty = Certainty::Dynamic;
-            }
-            destroys("git clean removes what is not tracked", targets)
+            let why = "git clean removes what is not tracked";
+            // Operands are patterns, and may be values of options: anything here may go.
+            destroys(why, vec![walk.target(&Field::exact("."), TargetAction::Delete, why)])
         }
         "stash"
             if args.first().is_some_and(|arg| names::is_one(arg, &["drop", "clear", "pop"])) =>
