@@ -380,3 +380,44 @@ fn a_lock_that_is_no_file_says_how_to_be_rid_of_it() {
         assert!(refused.stderr.contains("check --repair"), "{}", refused.stderr);
     }
 }
+
+#[test]
+fn a_lost_root_json_is_named_and_written_again() {
+    for mut world in [project(World::new()), repository()] {
+        let place = own_files(&world, "root.json").remove(0);
+        fs::remove_file(&place).unwrap();
+        is_found(&mut world, "root.json: it is missing");
+        let elsewhere = world.home();
+        let told = world.run_in(&elsewhere, &["check", "--everywhere"], "");
+        assert_eq!(told.exit, Exit::Failed, "{}", told.stdout);
+        assert!(told.stdout.contains("/root.json: it is missing"), "{}", told.stdout);
+        let status = world.run_in(&elsewhere, &["status"], "").stdout;
+        assert!(status.contains("root.json` is damaged: it is missing"), "{status}");
+        let said = check(&mut world, &["--everywhere", "--repair"]);
+        assert_eq!(said.exit, Exit::Ok, "{}", said.stdout);
+        assert!(said.stderr.contains("wrote root.json again"), "{}", said.stderr);
+        assert!(place.is_file());
+        assert!(world.run(&["list", "--everywhere"]).stdout.contains("shop"));
+    }
+}
+
+#[test]
+fn a_project_that_is_gone_is_looked_at_as_well() {
+    for world in [project(World::new()), repository()] {
+        let root = world.root();
+        fs::rename(&root, root.with_extension("away")).unwrap();
+        let elsewhere = world.home();
+        let whole = world.run_in(&elsewhere, &["check", "--everywhere", "--read-data"], "");
+        assert_eq!(whole.exit, Exit::Ok, "{}", whole.stdout);
+        assert!(whole.stdout.contains("(gone): 2 checkpoints, all whole"), "{}", whole.stdout);
+        for path in own_files(&world, "objects/") {
+            fs::remove_file(path).unwrap();
+        }
+        let lost = world.run_in(&elsewhere, &["check", "--everywhere", "--json"], "");
+        assert_eq!(lost.exit, Exit::Failed, "{}", lost.stdout);
+        assert!(lost.stdout.contains("shop"), "{}", lost.stdout);
+        // Nothing is made where the project was.
+        world.run_in(&elsewhere, &["check", "--everywhere", "--repair"], "");
+        assert!(!root.exists());
+    }
+}

@@ -10,7 +10,8 @@ use crate::{
     error::Result,
     model::CheckpointId,
     process::{Exit, Process},
-    store::Damage,
+    state::{RootState, State},
+    store::{Damage, record},
     ui,
 };
 
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     /// Make caches and refs again, and drop entries that lead nowhere
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Check every project
+    /// Check every project, those that are gone as well
     #[arg(long)]
     pub(crate) everywhere: bool,
     /// Print an array with an object for each damage
@@ -46,16 +47,19 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         // First of all: what stands in the place of a lock keeps everything else from its work.
         tell(process, own_files::clear_the_way(&state, None)?);
     }
+    let mut lost = None;
     if args.everywhere {
-        for known in places::known(&state)? {
-            if !known.gone {
-                found.push(Checked::of(process, &known.desk(process)?, args)?);
-            }
+        lost = lost_here(process);
+        let known = places::known(&state)?;
+        let desks = known.iter().map(|known| known.desk(process)).collect::<Result<Vec<_>>>()?;
+        for desk in lost.iter().chain(&desks) {
+            found.push(Checked::of(process, desk, args)?);
         }
     } else {
         found.push(Checked::of(process, &Desk::open(process, None)?, args)?);
     }
-    found.push(Checked::of_sessions(process, &state, args)?);
+    let lost = lost.map(|desk| desk.state.root(&desk.root));
+    found.push(Checked::of_shared(process, &state, lost.as_ref(), args)?);
     let is_whole = found.iter().all(|checked| checked.damage.is_empty());
     if args.json {
         let values: Vec<Value> = found.iter().flat_map(Checked::json).collect();
@@ -66,6 +70,14 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         print(process, &text)?;
     }
     Ok(if is_whole { Exit::Ok } else { Exit::Failed })
+}
+
+/// The project around the current directory, if it has checkpoints and nothing says where it is: it is
+/// not among those that are known.
+fn lost_here(process: &Process<'_>) -> Option<Desk> {
+    let desk = Desk::open(process, None).ok()?;
+    let is_lost = record::known_place(&desk.state.root(&desk.root)).is_err();
+    is_lost.then_some(desk)
 }
 
 /// What came of looking at one root, or at what belongs to none.
@@ -91,9 +103,11 @@ impl Checked {
         Ok(Self { root: Some(desk.root.path().to_owned()), checkpoints, damage })
     }
 
-    fn of_sessions(
+    /// What all roots share. `lost` was looked at although nothing says where it is.
+    fn of_shared(
         process: &mut Process<'_>,
-        state: &crate::state::State,
+        state: &State,
+        lost: Option<&RootState>,
         args: &Args,
     ) -> Result<Self> {
         if args.repair {
@@ -101,7 +115,7 @@ impl Checked {
         }
         let mut damage = own_files::check_sessions(state);
         if args.everywhere {
-            damage.extend(own_files::check_places(state)?);
+            damage.extend(own_files::check_places(state, lost)?);
         }
         Ok(Self { root: None, checkpoints: 0, damage })
     }
@@ -109,7 +123,8 @@ impl Checked {
     fn words(&self, home: Option<&std::path::Path>) -> String {
         let all = ui::count(self.checkpoints as u64, "checkpoint");
         let name = match &self.root {
-            Some(root) => ui::path(root, home).into_owned(),
+            Some(root) if root.is_dir() => ui::path(root, home).into_owned(),
+            Some(root) => format!("{} (gone)", ui::path(root, home)),
             None if self.damage.is_empty() => return String::new(),
             None => "what all projects share".to_owned(),
         };

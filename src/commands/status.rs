@@ -85,6 +85,8 @@ struct Status {
     disk: Option<Disk>,
     /// Because of which record nothing can be freed.
     in_the_way: Option<(PathBuf, Unread)>,
+    /// What is said of roots that cannot be looked at.
+    unseen: Vec<String>,
     last_prune: Option<(DateTime<Utc>, Report)>,
     trouble: Option<Line>,
     troubles: usize,
@@ -94,7 +96,7 @@ impl Status {
     fn of(process: &Process<'_>, desk: &Desk) -> Result<Self> {
         // One that a newer turnback wrote only says nothing.
         let mut memory = Memory::read(&desk.state).unwrap_or_default();
-        let (holdings, _) = house::all(process, &desk.state, &mut memory)?;
+        let (holdings, unseen) = house::all(process, &desk.state, &mut memory)?;
         let is_here = |holding: &&Holding| holding.place.path == desk.root.path();
         let here = match holdings.iter().find(is_here) {
             Some(holding) => Place::of(process, desk, holding, &memory),
@@ -114,6 +116,7 @@ impl Status {
             in_the_way: record::in_the_way(&desk.state)?,
             last_prune: memory.at().zip(memory.report),
             troubles: lines.len(),
+            unseen,
             trouble: lines.pop(),
         })
     }
@@ -150,6 +153,9 @@ impl Status {
         text.push_str(&self.in_the_way_words(desk));
         text.push_str(&self.room_words(desk));
         text.push_str(&self.prune_words(&clock, &desk.settings));
+        text.extend(self.unseen.iter().map(|line| {
+            format!("{}; turnback check --everywhere says more\n", ui::escape(line.as_bytes()))
+        }));
         text.push_str(&self.trouble_words(&clock));
         text
     }
@@ -270,6 +276,7 @@ impl Status {
             "nothing_freed_because_of":
                 self.in_the_way.as_ref().map(|(path, _)| path.to_string_lossy()),
             "limits": {
+            "not_looked_at": self.unseen,
                 "max_total_size": settings.max_total_size,
                 "free_space_floor": self.disk.map(|disk| settings.free_space_floor.of(disk.size)),
                 "max_checkpoints": settings.max_checkpoints,
