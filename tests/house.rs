@@ -455,6 +455,7 @@ pub(crate) fn status(world: &mut World) -> (Exit, Value) {
 fn status_says_how_each_root_stands() {
     let mut world = World::with_git();
     save(&mut world, "a", 100_000);
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
     let places = ["gone", "unplugged/disk"].map(|name| world.root().with_file_name(name));
     for place in &places {
         write(&place.join("f"), vec![7; 50_000]);
@@ -527,7 +528,6 @@ fn a_prune_by_hand_frees_at_once_and_is_no_round() {
     is_sound(&mut world);
 }
 
-#[test]
 /// A sparse file takes less room than its size says, and only what it takes can be freed.
 #[test]
 fn what_is_freed_is_counted_as_status_counts() {
@@ -560,6 +560,7 @@ fn what_is_freed_is_counted_as_status_counts() {
     assert!(cleared.contains(&format!("{expected} freed")), "{expected}: {cleared}");
 }
 
+#[test]
 fn prune_shows_the_plan_it_carries_out() {
     let mut world = World::new();
     let all: Vec<String> = (0..4).map(|_| save(&mut world, "big", 1_000_000)).collect();
