@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// Check every project, those that are gone as well
     #[arg(long)]
     pub(crate) everywhere: bool,
-    /// Print an array with an object for each damage
+    /// Print an array with an object for each damage or note
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let lost = lost.map(|desk| desk.state.root(&desk.root));
     found.push(Checked::of_shared(process, &state, lost.as_ref(), args)?);
-    let is_whole = found.iter().all(|checked| checked.damage.is_empty());
+    let is_whole = found.iter().all(Checked::is_whole);
     if args.json {
         let values: Vec<Value> = found.iter().flat_map(Checked::json).collect();
         print_json(process, &values.into())?;
@@ -120,6 +120,10 @@ impl Checked {
         Ok(Self { root: None, checkpoints: 0, damage })
     }
 
+    fn is_whole(&self) -> bool {
+        self.damage.iter().all(|damage| damage.is_note)
+    }
+
     fn words(&self, home: Option<&std::path::Path>) -> String {
         let all = ui::count(self.checkpoints as u64, "checkpoint");
         let name = match &self.root {
@@ -128,25 +132,27 @@ impl Checked {
             None if self.damage.is_empty() => return String::new(),
             None => "what all projects share".to_owned(),
         };
-        if self.damage.is_empty() {
-            return format!("{name}: {all}, all whole\n");
-        }
-        let mut text = format!("{name}: {}\n", ui::count(self.damage.len() as u64, "damage"));
+        let damages = self.damage.iter().filter(|damage| !damage.is_note).count();
+        let mut text = match damages {
+            0 => format!("{name}: {all}, all whole\n"),
+            damages => format!("{name}: {}\n", ui::count(damages as u64, "damage")),
+        };
         for damage in &self.damage {
             let id = damage.checkpoint.map_or_else(|| "    ".to_owned(), CheckpointId::short);
             let (what, why) =
                 (ui::escape(damage.what.as_bytes()), ui::escape(damage.why.as_bytes()));
-            text.push_str(&format!("  {id}  {what}: {why}\n"));
+            let note = if damage.is_note { "note: " } else { "" };
+            text.push_str(&format!("  {id}  {note}{what}: {why}\n"));
         }
-        if self.root.is_some() {
+        if self.root.is_some() && damages > 0 {
             text.push_str(&self.whole(&all));
         }
         text
     }
 
     fn whole(&self, all: &str) -> String {
-        let spoiled: BTreeSet<_> =
-            self.damage.iter().filter_map(|damage| damage.checkpoint).collect();
+        let damages = self.damage.iter().filter(|damage| !damage.is_note);
+        let spoiled: BTreeSet<_> = damages.filter_map(|damage| damage.checkpoint).collect();
         match self.checkpoints.saturating_sub(spoiled.len()) {
             0 => "no checkpoint is whole; of each, what is not named here still restores\n"
                 .to_owned(),
@@ -161,6 +167,7 @@ impl Checked {
                 "checkpoint": damage.checkpoint.map(|id| id.to_string()),
                 "what": damage.what,
                 "why": damage.why,
+                "note": damage.is_note,
             })
         };
         self.damage.iter().map(one).collect()

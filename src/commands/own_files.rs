@@ -209,7 +209,7 @@ fn lost_place(err: Error) -> String {
 }
 
 fn damage(what: &str, why: &str) -> Damage {
-    Damage { checkpoint: None, what: what.to_owned(), why: why.to_owned() }
+    Damage::new(None, what.to_owned(), why.to_owned())
 }
 
 fn told(err: Error) -> String {
