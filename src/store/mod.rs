@@ -138,6 +138,11 @@ pub trait Store {
     /// The root whose checkpoints these are.
     fn root(&self) -> &Root;
 
+    /// Whether new checkpoints go to a private repository.
+    fn is_in_repository(&self) -> bool {
+        false
+    }
+
     /// The anchor that stands now: a cache that names another one must not be believed about what
     /// is stored.
     fn anchor(&self) -> Option<ContentId>;

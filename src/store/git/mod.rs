@@ -472,6 +472,10 @@ impl Store for GitStore {
         &self.root
     }
 
+    fn is_in_repository(&self) -> bool {
+        self.choice == StoreChoice::Auto
+    }
+
     fn anchor(&self) -> Option<ContentId> {
         self.refs.anchor(&self.repo).ok().flatten().map(|id| content_id(&id))
     }
