@@ -270,10 +270,12 @@ fn real(place: &Path) -> PathBuf {
 }
 
 /// Says where the checkpoints of a root are kept and, if that is not its repository, why.
-pub fn keeper(root: &Root, choice: StoreChoice) -> (&'static str, Option<&str>) {
-    match (root.kind(), choice) {
-        (RootKind::Git { .. }, StoreChoice::Auto) => ("git", None),
+pub fn keeper(store: &dyn Store, choice: StoreChoice) -> (&'static str, Option<&str>) {
+    match (store.root().kind(), choice) {
         (RootKind::Git { .. }, StoreChoice::Files) => ("files", Some("your settings say so")),
+        (RootKind::Git { .. }, StoreChoice::Auto) => ("git", None),
+        // It had a repository, or has one that cannot be used now.
+        (RootKind::Plain { why }, _) if store.is_in_repository() => ("git", why.as_deref()),
         (RootKind::Plain { why }, _) => ("files", why.as_deref()),
     }
 }

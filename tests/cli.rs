@@ -188,11 +188,28 @@ fn status_says_whether_this_is_protected() {
     assert!(status.stdout.contains("2 checkpoints"), "{}", status.stdout);
     assert!(status.stdout.contains("no trouble in the last 7 days"), "{}", status.stdout);
     let home = world.root().join("../../home");
+    // The hook was called, but by what is not in any agent's settings.
+    assert!(status.stdout.contains("if an agent still calls"), "{}", status.stdout);
     let at_home = world.run_in(&fs::canonicalize(home).unwrap(), &["status"], "");
     assert_eq!(at_home.exit, Exit::Failed, "{}", at_home.stdout);
     assert!(at_home.stdout.contains("not protected"), "{}", at_home.stdout);
     world.set("TURNBACK", "off");
     assert_eq!(world.run(&["status"]).exit, Exit::Failed);
+}
+
+#[test]
+fn nothing_is_called_protected_before_an_agent_calls() {
+    let mut world = World::new();
+    world.write("a", "one");
+    assert_eq!(world.run(&["create"]).exit, Exit::Ok);
+    let status = world.run(&["status"]);
+    assert_eq!(status.exit, Exit::Failed, "{}", status.stdout);
+    let said = "not protected: no agent calls turnback yet: run `turnback install`";
+    assert!(status.stdout.contains(said), "{}", status.stdout);
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    let status = world.run(&["status"]);
+    assert_eq!(status.exit, Exit::Ok, "{}", status.stdout);
+    assert!(!status.stdout.contains("not protected"), "{}", status.stdout);
 }
 
 #[test]

@@ -380,3 +380,100 @@ fn a_lock_that_is_no_file_says_how_to_be_rid_of_it() {
         assert!(refused.stderr.contains("check --repair"), "{}", refused.stderr);
     }
 }
+
+#[test]
+fn a_lost_root_json_is_named_and_written_again() {
+    for mut world in [project(World::new()), repository()] {
+        let place = own_files(&world, "root.json").remove(0);
+        fs::remove_file(&place).unwrap();
+        is_found(&mut world, "root.json: it is missing");
+        let elsewhere = world.home();
+        let told = world.run_in(&elsewhere, &["check", "--everywhere"], "");
+        assert_eq!(told.exit, Exit::Failed, "{}", told.stdout);
+        assert!(told.stdout.contains("/root.json: it is missing"), "{}", told.stdout);
+        let status = world.run_in(&elsewhere, &["status"], "").stdout;
+        assert!(status.contains("root.json` is damaged: it is missing"), "{status}");
+        let said = check(&mut world, &["--everywhere", "--repair"]);
+        assert_eq!(said.exit, Exit::Ok, "{}", said.stdout);
+        assert!(said.stderr.contains("wrote root.json again"), "{}", said.stderr);
+        assert!(place.is_file());
+        assert!(world.run(&["list", "--everywhere"]).stdout.contains("shop"));
+    }
+}
+
+#[test]
+fn a_project_that_is_gone_is_looked_at_as_well() {
+    for world in [project(World::new()), repository()] {
+        let root = world.root();
+        fs::rename(&root, root.with_extension("away")).unwrap();
+        let elsewhere = world.home();
+        let whole = world.run_in(&elsewhere, &["check", "--everywhere", "--read-data"], "");
+        assert_eq!(whole.exit, Exit::Ok, "{}", whole.stdout);
+        assert!(whole.stdout.contains("(gone): 2 checkpoints, all whole"), "{}", whole.stdout);
+        for path in own_files(&world, "objects/") {
+            fs::remove_file(path).unwrap();
+        }
+        let lost = world.run_in(&elsewhere, &["check", "--everywhere", "--json"], "");
+        assert_eq!(lost.exit, Exit::Failed, "{}", lost.stdout);
+        assert!(lost.stdout.contains("shop"), "{}", lost.stdout);
+        // Nothing is made where the project was.
+        world.run_in(&elsewhere, &["check", "--everywhere", "--repair"], "");
+        assert!(!root.exists());
+    }
+}
+
+/// The command that `show` prints for looking at a file without us, run on `path`.
+fn shown_by_hand(world: &mut World, checkpoint: &str, path: &str) -> String {
+    let shown = world.run(&["show", checkpoint]).stdout;
+    let line = shown.lines().find_map(|line| line.trim().strip_prefix("git --git-dir")).unwrap();
+    git(world, &format!("git --git-dir{}", line.replace("PATH", path)))
+}
+
+#[test]
+fn a_ref_that_is_gone_is_named_and_made_again() {
+    let mut world = repository();
+    let all = private_git(&world, "git for-each-ref --format='%(refname)' refs/checkpoints");
+    private_git(&world, &format!("git update-ref -d {}", all.lines().next().unwrap()));
+    let told = check(&mut world, &[]);
+    assert_eq!(told.exit, Exit::Ok, "every byte is there: {}", told.stdout);
+    assert!(told.stdout.contains("note: refs/checkpoints/"), "{}", told.stdout);
+    // Its tree has a name as well.
+    assert_eq!(shown_by_hand(&mut world, "1", "dir/a"), "second");
+    assert_eq!(shown_by_hand(&mut world, "2", "dir/a"), "first");
+    let said = check(&mut world, &["--repair"]);
+    assert_eq!(said.stderr.trim(), "made 1 ref again");
+    assert!(!said.stdout.contains("note"), "{}", said.stdout);
+    assert_eq!(private_git(&world, "git for-each-ref --format='%(refname)' refs"), {
+        let anchors = "refs/anchors/administration\nrefs/anchors/main\n";
+        format!("{anchors}{all}")
+    });
+}
+
+#[test]
+fn what_is_in_an_earlier_repository_is_checked_and_mended_too() {
+    let mut world = repository();
+    let earlier = world.private();
+    git(&world, "rm -rf .git && git init -q -b main --object-format=sha256");
+    world.wait(1);
+    assert_eq!(world.run(&["create", "-m", "three"]).exit, Exit::Ok);
+    is_whole(&mut world);
+    assert_eq!(shown_by_hand(&mut world, "3", "dir/a"), "first");
+    let list = "git for-each-ref --format='%(refname)' refs/checkpoints";
+    let refs = private_git(&world, list);
+    private_git(&world, &format!("{list} | sed 's/^/delete /' | git update-ref --stdin"));
+    let told = check(&mut world, &[]);
+    assert_eq!(told.stdout.matches("note: refs/checkpoints/").count(), 2, "{}", told.stdout);
+    let said = check(&mut world, &["--repair"]);
+    assert!(said.stderr.contains("made 2 refs again"), "{}", said.stderr);
+    assert_eq!(private_git(&world, list), refs);
+    fs::remove_file(earlier.join("config")).unwrap();
+    is_found(&mut world, "/config: git cannot read the repository");
+    check(&mut world, &["--repair"]);
+    is_whole(&mut world);
+    for path in own_files(&world, earlier.file_name().unwrap().to_str().unwrap()) {
+        if path.starts_with(earlier.join("objects")) || path.starts_with(earlier.join("linked")) {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    is_found(&mut world, "1 of 3 checkpoints are whole");
+}

@@ -455,6 +455,7 @@ pub(crate) fn status(world: &mut World) -> (Exit, Value) {
 fn status_says_how_each_root_stands() {
     let mut world = World::with_git();
     save(&mut world, "a", 100_000);
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
     let places = ["gone", "unplugged/disk"].map(|name| world.root().with_file_name(name));
     for place in &places {
         write(&place.join("f"), vec![7; 50_000]);
@@ -525,6 +526,38 @@ fn a_prune_by_hand_frees_at_once_and_is_no_round() {
     keep_house(&world);
     assert_eq!(ids(&mut world).len(), 2);
     is_sound(&mut world);
+}
+
+/// A sparse file takes less room than its size says, and only what it takes can be freed.
+#[test]
+fn what_is_freed_is_counted_as_status_counts() {
+    let mut world = World::new();
+    for _ in 0..3 {
+        save(&mut world, "a", 10);
+        let sparse = File::create(world.root().join("sparse")).unwrap();
+        sparse.set_len(9 << 20).unwrap();
+        std::os::unix::fs::FileExt::write_at(
+            &sparse,
+            &[u8::try_from(ids(&mut world).len()).unwrap()],
+            0,
+        )
+        .unwrap();
+        world.wait(1);
+        assert_eq!(world.run(&["create"]).exit, Exit::Ok);
+    }
+    let freed =
+        |output: &str| serde_json::from_str::<Value>(output).unwrap()["freed"].as_u64().unwrap();
+    let promised = freed(&world.run(&["prune", "--keep", "2", "--dry-run", "--json"]).stdout);
+    let before = own_bytes(&world.state());
+    let did = freed(&world.run(&["prune", "--keep", "2", "--json"]).stdout);
+    assert_eq!(did, before - own_bytes(&world.state()));
+    assert!(did < 1 << 20, "{did}");
+    // What directories take shows only when they have gone.
+    assert!(promised > 0 && promised <= did, "{promised} was promised, {did} came of it");
+    let before = own_bytes(&world.state());
+    let cleared = world.run(&["clear", "--yes"]).stdout;
+    let expected = turnback::ui::size(before - own_bytes(&world.state()));
+    assert!(cleared.contains(&format!("{expected} freed")), "{expected}: {cleared}");
 }
 
 #[test]

@@ -461,4 +461,43 @@ fn a_sweep_killed_anywhere_leaves_nothing_that_is_half_there() {
         assert_eq!(world.read("a"), "later\n");
         git(&world, &world.root(), "git fsck --strict");
     }
+fn a_checkpoint_is_said_to_be_where_it_is() {
+    let mut world = repository();
+    runs(&mut world, &["create", "-m", "one"]);
+    git(&world, &world.root(), "mv .git ../away");
+    let in_repository = |world: &mut World, checkpoint: &str| {
+        let shown = runs(world, &["show", checkpoint]);
+        assert!(shown.contains("in a private repository"), "{shown}");
+        let json = runs(world, &["show", checkpoint, "--json"]);
+        assert!(json.contains("\"store\": \"git\""), "{json}");
+    };
+    in_repository(&mut world, "1");
+    world.write("a", "without a repository\n");
+    world.wait(1);
+    runs(&mut world, &["create", "-m", "two"]);
+    in_repository(&mut world, "1");
+    let listed = runs(&mut world, &["list"]);
+    assert!(listed.contains("(git)"), "{listed}");
+}
+
+#[test]
+fn kept_as_files_the_index_comes_back_with_the_repository_and_show_says_so() {
+    let mut world = repository();
+    write(&world.settings(), "store = \"files\"\n");
+    world.write("a", "staged\n");
+    git(&world, &world.root(), "git add a");
+    runs(&mut world, &["create"]);
+    let shown = runs(&mut world, &["show", "1"]);
+    assert!(shown.contains("own store: your settings say so"), "{shown}");
+    assert!(shown.contains("what was staged is restored only with the repository"), "{shown}");
+    git(&world, &world.root(), "git reset -q");
+    runs(&mut world, &["restore", "1", "--yes", "--repository"]);
+    assert_eq!(git(&world, &world.root(), "git diff --cached --name-only").trim(), "a");
+    // What is in a private repository is so whatever the settings say by now.
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    write(&world.settings(), "store = \"files\"\n");
+    let shown = runs(&mut world, &["show", "1"]);
+    assert!(shown.contains("stored     in a private repository\n"), "{shown}");
+    assert!(!shown.contains("what was staged"), "{shown}");
 }

@@ -10,7 +10,8 @@ use crate::{
     error::Result,
     model::CheckpointId,
     process::{Exit, Process},
-    store::Damage,
+    state::{RootState, State},
+    store::{Damage, record},
     ui,
 };
 
@@ -31,10 +32,10 @@ pub(crate) struct Args {
     /// Make caches and refs again, and drop entries that lead nowhere
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Check every project
+    /// Check every project, those that are gone as well
     #[arg(long)]
     pub(crate) everywhere: bool,
-    /// Print an array with an object for each damage
+    /// Print an array with an object for each damage or note
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -46,17 +47,20 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         // First of all: what stands in the place of a lock keeps everything else from its work.
         tell(process, own_files::clear_the_way(&state, None)?);
     }
+    let mut lost = None;
     if args.everywhere {
-        for known in places::known(&state)? {
-            if !known.gone {
-                found.push(Checked::of(process, &known.desk(process)?, args)?);
-            }
+        lost = lost_here(process);
+        let known = places::known(&state)?;
+        let desks = known.iter().map(|known| known.desk(process)).collect::<Result<Vec<_>>>()?;
+        for desk in lost.iter().chain(&desks) {
+            found.push(Checked::of(process, desk, args)?);
         }
     } else {
         found.push(Checked::of(process, &Desk::open(process, None)?, args)?);
     }
-    found.push(Checked::of_sessions(process, &state, args)?);
-    let is_whole = found.iter().all(|checked| checked.damage.is_empty());
+    let lost = lost.map(|desk| desk.state.root(&desk.root));
+    found.push(Checked::of_shared(process, &state, lost.as_ref(), args)?);
+    let is_whole = found.iter().all(Checked::is_whole);
     if args.json {
         let values: Vec<Value> = found.iter().flat_map(Checked::json).collect();
         print_json(process, &values.into())?;
@@ -66,6 +70,14 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         print(process, &text)?;
     }
     Ok(if is_whole { Exit::Ok } else { Exit::Failed })
+}
+
+/// The project around the current directory, if it has checkpoints and nothing says where it is: it is
+/// not among those that are known.
+fn lost_here(process: &Process<'_>) -> Option<Desk> {
+    let desk = Desk::open(process, None).ok()?;
+    let is_lost = record::known_place(&desk.state.root(&desk.root)).is_err();
+    is_lost.then_some(desk)
 }
 
 /// What came of looking at one root, or at what belongs to none.
@@ -91,9 +103,11 @@ impl Checked {
         Ok(Self { root: Some(desk.root.path().to_owned()), checkpoints, damage })
     }
 
-    fn of_sessions(
+    /// What all roots share. `lost` was looked at although nothing says where it is.
+    fn of_shared(
         process: &mut Process<'_>,
-        state: &crate::state::State,
+        state: &State,
+        lost: Option<&RootState>,
         args: &Args,
     ) -> Result<Self> {
         if args.repair {
@@ -101,37 +115,44 @@ impl Checked {
         }
         let mut damage = own_files::check_sessions(state);
         if args.everywhere {
-            damage.extend(own_files::check_places(state)?);
+            damage.extend(own_files::check_places(state, lost)?);
         }
         Ok(Self { root: None, checkpoints: 0, damage })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.damage.iter().all(|damage| damage.is_note)
     }
 
     fn words(&self, home: Option<&std::path::Path>) -> String {
         let all = ui::count(self.checkpoints as u64, "checkpoint");
         let name = match &self.root {
-            Some(root) => ui::path(root, home).into_owned(),
+            Some(root) if root.is_dir() => ui::path(root, home).into_owned(),
+            Some(root) => format!("{} (gone)", ui::path(root, home)),
             None if self.damage.is_empty() => return String::new(),
             None => "what all projects share".to_owned(),
         };
-        if self.damage.is_empty() {
-            return format!("{name}: {all}, all whole\n");
-        }
-        let mut text = format!("{name}: {}\n", ui::count(self.damage.len() as u64, "damage"));
+        let damages = self.damage.iter().filter(|damage| !damage.is_note).count();
+        let mut text = match damages {
+            0 => format!("{name}: {all}, all whole\n"),
+            damages => format!("{name}: {}\n", ui::count(damages as u64, "damage")),
+        };
         for damage in &self.damage {
             let id = damage.checkpoint.map_or_else(|| "    ".to_owned(), CheckpointId::short);
             let (what, why) =
                 (ui::escape(damage.what.as_bytes()), ui::escape(damage.why.as_bytes()));
-            text.push_str(&format!("  {id}  {what}: {why}\n"));
+            let note = if damage.is_note { "note: " } else { "" };
+            text.push_str(&format!("  {id}  {note}{what}: {why}\n"));
         }
-        if self.root.is_some() {
+        if self.root.is_some() && damages > 0 {
             text.push_str(&self.whole(&all));
         }
         text
     }
 
     fn whole(&self, all: &str) -> String {
-        let spoiled: BTreeSet<_> =
-            self.damage.iter().filter_map(|damage| damage.checkpoint).collect();
+        let damages = self.damage.iter().filter(|damage| !damage.is_note);
+        let spoiled: BTreeSet<_> = damages.filter_map(|damage| damage.checkpoint).collect();
         match self.checkpoints.saturating_sub(spoiled.len()) {
             0 => "no checkpoint is whole; of each, what is not named here still restores\n"
                 .to_owned(),
@@ -146,6 +167,7 @@ impl Checked {
                 "checkpoint": damage.checkpoint.map(|id| id.to_string()),
                 "what": damage.what,
                 "why": damage.why,
+                "note": damage.is_note,
             })
         };
         self.damage.iter().map(one).collect()

@@ -14,7 +14,7 @@ use crate::{
     plan::{self, Stock},
     process::{Exit, Process},
     state::RootState,
-    store::{record, sweep},
+    store::{own_bytes, record, sweep},
     ui,
 };
 
@@ -61,8 +61,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         }
     }
     give_up_aside(&own)?;
-    let gain = prune::carry_out(&desk, &plan)?;
-    print(process, &prune::summary(&plan, gain, false))?;
+    let freed = prune::carry_out(&desk, &plan)?;
+    print(process, &prune::summary(&plan, freed, false))?;
     Ok(Exit::Ok)
 }
 
@@ -97,12 +97,13 @@ fn clear_several(
             return Ok(Exit::Failed);
         }
     }
-    let mut gone = 0;
+    let (mut gone, before) = (0, own_bytes(state.dir()));
     for (holding, goes) in holdings.iter_mut().zip(&goes) {
         gone += holding.forget(goes)?;
         give_up_aside(&holding.own)?;
     }
-    let freed = sweep::sweep(&state, Instant::now() + PATIENCE)?;
+    sweep::sweep(&state, Instant::now() + PATIENCE)?;
+    let freed = before.saturating_sub(own_bytes(state.dir()));
     let gone = ui::count(gone as u64, "checkpoint");
     print(process, &format!("{gone} dropped; {} freed\n", ui::size(freed)))?;
     Ok(Exit::Ok)

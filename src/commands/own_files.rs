@@ -108,8 +108,8 @@ fn read_all(own: &RootState) -> Vec<Damage> {
     if let Err(err) = RestoreLog::read(own) {
         found.push(damage("restore-log", &told(err)));
     }
-    if let Err(err) = record::read_place(own) {
-        found.push(damage("root.json", &told(err)));
+    if let Err(err) = record::known_place(own) {
+        found.push(damage("root.json", &lost_place(err)));
     }
     found.extend(record::damage_aside(own).unwrap_or_default());
     found
@@ -137,7 +137,7 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         fs::rename(&log, &aside).map_err(Error::io("put aside", &log))?;
         done.push("put the damaged restore-log aside, as restore-log.damaged".to_owned());
     }
-    let is_lost = matches!(record::read_place(own), Ok(None) | Err(Error::Damaged { .. }));
+    let is_lost = !matches!(record::read_place(own), Ok(Some(_)) | Err(Error::FormatTooNew { .. }));
     // A root without checkpoints has no state, and needs none.
     if is_lost && own.checkpoints().is_dir() && root.path().is_dir() {
         let store = record::store_of(own)?;
@@ -182,24 +182,34 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
     Ok(done)
 }
 
-/// Roots of which nothing says where they are.
+/// Roots of which nothing says where they are, but for the one at `here`, which was looked at.
 ///
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub(crate) fn check_places(state: &State) -> Result<Vec<Damage>> {
+pub(crate) fn check_places(state: &State, here: Option<&RootState>) -> Result<Vec<Damage>> {
     let mut found = Vec::new();
     for own in record::all_roots(state)? {
-        if let Err(err) = record::read_place(&own) {
+        if let Err(err) = record::known_place(&own)
+            && Some(&own) != here
+        {
             let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
-            found.push(damage(&format!("roots/{name}/root.json"), &told(err)));
+            found.push(damage(&format!("roots/{name}/root.json"), &lost_place(err)));
         }
     }
     Ok(found)
 }
 
+/// Why nothing says where a root is, and what to do.
+fn lost_place(err: Error) -> String {
+    match err {
+        err @ Error::FormatTooNew { .. } => told(err),
+        err => format!("{}; `turnback check --repair` in the project writes it again", told(err)),
+    }
+}
+
 fn damage(what: &str, why: &str) -> Damage {
-    Damage { checkpoint: None, what: what.to_owned(), why: why.to_owned() }
+    Damage::new(None, what.to_owned(), why.to_owned())
 }
 
 fn told(err: Error) -> String {

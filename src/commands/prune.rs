@@ -11,7 +11,8 @@ use crate::{
     plan::{self, Limits, Pins, PrunePlan, Stock, Why},
     process::{Exit, Process},
     restore_log,
-    store::{record, weigh::Scales},
+    state::RootState,
+    store::{own_bytes, record, weigh::Scales},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
 
@@ -49,9 +50,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if let Some(max) = wanted.size_max_bytes {
         make_room(&desk, stock, max, &mut plan)?;
     }
-    let gain = if args.dry_run { Gain::default() } else { carry_out(&desk, &plan)? };
+    let freed = if args.dry_run { would_free(&desk, &plan)? } else { carry_out(&desk, &plan)? };
     if args.json {
-        let value = as_json(&checkpoints, &plan, gain, args.dry_run);
+        let value = as_json(&checkpoints, &plan, freed, args.dry_run);
         print_json(process, &value)?;
         return Ok(Exit::Ok);
     }
@@ -62,7 +63,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let mut text = table(process, &checkpoints, &plan);
-    text.push_str(&summary(&plan, gain, args.dry_run));
+    text.push_str(&summary(&plan, freed, args.dry_run));
     print(process, &text)?;
     Ok(Exit::Ok)
 }
@@ -106,11 +107,8 @@ fn make_room(desk: &Desk, stock: Stock<'_>, max: u64, plan: &mut PrunePlan) -> R
     let mut scales = Scales::new(&desk.state);
     scales.add(0, &own, &[]);
     let excess = scales.total().saturating_sub(max);
-    // What others need as well is not free when this root lets go of it.
-    let (none, nothing) = (Stock { newest_first: &[], ages: &[], ..stock }, own.clone());
-    let mut owns = record::all_roots(&desk.state)?;
-    owns.retain(|other| *other != nothing);
-    owns.insert(0, own);
+    let none = Stock { newest_first: &[], ages: &[], ..stock };
+    let owns = own_first(desk)?;
     let stocks: Vec<Stock<'_>> =
         (0..owns.len()).map(|n| if n == 0 { stock } else { none }).collect();
     let owns: Vec<_> = owns.iter().collect();
@@ -122,28 +120,48 @@ fn make_room(desk: &Desk, stock: Stock<'_>, max: u64, plan: &mut PrunePlan) -> R
     Ok(())
 }
 
+/// Our part of every project, this one's first. What others need as well is not free when this one
+/// lets go of it.
+fn own_first(desk: &Desk) -> Result<Vec<RootState>> {
+    let own = desk.state.root(&desk.root);
+    let mut owns = record::all_roots(&desk.state)?;
+    owns.retain(|other| *other != own);
+    owns.insert(0, own);
+    Ok(owns)
+}
+
 /// What must stay of a project's checkpoints.
 pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> Result<Pins> {
     let own = desk.state.root(&desk.root);
     Ok(house::pins(&own, checkpoints, &desk.store.unread()?))
 }
 
-/// What dropping checkpoints came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Gain {
-    /// Bytes that were freed.
-    freed: u64,
+/// How many bytes carrying out the plan would free.
+fn would_free(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
+    if record::in_the_way(&desk.state)?.is_some() {
+        return Ok(0);
+    }
+    let goes: Vec<CheckpointId> = plan.goes.keys().copied().collect();
+    let mut scales = Scales::new(&desk.state);
+    for (n, own) in own_first(desk)?.iter().enumerate() {
+        scales.add(n, own, if n == 0 { &goes } else { &[] });
+    }
+    Ok(scales.things().iter().map(|thing| thing.bytes).sum())
 }
 
-pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<Gain> {
+/// Drops what the plan names; how many bytes less our own files take on the disk, as `status` counts
+/// them.
+pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
     if plan.goes.is_empty() {
-        return Ok(Gain::default());
+        return Ok(0);
     }
     let own = desk.state.root(&desk.root);
     // Whoever restores, or was asked whether to, may need any of them.
     let _nobody_restores = restore_log::lock(&own)?;
     let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
-    Ok(Gain { freed: desk.store.remove(&ids)? })
+    let before = own_bytes(desk.state.dir());
+    desk.store.remove(&ids)?;
+    Ok(before.saturating_sub(own_bytes(desk.state.dir())))
 }
 
 pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {
@@ -172,16 +190,16 @@ pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &Pr
     table.show(process.terminal.columns, Style::stdout(process))
 }
 
-pub(super) fn summary(plan: &PrunePlan, gain: Gain, dry_run: bool) -> String {
+pub(super) fn summary(plan: &PrunePlan, freed: u64, dry_run: bool) -> String {
     let gone = ui::count(plan.goes.len() as u64, "checkpoint");
     let stays = ui::number(plan.stays as u64);
     if dry_run {
         return format!("{gone} would go, {stays} stay; nothing was changed\n");
     }
-    format!("{gone} dropped, {stays} left; {} freed\n", ui::size(gain.freed))
+    format!("{gone} dropped, {stays} left; {} freed\n", ui::size(freed))
 }
 
-fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, gain: Gain, dry_run: bool) -> Value {
+fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, freed: u64, dry_run: bool) -> Value {
     let goes = checkpoints.iter().filter_map(|checkpoint| {
         let why = plan.goes.get(&checkpoint.id)?;
         Some(json!({ "id": checkpoint.id.to_string(), "why": why.words() }))
@@ -189,7 +207,7 @@ fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, gain: Gain, dry_run: bo
     json!({
         "dropped": goes.collect::<Vec<_>>(),
         "left": plan.stays,
-        "freed": gain.freed,
+        "freed": freed,
         "dry_run": dry_run,
     })
 }

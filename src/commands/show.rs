@@ -13,7 +13,11 @@ use crate::{
     model::{By, Checkpoint, Head, Skipped},
     process::{Exit, Process},
     snapshot,
-    store::{Held, git::history_words, record},
+    store::{
+        Held,
+        git::history_words,
+        record::{self, Keeper},
+    },
     ui::{self, Clock, Style},
 };
 
@@ -56,7 +60,7 @@ pub(crate) fn skipped_json(skipped: &Skipped) -> Value {
 
 fn as_json(desk: &Desk, told: &Told<'_>) -> Value {
     let checkpoint = told.checkpoint;
-    let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
+    let (kind, why) = keeper(desk, checkpoint);
     let head = checkpoint.head.as_ref().map(|head| {
         json!({ "branch": head.branch, "commit": head.commit, "in_progress": head.in_progress })
     });
@@ -110,12 +114,35 @@ fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
     for (n, words) in history(desk, checkpoint).iter().enumerate() {
         line(if n == 0 { "history" } else { "" }, words);
     }
-    let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
+    if let Some(words) = unstaged(desk, checkpoint) {
+        line("staged", words);
+    }
+    let (kind, why) = keeper(desk, checkpoint);
     let place = if kind == "git" { "in a private repository" } else { "in turnback's own store" };
     let why = why.map(|why| format!(": {}", ui::escape(why.as_bytes()))).unwrap_or_default();
     line("stored", &format!("{place}{why}"));
     line("", &ui::escape(desk.store.by_hand(checkpoint.id).as_bytes()));
     text
+}
+
+/// Where the files of a checkpoint are, and why they are not in a private repository if the next ones
+/// would not be either.
+fn keeper<'a>(desk: &'a Desk, checkpoint: &Checkpoint) -> (&'static str, Option<&'a str>) {
+    let next = snapshot::keeper(desk.store.as_ref(), desk.settings.store);
+    match record::read(&desk.state.root(&desk.root), checkpoint.id).map(|record| record.keeper) {
+        Ok(Keeper::Git) => ("git", None),
+        Ok(Keeper::Copy) => ("files", next.1.filter(|_| next.0 == "files")),
+        Err(_) => next,
+    }
+}
+
+/// What is to be said of the index if it is held as a file of the project's repository and no more.
+fn unstaged(desk: &Desk, checkpoint: &Checkpoint) -> Option<&'static str> {
+    let record = record::read(&desk.state.root(&desk.root), checkpoint.id).ok()?;
+    let is_own =
+        |held: &Held| held.path == b".git" || held.pointers.iter().any(|(path, _)| path == b".git");
+    let is_copy = record.keeper == Keeper::Copy && record.repositories.iter().any(is_own);
+    is_copy.then_some("what was staged is restored only with the repository, by `--repository`")
 }
 
 /// What is to be said of how the history of its repositories is held.

@@ -18,6 +18,7 @@ use crate::{
     fs::Real,
     house::{self, Disk, Holding, Memory, Report},
     journal::{self, Line, LineKind},
+    ledger,
     model::{CheckpointId, Scope, Settings},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
@@ -73,6 +74,8 @@ struct Place {
     unwritable: Option<PathBuf>,
     /// Agents that have our hooks and do not run them.
     silent: Vec<Silent>,
+    /// Whether an agent has called, and none has our hooks where `install` puts them.
+    is_unregistered: bool,
     /// When nothing is kept of it any more.
     forgotten_in: Option<Duration>,
 }
@@ -82,6 +85,8 @@ struct Status {
     places: Vec<Place>,
     /// Bytes of everything of ours, content shared by all roots included.
     total: u64,
+    /// What is said of roots that cannot be looked at.
+    unseen: Vec<String>,
     disk: Option<Disk>,
     /// Because of which record nothing can be freed.
     in_the_way: Option<(PathBuf, Unread)>,
@@ -94,7 +99,7 @@ impl Status {
     fn of(process: &Process<'_>, desk: &Desk) -> Result<Self> {
         // One that a newer turnback wrote only says nothing.
         let mut memory = Memory::read(&desk.state).unwrap_or_default();
-        let (holdings, _) = house::all(process, &desk.state, &mut memory)?;
+        let (holdings, unseen) = house::all(process, &desk.state, &mut memory)?;
         let is_here = |holding: &&Holding| holding.place.path == desk.root.path();
         let here = match holdings.iter().find(is_here) {
             Some(holding) => Place::of(process, desk, holding, &memory),
@@ -103,13 +108,15 @@ impl Status {
         let others = holdings.iter().filter(|holding| !is_here(holding));
         let others = others.map(|holding| Place::of(process, desk, holding, &memory));
         let places = std::iter::once(here).chain(others);
-        let places = places.map(|place| place.listen(process, &desk.state)).collect();
+        let was_called = !ledger::uses(&desk.state).is_empty();
+        let places = places.map(|place| place.listen(process, &desk.state, was_called)).collect();
         let since = process.now - TimeDelta::days(TROUBLE_DAYS);
         let mut lines = journal::read(&desk.state);
         lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
         Ok(Self {
             places,
             total: own_bytes(desk.state.dir()),
+            unseen,
             disk: Disk::of(&desk.state),
             in_the_way: record::in_the_way(&desk.state)?,
             last_prune: memory.at().zip(memory.report),
@@ -146,6 +153,9 @@ impl Status {
         text.push('\n');
         text.push_str(&self.silent_words());
         text.extend(self.places.iter().map(|place| place.unread_words(home)));
+        text.extend(self.unseen.iter().map(|line| {
+            format!("{}; turnback check --everywhere says more\n", ui::escape(line.as_bytes()))
+        }));
         text.push_str(&self.unwritable_words(desk));
         text.push_str(&self.in_the_way_words(desk));
         text.push_str(&self.room_words(desk));
@@ -266,6 +276,7 @@ impl Status {
             "roots": self.places.iter().map(Place::json).collect::<Vec<_>>(),
             "state": desk.state.dir().to_string_lossy(),
             "size": self.total,
+            "not_looked_at": self.unseen,
             "free": self.disk.map(|disk| disk.free),
             "nothing_freed_because_of":
                 self.in_the_way.as_ref().map(|(path, _)| path.to_string_lossy()),
@@ -312,13 +323,14 @@ impl Place {
                 .map(str::to_owned),
             unwritable,
             silent: Vec::new(),
+            is_unregistered: false,
             forgotten_in: forgotten_in(desk, holding, memory),
         }
     }
 
     /// One that nothing was ever saved of.
     fn unknown(desk: &Desk) -> Self {
-        let (kind, why) = snapshot::keeper(desk.store.root(), desk.settings.store);
+        let (kind, why) = snapshot::keeper(desk.store.as_ref(), desk.settings.store);
         let checkpoints = desk.store.list().unwrap_or_default();
         let unwritable = desk.state.unwritable(Some(&desk.state.root(&desk.root)));
         let unwritable = unwritable.filter(|_| !desk.is_gone);
@@ -336,16 +348,22 @@ impl Place {
                 .map(str::to_owned),
             unwritable,
             silent: Vec::new(),
+            is_unregistered: false,
             forgotten_in: None,
         }
     }
 
-    /// Looks which agents do not run the hooks they have here.
-    fn listen(mut self, process: &Process<'_>, state: &State) -> Self {
+    /// Looks which agents have hooks here, and which of them do not run them. Hooks that were set up by
+    /// hand are known only by their calls: `was_called` says that there was one.
+    fn listen(mut self, process: &Process<'_>, state: &State, was_called: bool) -> Self {
         if self.standing == Standing::Live && self.unprotected.is_none() {
             let (registered, silent) = silent(process, state, &self.path);
             self.silent = silent;
-            if registered > 0 && self.silent.len() == registered {
+            self.is_unregistered = registered == 0 && was_called;
+            if registered == 0 && !was_called {
+                let why = "no agent calls turnback yet: run `turnback install`";
+                self.unprotected = Some(why.to_owned());
+            } else if registered > 0 && self.silent.len() == registered {
                 let names = self.silent_names();
                 self.unprotected = Some(format!(
                     "{names} {} no hook",
@@ -385,6 +403,10 @@ impl Place {
 
     fn standing_words(&self) -> String {
         let standing = match (self.standing, &self.unprotected, self.forgotten_in) {
+            (Standing::Live, None, _) if self.is_unregistered => {
+                "protected if an agent still calls turnback; `turnback install` has set up none"
+                    .to_owned()
+            }
             (Standing::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),
             (Standing::Live, None, _) => format!("protected, but not from {}", self.silent_names()),
             (Standing::Live, Some(why), _) => format!("not protected: {why}"),
@@ -438,7 +460,7 @@ fn found(
     let settings = crate::config::load(process, Some(path)).settings;
     let (kind, why) = match snapshot::open_store(&root, &desk.state, &settings) {
         Ok(store) => {
-            let (kind, why) = snapshot::keeper(store.root(), settings.store);
+            let (kind, why) = snapshot::keeper(store.as_ref(), settings.store);
             (kind, why.map(str::to_owned))
         }
         Err(err) => ("files", Some(err.to_string())),

@@ -63,7 +63,7 @@ pub fn all(
 ) -> Result<(Vec<Holding>, Vec<String>)> {
     let (mut holdings, mut unseen) = (Vec::new(), Vec::new());
     for own in record::all_roots(state)? {
-        let place = match record::read_place(&own) {
+        let place = match record::known_place(&own) {
             Ok(Some(place)) => place,
             Ok(None) => continue,
             Err(err) => {

@@ -114,6 +114,20 @@ pub struct Damage {
     pub what: String,
     /// What is wrong with it.
     pub why: String,
+    /// Whether the checkpoint restores all the same, or never had what is missing.
+    pub is_note: bool,
+}
+
+impl Damage {
+    /// What spoils a checkpoint, or belongs to none.
+    pub fn new(checkpoint: Option<CheckpointId>, what: String, why: String) -> Self {
+        Self { checkpoint, what, why, is_note: false }
+    }
+
+    /// What is worth a word and costs no checkpoint anything.
+    pub fn note(checkpoint: Option<CheckpointId>, what: String, why: String) -> Self {
+        Self { is_note: true, ..Self::new(checkpoint, what, why) }
+    }
 }
 
 /// Keeps the checkpoints of one root.
@@ -123,6 +137,11 @@ pub struct Damage {
 pub trait Store {
     /// The root whose checkpoints these are.
     fn root(&self) -> &Root;
+
+    /// Whether new checkpoints go to a private repository.
+    fn is_in_repository(&self) -> bool {
+        false
+    }
 
     /// The anchor that stands now: a cache that names another one must not be believed about what
     /// is stored.

@@ -128,7 +128,7 @@ impl Check<'_> {
                 other.to_string(),
             ),
         };
-        let damage = Damage { checkpoint: self.id, what, why };
+        let damage = Damage::new(self.id, what, why);
         if !self.damage.contains(&damage) {
             self.damage.push(damage);
         }

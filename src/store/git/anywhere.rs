@@ -1,10 +1,12 @@
 //! Where else an object may be: a root whose repository was made anew, or that had none for a time,
 //! has checkpoints in more than one place.
 
+use std::collections::BTreeSet;
+
 use super::{GitStore, Private, repo::Repo};
 use crate::{
     error::{Error, Result},
-    model::ContentId,
+    model::{CheckpointId, ContentId},
     store::record,
 };
 
@@ -32,13 +34,8 @@ impl GitStore {
         if let Ok(found) = read_copy() {
             return Ok(found);
         }
-        let kept = record::read_all(&self.state)?;
-        let mut names: Vec<String> =
-            kept.into_iter().filter_map(|kept| kept.record.ok()?.store).collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names.iter().filter(|name| *name != self.private.name()) {
-            let other = Private::named(self.state.state(), name).repo();
+        for name in self.earlier_names()? {
+            let other = Private::named(self.state.state(), &name).repo();
             if id.has_width(other.hash.len_in_bytes())
                 && let Ok(found) = read(&other)
             {
@@ -46,5 +43,32 @@ impl GitStore {
             }
         }
         Err(err)
+    }
+
+    /// The private repositories that checkpoints of the root are in, other than its own: it may have
+    /// had another path, or another repository.
+    fn earlier_names(&self) -> Result<BTreeSet<String>> {
+        let kept = record::read_all(&self.state)?;
+        let names = kept.into_iter().filter_map(|kept| kept.record.ok()?.store);
+        Ok(names.filter(|name| name != self.private.name()).collect())
+    }
+
+    /// The same store as it was in each of those.
+    pub(super) fn earlier(&self) -> Result<Vec<Self>> {
+        let view = |name: String| {
+            let private = Private::named(self.state.state(), &name);
+            Self::made_of(None, private, self.refs.clone(), &self.root, self.state.state())
+        };
+        Ok(self.earlier_names()?.into_iter().map(view).collect())
+    }
+
+    /// How git shows the files of a checkpoint: by its ref or, while that is gone, by its tree.
+    pub(super) fn shown_by_git(&self, id: CheckpointId) -> String {
+        let repo = self.repo_of(id);
+        let tree = || Some(repo.object_id(&record::read(&self.state, id).ok()?.tree?).to_string());
+        let name = self.refs.find(&repo, id).ok().flatten().or_else(tree);
+        let name = name.unwrap_or_else(|| self.refs.name(id));
+        let dir = shell_words::quote(&repo.common_dir.to_string_lossy()).into_owned();
+        format!("git --git-dir={dir} show {name}:files/PATH")
     }
 }

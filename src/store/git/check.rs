@@ -14,39 +14,55 @@ use crate::{
     store::{Damage, listing, record},
 };
 
-/// Everything that is wrong with `known`.
-pub(super) fn check(
-    store: &GitStore,
-    repo: &Repo,
-    known: &[Known],
-    read_data: bool,
-) -> Vec<Damage> {
-    let (seen, found) = (HashMap::new(), Vec::new());
-    let repositories = repository::Checked::default();
-    let mut checker = Checker { store, repo, read_data, seen, repositories, found };
-    for known in known {
-        checker.checkpoint(known);
+/// Everything wrong with the checkpoints of a root, whichever private repository they are in.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
+    let (mut found, mut repositories) = (Vec::new(), repository::Checked::default());
+    let earlier = store.earlier()?;
+    for (n, store) in std::iter::once(store).chain(&earlier).enumerate() {
+        let repo = store.repo.refreshed();
+        let mut known = store.known(&repo)?;
+        let is_own = n == 0;
+        // What else is in an earlier one belongs to another root by now.
+        known.retain(|known| is_own || known.record.is_some());
+        let seen = HashMap::new();
+        let mut checker = Checker { store, repo: &repo, read_data, seen, repositories, found };
+        for known in &known {
+            checker.checkpoint(known);
+        }
+        if is_own {
+            checker.anchor();
+        }
+        Checker { repositories, found, .. } = checker;
     }
-    checker.anchor();
-    checker.found
+    Ok(found)
 }
 
 /// Makes refs again that are gone while their trees are there, and drops those that lead nowhere.
 /// Says what was done. For whoever holds the root's lock.
-pub(super) fn repair(store: &GitStore, repo: &Repo) -> Result<Vec<String>> {
-    let known = store.known(repo)?;
+///
+/// # Errors
+///
+/// Fails if something cannot be read or written.
+pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
+    let repo = store.repo.refreshed();
+    let known = store.known(&repo)?;
     let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
     let mut done = record::mend_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
-    for name in store.refs.dangling(repo)? {
-        refs::delete(repo, &name)?;
+    for name in store.refs.dangling(&repo)? {
+        refs::delete(&repo, &name)?;
         done.push(format!("dropped {name}, which led nowhere"));
     }
-    if store.private.dir().is_dir() {
-        done.extend(store.private.mend()?);
+    let mut made = 0;
+    for store in std::iter::once(store).chain(&store.earlier()?) {
+        if store.private.dir().is_dir() {
+            done.extend(store.private.mend()?);
+        }
+        made += store.mend_refs()?;
     }
-    let before = store.refs.list(repo)?;
-    store.mend_refs()?;
-    let made = store.refs.list(repo)?.difference(&before).count();
     if made > 0 {
         done.push(format!("made {} again", crate::ui::count(made as u64, "ref")));
     }
@@ -77,6 +93,11 @@ impl Checker<'_> {
                 return;
             }
         };
+        if known.tree.is_none() {
+            let why = "the ref is gone; the checkpoint restores all the same, and `--repair` makes \
+                       the ref again";
+            self.found.push(Damage::note(Some(id), self.store.refs.name(id), why.to_owned()));
+        }
         let before = self.found.len();
         match super::read_parts(self.repo, top) {
             Ok((parts, meta)) => {
@@ -109,7 +130,7 @@ impl Checker<'_> {
         let Ok(names) = self.store.refs.dangling(self.repo) else { return };
         for name in names.into_iter().filter(|name| name.starts_with("refs/anchors/")) {
             let why = "it leads nowhere; the next scan is slower for it".to_owned();
-            self.found.push(Damage { checkpoint: None, what: name, why });
+            self.found.push(Damage::new(None, name, why));
         }
     }
 
@@ -262,7 +283,7 @@ impl Checker<'_> {
     }
 
     fn note(&mut self, id: CheckpointId, what: String, why: String) {
-        self.found.push(Damage { checkpoint: Some(id), what, why });
+        self.found.push(Damage::new(Some(id), what, why));
     }
 }
 

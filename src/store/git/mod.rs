@@ -243,20 +243,23 @@ impl GitStore {
         }
     }
 
-    /// Makes the refs of checkpoints that have none but are still there, so that they are kept.
+    /// Makes the refs of checkpoints that have none but are still there, so that they are kept. How
+    /// many it made.
     ///
     /// # Errors
     ///
     /// Fails if the records cannot be read, or a ref cannot be made.
-    fn mend_refs(&self) -> Result<()> {
+    fn mend_refs(&self) -> Result<usize> {
         let repo = self.repo.refreshed();
+        let mut made = 0;
         for there in self.there(&repo, &record::read_all(&self.state)?)? {
             let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
             if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
                 refs::set(&repo, &self.refs.name(there.id), tree)?;
+                made += 1;
             }
         }
-        Ok(())
+        Ok(made)
     }
 
     /// Every checkpoint that has a ref or a record of ours, newest first.
@@ -469,6 +472,10 @@ impl Store for GitStore {
         &self.root
     }
 
+    fn is_in_repository(&self) -> bool {
+        self.choice == StoreChoice::Auto
+    }
+
     fn anchor(&self) -> Option<ContentId> {
         self.refs.anchor(&self.repo).ok().flatten().map(|id| content_id(&id))
     }
@@ -611,8 +618,7 @@ impl Store for GitStore {
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
-        let repo = self.repo.refreshed();
-        let mut found = check::check(self, &repo, &self.known(&repo)?, read_data);
+        let mut found = check::check(self, read_data)?;
         found.extend(self.copies.check(read_data)?);
         Ok(found)
     }
@@ -622,7 +628,7 @@ impl Store for GitStore {
             return Ok(Vec::new());
         }
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
-        check::repair(self, &self.repo.refreshed())
+        check::repair(self)
     }
 
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
@@ -672,13 +678,6 @@ impl Store for GitStore {
         if self.is_copy(id) {
             return self.copies.by_hand(id);
         }
-        let dir = self.private.dir();
-        let name = self.refs.name(id);
-        format!("git --git-dir={} show {name}:files/PATH", quoted(dir))
+        self.shown_by_git(id)
     }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    shell_words::quote(&path.to_string_lossy()).into_owned()
 }

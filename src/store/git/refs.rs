@@ -78,6 +78,12 @@ impl Refs {
         }
     }
 
+    /// The full name of the ref that a checkpoint has, wherever it is; `None` if it has none.
+    pub(super) fn find(&self, repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
+        let name = self.name(id);
+        if read(repo, &name)?.is_some() { Ok(Some(name)) } else { Self::elsewhere(repo, id) }
+    }
+
     /// The full name of a checkpoint's ref of another worktree's.
     fn elsewhere(repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
         for worktree in names_in(&repo.common_dir.join(CHECKPOINTS))? {

@@ -19,7 +19,7 @@ use chrono::{DateTime, Utc};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-pub use place::{RootPlace, read_place, settle, write_place};
+pub use place::{RootPlace, known_place, read_place, settle, write_place};
 pub(super) use unread::mend_all;
 pub use unread::{
     Needs, Unread, aside, damage_aside, give_up, in_the_way, is_newer, needs, unread,

@@ -114,6 +114,19 @@ pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
     Ok(Some(place))
 }
 
+/// The same of a root that has checkpoints, of which this must be known.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] if there are records and nothing says where the root was, and as
+/// [`read_place`].
+pub fn known_place(state: &RootState) -> Result<Option<RootPlace>> {
+    match read_place(state)? {
+        None if !super::ids(state)?.is_empty() => Err(Error::damaged("root.json", "it is missing")),
+        place => Ok(place),
+    }
+}
+
 /// `root.json`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PlaceFile {

@@ -139,7 +139,9 @@ pub(in crate::store) fn mend_all<'a>(
 ) -> Result<Vec<String>> {
     let mut done = Vec::new();
     for kept in read_all(state)? {
-        for held in kept.record.iter().flat_map(|record| &record.repositories) {
+        let Ok(record) = &kept.record else { continue };
+        // The root's own is kept by the checkpoint's ref.
+        for held in record.repositories.iter().filter(|held| record.tree != Some(held.tree)) {
             done.extend(mend_repository_refs(state.state(), held)?);
         }
     }
@@ -215,11 +217,8 @@ pub fn give_up(state: &RootState, id: CheckpointId) -> Result<()> {
 ///
 /// Fails if they cannot be listed.
 pub fn damage_aside(state: &RootState) -> Result<Vec<Damage>> {
-    let damage = |id: CheckpointId| Damage {
-        checkpoint: Some(id),
-        what: format!("damaged/{id}.json"),
-        why: "it could not be read; what only it may name is kept for a while".to_owned(),
-    };
+    let why = "it could not be read; what only it may name is kept for a while";
+    let damage = |id| Damage::new(Some(id), format!("damaged/{id}.json"), why.to_owned());
     Ok(aside(state)?.into_iter().map(damage).collect())
 }
 
