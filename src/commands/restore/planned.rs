@@ -9,7 +9,6 @@ use super::{
     Order,
     authors::{self, Authors, Whose},
     head, merge,
-    same::named_alike,
 };
 use crate::{
     commands::{Desk, Later},
@@ -21,7 +20,7 @@ use crate::{
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     scan::{PastRules, Scan, VictimPath},
-    store::{self, HeadMove, RepositoryStep, git, record},
+    store::{self, HeadMove, RepositoryStep, Source, git, record},
 };
 
 /// A plan, and what it was made from.
@@ -142,12 +141,7 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
         victims.extend(hidden);
         look(process, desk, then, victims)?
     };
-    seen.changes.retain_mut(|change| {
-        let now =
-            change.after.map(|now| named_alike(desk, &change.path, now, [change.before, None]));
-        change.after = now;
-        !change.is_none() && !is_hidden_directory(&mut way, change)
-    });
+    seen.changes.retain(|change| !is_hidden_directory(&mut way, change));
     Ok(seen)
 }
 
@@ -162,9 +156,7 @@ fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) 
     let now = desk.store.identify(&mut scan)?;
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
-    let store = desk.store.as_ref();
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-    let changes = plan::changes(then, &now, &mut read)?;
+    let changes = store::changes(desk.store.as_ref(), then, &now, Source::Disk)?;
     Ok(Seen { now, changes, skipped, looked, scan, unwalked })
 }
 

@@ -10,7 +10,7 @@ use super::{
     deed::make_repositories,
     head,
     planned::{seen_by_plan, skipped_now},
-    same::{bytes_now, named_alike},
+    same::bytes_now,
     show,
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
     state::RootState,
-    store::{self, HeadMove, git, record},
+    store::{self, HeadMove, Source, git, record},
     ui,
 };
 
@@ -252,7 +252,8 @@ fn plan(
         let to = plan::entry_at(&to_tree, path, &mut read)?;
         let from = plan::entry_at(&from_tree, path, &mut read)?;
         let now = plan::entry_at(&now_tree, path, &mut read)?;
-        let mut now = now.map(|now| named_alike(desk, path, now, [to, from]));
+        let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
+        let mut now = now.map(|now| named(named(now, to), from));
         if let (Some((_, sha)), Some(there)) = (log.merged.iter().find(|(at, _)| at == path), now) {
             let is_ours = bytes_now(desk, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
             now = if is_ours {

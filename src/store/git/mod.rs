@@ -524,8 +524,8 @@ impl Store for GitStore {
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         let repo = self.repo.refreshed();
         if !self.anchored(scan) {
-            // Their names are right whether or not they are stored.
-            scan.unfold(|_| true);
+            // Another store may have named them, in its own way.
+            scan.unfold(|_| false);
         }
         let mut skipped =
             reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
@@ -676,6 +676,15 @@ impl Store for GitStore {
         let name = self.refs.name(id);
         format!("git --git-dir={} show {name}:files/PATH", quoted(dir))
     }
+}
+
+/// How git names a file of these bytes.
+///
+/// # Errors
+///
+/// Fails if they collide with what was made to break the hash.
+pub(super) fn blob_name(hash: gix::hash::Kind, bytes: &[u8]) -> Result<ContentId> {
+    repo::name(hash, ObjectKind::Blob, bytes).map(|id| content_id(&id))
 }
 
 /// A path as a shell takes it.
