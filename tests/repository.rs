@@ -247,3 +247,55 @@ fn a_key_that_nobody_knows_frees_nothing() {
         git(&world, &world.root(), "git fsck --strict");
     }
 }
+
+/// The agent runs a command, before and after which it calls us.
+fn agent_runs(world: &mut World, line: &str) {
+    let root = world.root();
+    for event in ["PreToolUse", "PostToolUse"] {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": "Bash",
+            "tool_input": { "command": line }, "tool_use_id": line, "prompt_id": line,
+            "tool_response": {},
+        });
+        world.wait(1);
+        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+        if event == "PreToolUse" {
+            git(world, &root, line);
+        }
+    }
+}
+
+#[test]
+fn a_nested_repository_gives_way_to_what_took_its_place() {
+    let mut world = repository();
+    world.write("nest/f", "inner\n");
+    git(&world, &world.root().join("nest"), "git init -q && git add -A && git commit -qm inner");
+    agent_runs(&mut world, "rm -rf nest && echo file > nest");
+    runs(&mut world, &["undo", "--yes"]);
+    assert_eq!(git(&world, &world.root().join("nest"), "git log --format=%s"), "inner");
+    runs(&mut world, &["redo", "--yes"]);
+    assert_eq!(world.read("nest"), "file\n");
+    runs(&mut world, &["undo", "--yes"]);
+    git(&world, &world.root(), "rm -rf nest");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    runs(&mut world, &["undo", "--yes"]);
+    assert!(!world.root().join("nest").exists(), "no directory was there");
+}
+
+#[test]
+fn a_repository_made_since_stays_and_is_named() {
+    let mut world = repository();
+    agent_runs(&mut world, "git init -q vendor && echo v > vendor/v && git init -q .");
+    let plan = runs(&mut world, &["undo", "--dry-run"]);
+    assert!(plan.contains("vendor/.git/   a repository made since"), "{plan}");
+    assert!(!plan.contains("remove    vendor/ "), "{plan}");
+    let done = runs(&mut world, &["undo", "--yes"]);
+    assert!(done.contains("left: vendor/.git, a repository made since"), "{done}");
+    assert!(!world.root().join("vendor/v").exists() && world.root().join("vendor/.git").exists());
+    let plan = runs(&mut world, &["restore", "1", "--exact", "--dry-run"]);
+    assert!(plan.contains("0 paths would change"), "{plan}");
+    // Where there is nothing else to take back, too.
+    agent_runs(&mut world, "git init -q other");
+    let passed = world.run(&["undo", "--dry-run"]).stderr;
+    assert!(passed.contains("left: other/.git, a repository made since"), "{passed}");
+}

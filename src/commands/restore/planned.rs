@@ -2,7 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
 };
 
 use super::{
@@ -19,8 +21,9 @@ use crate::{
     },
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
+    root::repository_at,
     scan::{PastRules, Scan, VictimPath},
-    store::{self, HeadMove, RepositoryStep, Source, git, record},
+    store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record},
 };
 
 /// A plan, and what it was made from.
@@ -67,6 +70,7 @@ pub(super) fn make(
     } else {
         BTreeMap::new()
     };
+    let repositories = repositories(desk, checkpoint.id, order);
     let past = Past {
         authors: &authors,
         edited: &edited,
@@ -74,6 +78,7 @@ pub(super) fn make(
         ignored: &ignored_then(desk, &then, &changes),
         skipped_then: &checkpoint.skipped,
         skipped_now: &skipped,
+        repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     add_parents(desk, &mut plan);
@@ -88,7 +93,6 @@ pub(super) fn make(
         Some(head) => Some(head::words(head)),
         None => checkpoint.head.as_ref().and_then(|head| head::commits(desk, head)),
     };
-    let repositories = repositories(desk, checkpoint.id, order);
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
     Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories })
@@ -103,6 +107,30 @@ fn repositories(desk: &Desk, id: CheckpointId, order: &Order) -> Vec<RepositoryS
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
     steps.retain(|step| step.is_inside || order.outside);
     steps
+}
+
+/// The repositories below the root that the checkpoint does not hold, and that stay: a directory, or
+/// a file that leads to one.
+fn made_since(
+    desk: &Desk,
+    id: CheckpointId,
+    scan: &Scan,
+    steps: &[RepositoryStep],
+) -> BTreeMap<RelPath, Kind> {
+    let root = desk.root.path();
+    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return BTreeMap::new() };
+    let mut then = BTreeSet::new();
+    for held in &record.repositories {
+        let pointers = held.pointers.iter().map(|(path, _)| path);
+        then.extend(pointers.chain([&held.path]).map(|path| root.join(OsStr::from_bytes(path))));
+    }
+    let goes =
+        |path: &Path| steps.iter().any(|step| step.kind == StepKind::Remove && step.place == *path);
+    let all = scan.repositories.iter().cloned().chain([root.join(".git")]);
+    let left = all.filter(|path| !then.contains(path) && !goes(path));
+    let left = left.filter(|path| repository_at(path).is_some());
+    left.filter_map(|path| Some((desk.root.relative(&path).ok()?, stat_path(&path).ok()?.kind()?)))
+        .collect()
 }
 
 /// What is there now, beside what was.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Consent, Order,
-    deed::make_repositories,
+    deed::{gone, made, make_repositories},
     head,
     planned::{seen_by_plan, skipped_now},
     same::bytes_now,
@@ -175,12 +175,6 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
         Toward::After => log.of,
     };
     apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
-    let (plan, scan) = plan(process, desk, log, toward)?;
-    let seen = seen_by_plan(desk, &plan, &scan);
-    let seen = |path: &RelPath| seen.get(path).copied();
-    let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
-    open_no_more(desk, log, &plan);
-    move_head(desk, log, toward)?;
     let place = desk.state.root(&desk.root);
     let record = record::read(&place, to)?;
     for id in [log.of, log.held] {
@@ -191,7 +185,15 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     let all = log.repository && toward == Toward::After;
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);
     steps.retain(|step| step.is_inside);
-    outcome.missed.extend(make_repositories(desk, to, &steps)?);
+    let mut missed = make_repositories(desk, to, gone(&steps))?;
+    let (plan, scan) = plan(process, desk, log, toward)?;
+    let seen = seen_by_plan(desk, &plan, &scan);
+    let seen = |path: &RelPath| seen.get(path).copied();
+    let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
+    outcome.missed.append(&mut missed);
+    open_no_more(desk, log, &plan);
+    move_head(desk, log, toward)?;
+    outcome.missed.extend(make_repositories(desk, to, made(&steps))?);
     if log.index && steps.is_empty() {
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;

@@ -254,6 +254,7 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
+        (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
         (Action::Keep(Kept::Unseen(why)), _) => {
             return ("leave", format!("what is there now {}", why.words()));
         }
@@ -370,6 +371,9 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let is_same = conflicts.is_empty() && is_whole;
     let done = came.outcome.done + came.planned.repositories.len();
     let mut text = match (done, is_same) {
+        (0, true) if plan.repositories_left().next().is_some() => {
+            format!("everything else is as it was at {id}")
+        }
         (0, true) if came.planned.outside_left.is_empty() => {
             format!("everything is as it was at {id}")
         }
@@ -394,6 +398,9 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         let count = ui::count(new, "path");
         text.push_str(&format!("{count} made since kept (--exact removes them)\n"));
     }
+    for line in left(came.planned) {
+        text.push_str(&format!("{line}\n"));
+    }
     text.push_str(&outside_left_text(desk, &came.planned.outside_left));
     let commits = came.planned.commits.as_deref();
     for line in [index, commits].into_iter().flatten() {
@@ -403,6 +410,14 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str("undo with: turnback undo\n");
     }
     text
+}
+
+/// What is not as it was and no restore changes, a line each.
+pub(super) fn left(planned: &Planned) -> Vec<String> {
+    let repositories = planned.plan.repositories_left();
+    repositories
+        .map(|path| format!("left: {}, a repository made since", ui::escape(path.as_bytes())))
+        .collect()
 }
 
 /// What is held, differs, and was left as it is because it lies outside the project.
