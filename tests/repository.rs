@@ -299,3 +299,31 @@ fn a_repository_made_since_stays_and_is_named() {
     let passed = world.run(&["undo", "--dry-run"]).stderr;
     assert!(passed.contains("left: other/.git, a repository made since"), "{passed}");
 }
+
+#[test]
+fn a_repository_outside_the_project_is_held_before_it_is_replaced() {
+    let mut world = repository();
+    let beside = world.root().with_file_name("o2");
+    write(&beside.join("f"), "f\n");
+    git(
+        &world,
+        &beside,
+        "git init -q -b main && git add -A && git commit -qm f && git branch side",
+    );
+    let branches = |world: &World| git(world, &beside, "git branch --format='%(refname:short)'");
+    agent_runs(&mut world, "git -C ../o2 branch -q -D side");
+    assert_eq!(branches(&world), "main");
+    runs(&mut world, &["restore", "1", "--outside", "--repository", "--yes"]);
+    assert_eq!(branches(&world), "main\nside");
+    runs(&mut world, &["undo", "--yes"]);
+    assert_eq!(branches(&world), "main");
+    // Without the option it is named.
+    git(&world, &beside, "rm -rf .git && git init -q -b other");
+    let left = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(
+        left.contains("not restored (--outside does it)") && left.contains("o2/.git"),
+        "{left}"
+    );
+    runs(&mut world, &["restore", "1", "--outside", "--yes"]);
+    assert_eq!(branches(&world), "main\nside");
+}

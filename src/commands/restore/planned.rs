@@ -70,7 +70,7 @@ pub(super) fn make(
     } else {
         BTreeMap::new()
     };
-    let repositories = repositories(desk, checkpoint.id, order);
+    let (repositories, elsewhere) = repositories(desk, checkpoint.id, order);
     let past = Past {
         authors: &authors,
         edited: &edited,
@@ -87,6 +87,7 @@ pub(super) fn make(
         plan.outside = outside(&then, &now);
     } else if order.picked == Picked::All {
         outside_left = outside(&then, &now).into_iter().map(|step| step.path).collect();
+        outside_left.extend(elsewhere);
     }
     let seen = seen_by_plan(desk, &plan, &scan);
     let commits = match &head {
@@ -98,15 +99,22 @@ pub(super) fn make(
     Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories })
 }
 
-/// The repositories that are gone, broken or other ones than at the checkpoint.
-fn repositories(desk: &Desk, id: CheckpointId, order: &Order) -> Vec<RepositoryStep> {
+/// The repositories that are gone, broken or other ones than at the checkpoint; and where those of
+/// them are that lie outside the root and stay as they are.
+fn repositories(
+    desk: &Desk,
+    id: CheckpointId,
+    order: &Order,
+) -> (Vec<RepositoryStep>, BTreeSet<PathBuf>) {
+    let none = (Vec::new(), BTreeSet::new());
     if order.picked != Picked::All {
-        return Vec::new();
+        return none;
     }
-    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return Vec::new() };
-    let mut steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
-    steps.retain(|step| step.is_inside || order.outside);
-    steps
+    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return none };
+    let steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
+    let (steps, elsewhere): (Vec<_>, Vec<_>) =
+        steps.into_iter().partition(|step| step.is_inside || order.outside);
+    (steps, elsewhere.into_iter().map(|step| step.place).collect())
 }
 
 /// The repositories below the root that the checkpoint does not hold, and that stay: a directory, or
