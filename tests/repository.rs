@@ -327,3 +327,61 @@ fn a_repository_outside_the_project_is_held_before_it_is_replaced() {
     runs(&mut world, &["restore", "1", "--outside", "--yes"]);
     assert_eq!(branches(&world), "main\nside");
 }
+
+#[test]
+fn a_named_path_brings_the_repositories_at_or_below_it_back() {
+    let mut world = repository();
+    world.write("nest/f", "inner\n");
+    let nest = world.root().join("nest");
+    git(&world, &nest, "git init -q && git add -A && git commit -qm inner");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git");
+    git(&world, &nest, "rm -rf .git && git init -q");
+    runs(&mut world, &["restore", "latest", "--yes", "--", "nest"]);
+    assert_eq!(git(&world, &nest, "git log --format=%s"), "inner");
+    assert!(!world.root().join(".git").exists(), "nobody named it");
+    runs(&mut world, &["restore", "latest", "--yes", "--", ".git"]);
+    assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
+}
+
+#[test]
+fn branches_tags_and_stashes_that_are_gone_are_named_with_the_way_back() {
+    let mut world = repository();
+    let stash = "echo x >> a && git stash -q";
+    git(&world, &world.root(), &format!("git branch feat && git tag v1 && {stash} && {stash}"));
+    agent_runs(&mut world, "git branch -q -D feat && git tag -d v1 >&2 && git stash drop -q");
+    let passed = world.run(&["undo", "--dry-run"]).stderr;
+    assert!(passed.contains("gone since: feat, v1, 1 stash"), "{passed}");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("gone since: feat, v1, 1 stash; `turnback restore "), "{plan}");
+    assert!(plan.contains("everything else is as it was"), "{plan}");
+    let done = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(done.contains("gone since: feat, v1, 1 stash"), "{done}");
+    let done = runs(&mut world, &["restore", "1", "--repository", "--yes"]);
+    assert!(!done.contains("gone since"), "{done}");
+    assert_eq!(git(&world, &world.root(), "git stash list | wc -l && git branch | wc -l"), "2\n2");
+    assert!(!runs(&mut world, &["restore", "1", "--dry-run"]).contains("gone since"));
+}
+
+#[test]
+fn a_repository_that_was_copied_away_and_back_and_went_on_is_the_same() {
+    let mut world = repository();
+    git(&world, &world.root(), "git branch topic");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "cp -a .git ../kept && rm -rf .git && cp -a ../kept .git");
+    git(&world, &world.root(), "git branch -q -D topic && git commit -q --allow-empty -m own");
+    let done = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(
+        !done.contains("the repository is back") && done.contains("gone since: topic"),
+        "{done}"
+    );
+    assert_eq!(git(&world, &world.root(), "git log -1 --format=%s"), "own");
+    // What a repository loses that is replaced is named, in the plan and in the end.
+    for args in [["--dry-run"], ["--yes"]] {
+        let said = runs(&mut world, &[&["restore", "1", "--repository"], &args[..]].concat());
+        assert!(
+            said.contains("main loses 1 commit made since: ") && said.contains(" own\n"),
+            "{said}"
+        );
+    }
+}

@@ -174,6 +174,7 @@ fn log_of(
         closed: apply::closed(&desk.root, plan),
         head: planned.head.clone().map(|head| [head.branch, head.from, head.to]),
         repository: order.repository,
+        repositories: planned.repositories.iter().map(|step| step.place.clone()).collect(),
     }
 }
 

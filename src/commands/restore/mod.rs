@@ -286,7 +286,7 @@ pub(crate) fn effect(
         && planned.head.is_none()
         && planned.repositories.is_empty();
     let is_any = !is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?);
-    Ok(Effect { is_any, left: show::left(&planned) })
+    Ok(Effect { is_any, left: show::left(desk, &planned) })
 }
 
 /// Whether it may be done.

@@ -41,6 +41,10 @@ pub(super) struct Planned {
     pub(super) outside_left: Vec<PathBuf>,
     /// Repositories that are made again.
     pub(super) repositories: Vec<RepositoryStep>,
+    /// What of repositories is gone and stays so without `--repository`.
+    pub(super) lost: Vec<git::Lost>,
+    /// What branches lose when their repositories are replaced.
+    pub(super) losing: Vec<git::Losing>,
 }
 
 impl Planned {
@@ -96,7 +100,22 @@ pub(super) fn make(
     };
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
-    Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories })
+    let lost = lost(desk, checkpoint.id, order, &repositories);
+    let losing = repositories.iter().flat_map(|step| step.losing(&desk.state, desk.root.path()));
+    let losing = losing.collect();
+    Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories, lost, losing })
+}
+
+/// What is gone of the repositories that stay.
+fn lost(desk: &Desk, id: CheckpointId, order: &Order, steps: &[RepositoryStep]) -> Vec<git::Lost> {
+    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return Vec::new() };
+    let mut lost = git::lost(&desk.state, desk.root.path(), &record);
+    let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
+    lost.retain(|lost| {
+        let is_wanted = order.picked == Picked::All || has(&lost.place);
+        is_wanted && steps.iter().all(|step| step.place != lost.place)
+    });
+    lost
 }
 
 /// The repositories that are gone, broken or other ones than at the checkpoint; and where those of
@@ -106,12 +125,17 @@ fn repositories(
     id: CheckpointId,
     order: &Order,
 ) -> (Vec<RepositoryStep>, BTreeSet<PathBuf>) {
-    let none = (Vec::new(), BTreeSet::new());
-    if order.picked != Picked::All {
-        return none;
-    }
-    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return none };
-    let steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
+    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else {
+        return (Vec::new(), BTreeSet::new());
+    };
+    let mut steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
+    let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
+    // A part of a repository is that of what it belongs to.
+    let is_part = |step: &RepositoryStep| matches!(step.kind, StepKind::Part(_));
+    let leads = |step: &RepositoryStep| step.pointers(desk.root.path()).any(|path| has(&path));
+    steps.retain(|step| {
+        order.picked == Picked::All || has(&step.place) || is_part(step) && leads(step)
+    });
     let (steps, elsewhere): (Vec<_>, Vec<_>) =
         steps.into_iter().partition(|step| step.is_inside || order.outside);
     (steps, elsewhere.into_iter().map(|step| step.place).collect())

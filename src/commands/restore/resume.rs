@@ -184,7 +184,7 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     }
     let all = log.repository && toward == Toward::After;
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);
-    steps.retain(|step| step.is_inside);
+    steps.retain(|step| log.repositories.contains(&step.place));
     let mut missed = make_repositories(desk, to, gone(&steps))?;
     let (plan, scan) = plan(process, desk, log, toward)?;
     let seen = seen_by_plan(desk, &plan, &scan);

@@ -57,9 +57,14 @@ pub(super) fn since(repo: &Repo, then: &Head) -> Option<Since> {
 }
 
 fn first_parent(repo: &Repo, commit: ObjectId) -> Option<ObjectId> {
-    let body = repo.read(&commit, Kind::Commit).ok()?;
-    let mut lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
-    ObjectId::from_hex(lines.find_map(|line| line.strip_prefix(b"parent "))?).ok()
+    parents(&repo.read(&commit, Kind::Commit).ok()?).next()
+}
+
+/// The parents that the body of a commit names.
+pub(super) fn parents(body: &[u8]) -> impl Iterator<Item = ObjectId> {
+    let lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
+    let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
+    parents.filter_map(|id| ObjectId::from_hex(id).ok())
 }
 
 fn is_plain_ref(name: &str) -> bool {

@@ -12,7 +12,11 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{Held, Private, Tree, head, names_of, read_small, refs, root};
+use super::{
+    Held, Private, Tree, head,
+    lost::{Losing, losing},
+    names_of, read_small, refs, root,
+};
 use crate::{
     fs::without_dots,
     model::Reason,
@@ -29,6 +33,11 @@ use crate::{
 /// A symbolic ref and its target.
 const HEAD_MAX_BYTES: u64 = 64 << 10;
 
+/// The log of what HEAD did.
+const HEAD_LOG: &str = "logs/HEAD";
+/// Some 300,000 commits.
+const LOG_MAX_BYTES: u64 = 64 << 20;
+
 /// What is to be done about one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -39,6 +48,24 @@ pub struct Step {
     /// Whether it is the root's own, or lies below the root.
     pub is_inside: bool,
     pub(super) held: Held,
+}
+
+impl Step {
+    /// The commits that branches lose by it.
+    pub fn losing(&self, state: &State, root: &Path) -> Vec<Losing> {
+        match self.kind {
+            StepKind::Replace(_) => losing(state, root, &self.held),
+            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) | StepKind::Remove => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The files that led to the repository, absolute.
+    pub fn pointers(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+        let pointers = self.held.pointers.iter();
+        pointers.map(|(path, _)| root.join(OsStr::from_bytes(path)))
+    }
 }
 
 /// What a repository lacks.
@@ -67,7 +94,7 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     }
     let removed: Vec<PathBuf> = steps.iter().map(|step: &Step| step.place.clone()).collect();
     for held in &record.repositories {
-        let place = root.join(OsStr::from_bytes(&held.path));
+        let place = place_of(root, held);
         let is_own = record.store.as_deref() == Some(&held.store);
         let is_inside = is_own || place.starts_with(root);
         let mut add = |place: PathBuf, kind: StepKind| {
@@ -98,6 +125,11 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
         }
     }
     steps
+}
+
+/// Where a repository was. Absolute.
+pub(super) fn place_of(root: &Path, held: &Held) -> PathBuf {
+    root.join(OsStr::from_bytes(&held.path))
 }
 
 /// The parts for linked worktrees that are still there, wherever they are, and that have lost theirs.
@@ -265,16 +297,27 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
         let is_there = refs::read(&now, name).ok().flatten().is_some();
         !now.has(id) || !is_there && is_strict
     };
+    if has_gone_on(&files, place) {
+        return None;
+    }
     let refs = files.refs();
     let lost = refs.iter().find(|(name, id)| is_of_the_user(name) && lacks(name, id));
     lost.map(|(name, _)| format!("it is another repository, without {}", short(name)))
 }
 
+/// Whether what HEAD has done at `place` begins with all it had done in what is held: a repository
+/// that was copied away and back. A new one, and a clone, begin anew.
+fn has_gone_on(held: &Tree<'_>, place: &Path) -> bool {
+    let then = held.file(HEAD_LOG.as_bytes()).filter(|log| !log.is_empty());
+    let now = read_small(&place.join(HEAD_LOG), LOG_MAX_BYTES).ok().flatten();
+    then.zip(now).is_some_and(|(then, now)| now.starts_with(&then))
+}
+
 /// Whether a ref is the user's work, and not what the last fetch said.
-fn is_of_the_user(name: &str) -> bool {
+pub(super) fn is_of_the_user(name: &str) -> bool {
     name.starts_with("refs/heads/") || name.starts_with("refs/tags/") || name == "refs/stash"
 }
 
-fn short(name: &str) -> &str {
+pub(super) fn short(name: &str) -> &str {
     name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/tags/")).unwrap_or(name)
 }
