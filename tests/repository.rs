@@ -347,8 +347,8 @@ fn a_named_path_brings_the_repositories_at_or_below_it_back() {
 #[test]
 fn branches_tags_and_stashes_that_are_gone_are_named_with_the_way_back() {
     let mut world = repository();
-    let stash = "echo x >> a && git stash -q";
-    git(&world, &world.root(), &format!("git branch feat && git tag v1 && {stash} && {stash}"));
+    let stashes = "echo x >> a && git stash -q && echo y >> a && git stash -q";
+    git(&world, &world.root(), &format!("git branch feat && git tag v1 && {stashes}"));
     agent_runs(&mut world, "git branch -q -D feat && git tag -d v1 >&2 && git stash drop -q");
     let passed = world.run(&["undo", "--dry-run"]).stderr;
     assert!(passed.contains("gone since: feat, v1, 1 stash"), "{passed}");
@@ -383,5 +383,32 @@ fn a_repository_that_was_copied_away_and_back_and_went_on_is_the_same() {
             said.contains("main loses 1 commit made since: ") && said.contains(" own\n"),
             "{said}"
         );
+    }
+}
+
+#[test]
+fn what_a_nested_repository_or_submodule_has_staged_otherwise_is_named() {
+    let mut world = repository();
+    let beside = world.root().with_file_name("lib");
+    write(&beside.join("l"), "l\n");
+    git(&world, &beside, "git init -q -b main && git add -A && git commit -qm l");
+    let add = "git -c protocol.file.allow=always submodule --quiet add ../lib sub";
+    git(&world, &world.root(), &format!("git init -q nest && {add} && git commit -qm sub"));
+    for name in ["nest", "sub"] {
+        let line = "git commit -q --allow-empty -m x && echo new > f && git add f";
+        git(&world, &world.root().join(name), line);
+    }
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "git -C nest status && git -C sub status");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(!plan.contains("staged"), "{plan}");
+    git(&world, &world.root(), "git -C nest reset -q && git -C sub reset -q");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("staged otherwise then: nest/.git; `turnback restore "), "{plan}");
+    assert!(plan.contains("staged otherwise then: .git/modules/sub; "), "{plan}");
+    runs(&mut world, &["restore", "1", "--repository", "--yes"]);
+    for name in ["nest", "sub"] {
+        let dir = world.root().join(name);
+        assert_eq!(git(&world, &dir, "git diff --cached --name-only"), "f", "{name}");
     }
 }

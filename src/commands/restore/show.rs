@@ -92,36 +92,43 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     text
 }
 
-/// What of repositories is gone and no restore of files brings back, a line each.
+/// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
+/// each.
 fn lost_lines(desk: &Desk, planned: &Planned) -> Vec<String> {
-    let line = |lost: &git::Lost| {
-        let mut names: Vec<String> = lost
-            .refs
-            .iter()
-            .take(NAMED_MAX)
-            .map(|name| ui::escape(name.as_bytes()).into())
-            .collect();
-        if lost.refs.len() > NAMED_MAX {
-            names.push(format!("{} more", lost.refs.len() - NAMED_MAX));
-        }
-        if lost.stashes > 0 {
-            names.push(ui::count(lost.stashes as u64, "stash").replace("stashs", "stashes"));
-        }
-        let root = desk.root.path();
-        let whose = match lost.place.strip_prefix(root) {
-            Ok(place) if place == Path::new(".git") => String::new(),
-            place => {
-                format!(" from {}", ui::path(place.unwrap_or(&lost.place), desk.home.as_deref()))
-            }
-        };
+    let root = desk.root.path();
+    let named = |place: &Path| {
+        ui::path(place.strip_prefix(root).unwrap_or(place), desk.home.as_deref()).into_owned()
+    };
+    let mut lines = Vec::new();
+    for lost in &planned.lost {
         let option = if lost.place.starts_with(root) { "" } else { " --outside" };
         let id = planned.plan.of.short();
-        format!(
-            "gone since{whose}: {}; `turnback restore {id} --repository{option}` brings back all of it",
-            names.join(", ")
-        )
-    };
-    planned.lost.iter().map(line).collect()
+        let back = format!("`turnback restore {id} --repository{option}` brings it back");
+        let gone = lost_names(lost);
+        let is_own = lost.place == root.join(".git");
+        let whose = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
+        if !gone.is_empty() {
+            lines.push(format!("gone since{whose}: {}; {back}", gone.join(", ")));
+        }
+        for place in &lost.staged {
+            lines.push(format!("staged otherwise then: {}; {back}", named(place)));
+        }
+    }
+    lines
+}
+
+fn lost_names(lost: &git::Lost) -> Vec<String> {
+    let names = lost.refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
+    let mut names: Vec<String> = names.collect();
+    if lost.refs.len() > NAMED_MAX {
+        names.push(format!("{} more", lost.refs.len() - NAMED_MAX));
+    }
+    match lost.stashes {
+        0 => (),
+        1 => names.push("1 stash".to_owned()),
+        many => names.push(format!("{many} stashes")),
+    }
+    names
 }
 
 /// The commits that branches of replaced repositories lose, a line each.

@@ -3,6 +3,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -10,17 +12,22 @@ use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{
     Held, Private, Tree, head, read_small, refs, root,
-    steps::{is_of_the_user, place_of, short},
+    steps::{is_of_the_user, led_to, part_at, place_of, short},
 };
 use crate::{
     state::State,
-    store::{git::repo::Repo, record::Record},
+    store::{
+        git::{index, repo::Repo},
+        record::Record,
+    },
 };
 
 /// Longer histories are not walked.
 const COMMITS_MAX: usize = 10_000;
 /// A log of so many stashes is not read.
 const LOG_MAX_BYTES: u64 = 4 << 20;
+/// As large as an index may be that is held.
+const INDEX_MAX_BYTES: u64 = 64 << 20;
 const STASH: &str = "refs/stash";
 const STASH_LOG: &str = "logs/refs/stash";
 
@@ -33,6 +40,9 @@ pub struct Lost {
     pub refs: Vec<String>,
     /// How many stashes.
     pub stashes: usize,
+    /// The git directories in which other things are staged, though HEAD is where it was: its own,
+    /// and those of submodules and linked worktrees in the root.
+    pub staged: Vec<PathBuf>,
 }
 
 /// The commits that a branch loses when its repository is replaced, the newest first.
@@ -64,9 +74,62 @@ fn lost_of(state: &State, root: &Path, held: &Held) -> Option<Lost> {
         names.iter().filter(is_lost).map(|name| short(name).to_owned()).collect();
     let then = stashes(&files.file(STASH_LOG.as_bytes()).unwrap_or_default());
     let log = read_small(&place.join(STASH_LOG), LOG_MAX_BYTES).ok().flatten();
-    let now = stashes(&log.filter(|_| there.contains(STASH)).unwrap_or_default());
-    let stashes = then.difference(&now).count();
-    (!refs.is_empty() || stashes > 0).then_some(Lost { place, refs, stashes })
+    let since = stashes(&log.filter(|_| there.contains(STASH)).unwrap_or_default());
+    let stashes = then.difference(&since).count();
+    let staged = staged_otherwise(root, held, &files, &place, now.hash);
+    let is_any = !refs.is_empty() || stashes > 0 || !staged.is_empty();
+    is_any.then_some(Lost { place, refs, stashes, staged })
+}
+
+/// The git directories in the root, or of what is in it, in which something else is staged than is
+/// held, and whose HEAD has not moved. What the root itself has staged is not held here.
+fn staged_otherwise(
+    root: &Path,
+    held: &Held,
+    files: &Tree<'_>,
+    place: &Path,
+    hash: gix::hash::Kind,
+) -> Vec<PathBuf> {
+    let pointers = held.pointers.iter().filter(|(path, _)| path != b".git");
+    let led = pointers.map(|(path, text)| led_to(&root.join(OsStr::from_bytes(path)), text));
+    let own = place.starts_with(root).then(PathBuf::new);
+    let all = own.into_iter().chain(led.filter_map(|target| part_at(place, &target)));
+    let is_otherwise = |below: &PathBuf| {
+        let file = |name: &str| {
+            let path = below.join(name);
+            let now = read_small(&place.join(&path), INDEX_MAX_BYTES).ok().flatten();
+            Some((files.file(path.as_os_str().as_bytes())?, now?))
+        };
+        let stood = file("HEAD").filter(|(then, now)| then == now).map(|(then, _)| then);
+        let has_stayed = stood.is_some_and(|at| match at.trim_ascii_end().strip_prefix(b"ref: ") {
+            None => true,
+            Some(name) => {
+                let common = if below.starts_with("worktrees") { Path::new("") } else { below };
+                has_same_ref(files, place, common, &String::from_utf8_lossy(name))
+            }
+        });
+        let index = file("index").filter(|_| has_stayed);
+        index.is_some_and(|(then, now)| index::stage_alike(hash, &then, &now) == Some(false))
+    };
+    let all = all.filter(is_otherwise).map(|below| place.join(below));
+    all.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Whether a ref of the repository at `common`, below `place`, is where it was.
+fn has_same_ref(files: &Tree<'_>, place: &Path, common: &Path, name: &str) -> bool {
+    let loose = files.file(common.join(name).as_os_str().as_bytes());
+    let packed = || files.file(common.join("packed-refs").as_os_str().as_bytes());
+    let then = match loose {
+        Some(id) => ObjectId::from_hex(id.trim_ascii_end()).ok(),
+        None => packed().and_then(|packed| {
+            let text = String::from_utf8_lossy(&packed).into_owned();
+            let line = text.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '));
+            ObjectId::from_hex(line?.as_bytes()).ok()
+        }),
+    };
+    let dir = place.join(common);
+    let now = Repo::at(&dir, root::hash_kind_of(&dir));
+    refs::read(&now, name).ok().flatten() == then
 }
 
 /// The commits in a log of stashes.

@@ -161,14 +161,14 @@ fn target_of(pointer: &Path) -> Option<PathBuf> {
 }
 
 /// Where the text of a `.git` file leads.
-fn led_to(pointer: &Path, text: &[u8]) -> PathBuf {
+pub(super) fn led_to(pointer: &Path, text: &[u8]) -> PathBuf {
     let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
     let above = pointer.parent().unwrap_or(Path::new("/"));
     without_dots(&above.join(OsStr::from_bytes(target)))
 }
 
 /// Where the git directory of a linked worktree or submodule lies below its repository.
-fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
+pub(super) fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
     let is_worktree = target.parent().is_some_and(|above| above.ends_with("worktrees"));
     match target.strip_prefix(place) {
         Ok(below) if !below.as_os_str().is_empty() => Some(below.to_owned()),
