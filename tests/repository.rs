@@ -412,3 +412,31 @@ fn what_a_nested_repository_or_submodule_has_staged_otherwise_is_named() {
         assert_eq!(git(&world, &dir, "git diff --cached --name-only"), "f", "{name}");
     }
 }
+
+#[test]
+fn a_repository_that_lost_files_of_its_commit_is_broken() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    for object in ["HEAD^{tree}", "HEAD:a"] {
+        let line = format!(
+            "id=$(git rev-parse '{object}') && rm -f .git/objects/${{id%${{id#??}}}}/${{id#??}}"
+        );
+        git(&world, &world.root(), &line);
+        let done = runs(&mut world, &["restore", "1", "--yes"]);
+        assert!(done.contains("the repository is back"), "{object}: {done}");
+        git(&world, &world.root(), "git fsck");
+    }
+}
+
+#[test]
+fn what_led_nowhere_at_the_checkpoint_is_no_reason_to_replace_a_repository() {
+    let mut world = repository();
+    git(&world, &world.root(), &format!("echo {} > .git/refs/heads/lost", "1".repeat(40)));
+    runs(&mut world, &["create"]);
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("everything is as it was"), "{plan}");
+    // What leads nowhere since is one.
+    git(&world, &world.root(), &format!("echo {} > .git/refs/heads/main", "2".repeat(40)));
+    let done = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(done.contains("the repository is back"), "{done}");
+}

@@ -118,7 +118,7 @@ fn entries_of(
     }
 }
 
-fn tree_of(repo: &Repo, commit: ObjectId) -> Result<Option<ObjectId>> {
+pub(super) fn tree_of(repo: &Repo, commit: ObjectId) -> Result<Option<ObjectId>> {
     let body = repo.read(&commit, Kind::Commit)?;
     let id = body.strip_prefix(b"tree ").and_then(|rest| rest.split(|&b| b == b'\n').next());
     Ok(id.and_then(|hex| ObjectId::from_hex(hex).ok()))

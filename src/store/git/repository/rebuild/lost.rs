@@ -2,7 +2,7 @@
 //! tags, stashes and commits. Only for telling; nothing is decided by it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -144,17 +144,12 @@ pub(super) fn losing(state: &State, root: &Path, held: &Held) -> Vec<Losing> {
     let repo = Private::named(state, &held.store).repo();
     let Ok(files) = Tree::open(&repo, held) else { return Vec::new() };
     let now = Repo::at(&place, root::hash_kind_of(&place));
-    let branches: BTreeMap<String, ObjectId> = refs::all(&now)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|name| name.starts_with("refs/heads/"))
-        .filter_map(|name| Some((refs::read(&now, &name).ok().flatten()?, name)))
-        .map(|(id, name)| (name, id))
-        .collect();
+    let mut branches = refs::read_all(&now).unwrap_or_default();
+    branches.retain(|name, _| name.starts_with("refs/heads/"));
     let kept = ancestors(&repo, files.refs().into_iter().map(|(_, id)| id).collect());
-    let beyond = |(branch, tip): (String, ObjectId)| {
+    let beyond = |(branch, tip): (String, Option<ObjectId>)| {
         let mut commits = Vec::new();
-        let mut here = Some(tip);
+        let mut here = tip;
         while let Some(id) = here.filter(|id| !kept.contains(id) && commits.len() < COMMITS_MAX) {
             let body = now.read(&id, ObjectKind::Commit).ok()?;
             commits.push((id.to_string(), subject(&body)));

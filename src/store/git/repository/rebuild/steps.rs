@@ -1,6 +1,7 @@
 //! What there is to do so that the repositories of a checkpoint are there again.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     fs,
     os::unix::ffi::OsStrExt,
@@ -15,7 +16,7 @@ use gix::{
 use super::{
     Held, Private, Tree, head,
     lost::{Losing, losing},
-    names_of, read_small, refs, root,
+    names_of, read_small, refs, root, tree,
 };
 use crate::{
     fs::without_dots,
@@ -229,32 +230,74 @@ fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
         return Some(why);
     }
     let repo = Repo::at(place, root::hash_kind_of(place));
-    if let Some(why) = lost_objects(&repo) {
+    let ours = Private::named(state, &held.store).repo();
+    if let Some(why) = lost_objects(&repo, &ours, held) {
         return Some(why);
     }
     damaged_pack(state, place, held)
 }
 
-/// A ref that cannot be read, or that leads to an object which is not there.
-fn lost_objects(repo: &Repo) -> Option<String> {
+/// A ref that cannot be read, or that leads to an object which is not there, or something of HEAD's
+/// files that is not there. What was lost when it was held is no reason: it would not come back.
+fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
     if refs::has_garbage(repo) {
         return Some("its list of packed refs cannot be read".to_owned());
     }
-    if let Some(commit) = head::read(repo).commit
-        && let Ok(id) = ObjectId::from_hex(commit.as_bytes())
+    let then: BTreeMap<String, ObjectId> =
+        Tree::open(ours, held).map(|held| held.refs().into_iter().collect()).unwrap_or_default();
+    let was_lost = |id: &ObjectId| !ours.has(id) && then.values().any(|then| then == id);
+    let commit = head::read(repo).commit;
+    let commit = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
+    if let Some(id) = commit
         && repo.read(&id, ObjectKind::Commit).is_err()
+        && !was_lost(&id)
     {
         return Some("it has lost the commit that HEAD stands at".to_owned());
     }
-    let names = refs::all(repo).ok()?;
-    let is_lost = |name: &&String| match refs::read(repo, name) {
-        Ok(Some(id)) => !repo.has(&id),
-        Ok(None) => false,
+    let refs = refs::read_all(repo).ok()?;
+    let is_lost = |name: &String, id: &Option<ObjectId>| match id {
+        Some(id) => !repo.has(id) && !was_lost(id),
         // One that is a name for another is looked at under that one's own name.
-        Err(_) => !refs::is_symbolic(repo, name),
+        None => !refs::is_symbolic(repo, name),
     };
-    let lost = names.iter().filter(|name| is_of_the_user(name)).find(is_lost)?;
-    Some(format!("{} leads nowhere", short(lost)))
+    let mut lost = refs.iter().filter(|(name, _)| is_of_the_user(name));
+    if let Some((name, _)) = lost.find(|(name, id)| is_lost(name, id)) {
+        return Some(format!("{} leads nowhere", short(name)));
+    }
+    let has_lost_files = commit.is_some_and(|commit| has_lost_files(repo, ours, commit));
+    has_lost_files.then(|| "it has lost some of the files of HEAD's commit".to_owned())
+}
+
+/// Whether something in the tree of a commit is gone that is held. One that fetches what it lacks
+/// lacks nothing.
+fn has_lost_files(repo: &Repo, ours: &Repo, commit: ObjectId) -> bool {
+    let is_promise = |name: &OsString| Path::new(name).extension() == Some(OsStr::new("promisor"));
+    if names_of(&repo.objects().join("pack")).is_ok_and(|names| names.iter().any(is_promise)) {
+        return false;
+    }
+    let Ok(Some(top)) = head::tree_of(repo, commit) else { return false };
+    let is_lost = |id: &ObjectId| !repo.has(id) && ours.has(id);
+    let (mut open, mut seen) = (vec![top], BTreeSet::new());
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        if is_lost(&id) {
+            return true;
+        }
+        for (_, kind, id) in tree::entries(repo, &id).unwrap_or_default() {
+            match kind {
+                EntryKind::Tree => open.push(id),
+                EntryKind::Commit => (),
+                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
+                    if seen.insert(id) && is_lost(&id) {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+    false
 }
 
 /// A pack that is not as long as the one of that name was.
@@ -293,8 +336,9 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     if now.hash != repo.hash {
         return Some("it is another repository, which names objects otherwise".to_owned());
     }
+    let there = refs::read_all(&now).unwrap_or_default();
     let lacks = |name: &str, id: &ObjectId| {
-        let is_there = refs::read(&now, name).ok().flatten().is_some();
+        let is_there = there.get(name).copied().flatten().is_some();
         !now.has(id) || !is_there && is_strict
     };
     if has_gone_on(&files, place) {
