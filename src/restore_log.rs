@@ -52,6 +52,8 @@ pub struct RestoreLog {
     pub head: Option<[String; 3]>,
     /// Whether the repository is made as it was, though it is whole.
     pub repository: bool,
+    /// Where repositories are made again or removed. Absolute.
+    pub repositories: Vec<PathBuf>,
     /// Directories that have to be made writable for the while, with the permissions they get
     /// back.
     pub closed: Vec<(RelPath, u32)>,
@@ -99,6 +101,8 @@ struct Wire {
     head: Option<[String; 3]>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     repository: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    repositories: Vec<String>,
 }
 
 impl Announced {
@@ -174,10 +178,11 @@ impl RestoreLog {
                 .iter()
                 .map(|(path, sha)| (hex(path.as_bytes()), sha.clone()))
                 .collect(),
-            outside: self.outside.iter().map(|path| hex(path.as_os_str().as_bytes())).collect(),
+            outside: hexes(&self.outside),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
             head: self.head.clone(),
             repository: self.repository,
+            repositories: hexes(&self.repositories),
         };
         let bytes = serde_json::to_vec(&wire).expect("strings and numbers always serialize");
         replace_synced(&place.restore_log(), &bytes)
@@ -232,6 +237,7 @@ impl Wire {
             verb: self.verb,
             index: self.index,
             repository: self.repository,
+            repositories: self.repositories.iter().map(path).collect::<Option<_>>()?,
             paths: self.paths.iter().map(rel).collect::<Option<_>>()?,
             merged: self
                 .merged
@@ -278,6 +284,10 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
+fn hexes(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| hex(path.as_os_str().as_bytes())).collect()
+}
+
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().chunks(2);
     digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
@@ -300,6 +310,7 @@ mod tests {
         let path = |bytes: &[u8]| RelPath::from_bytes(bytes).unwrap();
         let log = RestoreLog {
             repository: false,
+            repositories: vec![PathBuf::from("/x/.git")],
             of: CheckpointId::from_bits(1),
             held: CheckpointId::from_bits(2),
             verb: "restore".to_owned(),

@@ -224,6 +224,7 @@ fn a_list_opens_everything_once() {
     1 openat project/.git/config.worktree
     1 openat project/.git/objects/info/alternates
     1 openat state/
+    1 openat state/repositories/HASH/origin.json
     1 openat state/repositories/HASH/packed-refs
     1 openat state/repositories/HASH/refs/checkpoints/main
     2 openat state/roots/HASH/checkpoints

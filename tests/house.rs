@@ -308,6 +308,7 @@ fn what_an_open_restore_needs_stays() {
     let id = |n: usize| CheckpointId::parse(&all[n]).unwrap();
     let log = RestoreLog {
         repository: false,
+        repositories: Vec::new(),
         of: id(0),
         held: id(2),
         verb: "restore".to_owned(),

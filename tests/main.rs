@@ -20,6 +20,7 @@ mod identity;
 mod install;
 mod kinds;
 mod mounts;
+mod naming;
 mod notice;
 mod oracle;
 mod outside;

@@ -14,10 +14,11 @@ use crate::{
     error::Result,
     fs::{Dir, c_name},
     model::{Checkpoint, DirPath, Entry, Kind, Place, RelPath, Tree},
-    plan::{self, Picked},
+    plan::Picked,
     process::Process,
     scan::{Named, Scan},
-    snapshot, store,
+    snapshot,
+    store::{self, Source},
     ui::{Change, Lines, Look, Side},
 };
 
@@ -151,9 +152,9 @@ impl<'a> Comparison<'a> {
     }
 
     fn of_trees(desk: &'a Desk, then: &Tree, later: &Tree, is_now: bool) -> Result<Self> {
-        let store = desk.store.as_ref();
-        let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-        let below = plan::changes(then, later, &mut read)?.into_iter().map(|change| Differing {
+        let source = if is_now { Source::Disk } else { Source::Saved };
+        let changes = store::changes(desk.store.as_ref(), then, later, source)?;
+        let below = changes.into_iter().map(|change| Differing {
             place: Where::Below(change.path),
             before: change.before,
             after: change.after,

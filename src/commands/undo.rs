@@ -2,7 +2,7 @@
 
 use super::{
     Desk, origin,
-    restore::{Consent, Order, carry_out, has_effect, is_interrupted, retain_steps},
+    restore::{Consent, Order, carry_out, effect, is_interrupted, retain_steps},
     rows::adopt,
 };
 use crate::{
@@ -77,17 +77,24 @@ fn last_with_effect(
     let is_interrupted = is_interrupted(desk)?;
     while let Some(target) = plan::undo_target(&checkpoints).cloned() {
         // What an interrupted restore has done so far is taken back before anything else.
-        if is_interrupted || has_effect(process, desk, &target, &order(&target, "undo", how))? {
+        if is_interrupted {
+            return Ok(Some(target));
+        }
+        let effect = effect(process, desk, &target, &order(&target, "undo", how))?;
+        if effect.is_any {
             return Ok(Some(target));
         }
         let what = match target.cause.reason {
             Reason::BeforeRestore => "restore",
             Reason::Call | Reason::Net | Reason::Asked => "turn",
         };
-        let told = format!(
+        let mut told = format!(
             "note: passed over the {what} after checkpoint {}: nothing of it is left to undo\n",
             target.id.short()
         );
+        for line in effect.left {
+            told.push_str(&format!("  {line}\n"));
+        }
         let _nobody = process.stderr.write_all(told.as_bytes());
         checkpoints.retain(|checkpoint| checkpoint.sequence < target.sequence);
     }

@@ -10,13 +10,13 @@ use super::{BYTES_MAX, Blast, Line, State, What, append, blast, digest, keep, pa
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
-    model::{CheckpointId, Entry, Kind, Place, Reach, RelPath, Root, Scope, Settings, Tree},
-    plan::{self, Change},
+    model::{CheckpointId, Entry, Kind, Reach, RelPath, Root, Scope, Settings, Tree},
+    plan::Change,
     process::Process,
     scan::Named,
     snapshot::{self, Look},
     state,
-    store::{self, Store},
+    store::{self, Source, Store},
 };
 
 /// A file beyond it is not hashed to know it again.
@@ -105,13 +105,18 @@ pub(super) fn until(since: Since<'_, '_>, later: CheckpointId) -> Result<Option<
     }
     let store = store::open(since.root, since.state, since.settings.store)?;
     let (then, now) = (store.tree(since.of)?, store.tree(later)?);
-    let changes = differences(since.root, store.as_ref(), &then, &now)?;
+    let changes = differences(since.root, store.as_ref(), &then, &now, Source::Saved)?;
     blast::count(store.as_ref(), since.of, &changes).map(Some)
 }
 
-fn differences(root: &Root, store: &dyn Store, then: &Tree, now: &Tree) -> Result<Vec<Change>> {
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-    let mut changes = plan::changes(then, now, &mut read)?;
+fn differences(
+    root: &Root,
+    store: &dyn Store,
+    then: &Tree,
+    now: &Tree,
+    source: Source,
+) -> Result<Vec<Change>> {
+    let mut changes = store::changes(store, then, now, source)?;
     changes.retain(|change| blast::really_gone(root, change));
     Ok(changes)
 }
@@ -135,13 +140,11 @@ fn changes(
         return Ok(Some(Vec::new()));
     }
     let (then, now) = (store.tree(since.of)?, store.identify(&mut scan)?);
-    differences(since.root, store, &then, &now).map(Some)
+    differences(since.root, store, &then, &now, Source::Disk).map(Some)
 }
 
 fn named_by_store(entry: &Entry, sha: Option<String>) -> State {
-    let id = entry.content.filter(|content| {
-        content.place == Place::Store && matches!(entry.kind, Kind::File | Kind::Link)
-    });
+    let id = entry.content.filter(|_| entry.kind.has_content());
     State {
         kind: entry.kind.mode_bits(),
         permissions: entry.permissions,

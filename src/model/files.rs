@@ -155,13 +155,22 @@ impl fmt::Debug for ContentId {
     }
 }
 
-/// Where a file's bytes are kept.
+/// Where a file's bytes are kept, and so how they are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// In the store of its root.
+    /// Among the objects of a private repository, by git's name.
     Store,
-    /// In the private store: for what must never be in a repository's objects.
+    /// Among turnback's own objects, by the SHA-256 of the bytes: all that a copy store holds, and
+    /// what must never be in a repository's objects.
     Private,
+}
+
+impl Content {
+    /// Whether both are names of one kind, which are equal just where the bytes are.
+    pub fn is_comparable_to(&self, other: &Self) -> bool {
+        let width = |content: &Self| content.id.has_width(20);
+        self.place == other.place && width(self) == width(other)
+    }
 }
 
 /// Bytes that some store holds.

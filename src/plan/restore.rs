@@ -66,6 +66,8 @@ pub enum Kept {
     InTheWay,
     /// It is a place of git's own.
     GitPrivate,
+    /// It is a repository that was made since.
+    Repository,
     /// Somebody changed it while a restore lay interrupted.
     Changed,
 }
@@ -138,6 +140,12 @@ impl RestorePlan {
         })
     }
 
+    /// The repositories that were made since, which stay.
+    pub fn repositories_left(&self) -> impl Iterator<Item = &RelPath> {
+        let is_left = |step: &&Step| step.action == Action::Keep(Kept::Repository);
+        self.steps.iter().filter(is_left).map(|step| &step.path)
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.deeds().next().is_none() && self.outside.is_empty()
@@ -159,6 +167,8 @@ pub struct Past<'a> {
     pub skipped_then: &'a [Skipped],
     /// What cannot be looked into now.
     pub skipped_now: &'a [Skipped],
+    /// Repositories that were made since and stay.
+    pub repositories: &'a BTreeMap<RelPath, Kind>,
 }
 
 /// Plans a restore: `changes` lead from the checkpoint to what is there now.
@@ -182,6 +192,7 @@ pub fn restore(
         steps.sort_by(|a, b| a.path.cmp(&b.path));
     }
     add_unseen(&mut steps, options, picked, past);
+    add_repositories(&mut steps, picked, past);
     remove_emptied(&mut steps);
     keep_parents(&mut steps);
     keep_below_files(&mut steps);
@@ -257,6 +268,20 @@ fn add_unseen(steps: &mut Vec<Step>, options: Options, picked: &Picked, past: &P
         steps.sort_by(|a, b| a.path.cmp(&b.path));
         steps.dedup_by(|a, b| a.path == b.path);
     }
+}
+
+/// A repository is in no tree. What it lies in stays with it.
+fn add_repositories(steps: &mut Vec<Step>, picked: &Picked, past: &Past<'_>) {
+    let is_made_since = |path: &RelPath| among(past.skipped_then, path).is_none();
+    let left = past.repositories.iter().filter(|(path, _)| picked.has(path) && is_made_since(path));
+    steps.extend(left.map(|(path, kind)| Step {
+        path: path.clone(),
+        action: Action::Keep(Kept::Repository),
+        then: None,
+        now: Some(Entry { kind: *kind, permissions: 0, content: None, device: 0 }),
+        author: Author::Unknown,
+    }));
+    steps.sort_by(|a, b| a.path.cmp(&b.path));
 }
 
 /// What is known of a path besides what it was and is.

@@ -42,6 +42,7 @@ fn action(
         edited: &set(past == "edited"),
         skipped_then: if past == "not covered" { &skipped } else { &none },
         skipped_now: if past == "unseen" { &skipped } else { &none },
+        repositories: &BTreeMap::new(),
     };
     let changes = vec![Change { path: at, before: then, after: now }];
     let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &known);
@@ -102,6 +103,7 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
             edited: &BTreeSet::new(),
             skipped_then: &[],
             skipped_now: &[],
+            repositories: &BTreeMap::new(),
         };
         let id = CheckpointId::from_bits(1);
         let plan = restore(id, changes, Options::default(), &Picked::All, &past);
@@ -125,6 +127,7 @@ fn what_stays_in_a_directorys_place_keeps_it_away() {
         edited: &BTreeSet::new(),
         skipped_then: &[],
         skipped_now: &[],
+        repositories: &BTreeMap::new(),
     };
     let id = CheckpointId::from_bits(1);
     let plan = restore(id, changes, Options::default(), &Picked::All, &past);
@@ -146,6 +149,7 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
             edited: &BTreeSet::new(),
             skipped_then,
             skipped_now: &now,
+            repositories: &BTreeMap::new(),
         };
         let changes = vec![Change { path: path("d"), before: None, after: Some(DIRECTORY) }];
         let options = Options { exact, ..Options::default() };
@@ -182,6 +186,7 @@ fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way
             edited: &none,
             skipped_then: &[],
             skipped_now: &[],
+            repositories: &BTreeMap::new(),
         };
         let id = CheckpointId::from_bits(1);
         let plan = restore(id, changes(), Options::default(), &picked, &past);

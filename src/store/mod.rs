@@ -4,6 +4,7 @@ pub mod copy;
 pub mod escape;
 pub mod git;
 pub mod listing;
+pub mod naming;
 pub mod objects;
 pub mod reading;
 pub mod record;
@@ -19,7 +20,7 @@ use crate::{
     error::Result,
     model::{
         Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Head, Kind,
-        Manifest, Place, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
+        Manifest, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
     },
     root::GitDirs,
     scan::Scan,
@@ -28,6 +29,7 @@ use crate::{
 
 pub use copy::CopyStore;
 pub use git::{GitStore, Held, Opened, Step as RepositoryStep, StepKind, maintain};
+pub use naming::{Source, changes, named_as};
 pub use record::Unread;
 pub use standing::Standing;
 pub use weigh::own_bytes;
@@ -380,7 +382,6 @@ fn add_directory(
         };
         files.insert(rel, entry);
         if let Entry { kind: Kind::Directory, content: Some(content), .. } = entry {
-            debug_assert_eq!(content.place, Place::Store);
             add_directory(store, tree, &content.id, &path, files)?;
         }
     }

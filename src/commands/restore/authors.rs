@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Order, resume,
-    same::{Present, bytes_now, named_alike},
+    same::{Present, bytes_now},
 };
 use crate::{
     commands::Desk,
@@ -13,7 +13,7 @@ use crate::{
     left,
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
     plan::{self, Author, Change},
-    store,
+    store::{self, Source, named_as},
 };
 
 /// Whose is what is at each path.
@@ -66,10 +66,13 @@ impl Authors {
             let store = desk.store.as_ref();
             let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
             for change in changes {
-                let there = plan::entry_at(&tree, &change.path, &mut read)?;
+                let path = &change.path;
+                let before = plan::entry_at(then, path, &mut read)?;
+                let there = plan::entry_at(&tree, path, &mut read)?;
+                let there = there.map(|it| named_as(store, path, it, before, Source::Saved));
                 // What had not changed by then is not the agent's.
-                if there != plan::entry_at(then, &change.path, &mut read)? {
-                    likely.extend(there.map(|there| (change.path.clone(), there)));
+                if there != before {
+                    likely.extend(there.map(|there| (path.clone(), there)));
                 }
             }
         }
@@ -124,7 +127,7 @@ pub(super) fn of_restore(
     for change in changes {
         let left = plan::entry_at(&restored, &change.path, &mut read)?;
         let here = plan::entry_at(now, &change.path, &mut read)?;
-        let here = here.map(|here| named_alike(desk, &change.path, here, [left, None]));
+        let here = here.map(|here| named_as(store, &change.path, here, left, Source::Disk));
         let is_left = left.zip(here).is_some_and(|(left, here)| {
             let is_dir = here.kind == Kind::Directory;
             left.kind == here.kind && (is_dir || left.content == here.content)

@@ -21,7 +21,7 @@ use crate::{
     plan::RestorePlan,
     process::{Exit, Process},
     restore_log::RestoreLog,
-    store::{IndexOutcome, RepositoryStep, git, record},
+    store::{IndexOutcome, RepositoryStep, StepKind, git, record},
 };
 
 /// Announces the restore, holds what the plan overwrites, writes the log, and does it.
@@ -57,7 +57,10 @@ pub(super) fn apply(
         })?;
         crash::point("restore-begun");
         let seen = |path: &RelPath| planned.seen.get(path).copied();
+        let Planned { repositories, .. } = &planned;
+        let mut missed = make_repositories(desk, checkpoint.id, gone(repositories))?;
         outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
+        outcome.missed.append(&mut missed);
         crash::point("restore-head");
         stays = move_head(desk, &planned, checkpoint, order, held)?;
         crash::point("restore-index");
@@ -65,7 +68,7 @@ pub(super) fn apply(
             stage(desk, checkpoint.id, order)
         } else {
             // Each comes back with its index.
-            outcome.missed.extend(make_repositories(desk, checkpoint.id, &planned.repositories)?);
+            outcome.missed.extend(make_repositories(desk, checkpoint.id, made(repositories))?);
             None
         };
         note_merged(desk, plan, held)?;
@@ -116,15 +119,26 @@ fn move_head(
     head::note(desk, there, held).map(|()| false)
 }
 
+/// Those that are removed, which is done before anything else: what they lie in may have to go.
+pub(super) fn gone(steps: &[RepositoryStep]) -> impl Iterator<Item = &RepositoryStep> {
+    steps.iter().filter(|step| step.kind == StepKind::Remove)
+}
+
+/// Those that come back, which is done last: what they lie in is there then.
+pub(super) fn made(steps: &[RepositoryStep]) -> impl Iterator<Item = &RepositoryStep> {
+    steps.iter().filter(|step| step.kind != StepKind::Remove)
+}
+
 /// Makes repositories again as a checkpoint holds them. Those of which something is damaged stay as
 /// they are: where, and why.
-pub(super) fn make_repositories(
+pub(super) fn make_repositories<'a>(
     desk: &Desk,
     id: CheckpointId,
-    steps: &[RepositoryStep],
+    steps: impl Iterator<Item = &'a RepositoryStep>,
 ) -> Result<Vec<(PathBuf, String)>> {
     let mut missed = Vec::new();
-    if steps.is_empty() {
+    let mut steps = steps.peekable();
+    if steps.peek().is_none() {
         return Ok(missed);
     }
     let record = record::read(&desk.state.root(&desk.root), id)?;
@@ -160,6 +174,7 @@ fn log_of(
         closed: apply::closed(&desk.root, plan),
         head: planned.head.clone().map(|head| [head.branch, head.from, head.to]),
         repository: order.repository,
+        repositories: planned.repositories.iter().map(|step| step.place.clone()).collect(),
     }
 }
 

@@ -54,10 +54,16 @@ fn take(
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let outside = plan.outside.iter().map(|step| step.path.clone());
     let victims = there.chain(outside).collect();
-    let scan = match looked {
+    let mut scan = match looked {
         Some(scan) => desk.look_also(process, scan, victims),
         None => desk.look(process, victims)?,
     };
+    // Wherever they are: outside the root, or where the walk does not go. The store knows its own.
+    let own = desk.root.path().join(".git");
+    scan.repositories.extend(replaced(planned).map(|step| step.place.clone()));
+    scan.repositories.retain(|place| *place != own);
+    scan.repositories.sort();
+    scan.repositories.dedup();
     refuse_unheld(&scan.unheld, plan)?;
     let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
     let draft =

@@ -251,28 +251,42 @@ pub(crate) fn preview(
     Ok(Preview { text: plan, conflicts, no_conversation })
 }
 
-/// Whether a restore would change anything, or keeps something that its user may want changed
-/// after all. What somebody else has made since is neither.
+/// What a restore would come to.
+pub(crate) struct Effect {
+    /// Whether it would change anything, or keeps something that its user may want changed after
+    /// all. What somebody else has made since is neither.
+    pub(crate) is_any: bool,
+    /// What is not as it was and stays so, a line each.
+    pub(crate) left: Vec<String>,
+}
+
+/// Finds out what a restore would come to.
 ///
 /// # Errors
 ///
 /// Fails if the checkpoint or the root cannot be read.
-pub(crate) fn has_effect(
+pub(crate) fn effect(
     process: &Process<'_>,
     desk: &Desk,
     checkpoint: &Checkpoint,
     order: &Order,
-) -> Result<bool> {
+) -> Result<Effect> {
     let planned = planned::make(process, desk, checkpoint, order)?;
     let plan = &planned.plan;
     let is_others = |step: &Step| {
-        matches!(step.action, Action::Keep(Kept::New | Kept::Ignored | Kept::GitPrivate))
+        matches!(
+            step.action,
+            Action::Keep(
+                Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay
+            )
+        )
     };
     let is_quiet = plan.is_empty()
         && plan.steps.iter().all(is_others)
         && planned.head.is_none()
         && planned.repositories.is_empty();
-    Ok(!is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?))
+    let is_any = !is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?);
+    Ok(Effect { is_any, left: show::left(desk, &planned) })
 }
 
 /// Whether it may be done.

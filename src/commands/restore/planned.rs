@@ -2,14 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
 };
 
 use super::{
     Order,
     authors::{self, Authors, Whose},
     head, merge,
-    same::named_alike,
 };
 use crate::{
     commands::{Desk, Later},
@@ -20,8 +21,9 @@ use crate::{
     },
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
+    root::repository_at,
     scan::{PastRules, Scan, VictimPath},
-    store::{self, HeadMove, RepositoryStep, git, record},
+    store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record},
 };
 
 /// A plan, and what it was made from.
@@ -39,6 +41,10 @@ pub(super) struct Planned {
     pub(super) outside_left: Vec<PathBuf>,
     /// Repositories that are made again.
     pub(super) repositories: Vec<RepositoryStep>,
+    /// What of repositories is gone and stays so without `--repository`.
+    pub(super) lost: Vec<git::Lost>,
+    /// What branches lose when their repositories are replaced.
+    pub(super) losing: Vec<git::Losing>,
 }
 
 impl Planned {
@@ -68,6 +74,7 @@ pub(super) fn make(
     } else {
         BTreeMap::new()
     };
+    let (repositories, elsewhere) = repositories(desk, checkpoint.id, order);
     let past = Past {
         authors: &authors,
         edited: &edited,
@@ -75,6 +82,7 @@ pub(super) fn make(
         ignored: &ignored_then(desk, &then, &changes),
         skipped_then: &checkpoint.skipped,
         skipped_now: &skipped,
+        repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     add_parents(desk, &mut plan);
@@ -83,27 +91,78 @@ pub(super) fn make(
         plan.outside = outside(&then, &now);
     } else if order.picked == Picked::All {
         outside_left = outside(&then, &now).into_iter().map(|step| step.path).collect();
+        outside_left.extend(elsewhere);
     }
     let seen = seen_by_plan(desk, &plan, &scan);
     let commits = match &head {
         Some(head) => Some(head::words(head)),
         None => checkpoint.head.as_ref().and_then(|head| head::commits(desk, head)),
     };
-    let repositories = repositories(desk, checkpoint.id, order);
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
-    Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories })
+    let lost = lost(desk, checkpoint.id, order, &repositories);
+    let losing = repositories.iter().flat_map(|step| step.losing(&desk.state, desk.root.path()));
+    let losing = losing.collect();
+    Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories, lost, losing })
 }
 
-/// The repositories that are gone, broken or other ones than at the checkpoint.
-fn repositories(desk: &Desk, id: CheckpointId, order: &Order) -> Vec<RepositoryStep> {
-    if order.picked != Picked::All {
-        return Vec::new();
-    }
+/// What is gone of the repositories that stay.
+fn lost(desk: &Desk, id: CheckpointId, order: &Order, steps: &[RepositoryStep]) -> Vec<git::Lost> {
     let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return Vec::new() };
+    let mut lost = git::lost(&desk.state, desk.root.path(), &record);
+    let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
+    lost.retain(|lost| {
+        let is_wanted = order.picked == Picked::All || has(&lost.place);
+        is_wanted && steps.iter().all(|step| step.place != lost.place)
+    });
+    lost
+}
+
+/// The repositories that are gone, broken or other ones than at the checkpoint; and where those of
+/// them are that lie outside the root and stay as they are.
+fn repositories(
+    desk: &Desk,
+    id: CheckpointId,
+    order: &Order,
+) -> (Vec<RepositoryStep>, BTreeSet<PathBuf>) {
+    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else {
+        return (Vec::new(), BTreeSet::new());
+    };
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
-    steps.retain(|step| step.is_inside || order.outside);
-    steps
+    let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
+    // A part of a repository is that of what it belongs to.
+    let is_part = |step: &RepositoryStep| matches!(step.kind, StepKind::Part(_));
+    let leads = |step: &RepositoryStep| step.pointers(desk.root.path()).any(|path| has(&path));
+    steps.retain(|step| {
+        order.picked == Picked::All || has(&step.place) || is_part(step) && leads(step)
+    });
+    let (steps, elsewhere): (Vec<_>, Vec<_>) =
+        steps.into_iter().partition(|step| step.is_inside || order.outside);
+    (steps, elsewhere.into_iter().map(|step| step.place).collect())
+}
+
+/// The repositories below the root that the checkpoint does not hold, and that stay: a directory, or
+/// a file that leads to one.
+fn made_since(
+    desk: &Desk,
+    id: CheckpointId,
+    scan: &Scan,
+    steps: &[RepositoryStep],
+) -> BTreeMap<RelPath, Kind> {
+    let root = desk.root.path();
+    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return BTreeMap::new() };
+    let mut then = BTreeSet::new();
+    for held in &record.repositories {
+        let pointers = held.pointers.iter().map(|(path, _)| path);
+        then.extend(pointers.chain([&held.path]).map(|path| root.join(OsStr::from_bytes(path))));
+    }
+    let goes =
+        |path: &Path| steps.iter().any(|step| step.kind == StepKind::Remove && step.place == *path);
+    let all = scan.repositories.iter().cloned().chain([root.join(".git")]);
+    let left = all.filter(|path| !then.contains(path) && !goes(path));
+    let left = left.filter(|path| repository_at(path).is_some());
+    left.filter_map(|path| Some((desk.root.relative(&path).ok()?, stat_path(&path).ok()?.kind()?)))
+        .collect()
 }
 
 /// What is there now, beside what was.
@@ -142,12 +201,7 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
         victims.extend(hidden);
         look(process, desk, then, victims)?
     };
-    seen.changes.retain_mut(|change| {
-        let now =
-            change.after.map(|now| named_alike(desk, &change.path, now, [change.before, None]));
-        change.after = now;
-        !change.is_none() && !is_hidden_directory(&mut way, change)
-    });
+    seen.changes.retain(|change| !is_hidden_directory(&mut way, change));
     Ok(seen)
 }
 
@@ -162,9 +216,7 @@ fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) 
     let now = desk.store.identify(&mut scan)?;
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
-    let store = desk.store.as_ref();
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-    let changes = plan::changes(then, &now, &mut read)?;
+    let changes = store::changes(desk.store.as_ref(), then, &now, Source::Disk)?;
     Ok(Seen { now, changes, skipped, looked, scan, unwalked })
 }
 

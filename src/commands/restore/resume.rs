@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Consent, Order,
-    deed::make_repositories,
+    deed::{gone, made, make_repositories},
     head,
     planned::{seen_by_plan, skipped_now},
-    same::{bytes_now, named_alike},
+    same::bytes_now,
     show,
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
     state::RootState,
-    store::{self, HeadMove, git, record},
+    store::{self, HeadMove, Source, git, record},
     ui,
 };
 
@@ -175,12 +175,6 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
         Toward::After => log.of,
     };
     apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
-    let (plan, scan) = plan(process, desk, log, toward)?;
-    let seen = seen_by_plan(desk, &plan, &scan);
-    let seen = |path: &RelPath| seen.get(path).copied();
-    let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
-    open_no_more(desk, log, &plan);
-    move_head(desk, log, toward)?;
     let place = desk.state.root(&desk.root);
     let record = record::read(&place, to)?;
     for id in [log.of, log.held] {
@@ -190,8 +184,16 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     }
     let all = log.repository && toward == Toward::After;
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);
-    steps.retain(|step| step.is_inside);
-    outcome.missed.extend(make_repositories(desk, to, &steps)?);
+    steps.retain(|step| log.repositories.contains(&step.place));
+    let mut missed = make_repositories(desk, to, gone(&steps))?;
+    let (plan, scan) = plan(process, desk, log, toward)?;
+    let seen = seen_by_plan(desk, &plan, &scan);
+    let seen = |path: &RelPath| seen.get(path).copied();
+    let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
+    outcome.missed.append(&mut missed);
+    open_no_more(desk, log, &plan);
+    move_head(desk, log, toward)?;
+    outcome.missed.extend(make_repositories(desk, to, made(&steps))?);
     if log.index && steps.is_empty() {
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;
@@ -252,7 +254,8 @@ fn plan(
         let to = plan::entry_at(&to_tree, path, &mut read)?;
         let from = plan::entry_at(&from_tree, path, &mut read)?;
         let now = plan::entry_at(&now_tree, path, &mut read)?;
-        let mut now = now.map(|now| named_alike(desk, path, now, [to, from]));
+        let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
+        let mut now = now.map(|now| named(named(now, to), from));
         if let (Some((_, sha)), Some(there)) = (log.merged.iter().find(|(at, _)| at == path), now) {
             let is_ours = bytes_now(desk, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
             now = if is_ours {

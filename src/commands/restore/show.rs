@@ -20,7 +20,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, Kind, RelPath},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
-    store::{IndexOutcome, RepositoryStep, StepKind},
+    store::{IndexOutcome, RepositoryStep, StepKind, git},
     ui::{self, Align, Change, Lines, Side},
 };
 
@@ -66,11 +66,15 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     let facts = Facts::of(desk, planned);
     let plan = &planned.plan;
     let mut text = repositories_text(desk, &planned.repositories);
+    text.push_str(&losing_lines(&planned.losing));
     if plan.is_empty() && plan.kept().next().is_none() {
         if text.is_empty() {
-            text.push_str(match planned.outside_left[..] {
-                [] => "everything is as it was; there is nothing to do\n",
-                [_, ..] => "everything in the project is as it was; there is nothing to do in it\n",
+            text.push_str(match (&planned.outside_left[..], &planned.lost[..]) {
+                ([], []) => "everything is as it was; there is nothing to do\n",
+                ([], [_, ..]) => "everything else is as it was; there is nothing to do\n",
+                ([_, ..], _) => {
+                    "everything in the project is as it was; there is nothing to do in it\n"
+                }
             });
         }
         text.push_str(&outside_text(desk, planned));
@@ -79,8 +83,67 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
         text.push_str(&outside_text(desk, planned));
         text.push_str(&summary(plan));
     }
+    for line in lost_lines(desk, planned) {
+        text.push_str(&format!("{line}\n"));
+    }
     if let Some(commits) = &planned.commits {
         text.push_str(&format!("{commits}\n"));
+    }
+    text
+}
+
+/// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
+/// each.
+fn lost_lines(desk: &Desk, planned: &Planned) -> Vec<String> {
+    let root = desk.root.path();
+    let named = |place: &Path| {
+        ui::path(place.strip_prefix(root).unwrap_or(place), desk.home.as_deref()).into_owned()
+    };
+    let mut lines = Vec::new();
+    for lost in &planned.lost {
+        let option = if lost.place.starts_with(root) { "" } else { " --outside" };
+        let id = planned.plan.of.short();
+        let back = format!("`turnback restore {id} --repository{option}` brings it back");
+        let gone = lost_names(lost);
+        let is_own = lost.place == root.join(".git");
+        let whose = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
+        if !gone.is_empty() {
+            lines.push(format!("gone since{whose}: {}; {back}", gone.join(", ")));
+        }
+        for place in &lost.staged {
+            lines.push(format!("staged otherwise then: {}; {back}", named(place)));
+        }
+    }
+    lines
+}
+
+fn lost_names(lost: &git::Lost) -> Vec<String> {
+    let names = lost.refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
+    let mut names: Vec<String> = names.collect();
+    if lost.refs.len() > NAMED_MAX {
+        names.push(format!("{} more", lost.refs.len() - NAMED_MAX));
+    }
+    match lost.stashes {
+        0 => (),
+        1 => names.push("1 stash".to_owned()),
+        many => names.push(format!("{many} stashes")),
+    }
+    names
+}
+
+/// The commits that branches of replaced repositories lose, a line each.
+fn losing_lines(losing: &[git::Losing]) -> String {
+    let mut text = String::new();
+    for git::Losing { branch, commits, .. } in losing {
+        let named = commits.iter().take(NAMED_MAX).map(|(id, subject)| {
+            let short = id.get(..7).unwrap_or_default();
+            format!("{short} {}", ui::escape_line(subject.as_bytes()))
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = if commits.len() > NAMED_MAX { ", …" } else { "" };
+        let branch = ui::escape(branch.as_bytes());
+        let count = ui::count(commits.len() as u64, "commit");
+        text.push_str(&format!("{branch} loses {count} made since: {named}{more}\n"));
     }
     text
 }
@@ -254,6 +317,7 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
+        (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
         (Action::Keep(Kept::Unseen(why)), _) => {
             return ("leave", format!("what is there now {}", why.words()));
         }
@@ -298,6 +362,7 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
         "outside": plan.outside.iter().map(|step| step.path.to_string_lossy()).collect::<Vec<_>>(),
         "outside_left":
             planned.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "lost_refs": planned.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "commits": facts.commits,
     })
@@ -370,6 +435,9 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let is_same = conflicts.is_empty() && is_whole;
     let done = came.outcome.done + came.planned.repositories.len();
     let mut text = match (done, is_same) {
+        (0, true) if !left(desk, came.planned).is_empty() => {
+            format!("everything else is as it was at {id}")
+        }
         (0, true) if came.planned.outside_left.is_empty() => {
             format!("everything is as it was at {id}")
         }
@@ -394,6 +462,10 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         let count = ui::count(new, "path");
         text.push_str(&format!("{count} made since kept (--exact removes them)\n"));
     }
+    text.push_str(&losing_lines(&came.planned.losing));
+    for line in left(desk, came.planned) {
+        text.push_str(&format!("{line}\n"));
+    }
     text.push_str(&outside_left_text(desk, &came.planned.outside_left));
     let commits = came.planned.commits.as_deref();
     for line in [index, commits].into_iter().flatten() {
@@ -403,6 +475,13 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str("undo with: turnback undo\n");
     }
     text
+}
+
+/// What is not as it was and no restore changes, a line each.
+pub(super) fn left(desk: &Desk, planned: &Planned) -> Vec<String> {
+    let word =
+        |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
+    planned.plan.repositories_left().map(word).chain(lost_lines(desk, planned)).collect()
 }
 
 /// What is held, differs, and was left as it is because it lies outside the project.

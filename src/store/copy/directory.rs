@@ -50,7 +50,7 @@ pub(crate) fn entry_of(found: &Found, place: Place) -> Option<Line> {
 pub(super) fn to_text(found: &[Found]) -> String {
     let mut text = String::with_capacity(found.len() * 100);
     for found in found {
-        if let Some((entry, size)) = entry_of(found, Place::Store) {
+        if let Some((entry, size)) = entry_of(found, Place::Private) {
             put_line(&mut text, &found.name, &entry, size);
         }
     }
@@ -59,7 +59,7 @@ pub(super) fn to_text(found: &[Found]) -> String {
 
 /// The entries of a directory as [`parse`] would read them from its text.
 pub(super) fn entries(found: &[Found]) -> Directory {
-    let entry = |found: &Found| Some((found.name.clone(), entry_of(found, Place::Store)?.0));
+    let entry = |found: &Found| Some((found.name.clone(), entry_of(found, Place::Private)?.0));
     found.iter().filter_map(entry).collect()
 }
 
@@ -104,7 +104,7 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, Entry)> {
     let kind = LETTERS.iter().find(|(_, known)| *known == letter)?.0;
     let permissions = parse_mode(fields.next()?)?;
     let number: u64 = fields.next()?.parse().ok()?;
-    let content = parse_content(fields.next()?, Place::Store).ok()?;
+    let content = parse_content(fields.next()?, Place::Private).ok()?;
     let name = unescape(fields.next()?).filter(|name| is_name(name))?;
     let has_content = kind.has_content() || kind == Kind::Directory;
     let is_device = matches!(kind, Kind::CharDevice | Kind::BlockDevice);

@@ -317,8 +317,8 @@ impl Store for CopyStore {
 
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         if !self.is_believed(scan) {
-            // Their names are right whether or not they are stored.
-            scan.unfold(|_| true);
+            // Another store may have named them, in its own way.
+            scan.unfold(|_| false);
         }
         reading::read_all(self.root.path(), scan, None, &mut NameOnly)?;
         let mut unsaved = BTreeMap::new();

@@ -57,9 +57,14 @@ pub(super) fn since(repo: &Repo, then: &Head) -> Option<Since> {
 }
 
 fn first_parent(repo: &Repo, commit: ObjectId) -> Option<ObjectId> {
-    let body = repo.read(&commit, Kind::Commit).ok()?;
-    let mut lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
-    ObjectId::from_hex(lines.find_map(|line| line.strip_prefix(b"parent "))?).ok()
+    parents(&repo.read(&commit, Kind::Commit).ok()?).next()
+}
+
+/// The parents that the body of a commit names.
+pub(super) fn parents(body: &[u8]) -> impl Iterator<Item = ObjectId> {
+    let lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
+    let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
+    parents.filter_map(|id| ObjectId::from_hex(id).ok())
 }
 
 fn is_plain_ref(name: &str) -> bool {
@@ -113,7 +118,7 @@ fn entries_of(
     }
 }
 
-fn tree_of(repo: &Repo, commit: ObjectId) -> Result<Option<ObjectId>> {
+pub(super) fn tree_of(repo: &Repo, commit: ObjectId) -> Result<Option<ObjectId>> {
     let body = repo.read(&commit, Kind::Commit)?;
     let id = body.strip_prefix(b"tree ").and_then(|rest| rest.split(|&b| b == b'\n').next());
     Ok(id.and_then(|hex| ObjectId::from_hex(hex).ok()))

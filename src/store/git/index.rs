@@ -132,6 +132,30 @@ pub(super) fn read(repo: &Repo) -> Result<Option<File>, String> {
         .map_err(|err| err.to_string())
 }
 
+/// Whether two files of an index stage the same; `None` if one of them cannot be read by itself.
+/// What they know of the files in the worktree does not count.
+pub(super) fn stage_alike(hash: gix::hash::Kind, a: &[u8], b: &[u8]) -> Option<bool> {
+    let options = gix::index::decode::Options {
+        thread_limit: Some(1),
+        alloc_limit_bytes: usize::try_from(INDEX_MAX_BYTES * 4).ok(),
+        ..Default::default()
+    };
+    // As in `read`.
+    let parse = |bytes: &[u8]| {
+        let now = State::new(hash).timestamp();
+        let parsed = std::panic::catch_unwind(|| State::from_bytes(bytes, now, hash, options));
+        Some(parsed.ok()?.ok()?.0).filter(|state| state.link().is_none())
+    };
+    let (a, b) = (parse(a)?, parse(b)?);
+    let key = |state: &State, entry: &Entry| {
+        let (path, flags) = (entry.path(state).to_vec(), IndexFlags::of(entry.flags));
+        (path, entry.id, entry.mode, entry.stage_raw(), flags)
+    };
+    let is_same = |(x, y): (&Entry, &Entry)| key(&a, x) == key(&b, y);
+    let same_count = a.entries().len() == b.entries().len();
+    Some(same_count && a.entries().iter().zip(b.entries()).all(is_same))
+}
+
 fn check_file(path: &Path, found: Stamp) -> Result<(), String> {
     if found.kind() != Some(FileKind::File) {
         return Err(format!("`{}` is not a regular file", path.display()));

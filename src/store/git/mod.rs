@@ -44,8 +44,8 @@ pub(super) use repository::{
     mend_refs as mend_repository_refs, places, sweep,
 };
 pub use repository::{
-    Held, Opened, Step, StepKind, carry_out, give_up_history, history_words, maintain,
-    remove_unfinished, steps,
+    Held, Losing, Lost, Opened, Step, StepKind, carry_out, give_up_history, history_words, lost,
+    maintain, remove_unfinished, steps,
 };
 
 use self::{
@@ -531,8 +531,8 @@ impl Store for GitStore {
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         let repo = self.repo.refreshed();
         if !self.anchored(scan) {
-            // Their names are right whether or not they are stored.
-            scan.unfold(|_| true);
+            // Another store may have named them, in its own way.
+            scan.unfold(|_| false);
         }
         let mut skipped =
             reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
@@ -680,4 +680,13 @@ impl Store for GitStore {
         }
         self.shown_by_git(id)
     }
+}
+
+/// How git names a file of these bytes.
+///
+/// # Errors
+///
+/// Fails if they collide with what was made to break the hash.
+pub(super) fn blob_name(hash: gix::hash::Kind, bytes: &[u8]) -> Result<ContentId> {
+    repo::name(hash, ObjectKind::Blob, bytes).map(|id| content_id(&id))
 }

@@ -6,7 +6,7 @@
 //! lock, or a name that nobody else has.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
     io::Write as _,
     os::unix::fs::OpenOptionsExt,
@@ -281,6 +281,24 @@ pub(super) fn all(repo: &Repo) -> Result<Vec<String>> {
         }
     }
     Ok(names.into_iter().collect())
+}
+
+/// Every ref and the object it names, with the list of packed refs read once; `None` for one that
+/// names none, as a name for another ref does.
+pub(super) fn read_all(repo: &Repo) -> Result<BTreeMap<String, Option<ObjectId>>> {
+    let packed = packed(repo)?;
+    let packed: BTreeMap<&[u8], ObjectId> =
+        packed.lines().filter_map(packed_line).map(|(id, name)| (name, id)).collect();
+    let read = |name: String| {
+        let path = repo.common_dir.join(&name);
+        let loose = if path.is_file() { read_small(&path, REF_MAX_BYTES)? } else { None };
+        let id = match loose {
+            Some(bytes) => ObjectId::from_hex(bytes.trim_ascii_end()).ok(),
+            None => packed.get(name.as_bytes()).copied(),
+        };
+        Ok((name, id))
+    };
+    all(repo)?.into_iter().map(read).collect()
 }
 
 /// Deletes every anchor: no cache is believed any more.

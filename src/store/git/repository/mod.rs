@@ -38,7 +38,9 @@ pub(in crate::store) use held::{HeldFile, are_same, held};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
-pub use rebuild::{Opened, Step, StepKind, carry_out, remove_unfinished, steps};
+pub use rebuild::{
+    Losing, Lost, Opened, Step, StepKind, carry_out, lost, remove_unfinished, steps,
+};
 
 use super::{
     objects::Writer,

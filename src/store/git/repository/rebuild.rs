@@ -4,6 +4,7 @@
 //! It is made beside its place, put on the disk, and then renamed. What stands there changes places
 //! with it and goes; the caller has held it before.
 
+mod lost;
 mod steps;
 
 use std::{
@@ -26,7 +27,10 @@ use rustix::{
     io::Errno,
 };
 
-pub use self::steps::{Step, StepKind, steps};
+pub use self::{
+    lost::{Losing, Lost, lost},
+    steps::{Step, StepKind, steps},
+};
 use super::{Held, Private, borrow, names_of};
 use crate::{
     error::{Error, Result},
@@ -180,6 +184,19 @@ impl<'a> Tree<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The bytes of one file, if there is one.
+    fn file(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let (mut kind, mut id) = (EntryKind::Tree, self.top);
+        for name in path.split(|&byte| byte == b'/') {
+            let entries = tree::entries(self.repo, &id).ok().filter(|_| kind == EntryKind::Tree)?;
+            let is_it = |entry: &&(Vec<u8>, EntryKind, ObjectId)| {
+                unescape_in_git_dir(&entry.0).is_ok_and(|it| it == name)
+            };
+            (kind, id) = entries.iter().find(is_it).map(|(_, kind, id)| (*kind, *id))?;
+        }
+        self.repo.read(&id, ObjectKind::Blob).ok()
     }
 
     /// What refs there are and where they lead, as far as they name objects.

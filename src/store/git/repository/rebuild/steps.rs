@@ -1,6 +1,7 @@
 //! What there is to do so that the repositories of a checkpoint are there again.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     fs,
     os::unix::ffi::OsStrExt,
@@ -12,7 +13,11 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{Held, Private, Tree, head, names_of, read_small, refs, root};
+use super::{
+    Held, Private, Tree, head,
+    lost::{Losing, losing},
+    names_of, read_small, refs, root, tree,
+};
 use crate::{
     fs::without_dots,
     model::Reason,
@@ -29,6 +34,11 @@ use crate::{
 /// A symbolic ref and its target.
 const HEAD_MAX_BYTES: u64 = 64 << 10;
 
+/// The log of what HEAD did.
+const HEAD_LOG: &str = "logs/HEAD";
+/// Some 300,000 commits.
+const LOG_MAX_BYTES: u64 = 64 << 20;
+
 /// What is to be done about one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -39,6 +49,24 @@ pub struct Step {
     /// Whether it is the root's own, or lies below the root.
     pub is_inside: bool,
     pub(super) held: Held,
+}
+
+impl Step {
+    /// The commits that branches lose by it.
+    pub fn losing(&self, state: &State, root: &Path) -> Vec<Losing> {
+        match self.kind {
+            StepKind::Replace(_) => losing(state, root, &self.held),
+            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) | StepKind::Remove => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The files that led to the repository, absolute.
+    pub fn pointers(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+        let pointers = self.held.pointers.iter();
+        pointers.map(|(path, _)| root.join(OsStr::from_bytes(path)))
+    }
 }
 
 /// What a repository lacks.
@@ -67,7 +95,7 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     }
     let removed: Vec<PathBuf> = steps.iter().map(|step: &Step| step.place.clone()).collect();
     for held in &record.repositories {
-        let place = root.join(OsStr::from_bytes(&held.path));
+        let place = place_of(root, held);
         let is_own = record.store.as_deref() == Some(&held.store);
         let is_inside = is_own || place.starts_with(root);
         let mut add = |place: PathBuf, kind: StepKind| {
@@ -100,6 +128,11 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     steps
 }
 
+/// Where a repository was. Absolute.
+pub(super) fn place_of(root: &Path, held: &Held) -> PathBuf {
+    root.join(OsStr::from_bytes(&held.path))
+}
+
 /// The parts for linked worktrees that are still there, wherever they are, and that have lost theirs.
 fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
     let repo = Private::named(state, &held.store).repo();
@@ -129,14 +162,14 @@ fn target_of(pointer: &Path) -> Option<PathBuf> {
 }
 
 /// Where the text of a `.git` file leads.
-fn led_to(pointer: &Path, text: &[u8]) -> PathBuf {
+pub(super) fn led_to(pointer: &Path, text: &[u8]) -> PathBuf {
     let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
     let above = pointer.parent().unwrap_or(Path::new("/"));
     without_dots(&above.join(OsStr::from_bytes(target)))
 }
 
 /// Where the git directory of a linked worktree or submodule lies below its repository.
-fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
+pub(super) fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
     let is_worktree = target.parent().is_some_and(|above| above.ends_with("worktrees"));
     match target.strip_prefix(place) {
         Ok(below) if !below.as_os_str().is_empty() => Some(below.to_owned()),
@@ -197,32 +230,74 @@ fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
         return Some(why);
     }
     let repo = Repo::at(place, root::hash_kind_of(place));
-    if let Some(why) = lost_objects(&repo) {
+    let ours = Private::named(state, &held.store).repo();
+    if let Some(why) = lost_objects(&repo, &ours, held) {
         return Some(why);
     }
     damaged_pack(state, place, held)
 }
 
-/// A ref that cannot be read, or that leads to an object which is not there.
-fn lost_objects(repo: &Repo) -> Option<String> {
+/// A ref that cannot be read, or that leads to an object which is not there, or something of HEAD's
+/// files that is not there. What was lost when it was held is no reason: it would not come back.
+fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
     if refs::has_garbage(repo) {
         return Some("its list of packed refs cannot be read".to_owned());
     }
-    if let Some(commit) = head::read(repo).commit
-        && let Ok(id) = ObjectId::from_hex(commit.as_bytes())
+    let then: BTreeMap<String, ObjectId> =
+        Tree::open(ours, held).map(|held| held.refs().into_iter().collect()).unwrap_or_default();
+    let was_lost = |id: &ObjectId| !ours.has(id) && then.values().any(|then| then == id);
+    let commit = head::read(repo).commit;
+    let commit = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
+    if let Some(id) = commit
         && repo.read(&id, ObjectKind::Commit).is_err()
+        && !was_lost(&id)
     {
         return Some("it has lost the commit that HEAD stands at".to_owned());
     }
-    let names = refs::all(repo).ok()?;
-    let is_lost = |name: &&String| match refs::read(repo, name) {
-        Ok(Some(id)) => !repo.has(&id),
-        Ok(None) => false,
+    let refs = refs::read_all(repo).ok()?;
+    let is_lost = |name: &String, id: &Option<ObjectId>| match id {
+        Some(id) => !repo.has(id) && !was_lost(id),
         // One that is a name for another is looked at under that one's own name.
-        Err(_) => !refs::is_symbolic(repo, name),
+        None => !refs::is_symbolic(repo, name),
     };
-    let lost = names.iter().filter(|name| is_of_the_user(name)).find(is_lost)?;
-    Some(format!("{} leads nowhere", short(lost)))
+    let mut lost = refs.iter().filter(|(name, _)| is_of_the_user(name));
+    if let Some((name, _)) = lost.find(|(name, id)| is_lost(name, id)) {
+        return Some(format!("{} leads nowhere", short(name)));
+    }
+    let has_lost_files = commit.is_some_and(|commit| has_lost_files(repo, ours, commit));
+    has_lost_files.then(|| "it has lost some of the files of HEAD's commit".to_owned())
+}
+
+/// Whether something in the tree of a commit is gone that is held. One that fetches what it lacks
+/// lacks nothing.
+fn has_lost_files(repo: &Repo, ours: &Repo, commit: ObjectId) -> bool {
+    let is_promise = |name: &OsString| Path::new(name).extension() == Some(OsStr::new("promisor"));
+    if names_of(&repo.objects().join("pack")).is_ok_and(|names| names.iter().any(is_promise)) {
+        return false;
+    }
+    let Ok(Some(top)) = head::tree_of(repo, commit) else { return false };
+    let is_lost = |id: &ObjectId| !repo.has(id) && ours.has(id);
+    let (mut open, mut seen) = (vec![top], BTreeSet::new());
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        if is_lost(&id) {
+            return true;
+        }
+        for (_, kind, id) in tree::entries(repo, &id).unwrap_or_default() {
+            match kind {
+                EntryKind::Tree => open.push(id),
+                EntryKind::Commit => (),
+                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
+                    if seen.insert(id) && is_lost(&id) {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+    false
 }
 
 /// A pack that is not as long as the one of that name was.
@@ -261,20 +336,32 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     if now.hash != repo.hash {
         return Some("it is another repository, which names objects otherwise".to_owned());
     }
+    let there = refs::read_all(&now).unwrap_or_default();
     let lacks = |name: &str, id: &ObjectId| {
-        let is_there = refs::read(&now, name).ok().flatten().is_some();
+        let is_there = there.get(name).copied().flatten().is_some();
         !now.has(id) || !is_there && is_strict
     };
+    if has_gone_on(&files, place) {
+        return None;
+    }
     let refs = files.refs();
     let lost = refs.iter().find(|(name, id)| is_of_the_user(name) && lacks(name, id));
     lost.map(|(name, _)| format!("it is another repository, without {}", short(name)))
 }
 
+/// Whether what HEAD has done at `place` begins with all it had done in what is held: a repository
+/// that was copied away and back. A new one, and a clone, begin anew.
+fn has_gone_on(held: &Tree<'_>, place: &Path) -> bool {
+    let then = held.file(HEAD_LOG.as_bytes()).filter(|log| !log.is_empty());
+    let now = read_small(&place.join(HEAD_LOG), LOG_MAX_BYTES).ok().flatten();
+    then.zip(now).is_some_and(|(then, now)| now.starts_with(&then))
+}
+
 /// Whether a ref is the user's work, and not what the last fetch said.
-fn is_of_the_user(name: &str) -> bool {
+pub(super) fn is_of_the_user(name: &str) -> bool {
     name.starts_with("refs/heads/") || name.starts_with("refs/tags/") || name == "refs/stash"
 }
 
-fn short(name: &str) -> &str {
+pub(super) fn short(name: &str) -> &str {
     name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/tags/")).unwrap_or(name)
 }

@@ -1,0 +1,108 @@
+//! What differs between two trees of a root, whatever names their files have.
+//!
+//! A root that became a git repository, or was one, has checkpoints whose files are named by git's
+//! hash of blobs and others whose files are named by our own hash. Names of two kinds say nothing
+//! of each other: there the bytes are compared, here and nowhere else.
+
+use std::{
+    io::{BufRead, BufReader, Cursor, Read},
+    path::Path,
+};
+
+use gix::hash::Kind as HashKind;
+
+use super::{Store, directory_of, git, objects::id_of};
+use crate::{
+    error::Result,
+    fs::{Dir, c_name},
+    model::{ContentId, Entry, Kind, RelPath, Tree},
+    plan::{self, Change},
+};
+
+/// Where the bytes of an entry are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// In the store.
+    Saved,
+    /// On the disk: the entry is of a scan.
+    Disk,
+}
+
+/// Finds every path that differs between a checkpoint and `after`, as [`plan::changes`] does.
+///
+/// # Errors
+///
+/// Fails if a directory cannot be read.
+pub fn changes(
+    store: &dyn Store,
+    before: &Tree,
+    after: &Tree,
+    source: Source,
+) -> Result<Vec<Change>> {
+    let mut read = |tree: &Tree, id: &_| directory_of(store, tree, id);
+    let mut changes = plan::changes(before, after, &mut read)?;
+    changes.retain_mut(|change| {
+        let Change { path, before, after } = change;
+        *after = after.map(|after| named_as(store, path, after, *before, source));
+        !change.is_none()
+    });
+    Ok(changes)
+}
+
+/// `entry` with the name that `stored`, an entry of a checkpoint, has for the same bytes.
+pub fn named_as(
+    store: &dyn Store,
+    path: &RelPath,
+    entry: Entry,
+    stored: Option<Entry>,
+    source: Source,
+) -> Entry {
+    let Some(stored) = stored.filter(|it| it.kind == entry.kind && it.kind.has_content()) else {
+        return entry;
+    };
+    let (Some(here), Some(there)) = (entry.content, stored.content) else { return entry };
+    let is_same = || {
+        let here = match source {
+            Source::Saved => store.open(&here).ok(),
+            Source::Disk => on_disk(store.root().path(), path, entry.kind),
+        };
+        here.zip(store.open(&there).ok()).is_some_and(|(a, b)| has_same_bytes(a, b))
+    };
+    if here.is_comparable_to(&there) || !is_same() {
+        return entry;
+    }
+    Entry { content: Some(there), ..entry }
+}
+
+/// Whether `id` is a name of `bytes`, of whatever kind.
+pub fn is_name_of(id: &ContentId, bytes: &[u8]) -> bool {
+    let kinds = [HashKind::Sha1, HashKind::Sha256];
+    *id == id_of(bytes)
+        || kinds.into_iter().any(|hash| git::blob_name(hash, bytes).is_ok_and(|it| it == *id))
+}
+
+/// Opens what is at `path` below `root`, if it is of `kind`.
+pub fn on_disk(root: &Path, path: &RelPath, kind: Kind) -> Option<Box<dyn Read>> {
+    let (parent, name) = (Dir::open(root).ok()?.parent_of(path).ok()?, c_name(path.name()).ok()?);
+    match kind {
+        Kind::File => Some(Box::new(parent.open_file(&name).ok()?.0)),
+        Kind::Link => Some(Box::new(Cursor::new(parent.read_link(&name).ok()?))),
+        _ => None,
+    }
+}
+
+fn has_same_bytes(a: Box<dyn Read>, b: Box<dyn Read>) -> bool {
+    let (mut a, mut b) = (BufReader::new(a), BufReader::new(b));
+    loop {
+        let (Ok(left), Ok(right)) = (a.fill_buf(), b.fill_buf()) else { return false };
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] || left.is_empty() != right.is_empty() {
+            return false;
+        }
+        if length == 0 {
+            return true;
+        }
+        a.consume(length);
+        b.consume(length);
+    }
+}
