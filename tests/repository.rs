@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use turnback::process::Exit;
 
 use crate::support::{
-    real::git,
+    real::{git, try_git},
     temp::{noise, special, write},
     world::World,
 };
@@ -439,4 +439,34 @@ fn what_led_nowhere_at_the_checkpoint_is_no_reason_to_replace_a_repository() {
     git(&world, &world.root(), &format!("echo {} > .git/refs/heads/main", "2".repeat(40)));
     let done = runs(&mut world, &["restore", "1", "--yes"]);
     assert!(done.contains("the repository is back"), "{done}");
+}
+
+#[test]
+fn a_repository_with_reftable_that_is_broken_or_another_comes_back() {
+    let mut world = World::new();
+    world.write("a", "one\n");
+    let init = "git init -q --ref-format=reftable && git add -A && git commit -qm";
+    if try_git(&world, &world.root(), &format!("{init} one")).is_err() {
+        // This git is too old.
+        return;
+    }
+    world.write("s", "s\n");
+    git(&world, &world.root(), "git add s");
+    runs(&mut world, &["create"]);
+    let told = runs(&mut world, &["show", "1"]);
+    assert!(told.contains("reftable: a restore names no commits made since"), "{told}");
+    let staged = |world: &World| git(world, &world.root(), "git diff --cached --name-only");
+    git(&world, &world.root(), "git reset -q");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("staged otherwise then: .git; "), "{plan}");
+    let another = format!("rm -rf .git && {init} another");
+    for deed in ["rm -rf .git/reftable/*", "rm .git/reftable/*.ref", &another] {
+        git(&world, &world.root(), deed);
+        let done = runs(&mut world, &["restore", "1", "--yes"]);
+        assert!(done.contains("the repository is back"), "{deed}: {done}");
+        assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one", "{deed}");
+        assert_eq!(staged(&world), "s", "{deed}");
+        let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+        assert!(plan.contains("everything is as it was"), "{deed}: {plan}");
+    }
 }

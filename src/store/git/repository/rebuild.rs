@@ -29,7 +29,7 @@ use rustix::{
 
 pub use self::{
     lost::{Losing, Lost, lost},
-    steps::{Step, StepKind, steps},
+    steps::{Step, StepKind, is_reftable, steps},
 };
 use super::{Held, Private, borrow, names_of};
 use crate::{
