@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use turnback::process::Exit;
 
 use crate::support::{
-    real::{git, try_git},
+    real::{git, try_git, turnback},
     temp::{noise, special, write},
     world::World,
 };
@@ -136,6 +136,21 @@ fn the_part_of_a_submodule_or_worktree_comes_back_by_itself() {
         runs(&mut world, &["restore", "latest", "--yes"]);
         assert_eq!(git(&world, &world.root(), tell), before, "{line}");
     }
+}
+
+#[test]
+fn a_part_that_was_cut_off_is_no_part_yet() {
+    let mut world = repository();
+    git(&world, &world.root(), "git worktree add -q tree");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git/worktrees");
+    let mut restore = turnback(&world, &world.root(), &["restore", "1", "--yes"]);
+    restore.env("TURNBACK_TEST_CRASH_AT", "repository-part");
+    assert_eq!(restore.output().unwrap().status.code(), None, "it is never reached");
+    assert!(!world.root().join(".git/worktrees").exists());
+    runs(&mut world, &["restore", "--continue"]);
+    git(&world, &world.root().join("tree"), "git status");
+    assert!(!world.root().join(".git/.turnback-tmp-repository").exists());
 }
 
 #[test]
