@@ -485,3 +485,17 @@ fn a_repository_with_reftable_that_is_broken_or_another_comes_back() {
         assert!(plan.contains("everything is as it was"), "{deed}: {plan}");
     }
 }
+
+#[test]
+fn a_broken_repository_that_names_objects_otherwise_is_another() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    let line = "rm -rf .git && git init -q --object-format=sha256 && git add -A && git commit -qm o \
+                && rm -rf .git/objects/??";
+    git(&world, &world.root(), line);
+    runs(&mut world, &["restore", "1", "--yes"]);
+    assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
+    runs(&mut world, &["undo", "--yes"]);
+    runs(&mut world, &["redo", "--yes"]);
+    assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
+}
