@@ -27,6 +27,7 @@ mod outside;
 mod outside_random;
 mod picker;
 mod readme;
+mod rebuild;
 mod reliability;
 mod repository;
 mod restore;

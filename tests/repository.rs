@@ -12,13 +12,13 @@ use rustix::fs::FileType;
 use turnback::{process::Exit, state::State};
 
 use crate::support::{
-    real::git,
+    real::{git, turnback},
     temp::{noise, special, write},
     world::World,
 };
 
 /// A repository with one commit.
-fn repository() -> World {
+pub(crate) fn repository() -> World {
     let world = World::new();
     world.write("a", "one\n");
     git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
@@ -26,7 +26,7 @@ fn repository() -> World {
 }
 
 /// The same with a pack that is too large to be copied at once.
-fn packed() -> World {
+pub(crate) fn packed() -> World {
     let world = repository();
     for number in 0..5 {
         world.write(&format!("large/{number}"), noise(number, 1 << 20));
@@ -36,27 +36,27 @@ fn packed() -> World {
 }
 
 #[track_caller]
-fn runs(world: &mut World, args: &[&str]) -> String {
+pub(crate) fn runs(world: &mut World, args: &[&str]) -> String {
     let output = world.run(args);
     assert_eq!(output.exit, Exit::Ok, "{args:?}: {}{}", output.stdout, output.stderr);
     output.stdout + &output.stderr
 }
 
 #[track_caller]
-fn fails(world: &mut World, args: &[&str]) -> String {
+pub(crate) fn fails(world: &mut World, args: &[&str]) -> String {
     let output = world.run(args);
     assert_ne!(output.exit, Exit::Ok, "{args:?}: {}", output.stdout);
     output.stderr + &output.stdout
 }
 
 /// The files of one extension in a directory.
-fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let all = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     all.filter(|path| path.extension().is_some_and(|end| end == extension)).collect()
 }
 
 /// Changes a file that may not be written, without giving it another inode.
-fn overwrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn overwrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     let mut bytes = fs::read(path).unwrap();
     change(&mut bytes);
@@ -137,6 +137,21 @@ fn the_part_of_a_submodule_or_worktree_comes_back_by_itself() {
         runs(&mut world, &["restore", "latest", "--yes"]);
         assert_eq!(git(&world, &world.root(), tell), before, "{line}");
     }
+}
+
+#[test]
+fn a_part_that_was_cut_off_is_no_part_yet() {
+    let mut world = repository();
+    git(&world, &world.root(), "git worktree add -q tree");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git/worktrees");
+    let mut restore = turnback(&world, &world.root(), &["restore", "1", "--yes"]);
+    restore.env("TURNBACK_TEST_CRASH_AT", "repository-part");
+    assert_eq!(restore.output().unwrap().status.code(), None, "it is never reached");
+    assert!(!world.root().join(".git/worktrees").exists());
+    runs(&mut world, &["restore", "--continue"]);
+    git(&world, &world.root().join("tree"), "git status");
+    assert!(!world.root().join(".git/.turnback-tmp-repository").exists());
 }
 
 #[test]
@@ -394,7 +409,7 @@ fn a_repository_in_an_ignored_directory_is_held_when_a_call_names_it() {
 }
 
 /// Runs a command in a process of its own that dies at `point`; tells whether it came there.
-fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
+pub(crate) fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
     let output = Command::new(env!("CARGO_BIN_EXE_turnback"))
         .args(args)
         .current_dir(world.root())
@@ -503,197 +518,4 @@ fn kept_as_files_the_index_comes_back_with_the_repository_and_show_says_so() {
     let shown = runs(&mut world, &["show", "1"]);
     assert!(shown.contains("stored     in a private repository\n"), "{shown}");
     assert!(!shown.contains("what was staged"), "{shown}");
-}
-
-/// The agent runs a command, before and after which it calls us.
-fn agent_runs(world: &mut World, line: &str) {
-    let root = world.root();
-    for event in ["PreToolUse", "PostToolUse"] {
-        let payload = serde_json::json!({
-            "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": "Bash",
-            "tool_input": { "command": line }, "tool_use_id": line, "prompt_id": line,
-            "tool_response": {},
-        });
-        world.wait(1);
-        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
-        if event == "PreToolUse" {
-            git(world, &root, line);
-        }
-    }
-}
-
-#[test]
-fn a_nested_repository_gives_way_to_what_took_its_place() {
-    let mut world = repository();
-    world.write("nest/f", "inner\n");
-    git(&world, &world.root().join("nest"), "git init -q && git add -A && git commit -qm inner");
-    agent_runs(&mut world, "rm -rf nest && echo file > nest");
-    runs(&mut world, &["undo", "--yes"]);
-    assert_eq!(git(&world, &world.root().join("nest"), "git log --format=%s"), "inner");
-    runs(&mut world, &["redo", "--yes"]);
-    assert_eq!(world.read("nest"), "file\n");
-    runs(&mut world, &["undo", "--yes"]);
-    git(&world, &world.root(), "rm -rf nest");
-    runs(&mut world, &["restore", "1", "--yes"]);
-    runs(&mut world, &["undo", "--yes"]);
-    assert!(!world.root().join("nest").exists(), "no directory was there");
-}
-
-#[test]
-fn a_repository_made_since_stays_and_is_named() {
-    let mut world = repository();
-    agent_runs(&mut world, "git init -q vendor && echo v > vendor/v && git init -q .");
-    let plan = runs(&mut world, &["undo", "--dry-run"]);
-    assert!(plan.contains("vendor/.git/   a repository made since"), "{plan}");
-    assert!(!plan.contains("remove    vendor/ "), "{plan}");
-    let done = runs(&mut world, &["undo", "--yes"]);
-    assert!(done.contains("left: vendor/.git, a repository made since"), "{done}");
-    assert!(!world.root().join("vendor/v").exists() && world.root().join("vendor/.git").exists());
-    let plan = runs(&mut world, &["restore", "1", "--exact", "--dry-run"]);
-    assert!(plan.contains("0 paths would change"), "{plan}");
-    // Where there is nothing else to take back, too.
-    agent_runs(&mut world, "git init -q other");
-    let passed = world.run(&["undo", "--dry-run"]).stderr;
-    assert!(passed.contains("left: other/.git, a repository made since"), "{passed}");
-}
-
-#[test]
-fn a_repository_outside_the_project_is_held_before_it_is_replaced() {
-    let mut world = repository();
-    let beside = world.root().with_file_name("o2");
-    write(&beside.join("f"), "f\n");
-    git(
-        &world,
-        &beside,
-        "git init -q -b main && git add -A && git commit -qm f && git branch side",
-    );
-    let branches = |world: &World| git(world, &beside, "git branch --format='%(refname:short)'");
-    agent_runs(&mut world, "git -C ../o2 branch -q -D side");
-    assert_eq!(branches(&world), "main");
-    runs(&mut world, &["restore", "1", "--outside", "--repository", "--yes"]);
-    assert_eq!(branches(&world), "main\nside");
-    runs(&mut world, &["undo", "--yes"]);
-    assert_eq!(branches(&world), "main");
-    // Without the option it is named.
-    git(&world, &beside, "rm -rf .git && git init -q -b other");
-    let left = runs(&mut world, &["restore", "1", "--yes"]);
-    assert!(
-        left.contains("not restored (--outside does it)") && left.contains("o2/.git"),
-        "{left}"
-    );
-    runs(&mut world, &["restore", "1", "--outside", "--yes"]);
-    assert_eq!(branches(&world), "main\nside");
-}
-
-#[test]
-fn a_named_path_brings_the_repositories_at_or_below_it_back() {
-    let mut world = repository();
-    world.write("nest/f", "inner\n");
-    let nest = world.root().join("nest");
-    git(&world, &nest, "git init -q && git add -A && git commit -qm inner");
-    runs(&mut world, &["create"]);
-    git(&world, &world.root(), "rm -rf .git");
-    git(&world, &nest, "rm -rf .git && git init -q");
-    runs(&mut world, &["restore", "latest", "--yes", "--", "nest"]);
-    assert_eq!(git(&world, &nest, "git log --format=%s"), "inner");
-    assert!(!world.root().join(".git").exists(), "nobody named it");
-    runs(&mut world, &["restore", "latest", "--yes", "--", ".git"]);
-    assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
-}
-
-#[test]
-fn branches_tags_and_stashes_that_are_gone_are_named_with_the_way_back() {
-    let mut world = repository();
-    let stashes = "echo x >> a && git stash -q && echo y >> a && git stash -q";
-    git(&world, &world.root(), &format!("git branch feat && git tag v1 && {stashes}"));
-    agent_runs(&mut world, "git branch -q -D feat && git tag -d v1 >&2 && git stash drop -q");
-    let passed = world.run(&["undo", "--dry-run"]).stderr;
-    assert!(passed.contains("gone since: feat, v1, 1 stash"), "{passed}");
-    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(plan.contains("gone since: feat, v1, 1 stash; `turnback restore "), "{plan}");
-    assert!(plan.contains("everything else is as it was"), "{plan}");
-    let done = runs(&mut world, &["restore", "1", "--yes"]);
-    assert!(done.contains("gone since: feat, v1, 1 stash"), "{done}");
-    let done = runs(&mut world, &["restore", "1", "--repository", "--yes"]);
-    assert!(!done.contains("gone since"), "{done}");
-    assert_eq!(git(&world, &world.root(), "git stash list | wc -l && git branch | wc -l"), "2\n2");
-    assert!(!runs(&mut world, &["restore", "1", "--dry-run"]).contains("gone since"));
-}
-
-#[test]
-fn a_repository_that_was_copied_away_and_back_and_went_on_is_the_same() {
-    let mut world = repository();
-    git(&world, &world.root(), "git branch topic");
-    runs(&mut world, &["create"]);
-    git(&world, &world.root(), "cp -a .git ../kept && rm -rf .git && cp -a ../kept .git");
-    git(&world, &world.root(), "git branch -q -D topic && git commit -q --allow-empty -m own");
-    let done = runs(&mut world, &["restore", "1", "--yes"]);
-    assert!(
-        !done.contains("the repository is back") && done.contains("gone since: topic"),
-        "{done}"
-    );
-    assert_eq!(git(&world, &world.root(), "git log -1 --format=%s"), "own");
-    // What a repository loses that is replaced is named, in the plan and in the end.
-    for args in [["--dry-run"], ["--yes"]] {
-        let said = runs(&mut world, &[&["restore", "1", "--repository"], &args[..]].concat());
-        assert!(
-            said.contains("main loses 1 commit made since: ") && said.contains(" own\n"),
-            "{said}"
-        );
-    }
-}
-
-#[test]
-fn what_a_nested_repository_or_submodule_has_staged_otherwise_is_named() {
-    let mut world = repository();
-    let beside = world.root().with_file_name("lib");
-    write(&beside.join("l"), "l\n");
-    git(&world, &beside, "git init -q -b main && git add -A && git commit -qm l");
-    let add = "git -c protocol.file.allow=always submodule --quiet add ../lib sub";
-    git(&world, &world.root(), &format!("git init -q nest && {add} && git commit -qm sub"));
-    for name in ["nest", "sub"] {
-        let line = "git commit -q --allow-empty -m x && echo new > f && git add f";
-        git(&world, &world.root().join(name), line);
-    }
-    runs(&mut world, &["create"]);
-    git(&world, &world.root(), "git -C nest status && git -C sub status");
-    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(!plan.contains("staged"), "{plan}");
-    git(&world, &world.root(), "git -C nest reset -q && git -C sub reset -q");
-    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(plan.contains("staged otherwise then: nest/.git; `turnback restore "), "{plan}");
-    assert!(plan.contains("staged otherwise then: .git/modules/sub; "), "{plan}");
-    runs(&mut world, &["restore", "1", "--repository", "--yes"]);
-    for name in ["nest", "sub"] {
-        let dir = world.root().join(name);
-        assert_eq!(git(&world, &dir, "git diff --cached --name-only"), "f", "{name}");
-    }
-}
-
-#[test]
-fn a_repository_that_lost_files_of_its_commit_is_broken() {
-    let mut world = repository();
-    runs(&mut world, &["create"]);
-    for object in ["HEAD^{tree}", "HEAD:a"] {
-        let line = format!(
-            "id=$(git rev-parse '{object}') && rm -f .git/objects/${{id%${{id#??}}}}/${{id#??}}"
-        );
-        git(&world, &world.root(), &line);
-        let done = runs(&mut world, &["restore", "1", "--yes"]);
-        assert!(done.contains("the repository is back"), "{object}: {done}");
-        git(&world, &world.root(), "git fsck");
-    }
-}
-
-#[test]
-fn what_led_nowhere_at_the_checkpoint_is_no_reason_to_replace_a_repository() {
-    let mut world = repository();
-    git(&world, &world.root(), &format!("echo {} > .git/refs/heads/lost", "1".repeat(40)));
-    runs(&mut world, &["create"]);
-    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(plan.contains("everything is as it was"), "{plan}");
-    // What leads nowhere since is one.
-    git(&world, &world.root(), &format!("echo {} > .git/refs/heads/main", "2".repeat(40)));
-    let done = runs(&mut world, &["restore", "1", "--yes"]);
-    assert!(done.contains("the repository is back"), "{done}");
 }

@@ -15,7 +15,7 @@ use crate::{
     snapshot,
     store::{
         Held,
-        git::history_words,
+        git::{history_words, is_reftable},
         record::{self, Keeper},
     },
     ui::{self, Clock, Style},
@@ -145,18 +145,27 @@ fn unstaged(desk: &Desk, checkpoint: &Checkpoint) -> Option<&'static str> {
     is_copy.then_some("what was staged is restored only with the repository, by `--repository`")
 }
 
+/// What a restore cannot do where refs are kept as reftable.
+const REFTABLE: &str = "its refs are kept as reftable: a restore names no commits made since, and \
+                        brings back what was staged only with --repository";
+
 /// What is to be said of how the history of its repositories is held.
 fn history(desk: &Desk, checkpoint: &Checkpoint) -> Vec<String> {
     let Ok(record) = record::read(&desk.state.root(&desk.root), checkpoint.id) else {
         return Vec::new();
     };
     let head = checkpoint.head.as_ref().and_then(|head| head.commit.as_deref());
-    let words = |(n, held): (usize, &Held)| {
+    let mut words = Vec::new();
+    for (n, held) in record.repositories.iter().enumerate() {
+        let path = ui::escape(&held.path);
         // HEAD is that of the root's own, which comes first.
-        let words = history_words(&desk.state, held, head.filter(|_| n == 0))?;
-        Some(format!("{}: {words}", ui::escape(&held.path)))
-    };
-    record.repositories.iter().enumerate().filter_map(words).collect()
+        let history = history_words(&desk.state, held, head.filter(|_| n == 0));
+        words.extend(history.map(|history| format!("{path}: {history}")));
+        if is_reftable(&desk.state, held) {
+            words.push(format!("{path}: {REFTABLE}"));
+        }
+    }
+    words
 }
 
 fn by_words(by: &By) -> String {

@@ -44,8 +44,8 @@ pub(super) use repository::{
     mend_refs as mend_repository_refs, places, sweep,
 };
 pub use repository::{
-    Held, Losing, Lost, Opened, Step, StepKind, carry_out, give_up_history, history_words, lost,
-    maintain, remove_unfinished, steps,
+    Held, Losing, Lost, Opened, Step, StepKind, carry_out, give_up_history, history_words,
+    is_reftable, lost, maintain, remove_unfinished, steps,
 };
 
 use self::{

@@ -39,7 +39,7 @@ pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
 pub use rebuild::{
-    Losing, Lost, Opened, Step, StepKind, carry_out, lost, remove_unfinished, steps,
+    Losing, Lost, Opened, Step, StepKind, carry_out, is_reftable, lost, remove_unfinished, steps,
 };
 
 use super::{

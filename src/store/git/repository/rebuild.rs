@@ -29,7 +29,7 @@ use rustix::{
 
 pub use self::{
     lost::{Losing, Lost, lost},
-    steps::{Step, StepKind, steps},
+    steps::{Step, StepKind, is_reftable, steps},
 };
 use super::{Held, Private, borrow, names_of};
 use crate::{
@@ -57,6 +57,9 @@ use crate::{
 /// Refs and worktrees nest less deep.
 const DEPTH_MAX: usize = 200;
 
+/// What stood in the place of a repository, where two directories cannot change places at once.
+const OLD: &str = ".turnback-tmp-repository-old";
+
 /// Carries out one step, for the checkpoint of `record`. What is replaced is gone afterwards.
 ///
 /// # Errors
@@ -70,10 +73,7 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
         StepKind::Pointer(text) => return write_pointer(place, text),
         StepKind::Part(below) => {
             let repo = private.repo();
-            let build = Build::new(&private, &repo, held)?;
-            build.files(place, below.as_os_str().as_bytes())?;
-            build.objects(place, below).map_err(Error::io("link the objects into", place))?;
-            return build.index(place, root, record, below.as_os_str().as_bytes());
+            return Build::new(&private, &repo, held)?.part(place, below, root, record);
         }
         StepKind::Remove => return remove_tree(place).map_err(Error::io("remove", place)),
         StepKind::Recreate | StepKind::Replace(_) => (),
@@ -124,9 +124,7 @@ fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     }
     match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
         Err(errno) if is_without(errno) => {
-            let mut aside = new.as_os_str().to_owned();
-            aside.push("-old");
-            let aside = PathBuf::from(aside);
+            let aside = place.with_file_name(OLD);
             remove_tree(&aside)?;
             fs::rename(place, &aside)?;
             let renamed = fs::rename(new, place);
@@ -249,6 +247,25 @@ impl<'a> Build<'a> {
         frame(to).map_err(Error::io("make directories in", to))?;
         self.index(to, root, record, b"")?;
         protect(to, self.permissions)
+    }
+
+    /// Makes the part `below` of the git directory `place`, beside its place, and gives it its name
+    /// when it is whole: a part that is there is taken for one.
+    fn part(&self, place: &Path, below: &Path, root: &Path, record: &Record) -> Result<()> {
+        let beside = place.join(format!("{TEMPORARY_PREFIX}repository"));
+        remove_tree(&beside).map_err(Error::io("remove", &beside))?;
+        self.files(&beside, below.as_os_str().as_bytes())?;
+        self.objects(&beside, below).map_err(Error::io("link the objects into", &beside))?;
+        self.index(&beside, root, record, below.as_os_str().as_bytes())?;
+        let dir = Dir::open(place).map_err(Error::io("open", place))?;
+        dir.sync_file_system().map_err(Error::io("sync", place))?;
+        crate::crash::point("repository-part");
+        let (from, to) = (beside.join(below), place.join(below));
+        if let Some(above) = to.parent() {
+            fs::create_dir_all(above).map_err(Error::io("make the directory", above))?;
+        }
+        fs::rename(&from, &to).map_err(Error::io("bring back", &to))?;
+        remove_tree(&beside).map_err(Error::io("remove", &beside))
     }
 
     /// Writes what is held at `below` and beneath it, where there is nothing.
@@ -436,9 +453,16 @@ impl Opened {
 pub fn remove_unfinished(root: &Path, record: &Record) {
     for held in &record.repositories {
         let place = root.join(OsStr::from_bytes(&held.path));
-        let temporary = place.with_file_name(format!("{TEMPORARY_PREFIX}repository"));
-        // What cannot be removed now is tried again by the next restore.
-        let _later = remove_tree(&temporary);
+        let temporary = format!("{TEMPORARY_PREFIX}repository");
+        let old = place.with_file_name(OLD);
+        if place.symlink_metadata().is_err() && old.exists() {
+            // It was cut off between two renames: what stood there goes back.
+            let _later = fs::rename(&old, &place);
+        }
+        for left in [place.with_file_name(&temporary), place.join(&temporary), old] {
+            // What cannot be removed now is tried again by the next restore.
+            let _later = remove_tree(&left);
+        }
     }
 }
 

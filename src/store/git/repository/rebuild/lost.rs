@@ -108,6 +108,8 @@ fn staged_otherwise(
                 has_same_ref(files, place, common, &String::from_utf8_lossy(name))
             }
         });
+        // Where refs are kept as reftable, nobody can tell whether HEAD has moved, and it is named
+        // in any case.
         let index = file("index").filter(|_| has_stayed);
         index.is_some_and(|(then, now)| index::stage_alike(hash, &then, &now) == Some(false))
     };

@@ -34,6 +34,12 @@ use crate::{
 /// A symbolic ref and its target.
 const HEAD_MAX_BYTES: u64 = 64 << 10;
 
+/// Where refs are that are kept as reftable, and the list of the files there that count.
+const REFTABLE: &str = "reftable";
+const TABLES: &str = "reftable/tables.list";
+/// A thousand tables.
+const TABLES_MAX_BYTES: u64 = 1 << 20;
+
 /// The log of what HEAD did.
 const HEAD_LOG: &str = "logs/HEAD";
 /// Some 300,000 commits.
@@ -229,6 +235,9 @@ fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
     {
         return Some(why);
     }
+    if has_lost_tables(place) {
+        return Some("it has lost tables of its refs".to_owned());
+    }
     let repo = Repo::at(place, root::hash_kind_of(place));
     let ours = Private::named(state, &held.store).repo();
     if let Some(why) = lost_objects(&repo, &ours, held) {
@@ -344,9 +353,34 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     if has_gone_on(&files, place) {
         return None;
     }
+    if let Some(then) = tables(&|name| files.file(name.as_bytes())) {
+        let now = tables(&|name| read_small(&place.join(name), TABLES_MAX_BYTES).ok().flatten());
+        let has_common = now.unwrap_or_default().iter().any(|table| then.contains(table));
+        return (!has_common).then(|| "it is another repository".to_owned());
+    }
     let refs = files.refs();
     let lost = refs.iter().find(|(name, id)| is_of_the_user(name) && lacks(name, id));
     lost.map(|(name, _)| format!("it is another repository, without {}", short(name)))
+}
+
+/// Whether refs are kept as reftable and some of the tables are gone.
+fn has_lost_tables(place: &Path) -> bool {
+    let dir = place.join(REFTABLE);
+    let list = tables(&|name| read_small(&place.join(name), TABLES_MAX_BYTES).ok().flatten());
+    let is_lost = |tables: Vec<String>| tables.iter().any(|name| !dir.join(name).is_file());
+    dir.is_dir() && list.is_none_or(is_lost)
+}
+
+/// The tables of a repository that keeps its refs as reftable; `None` for any other.
+fn tables(read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Vec<String>> {
+    let list = String::from_utf8(read(TABLES)?).ok()?;
+    Some(list.lines().map(str::to_owned).collect())
+}
+
+/// Whether what is held of a repository says that its refs are kept as reftable.
+pub fn is_reftable(state: &State, held: &Held) -> bool {
+    let repo = Private::named(state, &held.store).repo();
+    Tree::open(&repo, held).is_ok_and(|files| files.file(TABLES.as_bytes()).is_some())
 }
 
 /// Whether what HEAD has done at `place` begins with all it had done in what is held: a repository

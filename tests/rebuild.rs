@@ -1,0 +1,247 @@
+//! Which repositories a restore brings back, replaces, removes or leaves, and what it says of them.
+
+use crate::{
+    repository::{repository, runs},
+    support::{
+        real::{git, try_git},
+        temp::write,
+        world::World,
+    },
+};
+
+/// The agent runs a command, before and after which it calls us.
+fn agent_runs(world: &mut World, line: &str) {
+    let root = world.root();
+    for event in ["PreToolUse", "PostToolUse"] {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": root, "hook_event_name": event, "tool_name": "Bash",
+            "tool_input": { "command": line }, "tool_use_id": line, "prompt_id": line,
+            "tool_response": {},
+        });
+        world.wait(1);
+        world.run_in(&root, &["hook", "--agent", "claude-code"], &payload.to_string());
+        if event == "PreToolUse" {
+            git(world, &root, line);
+        }
+    }
+}
+
+#[test]
+fn a_nested_repository_gives_way_to_what_took_its_place() {
+    let mut world = repository();
+    world.write("nest/f", "inner\n");
+    git(&world, &world.root().join("nest"), "git init -q && git add -A && git commit -qm inner");
+    agent_runs(&mut world, "rm -rf nest && echo file > nest");
+    runs(&mut world, &["undo", "--yes"]);
+    assert_eq!(git(&world, &world.root().join("nest"), "git log --format=%s"), "inner");
+    runs(&mut world, &["redo", "--yes"]);
+    assert_eq!(world.read("nest"), "file\n");
+    runs(&mut world, &["undo", "--yes"]);
+    git(&world, &world.root(), "rm -rf nest");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    runs(&mut world, &["undo", "--yes"]);
+    assert!(!world.root().join("nest").exists(), "no directory was there");
+}
+
+#[test]
+fn a_repository_made_since_stays_and_is_named() {
+    let mut world = repository();
+    agent_runs(&mut world, "git init -q vendor && echo v > vendor/v && git init -q .");
+    let plan = runs(&mut world, &["undo", "--dry-run"]);
+    assert!(plan.contains("vendor/.git/   a repository made since"), "{plan}");
+    assert!(!plan.contains("remove    vendor/ "), "{plan}");
+    let done = runs(&mut world, &["undo", "--yes"]);
+    assert!(done.contains("left: vendor/.git, a repository made since"), "{done}");
+    assert!(!world.root().join("vendor/v").exists() && world.root().join("vendor/.git").exists());
+    let plan = runs(&mut world, &["restore", "1", "--exact", "--dry-run"]);
+    assert!(plan.contains("0 paths would change"), "{plan}");
+    // Where there is nothing else to take back, too.
+    agent_runs(&mut world, "git init -q other");
+    let passed = world.run(&["undo", "--dry-run"]).stderr;
+    assert!(passed.contains("left: other/.git, a repository made since"), "{passed}");
+}
+
+#[test]
+fn a_repository_outside_the_project_is_held_before_it_is_replaced() {
+    let mut world = repository();
+    let beside = world.root().with_file_name("o2");
+    write(&beside.join("f"), "f\n");
+    git(
+        &world,
+        &beside,
+        "git init -q -b main && git add -A && git commit -qm f && git branch side",
+    );
+    let branches = |world: &World| git(world, &beside, "git branch --format='%(refname:short)'");
+    agent_runs(&mut world, "git -C ../o2 branch -q -D side");
+    assert_eq!(branches(&world), "main");
+    runs(&mut world, &["restore", "1", "--outside", "--repository", "--yes"]);
+    assert_eq!(branches(&world), "main\nside");
+    runs(&mut world, &["undo", "--yes"]);
+    assert_eq!(branches(&world), "main");
+    // Without the option it is named.
+    git(&world, &beside, "rm -rf .git && git init -q -b other");
+    let left = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(
+        left.contains("not restored (--outside does it)") && left.contains("o2/.git"),
+        "{left}"
+    );
+    runs(&mut world, &["restore", "1", "--outside", "--yes"]);
+    assert_eq!(branches(&world), "main\nside");
+}
+
+#[test]
+fn a_named_path_brings_the_repositories_at_or_below_it_back() {
+    let mut world = repository();
+    world.write("nest/f", "inner\n");
+    let nest = world.root().join("nest");
+    git(&world, &nest, "git init -q && git add -A && git commit -qm inner");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git");
+    git(&world, &nest, "rm -rf .git && git init -q");
+    runs(&mut world, &["restore", "latest", "--yes", "--", "nest"]);
+    assert_eq!(git(&world, &nest, "git log --format=%s"), "inner");
+    assert!(!world.root().join(".git").exists(), "nobody named it");
+    runs(&mut world, &["restore", "latest", "--yes", "--", ".git"]);
+    assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
+}
+
+#[test]
+fn branches_tags_and_stashes_that_are_gone_are_named_with_the_way_back() {
+    let mut world = repository();
+    let stashes = "echo x >> a && git stash -q && echo y >> a && git stash -q";
+    git(&world, &world.root(), &format!("git branch feat && git tag v1 && {stashes}"));
+    agent_runs(&mut world, "git branch -q -D feat && git tag -d v1 >&2 && git stash drop -q");
+    let passed = world.run(&["undo", "--dry-run"]).stderr;
+    assert!(passed.contains("gone since: feat, v1, 1 stash"), "{passed}");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("gone since: feat, v1, 1 stash; `turnback restore "), "{plan}");
+    assert!(plan.contains("everything else is as it was"), "{plan}");
+    let done = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(done.contains("gone since: feat, v1, 1 stash"), "{done}");
+    let done = runs(&mut world, &["restore", "1", "--repository", "--yes"]);
+    assert!(!done.contains("gone since"), "{done}");
+    assert_eq!(git(&world, &world.root(), "git stash list | wc -l && git branch | wc -l"), "2\n2");
+    assert!(!runs(&mut world, &["restore", "1", "--dry-run"]).contains("gone since"));
+}
+
+#[test]
+fn a_repository_that_was_copied_away_and_back_and_went_on_is_the_same() {
+    let mut world = repository();
+    git(&world, &world.root(), "git branch topic");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "cp -a .git ../kept && rm -rf .git && cp -a ../kept .git");
+    git(&world, &world.root(), "git branch -q -D topic && git commit -q --allow-empty -m own");
+    let done = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(
+        !done.contains("the repository is back") && done.contains("gone since: topic"),
+        "{done}"
+    );
+    assert_eq!(git(&world, &world.root(), "git log -1 --format=%s"), "own");
+    // What a repository loses that is replaced is named, in the plan and in the end.
+    for args in [["--dry-run"], ["--yes"]] {
+        let said = runs(&mut world, &[&["restore", "1", "--repository"], &args[..]].concat());
+        assert!(
+            said.contains("main loses 1 commit made since: ") && said.contains(" own\n"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_a_nested_repository_or_submodule_has_staged_otherwise_is_named() {
+    let mut world = repository();
+    let beside = world.root().with_file_name("lib");
+    write(&beside.join("l"), "l\n");
+    git(&world, &beside, "git init -q -b main && git add -A && git commit -qm l");
+    let add = "git -c protocol.file.allow=always submodule --quiet add ../lib sub";
+    git(&world, &world.root(), &format!("git init -q nest && {add} && git commit -qm sub"));
+    for name in ["nest", "sub"] {
+        let line = "git commit -q --allow-empty -m x && echo new > f && git add f";
+        git(&world, &world.root().join(name), line);
+    }
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "git -C nest status && git -C sub status");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(!plan.contains("staged"), "{plan}");
+    git(&world, &world.root(), "git -C nest reset -q && git -C sub reset -q");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("staged otherwise then: nest/.git; `turnback restore "), "{plan}");
+    assert!(plan.contains("staged otherwise then: .git/modules/sub; "), "{plan}");
+    runs(&mut world, &["restore", "1", "--repository", "--yes"]);
+    for name in ["nest", "sub"] {
+        let dir = world.root().join(name);
+        assert_eq!(git(&world, &dir, "git diff --cached --name-only"), "f", "{name}");
+    }
+}
+
+#[test]
+fn a_repository_that_lost_files_of_its_commit_is_broken() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    for object in ["HEAD^{tree}", "HEAD:a"] {
+        let line = format!(
+            "id=$(git rev-parse '{object}') && rm -f .git/objects/${{id%${{id#??}}}}/${{id#??}}"
+        );
+        git(&world, &world.root(), &line);
+        let done = runs(&mut world, &["restore", "1", "--yes"]);
+        assert!(done.contains("the repository is back"), "{object}: {done}");
+        git(&world, &world.root(), "git fsck");
+    }
+}
+
+#[test]
+fn what_led_nowhere_at_the_checkpoint_is_no_reason_to_replace_a_repository() {
+    let mut world = repository();
+    git(&world, &world.root(), &format!("echo {} > .git/refs/heads/lost", "1".repeat(40)));
+    runs(&mut world, &["create"]);
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("everything is as it was"), "{plan}");
+    // What leads nowhere since is one.
+    git(&world, &world.root(), &format!("echo {} > .git/refs/heads/main", "2".repeat(40)));
+    let done = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(done.contains("the repository is back"), "{done}");
+}
+
+#[test]
+fn a_repository_with_reftable_that_is_broken_or_another_comes_back() {
+    let mut world = World::new();
+    world.write("a", "one\n");
+    let init = "git init -q --ref-format=reftable && git add -A && git commit -qm";
+    if try_git(&world, &world.root(), &format!("{init} one")).is_err() {
+        // This git is too old.
+        return;
+    }
+    world.write("s", "s\n");
+    git(&world, &world.root(), "git add s");
+    runs(&mut world, &["create"]);
+    let told = runs(&mut world, &["show", "1"]);
+    assert!(told.contains("reftable: a restore names no commits made since"), "{told}");
+    let staged = |world: &World| git(world, &world.root(), "git diff --cached --name-only");
+    git(&world, &world.root(), "git reset -q");
+    let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+    assert!(plan.contains("staged otherwise then: .git; "), "{plan}");
+    let another = format!("rm -rf .git && {init} another");
+    for deed in ["rm -rf .git/reftable/*", "rm .git/reftable/*.ref", &another] {
+        git(&world, &world.root(), deed);
+        let done = runs(&mut world, &["restore", "1", "--yes"]);
+        assert!(done.contains("the repository is back"), "{deed}: {done}");
+        assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one", "{deed}");
+        assert_eq!(staged(&world), "s", "{deed}");
+        let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
+        assert!(plan.contains("everything is as it was"), "{deed}: {plan}");
+    }
+}
+
+#[test]
+fn a_broken_repository_that_names_objects_otherwise_is_another() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    let line = "rm -rf .git && git init -q --object-format=sha256 && git add -A && git commit -qm o \
+                && rm -rf .git/objects/??";
+    git(&world, &world.root(), line);
+    runs(&mut world, &["restore", "1", "--yes"]);
+    assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
+    runs(&mut world, &["undo", "--yes"]);
+    runs(&mut world, &["redo", "--yes"]);
+    assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
+}
