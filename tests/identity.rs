@@ -166,13 +166,19 @@ fn a_look_in_the_background_finds_them_as_well() {
     assert_eq!(entries(&world), [place_of(&world, &new)]);
 }
 
+/// A copy of the project, both with something destroyed.
+fn damaged_copy(world: &World) -> PathBuf {
+    damaged(world, &world.root());
+    let copy = beside(world, "copy");
+    let done = Command::new("cp").arg("-a").args([&world.root(), &copy]).status().unwrap();
+    assert!(done.success());
+    copy
+}
+
 #[test]
 fn a_copy_is_told_where_the_checkpoints_are_and_changes_nothing() {
     let world = World::new();
-    damaged(&world, &world.root());
-    let copy = beside(&world, "copy");
-    let done = Command::new("cp").arg("-a").args([&world.root(), &copy]).status().unwrap();
-    assert!(done.success());
+    let copy = damaged_copy(&world);
     for args in [&["list"][..], &["restore", "1", "--yes"], &["undo", "--yes"]] {
         let told = world.run_in(&copy, args, "");
         assert_eq!(told.stdout, "", "{args:?}");
@@ -197,10 +203,7 @@ fn a_copy_is_told_where_the_checkpoints_are_and_changes_nothing() {
 #[test]
 fn a_copy_of_a_repository_is_told_the_same() {
     let world = World::with_git();
-    damaged(&world, &world.root());
-    let copy = beside(&world, "copy");
-    let done = Command::new("cp").arg("-a").args([&world.root(), &copy]).status().unwrap();
-    assert!(done.success());
+    let copy = damaged_copy(&world);
     for args in [&["list"][..], &["restore", "1", "--yes"], &["undo", "--yes"]] {
         let told = world.run_in(&copy, args, "");
         assert_eq!(told.stdout, "", "{args:?}");

@@ -91,7 +91,8 @@ pub fn on_disk(root: &Path, path: &RelPath, kind: Kind) -> Option<Box<dyn Read>>
     }
 }
 
-fn has_same_bytes(a: Box<dyn Read>, b: Box<dyn Read>) -> bool {
+/// Whether two sources give the same bytes, as far as both can be read.
+pub fn has_same_bytes(a: impl Read, b: impl Read) -> bool {
     let (mut a, mut b) = (BufReader::new(a), BufReader::new(b));
     loop {
         let (Ok(left), Ok(right)) = (a.fill_buf(), b.fill_buf()) else { return false };

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    io::{BufRead, BufReader, Read},
+    io::Read,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -19,6 +19,7 @@ use crate::{
     fs::{Dir, c_name},
     model::{Content, Kind},
     process::Process,
+    store::naming::has_same_bytes,
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
 
@@ -274,7 +275,7 @@ impl Part {
             (Kind::File, Some(content)) => {
                 self.size(version) == Some(stamp.size)
                     && parent.open_file(&name).is_ok_and(|(file, _)| {
-                        self.desk.store.open(&content).is_ok_and(|held| are_equal(file, held))
+                        self.desk.store.open(&content).is_ok_and(|held| has_same_bytes(file, held))
                     })
             }
             (Kind::Link, Some(content)) => parent.read_link(&name).ok() == self.bytes(&content),
@@ -282,22 +283,6 @@ impl Part {
         };
         let newest = versions.iter().take(VERSIONS_MAX).position(is_same);
         newest.map_or(Now::Other, Now::Is)
-    }
-}
-
-fn are_equal(a: impl Read, b: impl Read) -> bool {
-    let (mut a, mut b) = (BufReader::new(a), BufReader::new(b));
-    loop {
-        let (Ok(left), Ok(right)) = (a.fill_buf(), b.fill_buf()) else { return false };
-        let length = left.len().min(right.len());
-        if left[..length] != right[..length] || left.is_empty() != right.is_empty() {
-            return false;
-        }
-        if length == 0 {
-            return true;
-        }
-        a.consume(length);
-        b.consume(length);
     }
 }
 
