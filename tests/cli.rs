@@ -198,6 +198,18 @@ fn status_says_whether_this_is_protected() {
 }
 
 #[test]
+fn a_checkpoint_keeps_its_name_when_a_turn_uses_it() {
+    let mut world = World::new();
+    world.write("d/a", "one");
+    assert_eq!(world.run(&["create", "-m", "mine"]).exit, Exit::Ok);
+    world.before_bash("t1", "rm -rf d");
+    for args in [&["list"][..], &["show", "1"]] {
+        let said = world.run(args).stdout;
+        assert!(said.contains("\"mine\", before Bash rm -rf d"), "{said}");
+    }
+}
+
+#[test]
 fn nothing_is_called_protected_before_an_agent_calls() {
     let mut world = World::new();
     world.write("a", "one");

@@ -519,3 +519,133 @@ fn kept_as_files_the_index_comes_back_with_the_repository_and_show_says_so() {
     assert!(shown.contains("stored     in a private repository\n"), "{shown}");
     assert!(!shown.contains("what was staged"), "{shown}");
 }
+
+/// Removes what was borrowed of an object.
+fn lose(world: &World, object: &str) {
+    let dir = world.private().join("linked/objects");
+    fs::remove_file(dir.join(&object[..2]).join(&object[2..])).unwrap();
+}
+
+/// The name of an object in the project's repository.
+fn named(world: &World, revision: &str) -> String {
+    git(world, &world.root(), &format!("git rev-parse {revision}")).trim().to_owned()
+}
+
+#[test]
+fn history_that_is_not_held_any_more_is_named() {
+    // What is lost, whether that is told without reading everything, and of which ref.
+    for (line, lost, is_tip, name) in [
+        ("true", "HEAD", true, ".git/HEAD: it leads to"),
+        ("true", "HEAD~1", false, ".git/HEAD: of its history"),
+        ("true", "HEAD~1^{tree}", false, ".git/HEAD: of its history"),
+        ("true", "HEAD~1:a", false, ".git/HEAD: of its history"),
+        ("git tag -a t -m t", "t", true, ".git/refs/tags/t: it leads to"),
+        ("git branch b HEAD~1 && git pack-refs --all", "b", true, ".git/refs/heads/b: it leads"),
+        ("echo x > a && git stash -q", "stash", true, ".git/refs/stash: it leads to"),
+        ("git checkout -q --detach", "HEAD", true, ".git/HEAD: it leads to"),
+    ] {
+        let mut world = repository();
+        world.write("a", "two\n");
+        git(&world, &world.root(), "git commit -qam two");
+        git(&world, &world.root(), line);
+        runs(&mut world, &["create"]);
+        runs(&mut world, &["check", "--read-data"]);
+        let object = named(&world, lost);
+        lose(&world, &object);
+        if is_tip {
+            let said = fails(&mut world, &["check"]);
+            assert!(said.contains(name) && said.contains(&object), "{lost}: {said}");
+        } else {
+            runs(&mut world, &["check"]);
+        }
+        let said = fails(&mut world, &["check", "--read-data"]);
+        assert!(said.contains(name) && said.contains(&object), "{lost}: {said}");
+        assert!(said.contains("no checkpoint is whole"), "{lost}: {said}");
+    }
+}
+
+#[test]
+fn a_repository_that_comes_back_without_its_commit_is_said_to() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    let commit = named(&world, "HEAD");
+    lose(&world, &commit);
+    let told = format!("without {commit}, which HEAD led to: not held");
+    git(&world, &world.root(), "rm -rf .git");
+    let planned = runs(&mut world, &["restore", "latest", "--dry-run"]);
+    assert!(planned.contains(&told), "{planned}");
+    let done = runs(&mut world, &["restore", "latest", "--yes"]);
+    assert!(done.contains("the repository is back") && done.contains(&told), "{done}");
+    // What was put back lacks it too, and that is no excuse.
+    let said = fails(&mut world, &["check"]);
+    assert!(said.contains("HEAD: it leads to"), "{said}");
+    let root = world.root();
+    fs::rename(&root, root.with_extension("away")).unwrap();
+    let (home, root) = (world.home(), root.to_str().unwrap().to_owned());
+    let args = ["restore", "latest", "--root", &root, "--dry-run"];
+    let planned = world.run_in(&home, &args, "");
+    assert!((planned.stdout + &planned.stderr).contains(&told));
+}
+
+#[test]
+fn history_that_the_repository_never_had_is_no_damage() {
+    let mut world = repository();
+    world.write("a", "two\n");
+    git(&world, &world.root(), "git commit -qam two");
+    let beside = world.root().parent().unwrap().to_owned();
+    let from = format!("file://{}", world.root().display());
+    git(&world, &world.root(), "git config uploadpack.allowFilter true");
+    let clones = [
+        ("shallow", "--depth 1", false),
+        ("partial", "--filter=blob:none", false),
+        ("b", "", true),
+    ];
+    for (name, args, note) in clones {
+        git(&world, &beside, &format!("git clone -q {args} {from} {name}"));
+        let clone = beside.join(name);
+        if note {
+            let first = named(&world, "HEAD~1");
+            let lose = format!(
+                "mv .git/objects/pack pack && for p in pack/*.pack; do git unpack-objects -q < $p; \
+                 done; rm -rf pack; rm .git/objects/{}/{}",
+                &first[..2],
+                &first[2..]
+            );
+            git(&world, &clone, &lose);
+        }
+        world.wait(1);
+        assert_eq!(world.run_in(&clone, &["create"], "").exit, Exit::Ok, "{args}");
+        let checked = world.run_in(&clone, &["check", "--read-data"], "");
+        assert_eq!(checked.exit, Exit::Ok, "{args}: {}", checked.stdout);
+        let is_told = checked.stdout.contains("the repository itself does not have it either");
+        assert_eq!(is_told, note, "{args}: {}", checked.stdout);
+    }
+    // What was broken when it was held, and is another one by now.
+    git(&world, &world.root(), "rm -rf .git/objects");
+    world.wait(1);
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git && git init -q && git add -A && git commit -qm new");
+    let said = runs(&mut world, &["check", "--read-data"]);
+    assert!(said.contains("note: .git/HEAD") && said.contains("could not work with"), "{said}");
+}
+
+#[test]
+fn the_history_of_a_submodule_is_looked_at_too() {
+    let mut world = repository();
+    let beside = world.root().parent().unwrap().to_owned();
+    let line = "git init -q lib && cd lib && echo 1 > l && git add l && git commit -qm l";
+    git(&world, &beside, line);
+    git(
+        &world,
+        &world.root(),
+        "git -c protocol.file.allow=always submodule --quiet add ../lib sub && git commit -qm sub \
+         && cd sub && echo mine > l && git commit -qam mine",
+    );
+    runs(&mut world, &["create"]);
+    runs(&mut world, &["check", "--read-data"]);
+    let commit = git(&world, &world.root(), "git -C sub rev-parse HEAD").trim().to_owned();
+    let objects = world.private().join("linked/modules/sub/objects");
+    fs::remove_file(objects.join(&commit[..2]).join(&commit[2..])).unwrap();
+    let said = fails(&mut world, &["check"]);
+    assert!(said.contains(".git/modules/sub/") && said.contains(&commit), "{said}");
+}

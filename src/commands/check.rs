@@ -17,8 +17,9 @@ use crate::{
 
 /// Look for damage in the checkpoints of this project.
 ///
-/// Without --read-data it looks whether everything is there; with it, every byte is read and
-/// compared with its name. Exits 1 if anything is damaged.
+/// Without --read-data it looks whether everything is there, and what HEAD and the refs of
+/// repositories lead to; with it, every byte is read and compared with its name, and all history is
+/// walked. Exits 1 if anything is damaged. A note costs no checkpoint anything.
 ///
 /// --repair makes again what can be made again (caches, refs of checkpoints that are still there,
 /// records of which enough is left), puts other damaged records aside and drops entries that lead

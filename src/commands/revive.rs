@@ -13,7 +13,7 @@ use crate::{
     model::{Checkpoint, Root, RootKind},
     process::Process,
     state::State,
-    store::record,
+    store::{git, record},
     ui,
 };
 
@@ -82,8 +82,11 @@ pub(crate) fn recreate(
 pub(crate) fn words(desk: &Desk, checkpoint: &Checkpoint) -> String {
     let root = ui::path(desk.root.path(), desk.home.as_deref());
     let files = ui::count(checkpoint.files, "file");
-    let has_repository = record::read(&desk.state.root(&desk.root), checkpoint.id)
-        .is_ok_and(|record| !record.repositories.is_empty());
-    let repository = if has_repository { ", and its repository" } else { "" };
-    format!("  recreate  {root}/   {files}{repository}\n")
+    let record = record::read(&desk.state.root(&desk.root), checkpoint.id).ok();
+    let record = record.filter(|record| !record.repositories.is_empty());
+    let repository = if record.is_some() { ", and its repository" } else { "" };
+    let steps = record.map(|record| git::steps(&desk.state, desk.root.path(), &record, false));
+    let lacks = steps.into_iter().flatten().find_map(|step| step.lacks(&desk.state));
+    let lacks = lacks.map_or_else(String::new, |it| format!("; {}", ui::escape(it.as_bytes())));
+    format!("  recreate  {root}/   {files}{repository}{lacks}\n")
 }

@@ -146,7 +146,13 @@ impl<'a> Told<'a> {
             (Some(_), Reason::Net) if self.tool.is_none() => "between turns".to_owned(),
             (Some(_), _) | (None, Reason::Call) => {
                 let parts = [Some("before"), self.tool, self.summary];
-                return parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+                let words = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+                // What somebody called it stays its name, whichever turn uses it.
+                let own = &self.checkpoint.cause;
+                return match own.summary.as_ref().filter(|_| own.reason == Reason::Asked) {
+                    Some(name) => format!("\"{name}\", {words}"),
+                    None => words,
+                };
             }
             (None, Reason::BeforeRestore) => format!("before {}", self.tool.unwrap_or("restore")),
             (None, Reason::Asked) => {

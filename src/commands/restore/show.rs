@@ -171,9 +171,18 @@ fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
             }
         };
         text.push_str(&row);
+        text.push_str(&lacks_text(desk, step));
         text.push('\n');
     }
     text
+}
+
+/// What a repository lacks when it is back.
+fn lacks_text(desk: &Desk, step: &RepositoryStep) -> String {
+    let lacks = matches!(step.kind, StepKind::Recreate | StepKind::Replace(_))
+        .then(|| step.lacks(&desk.state))
+        .flatten();
+    lacks.map_or_else(String::new, |lacks| format!("; {}", ui::escape(lacks.as_bytes())))
 }
 
 /// What takes reading to know, and is only shown.
@@ -455,7 +464,9 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     for step in &came.planned.repositories {
         let place = step.place.display().to_string();
         let what = if step.kind == StepKind::Remove { "gone again" } else { "back" };
-        text.push_str(&format!("the repository is {what}: {}\n", ui::escape(place.as_bytes())));
+        let lacks = lacks_text(desk, step);
+        let place = ui::escape(place.as_bytes());
+        text.push_str(&format!("the repository is {what}: {place}{lacks}\n"));
     }
     let new = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
     if new > 0 {

@@ -8,7 +8,7 @@ use crate::{
     model::{CheckpointId, Content, ContentId, Entry, Kind},
     store::{
         Damage,
-        git::{Checked, check_repository},
+        git::{Checked, RepositoryLook},
         objects::object,
         record::{Kept, Record},
     },
@@ -29,6 +29,7 @@ pub(super) fn check(store: &CopyStore, records: Vec<Kept>, read_data: bool) -> V
             Err(err) => check.report(err),
         }
     }
+    check.damage.extend(check.repositories.lost());
     check.damage
 }
 
@@ -53,14 +54,15 @@ impl Check<'_> {
         let outside = self.store.outside(record).map(|held| held.into_values().collect());
         self.listed(besides);
         self.listed(outside);
-        for held in &record.repositories {
-            let state = self.store.state.state();
-            // What keeps the root's own is the checkpoint's ref.
-            let is_own = record.tree == Some(held.tree);
-            let (read_data, known) = (self.read_data, &mut self.repositories);
-            for (what, why) in check_repository(state, held, is_own, read_data, known) {
-                self.report(Error::damaged(what, why));
-            }
+        let look = RepositoryLook {
+            state: self.store.state.state(),
+            root: self.store.root.path(),
+            record,
+            read_data: self.read_data,
+        };
+        let faults = look.check(&mut self.repositories);
+        for (what, why) in faults {
+            self.report(Error::damaged(what, why));
         }
     }
 

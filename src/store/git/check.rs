@@ -38,6 +38,7 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
         }
         Checker { repositories, found, .. } = checker;
     }
+    found.extend(repositories.lost());
     Ok(found)
 }
 
@@ -153,17 +154,15 @@ impl Checker<'_> {
                 self.note(id, what, why);
             }
         }
-        for held in &record.repositories {
-            let faults = repository::check(
-                self.store.state.state(),
-                held,
-                record.tree == Some(held.tree),
-                self.read_data,
-                &mut self.repositories,
-            );
-            for (what, why) in faults {
-                self.note(id, what, why);
-            }
+        let look = repository::Look {
+            state: self.store.state.state(),
+            root: self.store.root.path(),
+            record,
+            read_data: self.read_data,
+        };
+        let faults = look.check(&mut self.repositories);
+        for (what, why) in faults {
+            self.note(id, what, why);
         }
     }
 

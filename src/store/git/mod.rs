@@ -40,7 +40,7 @@ use gix::{
 
 pub use index::{IndexEntry, IndexFlags};
 pub(super) use repository::{
-    Checked, HeldFile, Needed, Weights, are_same, check as check_repository, hold_others,
+    Checked, HeldFile, Look as RepositoryLook, Needed, Weights, are_same, hold_others,
     mend_refs as mend_repository_refs, places, sweep,
 };
 pub use repository::{

@@ -2,21 +2,29 @@
 //! if wanted, whether every byte is what it should be.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs::File,
     io::{self, BufReader, Read},
     path::{Path, PathBuf},
 };
 
 use flate2::read::ZlibDecoder;
-use gix::{hash::Kind as HashKind, objs::Kind as ObjectKind, objs::tree::EntryKind};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind as ObjectKind, objs::tree::EntryKind};
 
-use super::{Held, Private, borrow, names_of};
+use super::{
+    Held, Private, borrow,
+    history::{self, Lost},
+    names_of,
+};
 use crate::{
     fs::stat_path,
-    model::ContentId,
+    model::{CheckpointId, ContentId},
     state::State,
-    store::git::{refs, repo::Repo, tree},
+    store::{
+        Damage,
+        git::{refs, repo::Repo, tree},
+        record::Record,
+    },
 };
 
 /// What is wrong, and with what.
@@ -25,42 +33,134 @@ type Fault = (String, String);
 /// What was looked at already: several checkpoints share it.
 #[derive(Default)]
 pub(in crate::store) struct Checked {
-    trees: HashSet<(String, ContentId)>,
+    trees: HashMap<(String, ContentId), (Vec<Fault>, Vec<Lost>)>,
     stores: HashSet<String>,
+    history: history::Seen,
+    lost: Vec<Told>,
 }
 
-/// Everything wrong with what is held of one repository that was not told before.
-pub(in crate::store) fn check(
-    state: &State,
-    held: &Held,
-    is_own: bool,
-    read_data: bool,
-    checked: &mut Checked,
-) -> Vec<Fault> {
-    let private = Private::named(state, &held.store);
-    let mut faults = Vec::new();
-    let repo = private.repo();
-    if checked.trees.insert((held.store.clone(), held.tree)) {
-        let wrong = files(&repo, held);
-        faults.extend(wrong.err().map(|err| (format!("{}/", shown(&held.path)), err)));
+/// Something of a history that is not held, told of a checkpoint.
+struct Told {
+    checkpoint: CheckpointId,
+    sequence: u64,
+    store: String,
+    object: ObjectId,
+    fault: Fault,
+    /// Why it could not be held when the checkpoint was taken, if it could not.
+    excuse: Option<&'static str>,
+}
+
+impl Checked {
+    /// What is not held of the history that was looked at. What the oldest checkpoint that needs it
+    /// could not have, no later one is to blame for.
+    pub(in crate::store) fn lost(mut self) -> Vec<Damage> {
+        self.lost.sort_by_key(|told| told.sequence);
+        let mut first = HashMap::new();
+        for Told { store, object, excuse, .. } in &mut self.lost {
+            let was_excused = *first.entry((store.clone(), *object)).or_insert(excuse.is_some());
+            if was_excused && excuse.is_none() {
+                *excuse = Some("an earlier checkpoint could not have it either");
+            }
+        }
+        let damage = |Told { checkpoint, fault: (what, why), excuse, .. }| match excuse {
+            Some(excuse) => Damage::note(Some(checkpoint), what, format!("{why}; {excuse}")),
+            None => Damage::new(Some(checkpoint), what, why),
+        };
+        self.lost.into_iter().rev().map(damage).collect()
+    }
+}
+
+/// How to look at what a checkpoint holds of repositories.
+pub(in crate::store) struct Look<'a> {
+    pub(in crate::store) state: &'a State,
+    /// Where the root is, or was.
+    pub(in crate::store) root: &'a Path,
+    pub(in crate::store) record: &'a Record,
+    /// Whether to read every byte.
+    pub(in crate::store) read_data: bool,
+}
+
+impl Look<'_> {
+    /// Everything wrong with what the checkpoint holds of repositories, but for what is lost of their
+    /// history: [`Checked::lost`] tells that. What all checkpoints share is told once.
+    pub(in crate::store) fn check(&self, checked: &mut Checked) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for held in &self.record.repositories {
+            let private = Private::named(self.state, &held.store);
+            let key = (held.store.clone(), held.tree);
+            let found = match checked.trees.get(&key) {
+                Some(known) => known.clone(),
+                None => self.held(&private, held, &mut checked.history),
+            };
+            checked.trees.insert(key, found.clone());
+            faults.extend(found.0);
+            checked.lost.extend(found.1.iter().map(|lost| Told {
+                checkpoint: self.record.checkpoint.id,
+                sequence: self.record.checkpoint.sequence,
+                store: held.store.clone(),
+                object: lost.object,
+                fault: lost.words(held),
+                excuse: self.excuse(&private, held, lost),
+            }));
+            if checked.stores.insert(held.store.clone()) {
+                self.private(&private, &mut faults);
+            }
+        }
+        faults
+    }
+
+    /// What is held of one git directory.
+    fn held(
+        &self,
+        private: &Private,
+        held: &Held,
+        seen: &mut history::Seen,
+    ) -> (Vec<Fault>, Vec<Lost>) {
+        let (repo, mut faults) = (private.repo(), Vec::new());
+        // What keeps the root's own is the checkpoint's ref.
+        let is_own = self.record.tree == Some(held.tree);
         if !is_own && !is_kept(&repo, held) {
             let name = format!("refs/repository/{}", held.tree);
             faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));
         }
+        let commit = self.record.checkpoint.head.as_ref().and_then(|head| head.commit.as_deref());
+        let looked = files(&repo, held).and_then(|()| {
+            let commit = commit.filter(|_| is_own);
+            let lost = history::lost(private, held, commit, self.read_data, seen);
+            lost.map_err(|err| err.to_string())
+        });
+        let lost = looked.unwrap_or_else(|err| {
+            faults.push((format!("{}/", shown(&held.path)), err));
+            Vec::new()
+        });
+        (faults, lost)
     }
-    let is_new = checked.stores.insert(held.store.clone());
-    if is_new {
+
+    /// Why something of the history could not be held when the checkpoint was taken.
+    fn excuse(&self, private: &Private, held: &Held, lost: &Lost) -> Option<&'static str> {
+        let objects = [&held.path[..], b"/objects"].concat();
+        if self.record.checkpoint.skipped.iter().any(|skipped| skipped.path == objects) {
+            return Some("not all of the repository's objects could be held");
+        }
+        if !held.is_usable {
+            return Some("git could not work with the repository then");
+        }
+        let is_lost_there = lost.is_lost_there(self.root, held, private);
+        is_lost_there.then_some("the repository itself does not have it either")
+    }
+
+    /// What all checkpoints in a private repository share.
+    fn private(&self, private: &Private, faults: &mut Vec<Fault>) {
         let odd = private.odd_files().into_iter();
         faults.extend(odd.map(|(name, why)| {
             (format!("repositories/{}/{name}", private.name()), why.to_owned())
         }));
-    }
-    if read_data && is_new {
-        for dir in borrow::borrowed_dirs(&private.linked()) {
-            borrowed(&dir, &mut faults);
+        if self.read_data {
+            for dir in borrow::borrowed_dirs(&private.linked()) {
+                borrowed(&dir, faults);
+            }
         }
     }
-    faults
 }
 
 /// Whether a ref keeps what is held: one of its own, or that of the checkpoint.
@@ -162,7 +262,7 @@ fn trailer_fits(path: &Path) -> io::Result<bool> {
     Ok(hash.as_slice() == trailer)
 }
 
-fn hash_read(kind: HashKind, reader: &mut dyn Read) -> io::Result<gix::ObjectId> {
+fn hash_read(kind: HashKind, reader: &mut dyn Read) -> io::Result<ObjectId> {
     let mut hasher = gix::hash::hasher(kind);
     let mut buffer = vec![0; 64 << 10];
     loop {

@@ -10,6 +10,7 @@ mod borrow;
 mod check;
 mod frame;
 mod held;
+mod history;
 mod maintain;
 mod origin;
 mod rebuild;
@@ -32,7 +33,7 @@ use gix::{
 
 pub(in crate::store) use administration::Administration;
 pub(in crate::store::git) use borrow::{alternates_of, open_up};
-pub(in crate::store) use check::{Checked, check};
+pub(in crate::store) use check::{Checked, Look};
 pub use held::Held;
 pub(in crate::store) use held::{HeldFile, are_same, held};
 pub(super) use maintain::rows;

@@ -54,7 +54,7 @@ pub struct Step {
     pub kind: StepKind,
     /// Whether it is the root's own, or lies below the root.
     pub is_inside: bool,
-    pub(super) held: Held,
+    pub(in crate::store::git::repository) held: Held,
 }
 
 impl Step {
