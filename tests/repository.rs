@@ -422,6 +422,16 @@ pub(crate) fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
     output.status.code().is_none()
 }
 
+#[test]
+fn a_repository_of_ours_that_was_made_by_half_is_made_again() {
+    let mut world = repository();
+    assert!(dies_at(&world, &["create"], "make-repository"), "it is never reached");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf .git a");
+    runs(&mut world, &["restore", "latest", "--yes"]);
+    git(&world, &world.root(), "git fsck --strict && git diff --exit-code");
+}
+
 /// A repository with many checkpoints, and a gc of the user's since.
 fn replaced() -> World {
     let mut world = packed();

@@ -52,6 +52,19 @@ impl Private {
         odd
     }
 
+    /// Removes such files, or what stands in their place; their names.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one cannot be removed.
+    pub(super) fn remove_odd(&self) -> Result<Vec<String>> {
+        let names: Vec<String> = self.odd_files().into_iter().map(|(name, _)| name).collect();
+        for path in names.iter().map(|name| self.dir.join(name)) {
+            crate::fs::remove_tree(&path).map_err(Error::io("remove", &path))?;
+        }
+        Ok(names)
+    }
+
     /// Makes such files again, and says what was done.
     ///
     /// # Errors
@@ -59,9 +72,8 @@ impl Private {
     /// Fails if one cannot be removed or written.
     pub(in crate::store) fn mend(&self) -> Result<Vec<String>> {
         let mut done = Vec::new();
-        for (name, _) in self.odd_files() {
+        for name in self.remove_odd()? {
             let path = self.dir.join(&name);
-            crate::fs::remove_tree(&path).map_err(Error::io("remove", &path))?;
             match &*name {
                 "config" => replace_synced(&path, self.config().as_bytes())?,
                 "HEAD" => replace_synced(&path, HEAD)?,

@@ -50,6 +50,7 @@ use super::{
     tree::Builder,
 };
 use crate::{
+    crash,
     error::{Error, Result},
     fs::{Lock, all_at_once, create_private_dirs, replace, replace_synced},
     model::{SkipReason, Skipped},
@@ -227,7 +228,8 @@ impl Private {
         }
         if self.dir.is_dir() {
             // Something that is no file stands in its way.
-            self.mend()?;
+            self.remove_odd()?;
+            crash::point("make-repository");
         }
         for name in ["objects/pack", "objects/info", "refs", "linked/objects"] {
             create_private_dirs(&self.dir.join(name))?;
