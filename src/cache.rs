@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Changes whenever the layout does. An older cache is not migrated: the next scan makes it anew.
-const MAGIC: &[u8; 8] = b"tbcache2";
+const MAGIC: &[u8; 8] = b"tbcache3";
 /// Mtime, ctime, inode, size, mode.
 const STAMP_BYTES: usize = 36;
 const ID_BYTES: usize = 32;

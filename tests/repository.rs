@@ -408,6 +408,26 @@ fn a_repository_in_an_ignored_directory_is_held_when_a_call_names_it() {
     }
 }
 
+#[test]
+fn bytes_are_the_files_own_whatever_git_makes_of_them() {
+    for store in ["auto", "files"] {
+        let mut world = repository();
+        write(&world.settings(), format!("store = \"{store}\"\n"));
+        // Untracked, as those of the user and of the system are.
+        write(&world.root().join(".git/info/exclude"), ".gitattributes\n");
+        world.write(".gitattributes", "* text=auto\n");
+        world.write("crlf", "one\r\ntwo\r\n");
+        // Git looks at a file's stamp once it is old enough to prove something.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        git(&world, &world.root(), "git add -A && git commit -qm two && rm .gitattributes");
+        runs(&mut world, &["create"]);
+        runs(&mut world, &["check", "--read-data"]);
+        fs::remove_file(world.root().join("crlf")).unwrap();
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        assert_eq!(world.read("crlf"), "one\r\ntwo\r\n", "{store}");
+    }
+}
+
 /// Runs a command in a process of its own that dies at `point`; tells whether it came there.
 pub(crate) fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
     let output = Command::new(env!("CARGO_BIN_EXE_turnback"))

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     cache::{DirRow, Table},
-    fs::{Dir, Listed, Way, read_small, stat_path},
+    fs::{Dir, Listed, Way, read_small},
     model::{DirPath, Kind, Root, RootKind},
 };
 
@@ -26,26 +26,19 @@ use crate::{
 pub(super) struct Ground {
     pub(super) rules: Rules,
     pub(super) tracked: Arc<Tracked>,
-    /// Whether git's own ids may be taken over for files it saw unchanged.
-    pub(super) adopts: bool,
     hash: gix::hash::Kind,
 }
 
 impl Ground {
     /// That of the whole root.
     pub(super) fn read(root: &Root, sources: &Sources, wishes: &Wishes) -> Self {
-        let Said { global, case, hash, converts } = sources.read();
+        let Said { global, case, hash } = sources.read();
         let rules = Rules::new(&global, &wishes.exclude, &wishes.private, case);
-        let (tracked, has_info) = match root.kind() {
-            RootKind::Git { git_dir, common_dir } => (
-                Tracked::read(&git_dir.join("index"), hash, 0),
-                stat_path(&common_dir.join("info/attributes")).is_ok(),
-            ),
-            RootKind::Plain { .. } => (Tracked::default(), false),
+        let tracked = match root.kind() {
+            RootKind::Git { git_dir, .. } => Tracked::read(&git_dir.join("index"), hash, 0),
+            RootKind::Plain { .. } => Tracked::default(),
         };
-        let is_git = matches!(root.kind(), RootKind::Git { .. });
-        let adopts = is_git && !converts && !has_info && !tracked.has_attributes();
-        Self { rules, tracked: tracked.into(), adopts, hash }
+        Self { rules, tracked: tracked.into(), hash }
     }
 
     /// The ground inside the directory at `path`, which has these names: its ignore file counts,
@@ -81,7 +74,7 @@ impl Ground {
         let exclude = read_small(&git_dir.join("info/exclude"), wishes.file_size_max);
         let rules = self.rules.nested(&path.0, exclude.ok().flatten().as_deref());
         let tracked = Tracked::read(&git_dir.join("index"), self.hash, path.0.len() + 1);
-        Some(Self { rules, tracked: tracked.into(), adopts: false, hash: self.hash })
+        Some(Self { rules, tracked: tracked.into(), hash: self.hash })
     }
 }
 

@@ -232,7 +232,7 @@ impl<'a> Lister<'a> {
             (None, Some(Kind::Directory)) => self.descend(found, open, name, place, path),
             (None, Some(_)) => {
                 let old = old.map(|row| (row.stamp, row.content, row.marks));
-                self.capture(found, &path, place, old);
+                self.capture(found, old);
             }
             (_, None) => found.skipped = Some(SkipReason::UnknownKind),
             (Some(_), Some(_)) => (),
@@ -245,7 +245,7 @@ impl<'a> Lister<'a> {
     }
 
     /// Counts a file in, and takes over what is known of its bytes.
-    fn capture(&mut self, found: &mut Found, path: &[u8], place: &Place<'_>, old: Option<Old>) {
+    fn capture(&mut self, found: &mut Found, old: Option<Old>) {
         let captured = &self.frame.captured;
         if captured.load(Ordering::Relaxed) >= self.frame.wishes.files_max {
             found.skipped = Some(SkipReason::TooMany);
@@ -260,10 +260,6 @@ impl<'a> Lister<'a> {
             *stamp == found.stamp && !marks.racy && marks.private == found.marks.private
         });
         found.content = known.and_then(|(_, content, _)| content);
-        if found.content.is_none() && place.ground.adopts && !found.marks.racy {
-            let adopted = place.ground.tracked.adopt(path, &found.stamp, &mut self.hint);
-            found.content = adopted.filter(|_| found.marks.tracked && !found.marks.private);
-        }
     }
 
     /// Walks the directory `name`, or leaves it to whoever has time.

@@ -64,8 +64,6 @@ pub(super) struct Said {
     pub(super) case: Case,
     /// What the repository names its objects by.
     pub(super) hash: HashKind,
-    /// Whether git may change bytes on their way between worktree and object.
-    pub(super) converts: bool,
 }
 
 impl Sources {
@@ -147,7 +145,6 @@ impl Sources {
             global: excludes.iter().chain(&self.info_exclude).filter_map(read).collect(),
             case: if is_set("ignoreCase") { Case::Fold } else { Case::Sensitive },
             hash: if sha256 { HashKind::Sha256 } else { HashKind::Sha1 },
-            converts: is_set("autocrlf") || find("core", "attributesFile").is_some(),
         }
     }
 }

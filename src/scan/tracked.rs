@@ -5,11 +5,7 @@ use std::{panic::catch_unwind, path::Path};
 use gix::{
     bstr::ByteSlice,
     hash::Kind as HashKind,
-    index::{
-        Entry,
-        decode::Options,
-        entry::{Flags, Mode},
-    },
+    index::{Entry, decode::Options, entry::Mode},
 };
 use sha2::{Digest, Sha256};
 
@@ -95,32 +91,5 @@ impl Tracked {
             hash.update([0]);
         }
         ContentId::new(&hash.finalize())
-    }
-
-    /// Whether a tracked attributes file could make git change bytes between worktree and object.
-    pub(super) fn has_attributes(&self) -> bool {
-        self.index.iter().any(|index| {
-            index.entries().iter().any(|entry| entry.path(index).ends_with(b".gitattributes"))
-        })
-    }
-
-    /// The object git's index names for the file at `path`, if the file is as it was when git
-    /// looked. `stamp` is the file's own; the caller knows that no conversion applies.
-    pub(super) fn adopt(&self, path: &[u8], stamp: &Stamp, hint: &mut usize) -> Option<ContentId> {
-        let entry = self.entry(path, hint).filter(|entry| entry.stage_raw() == 0)?;
-        let index = self.index.as_ref()?;
-        let stat = &entry.stat;
-        let ns = |secs: u32, nsecs: u32| i64::from(secs) * 1_000_000_000 + i64::from(nsecs);
-        let same = u64::from(stat.size) == stamp.size
-            && u64::from(stat.ino) == stamp.inode & u64::from(u32::MAX)
-            && ns(stat.mtime.secs, stat.mtime.nsecs) == stamp.mtime_ns
-            && ns(stat.ctime.secs, stat.ctime.nsecs) == stamp.ctime_ns;
-        let plain = entry.mode == Mode::FILE || entry.mode == Mode::FILE_EXECUTABLE;
-        let odd = Flags::INTENT_TO_ADD | Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
-        let timestamp = index.timestamp();
-        let written = timestamp.unix_seconds() * 1_000_000_000 + i64::from(timestamp.nanoseconds());
-        let settled = !super::is_racy(stamp, written) && stat.mtime.nsecs != 0;
-        (same && plain && settled && !entry.flags.intersects(odd))
-            .then(|| ContentId::new(entry.id.as_slice()))
     }
 }
