@@ -1,7 +1,7 @@
 //! Which repositories a restore brings back, replaces, removes or leaves, and what it says of them.
 
 use crate::{
-    repository::{repository, runs},
+    repository::{fails, repository, runs},
     support::{
         real::{git, try_git},
         temp::write,
@@ -244,4 +244,47 @@ fn a_broken_repository_that_names_objects_otherwise_is_another() {
     runs(&mut world, &["undo", "--yes"]);
     runs(&mut world, &["redo", "--yes"]);
     assert_eq!(git(&world, &world.root(), "git log --format=%s"), "one");
+}
+
+#[test]
+fn a_git_file_that_became_something_else_leads_to_its_repository_again() {
+    for line in ["rm wt/.git && git init -q wt", "echo 'gitdir: ../o/.git' > wt/.git"] {
+        let mut world = repository();
+        git(&world, &world.root(), "git init -q o && git worktree add -q wt && echo 2 > wt/a");
+        let wt = world.root().join("wt");
+        let tell = "git rev-parse --git-dir && git status --porcelain && git log --format=%H";
+        let before = git(&world, &wt, tell);
+        runs(&mut world, &["create"]);
+        git(&world, &world.root(), line);
+        let there = crate::support::temp::on_disk(&wt);
+        runs(&mut world, &["restore", "1", "--yes"]);
+        assert_eq!(git(&world, &wt, tell), before, "{line}");
+        runs(&mut world, &["undo", "--yes"]);
+        let names = |files: crate::support::temp::Files| files.into_keys().collect::<Vec<_>>();
+        assert_eq!(names(crate::support::temp::on_disk(&wt)), names(there), "{line}");
+    }
+}
+
+#[test]
+fn what_leads_nowhere_is_not_replaced_before_somebody_has_moved_it() {
+    let mut world = repository();
+    git(&world, &world.root(), "git worktree add -q wt");
+    runs(&mut world, &["create"]);
+    world.write("wt/.git", "only here\n");
+    let said = fails(&mut world, &["restore", "1", "--yes"]);
+    assert!(said.contains("wt/.git") && said.contains("move it away"), "{said}");
+    assert_eq!(world.read("wt/.git"), "only here\n");
+}
+
+#[test]
+fn undo_takes_back_a_git_file_that_a_restore_made() {
+    let mut world = repository();
+    git(&world, &world.root(), "git worktree add -q wt");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "git worktree remove --force wt");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    git(&world, &world.root().join("wt"), "git status");
+    runs(&mut world, &["undo", "--yes"]);
+    assert!(!world.root().join("wt").exists());
+    git(&world, &world.root(), "git status && git fsck --strict");
 }

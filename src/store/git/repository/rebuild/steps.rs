@@ -123,7 +123,11 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
             {
                 parts.push(below);
             }
-            if pointer.symlink_metadata().is_err() || removed.contains(&pointer) {
+            let is_there = pointer.symlink_metadata().is_ok() && !removed.contains(&pointer);
+            if is_there && leads_elsewhere(&pointer, text, &place) {
+                add(pointer.clone(), StepKind::Remove);
+                add(pointer, StepKind::Pointer(text.clone()));
+            } else if !is_there {
                 add(pointer, StepKind::Pointer(text.clone()));
             }
         }
@@ -162,6 +166,18 @@ fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
     lost
 }
 
+/// Whether what is at the place of a `.git` file is something else by now: a repository of its own, or
+/// what leads to another one or nowhere.
+fn leads_elsewhere(pointer: &Path, text: &[u8], place: &Path) -> bool {
+    let link = fs::read_link(pointer).ok();
+    let now = match link {
+        Some(target) => Some([root::LINK, target.as_os_str().as_bytes()].concat()),
+        None => read_small(pointer, HEAD_MAX_BYTES).ok().flatten(),
+    };
+    now.as_deref() != Some(text)
+        && root::repository_at(pointer).is_none_or(|(common_dir, _)| common_dir != place)
+}
+
 /// Where a file that leads to a git directory leads now.
 fn target_of(pointer: &Path) -> Option<PathBuf> {
     Some(led_to(pointer, &read_small(pointer, HEAD_MAX_BYTES).ok()??))
@@ -184,13 +200,23 @@ pub(super) fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Repositories that are there now, were not at `record`, and were at the checkpoint that the restore
-/// went to before which `record` was taken.
+/// Repositories, and files that lead to one, that are there now, were not at `record`, and were at the
+/// checkpoint that the restore went to before which `record` was taken.
 fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
     let of = record.checkpoint.cause.of.and_then(|of| record::read(&state.root_at(root), of).ok());
     let was_there = |held: &Held| record.repositories.iter().any(|then| then.path == held.path);
-    let made = of.into_iter().flat_map(|of| of.repositories).filter(|held| !was_there(held));
-    made.map(|held| (root.join(OsStr::from_bytes(&held.path)), held))
+    let of_repositories = of.map(|of| of.repositories).unwrap_or_default();
+    let made = of_repositories.iter().filter(|held| !was_there(held)).cloned();
+    let made = made.map(|held| (place_of(root, &held), held));
+    let had_pointer = |path: &[u8]| {
+        let mut pointers = record.repositories.iter().flat_map(|held| &held.pointers);
+        pointers.any(|(then, _)| then == path)
+    };
+    let pointers = of_repositories.iter().flat_map(|held| {
+        let made = held.pointers.iter().filter(|(path, _)| !had_pointer(path));
+        made.map(|(path, _)| (root.join(OsStr::from_bytes(path)), held.clone()))
+    });
+    made.chain(pointers)
         .filter(|(place, _)| place.starts_with(root) && place.symlink_metadata().is_ok())
         .map(|(place, held)| Step { place, kind: StepKind::Remove, is_inside: true, held })
         .collect()
