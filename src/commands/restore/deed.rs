@@ -21,7 +21,7 @@ use crate::{
     plan::RestorePlan,
     process::{Exit, Process},
     restore_log::RestoreLog,
-    store::{IndexOutcome, RepositoryStep, StepKind, git, record},
+    store::{IndexOutcome, RepositoryStep, git, record},
 };
 
 /// Announces the restore, holds what the plan overwrites, writes the log, and does it.
@@ -121,12 +121,12 @@ fn move_head(
 
 /// Those that are removed, which is done before anything else: what they lie in may have to go.
 pub(super) fn gone(steps: &[RepositoryStep]) -> impl Iterator<Item = &RepositoryStep> {
-    steps.iter().filter(|step| step.kind == StepKind::Remove)
+    steps.iter().filter(|step| step.is_removal())
 }
 
 /// Those that come back, which is done last: what they lie in is there then.
 pub(super) fn made(steps: &[RepositoryStep]) -> impl Iterator<Item = &RepositoryStep> {
-    steps.iter().filter(|step| step.kind != StepKind::Remove)
+    steps.iter().filter(|step| !step.is_removal())
 }
 
 /// Makes repositories again as a checkpoint holds them. Those of which something is damaged stay as

@@ -76,7 +76,7 @@ fn take(
 
 fn replaced(planned: &Planned) -> impl Iterator<Item = &RepositoryStep> {
     let is_replaced =
-        |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove);
+        |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove(_));
     planned.repositories.iter().filter(is_replaced)
 }
 

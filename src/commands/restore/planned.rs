@@ -156,8 +156,7 @@ fn made_since(
         let pointers = held.pointers.iter().map(|(path, _)| path);
         then.extend(pointers.chain([&held.path]).map(|path| root.join(OsStr::from_bytes(path))));
     }
-    let goes =
-        |path: &Path| steps.iter().any(|step| step.kind == StepKind::Remove && step.place == *path);
+    let goes = |path: &Path| steps.iter().any(|step| step.is_removal() && step.place == *path);
     let all = scan.repositories.iter().cloned().chain([root.join(".git")]);
     let left = all.filter(|path| !then.contains(path) && !goes(path));
     let left = left.filter(|path| repository_at(path).is_some());

@@ -166,9 +166,7 @@ fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
                 format!("  recreate  {place}/{below}/   the {whose}'s part of it")
             }
             StepKind::Pointer(_) => format!("  recreate  {place}   leads to the repository"),
-            StepKind::Remove => {
-                format!("  remove    {place}/   the repository, which the restore made; held first")
-            }
+            StepKind::Remove(why) => format!("  remove    {place}   {why}; held first"),
         };
         text.push_str(&row);
         text.push_str(&lacks_text(desk, step));
@@ -360,7 +358,7 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
         let (action, why) = match &step.kind {
             StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => ("recreate", ""),
             StepKind::Replace(why) => ("restore", &why[..]),
-            StepKind::Remove => ("remove", ""),
+            StepKind::Remove(why) => ("remove", *why),
         };
         json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
     };
@@ -461,9 +459,15 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
     }
     text.push('\n');
-    for step in &came.planned.repositories {
+    let repositories = &came.planned.repositories;
+    // What only made way is back in another form.
+    let makes_way = |step: &RepositoryStep| {
+        let is_pointer = |it: &RepositoryStep| matches!(it.kind, StepKind::Pointer(_));
+        step.is_removal() && repositories.iter().any(|it| is_pointer(it) && it.place == step.place)
+    };
+    for step in repositories.iter().filter(|step| !makes_way(step)) {
         let place = step.place.display().to_string();
-        let what = if step.kind == StepKind::Remove { "gone again" } else { "back" };
+        let what = if step.is_removal() { "gone again" } else { "back" };
         let lacks = lacks_text(desk, step);
         let place = ui::escape(place.as_bytes());
         text.push_str(&format!("the repository is {what}: {place}{lacks}\n"));

@@ -75,7 +75,7 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
             let repo = private.repo();
             return Build::new(&private, &repo, held)?.part(place, below, root, record);
         }
-        StepKind::Remove => return remove_tree(place).map_err(Error::io("remove", place)),
+        StepKind::Remove(_) => return remove_tree(place).map_err(Error::io("remove", place)),
         StepKind::Recreate | StepKind::Replace(_) => (),
     }
     let parent = place.parent().unwrap_or(root);

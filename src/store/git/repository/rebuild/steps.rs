@@ -58,11 +58,16 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether something goes.
+    pub fn is_removal(&self) -> bool {
+        matches!(self.kind, StepKind::Remove(_))
+    }
+
     /// The commits that branches lose by it.
     pub fn losing(&self, state: &State, root: &Path) -> Vec<Losing> {
         match self.kind {
             StepKind::Replace(_) => losing(state, root, &self.held),
-            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) | StepKind::Remove => {
+            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) | StepKind::Remove(_) => {
                 Vec::new()
             }
         }
@@ -86,9 +91,14 @@ pub enum StepKind {
     Part(PathBuf),
     /// The file that leads there is gone: what it says.
     Pointer(Vec<u8>),
-    /// It was not there, and a restore that is taken back made it.
-    Remove,
+    /// It is to go: why, as a fragment.
+    Remove(&'static str),
 }
+
+/// It was not there, and a restore that is taken back made it.
+const MADE_BY_RESTORE: &str = "the restore made it";
+/// Something else is at the place of a file that leads to a repository.
+const IN_THE_WAY: &str = "the file that led to the repository was there";
 
 /// What is to be done so that the repositories which `record` holds are there again. Those that are
 /// there, and are the same, are left alone unless `all` is set.
@@ -125,7 +135,7 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
             }
             let is_there = pointer.symlink_metadata().is_ok() && !removed.contains(&pointer);
             if is_there && leads_elsewhere(&pointer, text, &place) {
-                add(pointer.clone(), StepKind::Remove);
+                add(pointer.clone(), StepKind::Remove(IN_THE_WAY));
                 add(pointer, StepKind::Pointer(text.clone()));
             } else if !is_there {
                 add(pointer, StepKind::Pointer(text.clone()));
@@ -218,7 +228,12 @@ fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
     });
     made.chain(pointers)
         .filter(|(place, _)| place.starts_with(root) && place.symlink_metadata().is_ok())
-        .map(|(place, held)| Step { place, kind: StepKind::Remove, is_inside: true, held })
+        .map(|(place, held)| Step {
+            place,
+            kind: StepKind::Remove(MADE_BY_RESTORE),
+            is_inside: true,
+            held,
+        })
         .collect()
 }
 
