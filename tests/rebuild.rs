@@ -288,3 +288,29 @@ fn undo_takes_back_a_git_file_that_a_restore_made() {
     assert!(!world.root().join("wt").exists());
     git(&world, &world.root(), "git status && git fsck --strict");
 }
+
+#[test]
+fn undo_after_a_redo_brings_back_what_was_made_before_it() {
+    let mut world = repository();
+    git(
+        &world,
+        &world.root(),
+        "git init -q nest && echo 1 > nest/n && git -C nest add n && git -C \
+         nest commit -qm one",
+    );
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf nest");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    runs(&mut world, &["undo", "--yes"]);
+    git(
+        &world,
+        &world.root(),
+        "git init -q nest && echo mine > nest/m && git -C nest add m && git -C \
+         nest commit -qm mine",
+    );
+    let before = git(&world, &world.root().join("nest"), "git log --format=%H && ls");
+    runs(&mut world, &["redo", "--yes"]);
+    git(&world, &world.root().join("nest"), "git cat-file -e HEAD:n");
+    runs(&mut world, &["undo", "--yes"]);
+    assert_eq!(git(&world, &world.root().join("nest"), "git log --format=%H && ls"), before);
+}

@@ -1,8 +1,9 @@
 //! Undo and redo as a line through the checkpoints of a root.
 //!
 //! Every restore leaves a checkpoint of what was there before it, marked with the verb that asked
-//! for it. Those marks are the line: an undo steps over what was undone already, a redo takes
-//! back the newest undo that was not redone, and anything else that happens ends the line forward.
+//! for it. Those marks are the line: an undo steps over what was undone already and takes back a
+//! redo like any restore, a redo takes back the newest undo that was not redone, and anything else
+//! that happens ends the line forward.
 
 use crate::model::{By, Checkpoint, Reason};
 
@@ -23,8 +24,9 @@ pub fn undo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
         let mut events = newest_first.iter().filter(is_event);
         let newest = events.find(|checkpoint| checkpoint.sequence < before)?;
         match verb(newest) {
-            // What an undo or redo went to is where we are; look at what led there.
-            Some(UNDO | REDO) => before = of(newest, newest_first)?.sequence,
+            // What an undo went to is where we are; look at what led there.
+            Some(UNDO) => before = of(newest, newest_first)?.sequence,
+            // Whatever was done between an undo and its redo is in the redo's own checkpoint only.
             Some(_) => return Some(newest),
             None => return Some(first_of_turn(newest, newest_first)),
         }
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(next(&mut line, UNDO), None);
         assert_eq!(next(&mut line, REDO), Some(7));
         assert_eq!(next(&mut line, REDO), Some(6));
-        assert_eq!(next(&mut line, UNDO), Some(2), "a redo can be undone like the turn itself");
+        assert_eq!(next(&mut line, UNDO), Some(9), "what was there right before the redo");
         assert_eq!(next(&mut line, REDO), Some(10));
         assert_eq!(next(&mut line, REDO), Some(5));
         assert_eq!(next(&mut line, REDO), None);
