@@ -548,7 +548,7 @@ pub(super) fn set_aside(unsound_indexes: &[PathBuf]) {
 
 /// The name under which an index is kept whose pack is damaged: a rebuild gives it its own again,
 /// for what can still be read of the pack.
-fn unsound(index: &Path) -> PathBuf {
+pub(super) fn unsound(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();
     name.push(UNSOUND);
     name.into()

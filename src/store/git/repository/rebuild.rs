@@ -54,6 +54,10 @@ use crate::{
     },
 };
 
+/// What an index of no objects takes: a header, 256 counts, two checksums.
+const INDEX_MIN_BYTES: u64 = 8 + 256 * 4 + 2 * 20;
+/// What a pack of no objects takes: a header and a checksum.
+const PACK_MIN_BYTES: u64 = 12 + 20;
 /// Refs and worktrees nest less deep.
 const DEPTH_MAX: usize = 200;
 
@@ -514,6 +518,20 @@ fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
     file.write_all(&loose_bytes(ObjectKind::Blob, bytes))
 }
 
+/// Whether a borrowed file is, or belongs to, a damaged pack that nothing can be read of. Git would
+/// complain about it for ever, and it may be newer than the checkpoint.
+fn is_beyond_use(path: &Path) -> bool {
+    let is_unsound = path.file_name() != path.file_name().map(borrow::original_name);
+    let pack =
+        if is_unsound { path.with_extension("").with_extension("pack") } else { path.into() };
+    let index = borrow::unsound(&pack.with_extension("idx"));
+    let is_short = |path: &Path, least| fs::metadata(path).is_ok_and(|found| found.len() < least);
+    let is_pack = pack.extension().is_some_and(|end| end == "pack");
+    is_pack
+        && index.exists()
+        && (is_short(&index, INDEX_MIN_BYTES) || is_short(&pack, PACK_MIN_BYTES))
+}
+
 fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(to)?;
     for name in names_of(from)? {
@@ -521,7 +539,10 @@ fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<(
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;
-        } else if found.is_file() && !borrow::is_unfinished(name.as_bytes()) {
+        } else if found.is_file()
+            && !borrow::is_unfinished(name.as_bytes())
+            && !is_beyond_use(&from)
+        {
             if to.symlink_metadata().is_ok() {
                 continue;
             }
