@@ -275,53 +275,8 @@ impl Maintenance<'_> {
         oldest: i64,
         missing: &mut Missing,
     ) -> Result<()> {
-        let is_theirs = |path: &Path| {
-            let name = path.strip_prefix(ours).unwrap_or(path);
-            theirs.is_some_and(|theirs| theirs.join(name).exists())
-        };
-        let packs = own_packs(&ours.join("pack")).into_iter().map(|(_, path)| path);
-        let (current, replaced): (Vec<_>, Vec<_>) = packs.partition(|path| is_theirs(path));
-        let loose = loose_in(ours).into_iter().filter(|(path, _)| !is_theirs(path));
-        let mut loose: Vec<(PathBuf, ObjectId)> = loose.collect();
-        if replaced.is_empty() && loose.is_empty() {
-            return Ok(());
-        }
-        // What they have as well, in packs that are whole and that we hold, stays in any case.
-        let mut stays: HashSet<ObjectId> = HashSet::new();
-        for path in &current {
-            stays.extend(ids_of(path, repo.hash).unwrap_or_default());
-        }
-        let (mut goes, mut lost) = (Vec::new(), HashSet::new());
-        for path in replaced {
-            // One that cannot be read may have anything in it.
-            let Ok(ids) = ids_of(&path, repo.hash) else { continue };
-            let only: Vec<ObjectId> =
-                ids.iter().filter(|id| !stays.contains(*id)).copied().collect();
-            let is_old = missing.since(&path) < oldest;
-            if !is_old && only.len() == ids.len() {
-                stays.extend(only);
-                continue;
-            }
-            if is_old {
-                lost.extend(only);
-            } else if !only.is_empty() {
-                let (rescued, is_whole) = rescue(&path, ours, repo, &only)?;
-                missing.inherit(&rescued, &path);
-                stays.extend(only);
-                if !is_whole {
-                    continue;
-                }
-            }
-            goes.push(path);
-        }
-        loose.retain(|(path, id)| {
-            let is_old = missing.since(path) < oldest;
-            if is_old && !stays.contains(id) {
-                lost.insert(*id);
-            }
-            is_old || stays.contains(id)
-        });
-        if goes.is_empty() && loose.is_empty() {
+        let Superseded { packs, loose, lost } = superseded(theirs, ours, repo, oldest, missing)?;
+        if packs.is_empty() && loose.is_empty() {
             return Ok(());
         }
         // No checkpoint may lose what it needs, nor one that is saved until we are alone.
@@ -336,10 +291,10 @@ impl Maintenance<'_> {
         marks.look(&repo)?;
         self.copy_borrowed(&repo, &marks, |id| lost.contains(id), &mut u64::MAX.clone())?;
         crash::point("let-go");
-        for path in goes.iter().filter(|path| !is_theirs(path)) {
+        for path in packs.iter().filter(|path| !is_in(theirs, ours, path)) {
             let _next_time = remove_pack(path);
         }
-        for (path, _) in loose.iter().filter(|(path, _)| !is_theirs(path)) {
+        for path in loose.iter().filter(|path| !is_in(theirs, ours, path)) {
             let _next_time = fs::remove_file(path);
         }
         Ok(())
@@ -385,6 +340,74 @@ impl Maintenance<'_> {
         }
         Ok(true)
     }
+}
+
+/// What may go from a directory of linked objects, because the user's repository no longer has it.
+#[derive(Default)]
+struct Superseded {
+    packs: Vec<PathBuf>,
+    loose: Vec<PathBuf>,
+    /// The objects that nothing else there has.
+    lost: HashSet<ObjectId>,
+}
+
+/// Whether the user's directory of objects has the file that ours has.
+fn is_in(theirs: Option<&Path>, ours: &Path, path: &Path) -> bool {
+    let name = path.strip_prefix(ours).unwrap_or(path);
+    theirs.is_some_and(|theirs| theirs.join(name).exists())
+}
+
+/// Finds out what may go, and puts what only a part of a pack has into a pack of its own.
+fn superseded(
+    theirs: Option<&Path>,
+    ours: &Path,
+    repo: &Repo,
+    oldest: i64,
+    missing: &mut Missing,
+) -> Result<Superseded> {
+    let packs = own_packs(&ours.join("pack")).into_iter().map(|(_, path)| path);
+    let (current, replaced): (Vec<_>, Vec<_>) = packs.partition(|path| is_in(theirs, ours, path));
+    let loose = loose_in(ours).into_iter().filter(|(path, _)| !is_in(theirs, ours, path));
+    let loose: Vec<(PathBuf, ObjectId)> = loose.collect();
+    if replaced.is_empty() && loose.is_empty() {
+        return Ok(Superseded::default());
+    }
+    // What they have as well, in packs that are whole and that we hold, stays in any case.
+    let mut stays: HashSet<ObjectId> = HashSet::new();
+    for path in &current {
+        stays.extend(ids_of(path, repo.hash).unwrap_or_default());
+    }
+    let mut found = Superseded::default();
+    for path in replaced {
+        // One that cannot be read may have anything in it.
+        let Ok(ids) = ids_of(&path, repo.hash) else { continue };
+        let only: Vec<ObjectId> = ids.iter().filter(|id| !stays.contains(*id)).copied().collect();
+        let is_old = missing.since(&path) < oldest;
+        if is_old {
+            found.lost.extend(only);
+        } else if only.len() == ids.len() {
+            stays.extend(only);
+            continue;
+        } else if !only.is_empty() {
+            let (rescued, is_whole) = rescue(&path, ours, repo, &only)?;
+            missing.inherit(&rescued, &path);
+            stays.extend(only);
+            if !is_whole {
+                continue;
+            }
+        }
+        found.packs.push(path);
+    }
+    for (path, id) in loose {
+        let is_old = missing.since(&path) < oldest;
+        if is_old && !stays.contains(&id) {
+            found.lost.insert(id);
+        }
+        if is_old || stays.contains(&id) {
+            found.loose.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// Puts what only `pack` has into a pack of its own, beside the borrowed ones. Returns which, and
