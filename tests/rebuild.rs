@@ -314,3 +314,19 @@ fn undo_after_a_redo_brings_back_what_was_made_before_it() {
     runs(&mut world, &["undo", "--yes"]);
     assert_eq!(git(&world, &world.root().join("nest"), "git log --format=%H && ls"), before);
 }
+
+#[test]
+fn what_was_staged_comes_back_beside_another_repository() {
+    let mut world = repository();
+    git(
+        &world,
+        &world.root(),
+        "git init -q nest && echo 1 > nest/n && git -C nest add n && git -C \
+         nest commit -qm one && echo new > staged && git add staged",
+    );
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf nest && git reset -q");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    git(&world, &world.root().join("nest"), "git fsck --strict");
+    assert_eq!(git(&world, &world.root(), "git diff --cached --name-only").trim(), "staged");
+}

@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     fs::now_ns,
     left::{self, Line, What},
-    model::{Checkpoint, CheckpointId, RelPath},
+    model::{Checkpoint, CheckpointId, RelPath, RootKind},
     plan::RestorePlan,
     process::{Exit, Process},
     restore_log::RestoreLog,
@@ -64,13 +64,8 @@ pub(super) fn apply(
         crash::point("restore-head");
         stays = move_head(desk, &planned, checkpoint, order, held)?;
         crash::point("restore-index");
-        index = if planned.repositories.is_empty() {
-            stage(desk, checkpoint.id, order)
-        } else {
-            // Each comes back with its index.
-            outcome.missed.extend(make_repositories(desk, checkpoint.id, made(repositories))?);
-            None
-        };
+        outcome.missed.extend(make_repositories(desk, checkpoint.id, made(repositories))?);
+        index = stage(desk, &planned, checkpoint.id, order);
         note_merged(desk, plan, held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What
@@ -81,7 +76,7 @@ pub(super) fn apply(
         }
         safety = Some(held);
     } else {
-        index = stage(desk, checkpoint.id, order);
+        index = stage(desk, &planned, checkpoint.id, order);
     }
     if safety.is_some() {
         // The files are what counts; nobody is worse off without the word.
@@ -151,8 +146,20 @@ pub(super) fn make_repositories<'a>(
     Ok(missed)
 }
 
-fn stage(desk: &Desk, id: CheckpointId, order: &Order) -> Option<Result<IndexOutcome>> {
-    order.index.then(|| desk.store.restore_index(id))
+/// Stages again what was staged in the project's repository. One that comes back has its index.
+fn stage(
+    desk: &Desk,
+    planned: &Planned,
+    id: CheckpointId,
+    order: &Order,
+) -> Option<Result<IndexOutcome>> {
+    let is_left_alone = match desk.root.kind() {
+        RootKind::Git { common_dir, .. } => {
+            planned.repositories.iter().all(|step| step.place != *common_dir)
+        }
+        RootKind::Plain { .. } => planned.repositories.is_empty(),
+    };
+    (order.index && is_left_alone).then(|| desk.store.restore_index(id))
 }
 
 fn log_of(
