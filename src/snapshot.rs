@@ -37,8 +37,6 @@ pub struct Order<'a> {
     pub taken_at: DateTime<Utc>,
     /// Whether to record it even if nothing changed.
     pub always: bool,
-    /// Whether to hold also what is ignored or large, where it is little.
-    pub spare: bool,
     /// When to stop and keep what there is.
     pub deadline: Option<Instant>,
     /// Whether to wait a while for whoever warms the cache. Who does not gives way to a checkpoint
@@ -68,7 +66,7 @@ pub fn take_into(
     order: Order<'_>,
 ) -> Result<Saved> {
     let wishes = wishes(order.settings);
-    let Order { reach, cause, taken_at, always, spare, deadline, waits, .. } = order;
+    let Order { reach, cause, taken_at, always, deadline, waits, .. } = order;
     let after = if waits {
         await_warm(&state.root(&reach.root), deadline);
         None
@@ -76,7 +74,7 @@ pub fn take_into(
         // Whoever does not wait is waited for, and not for ever: a call may be first.
         Some(store.list()?.first().map_or(0, |newest| newest.sequence))
     };
-    let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, spare, deadline };
+    let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, deadline };
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
@@ -106,8 +104,6 @@ pub struct Look<'a> {
     pub wishes: &'a Wishes,
     /// How much of each victim.
     pub named: Named,
-    /// As [`Order::spare`].
-    pub spare: bool,
     /// When to stop.
     pub deadline: Option<Instant>,
 }
@@ -145,7 +141,6 @@ impl Look<'_> {
             victims: &self.reach.victims,
             ours: state.dir(),
             named: self.named,
-            spare: self.spare,
             now_ns: crate::fs::now_ns(),
             deadline: self.deadline,
         }
@@ -245,8 +240,8 @@ pub fn unread(checkpoint: &Checkpoint, root: &Root) -> Vec<Unheld> {
 }
 
 /// What of `stakes` is there and would be lost if nothing at all could be saved.
-pub fn at_stake(stakes: &[PathBuf], root: &Root) -> Vec<Unheld> {
-    let there = stakes.iter().filter(|stake| !scan::is_made_again(stake, root));
+pub fn at_stake(stakes: &[PathBuf]) -> Vec<Unheld> {
+    let there = stakes.iter().filter(|stake| !scan::is_made_again(stake));
     there
         .filter_map(|stake| {
             let data = stake.symlink_metadata().ok()?;

@@ -236,6 +236,7 @@ fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
     let built = fs::File::create(world.root().join("build/o")).unwrap();
     built.set_len(2 << 30).unwrap();
     world.write("node_modules/x/y", "z");
+    world.write("package.json", "{}");
     for (command, wanted) in [
         ("rm big.db", "ask"),
         ("rm *.db", "ask"),
@@ -269,6 +270,7 @@ fn somebody_is_asked_when_nothing_at_all_can_be_saved() {
     let mut world = project();
     write(&world.state(), "a file where our directory should be");
     world.write("node_modules/x/y", "z");
+    world.write("package.json", "{}");
     let answer = world.before_bash("t1", "rm -rf src x.db");
     assert_eq!(verdict(&answer), "ask", "{answer}");
     assert!(

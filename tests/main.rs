@@ -17,6 +17,7 @@ mod head;
 mod hostile;
 mod house;
 mod identity;
+mod ignored;
 mod install;
 mod kinds;
 mod mounts;

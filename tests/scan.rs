@@ -3,7 +3,7 @@
 //! Each rule that makes the cache right has a test that fails without it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ use std::{
 
 use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
 use turnback::{
-    cache::{Facts, Table},
+    cache::{Facts, Row, Table},
     model::{ContentId, DirPath, RelPath, Root, RootKind, Scope, SkipReason},
     scan::{Named, Request, Scan, UserDirs, VictimPath, Wishes, walk},
 };
@@ -79,7 +79,6 @@ impl Place {
             user: &UserDirs { home: Some(self.dir.path().to_owned()), xdg_config: None },
             victims,
             named: Named::WithAllBelow,
-            spare: false,
             now_ns: turnback::fs::now_ns() + self.later_ns,
             deadline: self.deadline,
         })
@@ -130,18 +129,26 @@ impl Place {
         read
     }
 
-    /// Every held file by path.
+    /// Every file by path that is held without counting in the budget.
     fn held(&self) -> Vec<String> {
-        let reasons = self.reasons();
-        reasons.into_iter().filter(|(_, why)| why.is_none()).map(|(path, _)| path).collect()
+        self.files(|row| row.skipped.is_none() && !row.marks.budgeted).into_keys().collect()
+    }
+
+    /// Every file by path that is held within the budget.
+    fn budgeted(&self) -> Vec<String> {
+        self.files(|row| row.skipped.is_none() && row.marks.budgeted).into_keys().collect()
     }
 
     /// Every name that is no held directory, and why it is left out.
     fn reasons(&self) -> BTreeMap<String, Option<SkipReason>> {
+        self.files(|_| true)
+    }
+
+    fn files(&self, is_wanted: impl Fn(&Row<'_>) -> bool) -> BTreeMap<String, Option<SkipReason>> {
         let mut reasons = BTreeMap::new();
         self.scan().each(|dir, row| {
             let is_dir = row.kind() == Some(turnback::model::Kind::Directory);
-            if !is_dir || row.skipped.is_some() {
+            if (!is_dir || row.skipped.is_some()) && is_wanted(&row) {
                 reasons.insert(text(&DirPath(dir.to_vec()).join(row.name)), row.skipped);
             }
         });
@@ -270,6 +277,7 @@ fn an_ignore_file_that_ignores_itself_is_watched_all_the_same() {
     place.write("a.log", "log");
     place.settle();
     assert_eq!(place.held(), [""; 0]);
+    assert_eq!(place.budgeted(), [".gitignore", "a.log"]);
     place.write(".gitignore", ".gitignore\n");
     assert_eq!(place.held(), ["a.log"]);
 }
@@ -304,32 +312,78 @@ fn settings_are_part_of_what_decides() {
 }
 
 #[test]
-fn what_can_be_made_again_is_left_out_only_where_nobody_says_what_to_ignore() {
+fn what_can_be_made_again_is_left_out_by_its_mark() {
     let place = Place::plain();
     place.write("node_modules/m/i.js", "1");
     place.write("target/x", "x");
     place.write("src/a", "a");
-    assert_eq!(place.held(), ["src/a"]);
+    assert_eq!(place.held(), ["node_modules/m/i.js", "src/a", "target/x"]);
+    place.write("package.json", "{}");
+    assert_eq!(place.held(), ["package.json", "src/a", "target/x"]);
     assert_eq!(place.reasons()["node_modules"], Some(SkipReason::MadeAgain));
-    place.write(".gitignore", "node_modules/\n");
-    assert_eq!(place.held(), [".gitignore", "src/a", "target/x"]);
-    assert_eq!(place.reasons()["node_modules"], Some(SkipReason::Ignored));
+    // Where people say what to ignore, what they do not name is theirs.
+    place.write(".gitignore", "target/\n");
+    let held = [".gitignore", "node_modules/m/i.js", "package.json", "src/a"];
+    assert_eq!(place.held(), held);
+    assert_eq!(place.budgeted(), ["target/x"]);
 }
 
 #[test]
 fn limits_leave_out_visibly_and_look_again() {
     let mut place = Place::plain();
     place.write("big", vec![b'x'; 1001]);
+    place.write("huge", vec![b'x'; 5001]);
     place.write("small", "x");
     place.settle();
-    assert_eq!(place.reasons()["big"], Some(SkipReason::TooLarge));
+    assert_eq!((place.held(), place.budgeted()), (vec!["small".into()], vec!["big".into()]));
+    assert_eq!(place.reasons()["huge"], Some(SkipReason::TooLarge));
+    place.write("huge", "x");
+    assert_eq!(place.settle(), ["huge"]);
+    fs::remove_file(place.at("huge")).unwrap();
     place.write("big", "x");
     assert_eq!(place.settle(), ["big"]);
     place.wishes.files_max = 1;
     assert_eq!(place.reasons()["small"], Some(SkipReason::TooMany));
     place.settle();
     place.wishes.files_max = 2;
-    assert_eq!(place.held(), ["big", "small"]);
+    assert_eq!(place.reasons()["small"], None);
+}
+
+/// What is in an ignored directory is in the table like everything else.
+#[test]
+fn an_ignored_directory_is_compared_and_not_listed_again() {
+    let mut place = Place::git();
+    place.write(".gitignore", "data/\n*.o\n");
+    place.write("data/deep/a", "a");
+    place.write("data/b", "b");
+    place.write("x.o", "x");
+    assert_eq!(place.settle(), [".gitignore", "data/b", "data/deep/a", "x.o"]);
+    assert!(place.scan().is_unchanged());
+    place.write("data/deep/new", "new");
+    place.write("data/b", "changed");
+    assert_eq!(place.settle(), ["data/b", "data/deep/new"]);
+    place.write("data/more/c", "c");
+    assert_eq!(place.settle(), ["data/more/c"]);
+    fs::remove_dir_all(place.at("data")).unwrap();
+    assert_eq!(place.settle(), [""; 0]);
+    assert_eq!(place.budgeted(), ["x.o"]);
+}
+
+#[test]
+fn a_directory_over_the_budget_is_left_out_whole_until_it_fits() {
+    let mut place = Place::git();
+    place.wishes.files_max = 20_000;
+    place.write(".gitignore", "data/\n");
+    for number in 0..5_001 {
+        place.write(&format!("data/{number}"), "x");
+    }
+    place.settle();
+    assert_eq!(place.reasons()["data"], Some(SkipReason::Ignored));
+    assert!(place.scan().is_unchanged(), "nothing is looked at again before it moves");
+    fs::remove_file(place.at("data/7")).unwrap();
+    assert_eq!(place.settle().len(), 5_000);
+    place.write("data/7", "x");
+    assert_eq!(place.settle(), ["data/7"], "what is held stays held");
 }
 
 /// Where [`wide`] puts a file, and whether a rule there leaves it out.
@@ -356,17 +410,13 @@ fn two_threads_see_what_one_would() {
     let mut place = Place::git();
     place.wishes.files_max = 5000;
     wide(&place);
-    let mut expected: BTreeMap<_, _> = (0..1200)
-        .map(|number| {
-            let (path, is_out) = wide_file(number);
-            (path, is_out.then_some(SkipReason::Ignored))
-        })
-        .collect();
-    expected.insert(".git".to_owned(), Some(SkipReason::GitPrivate));
-    for dir in ["d0", "d1/e2", "d3/e4/f2"] {
-        expected.insert(format!("{dir}/.gitignore"), None);
-    }
-    assert_eq!(place.reasons(), expected);
+    let (ignored, free): (Vec<_>, Vec<_>) = (0..1200).map(wide_file).partition(|(_, is)| *is);
+    let names = |files: Vec<(String, bool)>| files.into_iter().map(|(path, _)| path);
+    let rules = ["d0", "d1/e2", "d3/e4/f2"].map(|dir| format!("{dir}/.gitignore"));
+    let free: BTreeSet<String> = names(free).chain(rules).collect();
+    let ignored: BTreeSet<String> = names(ignored).collect();
+    assert_eq!(place.held().into_iter().collect::<BTreeSet<_>>(), free);
+    assert_eq!(place.budgeted().into_iter().collect::<BTreeSet<_>>(), ignored);
 }
 
 #[test]
@@ -424,6 +474,7 @@ fn a_nested_repository_has_its_own_rules() {
     place.write("sub/a.log", "kept: the outer rules end here");
     place.write("sub/b.tmp", "tmp");
     assert_eq!(place.held(), [".gitignore", "sub/a.log"]);
+    assert_eq!(place.budgeted(), ["sub/b.tmp"]);
     place.settle();
     place.write("sub/new.log", "new");
     assert_eq!(place.held(), [".gitignore", "sub/a.log", "sub/new.log"]);
@@ -447,12 +498,14 @@ fn untracked_secrets_are_marked_private() {
 }
 
 #[test]
-fn victims_are_held_though_ignored_large_or_outside() {
-    let place = Place::git();
-    place.write(".gitignore", "build/\n.env\nnode_modules/\n");
+fn victims_are_held_though_left_out_or_outside() {
+    let mut place = Place::git();
+    place.wishes.exclude = vec!["build/".to_owned(), ".env".to_owned(), "big".to_owned()];
+    place.write(".gitignore", "huge\n");
     place.write(".env", "SECRET");
     place.write("build/out", "out");
     place.write("build/node_modules/m", "m");
+    place.write("build/package.json", "{}");
     place.write("big", vec![b'x'; 3000]);
     place.write("huge", vec![b'x'; 6000]);
     write(&place.dir.path().join("outside/f"), "f");
@@ -472,7 +525,8 @@ fn victims_are_held_though_ignored_large_or_outside() {
             }
         })
         .collect();
-    assert_eq!(held, [".env", "big", "build", "build/out", "../outside", "../outside/f"]);
+    let below = [".env", "big", "build", "build/out", "build/package.json"];
+    assert_eq!(held, [&below[..], &["../outside", "../outside/f"]].concat());
     let unheld: Vec<_> = scan.unheld.iter().map(|skip| (text(&skip.path), skip.reason)).collect();
     let expected = [
         ("build/node_modules".to_owned(), SkipReason::MadeAgain),

@@ -379,7 +379,8 @@ fn what_is_left_out_is_told_with_its_reason<F: Fixture>() {
     let saved = fixture.open().save(draft(scan)).unwrap().checkpoint;
     assert_eq!(reason_of(&saved, "big"), Some(SkipReason::TooLarge));
     assert_eq!(reason_of(&saved, "dir/node_modules"), Some(SkipReason::MadeAgain));
-    assert_eq!(saved.skipped.iter().map(|skipped| skipped.size).sum::<u64>(), 5);
+    assert_eq!(reason_of(&saved, "noise"), Some(SkipReason::Ignored));
+    assert_eq!(saved.skipped.iter().map(|skipped| skipped.size).sum::<u64>(), 6);
     let names: Vec<_> = held(&*fixture.open(), saved.id).into_keys().collect();
     assert_eq!(names, [b"dir"]);
     assert_eq!(fixture.open().list().unwrap(), [saved]);

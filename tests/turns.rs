@@ -69,10 +69,11 @@ fn what_an_agent_made_in_between_is_not_taken_for_what_was_there() {
 }
 
 #[test]
-fn an_ignored_file_that_is_there_is_left_to_its_own_turn() {
+fn an_ignored_file_that_a_person_made_anew_is_a_conflict() {
     let mut world = three_turns();
     world.write(".env", "a new one, by hand");
-    restored(&mut world, "3");
+    let done = world.run(&["restore", "3", "--yes"]);
+    assert_eq!(done.exit as u8, 3, "{}", done.stderr);
     assert_eq!(world.read(".env"), "a new one, by hand");
     assert_eq!(world.read("sub/.env"), "deep secret");
 }

@@ -108,7 +108,7 @@ impl<'a> Comparison<'a> {
         let wishes = snapshot::wishes(&desk.settings);
         let deadline = Some(deadline);
         let named = Named::Alone;
-        let look = snapshot::Look { reach: &reach, wishes: &wishes, named, spare: false, deadline };
+        let look = snapshot::Look { reach: &reach, wishes: &wishes, named, deadline };
         let scan = look.at(process, &desk.state, desk.store.as_ref()).ok()?;
         if scan.partial || unread_bytes(&scan) > FILE_MAX_BYTES / 2 {
             return None;

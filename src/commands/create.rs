@@ -45,7 +45,6 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         always,
         cause: cause.clone(),
         taken_at: process.now,
-        spare: true,
         deadline: None,
         waits: true,
     };

@@ -1,7 +1,7 @@
 //! What was there at a checkpoint: its files, and what later ones held that had not changed until
 //! then.
 //!
-//! An ignored file is held only when a call names it. Until then the agent had left it alone, so
+//! An ignored file over the budget is held only when a call names it. Until then the agent had left it alone, so
 //! what was held then is what was there before. Within a turn that is sure enough to be put back in
 //! any case. Across turns somebody may have changed it meanwhile, so it is only taken for what is
 //! gone altogether: old bytes are better than none.
@@ -14,10 +14,8 @@ use crate::{
     fs::stat_path,
     ledger, left,
     left::What,
-    model::{Checkpoint, Entry, Kind, Place, Reason, RelPath, Tree},
-    plan,
-    scan::PastRules,
-    store,
+    model::{Checkpoint, Entry, Place, Reason, RelPath, Tree},
+    plan, store,
 };
 
 /// What counts of the turns after a checkpoint.
@@ -59,7 +57,7 @@ impl Desk {
             }
             let Ok(step) = self.store.tree(by.id) else { continue };
             let mut missing = self.missing(&tree, step.besides)?;
-            self.keep_unseen(held, &tree, &mut missing);
+            missing.retain(|(path, _)| held.was_left_out(path));
             if missing.is_empty() && !held.in_turn {
                 continue;
             }
@@ -95,23 +93,15 @@ impl Desk {
         }
         Ok(missing)
     }
+}
 
-    /// Keeps what a look at the root would not have seen at a checkpoint: it was ignored, or the
-    /// checkpoint says that it was left out.
-    fn keep_unseen(&self, held: Held<'_>, tree: &Tree, paths: &mut Vec<(RelPath, Entry)>) {
-        if paths.is_empty() {
-            return;
-        }
-        let mut read = |path: &RelPath| self.small_file(tree, path);
-        let mut rules = PastRules::new(&self.root, &self.user, &mut read);
-        let is_left_out = |path: &RelPath| {
-            let mut skipped = held.then.skipped.iter();
-            skipped.any(|skipped| plan::is_within(path, &skipped.path))
-        };
-        paths.retain(|(path, entry)| {
-            let is_dir = entry.kind == Kind::Directory;
-            (held.in_turn && held.then.partial) || rules.ignores(path, is_dir) || is_left_out(path)
-        });
+impl Held<'_> {
+    /// Whether a look at the root would not have seen what is at `path` then: the checkpoint says
+    /// that it was left out.
+    fn was_left_out(&self, path: &RelPath) -> bool {
+        let mut skipped = self.then.skipped.iter();
+        let is_left_out = skipped.any(|skipped| plan::is_within(path, &skipped.path));
+        is_left_out || self.in_turn && self.then.partial
     }
 }
 

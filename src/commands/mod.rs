@@ -35,10 +35,7 @@ mod silent;
 mod stats;
 mod trust;
 
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -48,11 +45,10 @@ use crate::{
     error::{Error, Result},
     fs::Real,
     ledger,
-    model::{Checkpoint, Kind, Reach, RelPath, Root, Scope, Selector, Settings, Tree},
-    plan,
+    model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
     process::Process,
     reach::{Surroundings, look_around_real},
-    scan::{Named, Scan, UserDirs, Wishes},
+    scan::{Named, Scan, Wishes},
     snapshot::{self, Look},
     state::State,
     store::{
@@ -64,9 +60,6 @@ use crate::{
 
 pub(crate) use held::Later;
 pub(crate) use rows::{Row, rows};
-
-/// An ignore file beyond it has no rules; see `scan`.
-const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 
 /// Where a command works: a root, its settings, and its store.
 pub(crate) struct Desk {
@@ -82,8 +75,6 @@ pub(crate) struct Desk {
     pub(crate) store: Box<dyn Store>,
     /// The user's home, for showing paths.
     pub(crate) home: Option<PathBuf>,
-    /// Where the user's own ignore files are.
-    pub(crate) user: UserDirs,
     /// Whether the directory is gone. The store then only reads; see [`revive`].
     pub(crate) is_gone: bool,
 }
@@ -109,7 +100,6 @@ impl Desk {
         };
         let state = settings::state(process, None)?;
         let home = process.var("HOME").map(PathBuf::from);
-        let user = snapshot::user_dirs(process);
         let real = Real::default();
         if let Ok(start) = real.of(&start) {
             settle_around(&start, &state, process.now);
@@ -118,7 +108,7 @@ impl Desk {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
             let (scope, is_gone) = (Scope::Whole, !root.path().is_dir());
-            return Ok(Self { root, scope, settings, state, store, home, user, is_gone });
+            return Ok(Self { root, scope, settings, state, store, home, is_gone });
         }
         let surroundings = Surroundings { home: home.as_deref(), state: &state, real: &real };
         let found = real.of(&start).ok().and_then(|start| {
@@ -133,7 +123,7 @@ impl Desk {
         let loaded = settings::load_by(process, Some(root.path()), &real);
         let (state, settings) = (loaded.state()?, loaded.settings);
         let store = store::open_looked_at(&root, dirs, &state, settings.store)?;
-        Ok(Self { root, scope, settings, state, store, home, user, is_gone: false })
+        Ok(Self { root, scope, settings, state, store, home, is_gone: false })
     }
 
     /// The same, for whoever saves: as the directory is now, whatever it was.
@@ -191,17 +181,6 @@ impl Desk {
         scan
     }
 
-    /// The bytes of a file of a tree, if it has one there that is no larger than an ignore file.
-    pub(crate) fn small_file(&self, tree: &Tree, path: &RelPath) -> Option<Vec<u8>> {
-        let store = self.store.as_ref();
-        let mut read_dir = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
-        let entry = plan::entry_at(tree, path, &mut read_dir).ok()??;
-        let content = entry.content.filter(|_| entry.kind == Kind::File)?;
-        let mut bytes = Vec::new();
-        store.open(&content).ok()?.take(IGNORE_FILE_MAX_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
-    }
-
     /// The whole root, and `victims`.
     pub(crate) fn reach(&self, victims: Vec<PathBuf>) -> Reach {
         Reach { root: self.root.clone(), scope: self.scope.clone(), victims }
@@ -210,7 +189,7 @@ impl Desk {
 
 /// How commands look at a root: at all of it, and at what is named itself.
 fn whole<'a>(reach: &'a Reach, wishes: &'a Wishes) -> Look<'a> {
-    Look { reach, wishes, named: Named::Alone, spare: false, deadline: None }
+    Look { reach, wishes, named: Named::Alone, deadline: None }
 }
 
 /// Lets the root at or around `start` be found by its path, if it was moved there or is mounted there

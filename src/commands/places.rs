@@ -8,7 +8,7 @@ use crate::{
     error::Result,
     model::{Checkpoint, Root, RootKind, Scope},
     process::Process,
-    root, snapshot,
+    root,
     state::{RootState, State},
     store::{self, record},
 };
@@ -72,6 +72,5 @@ fn desk_at(process: &Process<'_>, path: &Path) -> Result<Desk> {
     let settings = settings::load(process, Some(path)).settings;
     let store = store::open(&root, &state, settings.store)?;
     let home = process.var("HOME").map(PathBuf::from);
-    let (user, is_gone) = (snapshot::user_dirs(process), false);
-    Ok(Desk { root, scope: Scope::Whole, settings, state, store, home, user, is_gone })
+    Ok(Desk { root, scope: Scope::Whole, settings, state, store, home, is_gone: false })
 }

@@ -348,7 +348,7 @@ impl Hook<'_, '_> {
             cause: self.cause(ledger),
             taken_at: self.process.now,
             always: false,
-            spare: false,
+
             deadline: Some(deadline),
             waits: true,
         };

@@ -10,7 +10,7 @@ use crate::{
     config,
     error::Error,
     journal::{self, Line, LineKind},
-    model::{Answer, Decision, Root, RootKind},
+    model::{Answer, Decision},
     process::Process,
     snapshot, ui,
 };
@@ -22,8 +22,7 @@ impl Hook<'_, '_> {
             said(err)
         );
         let mut decision = trouble(self.process, Some(&self.cwd), &text);
-        let root = Root::new(self.cwd.clone(), RootKind::Plain { why: None });
-        let lost = snapshot::at_stake(&self.stakes, &root);
+        let lost = snapshot::at_stake(&self.stakes);
         let on_trouble = self.settings().on_trouble;
         let cannot_hold = if lost.is_empty() { Answer::Note } else { self.settings().cannot_hold };
         for (rule, wanted) in [("on_trouble", on_trouble), ("cannot_hold", cannot_hold)] {

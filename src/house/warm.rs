@@ -131,7 +131,7 @@ fn order<'a>(
         cause: Cause { reason: Reason::Net, by: Some(by), tool: None, summary: None, of: None },
         taken_at,
         always: false,
-        spare: false,
+
         deadline: Some(Instant::now() + TIME),
         waits: false,
     }

@@ -130,8 +130,7 @@ fn changes(
     let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims: Vec::new() };
     let wishes = snapshot::wishes(since.settings);
     let named = Named::Alone;
-    let look =
-        Look { reach: &reach, wishes: &wishes, named, spare: false, deadline: Some(deadline) };
+    let look = Look { reach: &reach, wishes: &wishes, named, deadline: Some(deadline) };
     let mut scan = look.at(since.process, since.state, store)?;
     if scan.partial {
         return Ok(None);

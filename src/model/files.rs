@@ -250,9 +250,9 @@ pub struct Skipped {
 /// Why something was left out. The numbers are on disk; never renumbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
-    /// An ignore file says so. The only reason that is not worth a word.
+    /// An ignore file names it, and it does not fit in the budget for such files.
     Ignored = 1,
-    /// It can be made again: `node_modules`, `target`, caches.
+    /// A program makes it again, by the mark it leaves: `node_modules`, `target`, caches.
     MadeAgain = 2,
     /// The user's settings exclude it.
     Excluded = 3,
@@ -274,10 +274,12 @@ pub enum SkipReason {
     UnknownKind = 11,
     /// A place of git's own, which is never captured as files.
     GitPrivate = 12,
+    /// It does not fit in the budget for ignored files, and a build very probably makes it again.
+    Output = 13,
 }
 
 impl SkipReason {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Ignored,
         Self::MadeAgain,
         Self::Excluded,
@@ -290,6 +292,7 @@ impl SkipReason {
         Self::TooDeep,
         Self::UnknownKind,
         Self::GitPrivate,
+        Self::Output,
     ];
 
     /// Finds a reason by its number on disk.
@@ -312,6 +315,7 @@ impl SkipReason {
             Self::TooDeep => "too-deep",
             Self::UnknownKind => "unknown-kind",
             Self::GitPrivate => "git-private",
+            Self::Output => "output",
         }
     }
 
@@ -323,7 +327,7 @@ impl SkipReason {
     /// A fragment for people.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Ignored => "ignored",
+            Self::Ignored => "ignored, and more than is held unasked",
             Self::MadeAgain => "can be made again",
             Self::Excluded => "excluded by your settings",
             Self::TooLarge => "over max_file_size",
@@ -335,14 +339,16 @@ impl SkipReason {
             Self::TooDeep => "nested too deep",
             Self::UnknownKind => "an unknown type of file",
             Self::GitPrivate => "git's own",
+            Self::Output => "the output of a build, and more than is held unasked",
         }
     }
 
     /// Whether a user wants to hear of it: bytes that cannot be made again are not held.
     pub fn matters(self) -> bool {
         match self {
-            Self::Ignored | Self::MadeAgain | Self::Excluded | Self::GitPrivate => false,
-            Self::TooLarge
+            Self::MadeAgain | Self::Excluded | Self::GitPrivate | Self::Output => false,
+            Self::Ignored
+            | Self::TooLarge
             | Self::Unreadable
             | Self::OtherFileSystem
             | Self::TooMany

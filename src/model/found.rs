@@ -98,10 +98,13 @@ pub struct Found {
 }
 
 /// What is known of a file besides its stamp.
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Git tracks it.
     pub tracked: bool,
+    /// An ignore file names it or what it lies in, or it is large: it is held within a budget.
+    pub budgeted: bool,
     /// Its bytes belong in the private store.
     pub private: bool,
     /// It changed so shortly before it was looked at that its stamp proves nothing next time.

@@ -56,8 +56,6 @@ pub enum Kept {
     New,
     /// Somebody else changed it after the agent: a conflict.
     Edited,
-    /// It was ignored then, and so is nobody's to remove.
-    Ignored,
     /// It is not in the checkpoint, which left it out.
     NotCovered(SkipReason),
     /// The system would not let us look at what is there now.
@@ -159,8 +157,6 @@ pub struct Past<'a> {
     pub authors: &'a BTreeMap<RelPath, Author>,
     /// What can be merged, and what comes of it.
     pub merges: &'a BTreeMap<RelPath, Vec<u8>>,
-    /// What was ignored then.
-    pub ignored: &'a BTreeSet<RelPath>,
     /// What the agent made, and somebody else changed after it.
     pub edited: &'a BTreeSet<RelPath>,
     /// What the checkpoint left out.
@@ -211,7 +207,6 @@ fn plan_change(change: Change, options: Options, past: &Past<'_>) -> Step {
     let Change { path, before: then, after: now } = change;
     let known = Known {
         author: past.authors.get(&path).copied().unwrap_or_default(),
-        was_ignored: past.ignored.contains(&path),
         was_edited: past.edited.contains(&path),
         uncovered: among(past.skipped_then, &path),
         unseen: among(past.skipped_now, &path),
@@ -256,7 +251,7 @@ fn add_unseen(steps: &mut Vec<Step>, options: Options, picked: &Picked, past: &P
         let author = past.authors.get(&path).copied().unwrap_or_default();
         let goes = !options.keep_new && (options.exact || author == Author::Agent);
         let is_known = steps.binary_search_by(|step| step.path.cmp(&path)).is_ok();
-        let is_left = past.ignored.contains(&path) || among(past.skipped_then, &path).is_some();
+        let is_left = among(past.skipped_then, &path).is_some();
         if goes && !is_known && !is_left && *reason != SkipReason::KeptChanging && picked.has(&path)
         {
             let action = Action::Keep(Kept::Unseen(*reason));
@@ -288,7 +283,6 @@ fn add_repositories(steps: &mut Vec<Step>, picked: &Picked, past: &Past<'_>) {
 #[derive(Clone, Copy)]
 struct Known {
     author: Author,
-    was_ignored: bool,
     was_edited: bool,
     uncovered: Option<SkipReason>,
     unseen: Option<SkipReason>,
@@ -320,7 +314,6 @@ fn decide(
         },
         (None, _) => match known.uncovered.or(known.unseen) {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
-            None if known.was_ignored => Action::Keep(Kept::Ignored),
             None if options.keep_new => Action::Keep(Kept::New),
             None if options.exact || known.author == Author::Agent => Action::Remove,
             None if known.was_edited && options.force => Action::Remove,

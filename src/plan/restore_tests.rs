@@ -38,7 +38,6 @@ fn action(
     let known = Past {
         authors: &BTreeMap::from([(at.clone(), author)]),
         merges: &merges,
-        ignored: &set(past == "ignored"),
         edited: &set(past == "edited"),
         skipped_then: if past == "not covered" { &skipped } else { &none },
         skipped_now: if past == "unseen" { &skipped } else { &none },
@@ -71,7 +70,6 @@ fn every_row_of_the_table() {
         (None, new, SomebodyElse, "exact", "edited", Remove),
         (None, new, SomebodyElse, "keep-new", "edited", Keep(Kept::New)),
         (None, new, SomebodyElse, "exact", "", Remove),
-        (None, new, Agent, "exact", "ignored", Keep(Kept::Ignored)),
         (None, new, Agent, "exact", "not covered", Keep(Kept::NotCovered(SkipReason::TooLarge))),
         (old, None, Unknown, "", "", Recreate),
         (old, None, SomebodyElse, "", "", Recreate),
@@ -99,7 +97,6 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
         let past = Past {
             authors: &BTreeMap::from([(path("d/a"), Author::Agent), (path("d/b"), other)]),
             merges: &BTreeMap::new(),
-            ignored: &BTreeSet::new(),
             edited: &BTreeSet::new(),
             skipped_then: &[],
             skipped_now: &[],
@@ -123,7 +120,6 @@ fn what_stays_in_a_directorys_place_keeps_it_away() {
     let past = Past {
         authors: &BTreeMap::from([(path("d"), Author::SomebodyElse)]),
         merges: &BTreeMap::new(),
-        ignored: &BTreeSet::new(),
         edited: &BTreeSet::new(),
         skipped_then: &[],
         skipped_now: &[],
@@ -145,7 +141,6 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
         let past = Past {
             authors: &BTreeMap::from([(path("d"), author), (path("d/a"), author)]),
             merges: &BTreeMap::new(),
-            ignored: &BTreeSet::new(),
             edited: &BTreeSet::new(),
             skipped_then,
             skipped_now: &now,
@@ -182,7 +177,6 @@ fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way
         let past = Past {
             authors: &authors,
             merges: &merges,
-            ignored: &none,
             edited: &none,
             skipped_then: &[],
             skipped_now: &[],

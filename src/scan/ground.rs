@@ -42,7 +42,7 @@ impl Ground {
     }
 
     /// The ground inside the directory at `path`, which has these names: its ignore file counts,
-    /// and in the root itself whether what can be made again is left out.
+    /// and in the root itself whether there is one.
     pub(super) fn inside(&self, open: &Dir, path: &DirPath, names: &[Listed]) -> Self {
         let ignore_file = names.iter().find(|listed| listed.name.to_bytes() == rules::IGNORE_FILE);
         let rules = match ignore_file {
@@ -52,7 +52,7 @@ impl Ground {
             None => self.rules.clone(),
         };
         let is_root = path.0.is_empty();
-        let rules = if is_root { rules.with_defaults(ignore_file.is_none()) } else { rules };
+        let rules = if is_root { rules.with_bare(ignore_file.is_none()) } else { rules };
         Self { rules, ..self.clone() }
     }
 

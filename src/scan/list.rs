@@ -12,7 +12,7 @@ use super::{
     TEMPORARY_PREFIX,
     crew::{Job, Queue},
     ground::{Ground, is_git_private},
-    is_racy,
+    is_racy, regenerable,
     rules::IGNORE_FILE,
     sources::Wishes,
 };
@@ -56,6 +56,8 @@ pub(super) struct Place<'g> {
     pub(super) path: DirPath,
     pub(super) depth: usize,
     pub(super) ground: &'g Ground,
+    /// Whether an ignore file names it, or what it lies in.
+    pub(super) is_ignored: bool,
 }
 
 /// What is known of an entry from the last scan.
@@ -69,6 +71,8 @@ pub(super) struct Lister<'a> {
     gone: &'a [DirPath],
     /// Where directories wait for whoever has time; without it, each is listed at once.
     queue: Option<&'a Queue>,
+    /// Whether what is ignored is held: the budget is being filled.
+    takes_ignored: bool,
     /// Where the last tracked path was found.
     hint: usize,
     /// How many entries it has looked at.
@@ -93,7 +97,13 @@ impl<'a> Lister<'a> {
         gone: &'a [DirPath],
         queue: Option<&'a Queue>,
     ) -> Self {
-        Self { frame, base, gone, queue, hint: 0, seen: 0, listed: Listings::default() }
+        let (takes_ignored, hint, seen, listed) = (false, 0, 0, Listings::default());
+        Self { frame, base, gone, queue, takes_ignored, hint, seen, listed }
+    }
+
+    /// One that holds what is ignored, up to the limit of `frame`.
+    pub(super) fn taking_ignored(frame: &'a Frame<'a>, base: Option<&'a Table>) -> Self {
+        Self { takes_ignored: true, ..Self::new(frame, base, &[], None) }
     }
 
     /// Lists an open directory, decides about each name, and walks what has to be walked. Unless
@@ -109,10 +119,14 @@ impl<'a> Lister<'a> {
         let anew = anew || nested.is_some();
         let ground = nested.as_ref().unwrap_or(place.ground);
         let inner = ground.inside(open, &place.path, &names);
-        let here = Place { path: place.path.clone(), depth: place.depth, ground: &inner };
+        let here = Place { path: place.path.clone(), ground: &inner, ..*place };
         let old = self.base.and_then(|base| base.find_dir(&place.path.0));
         let mut found = Vec::with_capacity(names.len());
         for listed in &names {
+            if self.takes_ignored && self.is_full() {
+                // It is left out whole: there is no need to know what else is in it.
+                break;
+            }
             if let Some(entry) = self.entry(open, &here, listed, old.as_ref(), anew) {
                 found.push(entry);
             }
@@ -154,18 +168,28 @@ impl<'a> Lister<'a> {
         };
         match old {
             Some(row) if !anew && keeps_decision(row.skipped) => {
-                found.marks.tracked = row.marks.tracked;
+                let Marks { tracked, budgeted, .. } = row.marks;
+                found.marks = Marks { tracked, budgeted, ..found.marks };
                 found.skipped = row.skipped;
             }
-            _ => self.decide(&mut found, &path, kind, place),
+            _ => self.decide(&mut found, open, &listed.name, &path, kind, place),
         }
         self.look(&mut found, open, &listed.name, &path, place);
         self.settle(&mut found, open, &listed.name, place, path, old, anew);
         (found.stamp.mode != 0).then_some(found)
     }
 
-    /// Whether a name is tracked, and if not, what the rules say.
-    fn decide(&mut self, found: &mut Found, path: &[u8], kind: Option<Kind>, place: &Place<'_>) {
+    /// Whether a name is tracked, and if not, what the rules say. What is ignored waits for the
+    /// budget, unless it is proven to be made again.
+    fn decide(
+        &mut self,
+        found: &mut Found,
+        open: &Dir,
+        name: &CString,
+        path: &[u8],
+        kind: Option<Kind>,
+        place: &Place<'_>,
+    ) {
         let is_dir = kind == Some(Kind::Directory);
         let tracked = &place.ground.tracked;
         found.marks.tracked = if is_dir {
@@ -173,8 +197,20 @@ impl<'a> Lister<'a> {
         } else {
             tracked.has(path, &mut self.hint)
         };
-        if !found.marks.tracked {
-            found.skipped = place.ground.rules.skips(path, is_dir);
+        if found.marks.tracked {
+            return;
+        }
+        let rules = &place.ground.rules;
+        found.skipped = rules.skips(path, is_dir);
+        if found.skipped.is_none() && place.is_ignored {
+            found.skipped = Some(SkipReason::Ignored);
+        }
+        found.marks.budgeted = found.skipped == Some(SkipReason::Ignored);
+        let is_free = found.skipped.is_none() && rules.is_bare;
+        if is_dir && (found.marks.budgeted || is_free) && regenerable::is_proven(open, name) {
+            found.skipped = Some(SkipReason::MadeAgain);
+        } else if self.takes_ignored && found.marks.budgeted {
+            found.skipped = None;
         }
     }
 
@@ -205,7 +241,8 @@ impl<'a> Lister<'a> {
         }
         let untracked = !found.marks.tracked;
         let too_large = is_file(&found.stamp) && found.stamp.size > self.frame.wishes.file_size_max;
-        if found.skipped.is_none_or(is_asked_about) {
+        let is_sized = found.skipped.is_none_or(|reason| reason == SkipReason::TooLarge);
+        if is_sized && !self.takes_ignored {
             found.skipped = (untracked && too_large).then_some(SkipReason::TooLarge);
         }
         found.marks.private = is_file(&found.stamp)
@@ -279,7 +316,8 @@ impl<'a> Lister<'a> {
             found.skipped = Some(SkipReason::OutOfTime);
             return;
         }
-        let below = Place { path: DirPath(path), depth: place.depth + 1, ground: place.ground };
+        let (path, depth, is_ignored) = (DirPath(path), place.depth + 1, found.marks.budgeted);
+        let below = Place { path, depth, ground: place.ground, is_ignored };
         let opened = open.open_child(name).and_then(|child| Ok((child.stat()?.1, child)));
         found.skipped = match opened {
             Err(_) => Some(SkipReason::Unreadable),
@@ -300,10 +338,16 @@ impl<'a> Lister<'a> {
     /// Lists what waited.
     pub(super) fn take_on(&mut self, job: Job) {
         let Job { open, path, depth, ground } = job;
-        let place = Place { path, depth, ground: &ground };
+        // What is ignored never waits here: it waits for the budget.
+        let place = Place { path, depth, ground: &ground, is_ignored: false };
         if self.list(&open, &place, true).is_err() {
             self.listed.unlisted.push(place.path);
         }
+    }
+
+    fn is_full(&self) -> bool {
+        let captured = self.frame.captured.load(Ordering::Relaxed);
+        captured >= self.frame.wishes.files_max || self.listed.out_of_time
     }
 
     fn is_late(&mut self) -> bool {
@@ -341,9 +385,9 @@ fn keeps_decision(skipped: Option<SkipReason>) -> bool {
     }
 }
 
-/// Whether something left out for this reason is looked at all the same: it may fit in by now.
+/// Whether something left out for this reason is looked at all the same: it may fit in.
 fn is_asked_about(reason: SkipReason) -> bool {
-    reason == SkipReason::TooLarge
+    matches!(reason, SkipReason::TooLarge | SkipReason::Ignored)
 }
 
 pub(super) fn is_file(stamp: &Stamp) -> bool {

@@ -4,11 +4,11 @@
 //! differ from it, read anew. Stores give the new directories their content ids; what they did
 //! not touch keeps those of the table.
 
-mod amount;
+mod budget;
 mod crew;
 mod ground;
 mod list;
-mod past;
+mod regenerable;
 mod rules;
 mod sources;
 mod tracked;
@@ -25,7 +25,6 @@ use crate::{
     },
 };
 
-pub use past::PastRules;
 pub use sources::{UserDirs, Wishes};
 pub use victims::{is_made_again, name_victims};
 pub use walk::{Named, Request, walk};

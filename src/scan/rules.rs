@@ -18,28 +18,19 @@ pub(super) const IGNORE_FILE: &[u8] = b".gitignore";
 /// Larger than any ignore file a person wrote (the kernel's is 3 KiB); beyond it, no rule is read.
 const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 
-/// Names of directories that a program makes again when they are gone. They apply only to
-/// untracked paths, and only in roots without an ignore file of their own.
-const MADE_AGAIN: &[&str] = &[
-    "node_modules/", "bower_components/", "target/", ".venv/", "venv/", "__pycache__/", ".tox/",
-    ".nox/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", ".cache/", ".gradle/", ".next/",
-    ".nuxt/", ".turbo/", ".parcel-cache/", ".terraform/", "*.pyc", ".DS_Store",
-];
-
 /// The rules that hold in one directory.
 #[derive(Clone)]
 pub(super) struct Rules {
     settings: Arc<Settings>,
     level: Option<Arc<Level>>,
-    /// Whether [`MADE_AGAIN`] applies.
-    defaults: bool,
+    /// Whether the root has no ignore file, so that what is made again goes without one.
+    pub(super) is_bare: bool,
 }
 
 /// Rules that are the same everywhere in a root.
 struct Settings {
     exclude: Search,
     private: Search,
-    made_again: Search,
     case: Case,
 }
 
@@ -63,31 +54,22 @@ impl Rules {
         let settings = Settings {
             exclude: search(&[exclude.join("\n").as_bytes()]),
             private: search(&[private.join("\n").as_bytes()]),
-            made_again: search(&[MADE_AGAIN.join("\n").as_bytes()]),
             case,
         };
         let level = level(None, 0, &global.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        Self { settings: Arc::new(settings), level, defaults: false }
+        Self { settings: Arc::new(settings), level, is_bare: false }
     }
 
-    /// Says whether the root has no ignore file, so that what can be made again is left out.
-    pub(super) fn with_defaults(mut self, defaults: bool) -> Self {
-        self.defaults = defaults;
+    /// Says whether the root has an ignore file.
+    pub(super) fn with_bare(mut self, is_bare: bool) -> Self {
+        self.is_bare = is_bare;
         self
-    }
-
-    /// The same rules, but that nothing counts as made again.
-    pub(super) fn with_nothing_made_again(self) -> Self {
-        let Settings { exclude, private, case, .. } = &*self.settings;
-        let (exclude, private, case) = (exclude.clone(), private.clone(), *case);
-        let settings = Settings { exclude, private, made_again: Search::default(), case };
-        Self { settings: Arc::new(settings), ..self }
     }
 
     /// The rules of a repository nested at `path`, where those of the outer one do not count.
     pub(super) fn nested(&self, path: &[u8], exclude_file: Option<&[u8]>) -> Self {
         let level = exclude_file.and_then(|bytes| level(None, below(path), &[bytes]));
-        Self { settings: Arc::clone(&self.settings), level, defaults: self.defaults }
+        Self { settings: Arc::clone(&self.settings), level, is_bare: self.is_bare }
     }
 
     /// The rules inside the directory at `path`, whose ignore file has these bytes.
@@ -101,10 +83,6 @@ impl Rules {
         let settings = &*self.settings;
         if matches(&settings.exclude, path, is_dir, settings.case) == Some(true) {
             return Some(SkipReason::Excluded);
-        }
-        if self.defaults && matches(&settings.made_again, path, is_dir, settings.case) == Some(true)
-        {
-            return Some(SkipReason::MadeAgain);
         }
         let mut level = self.level.as_deref();
         while let Some(here) = level {
@@ -123,11 +101,6 @@ impl Rules {
     /// Whether the user's settings call the file at `path` private.
     pub(super) fn is_private(&self, path: &[u8]) -> bool {
         matches(&self.settings.private, path, false, self.settings.case) == Some(true)
-    }
-
-    /// Whether a path names something that a program makes again.
-    pub(super) fn is_made_again(&self, path: &[u8], is_dir: bool) -> bool {
-        matches(&self.settings.made_again, path, is_dir, self.settings.case) == Some(true)
     }
 }
 
@@ -203,12 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn settings_and_defaults_have_their_own_reasons() {
+    fn settings_have_their_own_reasons() {
         let rules = rules("");
         assert_eq!(rules.skips(b"a/b.iso", false), Some(SkipReason::Excluded));
         assert_eq!(rules.skips(b"a/node_modules", true), None);
-        let rules = rules.with_defaults(true);
-        assert_eq!(rules.skips(b"a/node_modules", true), Some(SkipReason::MadeAgain));
         assert!(rules.is_private(b"a/.env.local") && !rules.is_private(b"a/env"));
     }
 }

@@ -171,7 +171,10 @@ fn wanted(row: &Row<'_>) -> Look {
         // An ignore file governs others, even if it is ignored itself.
         (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Look::At,
         (None, Some(Kind::Directory)) => Look::Away,
-        (None | Some(SkipReason::TooLarge), _) => Look::At,
+        // What did not fit in the budget may by now.
+        (None | Some(SkipReason::TooLarge | SkipReason::Ignored | SkipReason::Output), _) => {
+            Look::At
+        }
         (
             Some(
                 SkipReason::Unreadable
@@ -184,8 +187,7 @@ fn wanted(row: &Row<'_>) -> Look {
         (Some(SkipReason::OtherFileSystem), _) => Look::Mounted,
         (
             Some(
-                SkipReason::Ignored
-                | SkipReason::MadeAgain
+                SkipReason::MadeAgain
                 | SkipReason::Excluded
                 | SkipReason::TooDeep
                 | SkipReason::UnknownKind

@@ -4,24 +4,15 @@
 use std::{
     ffi::{CStr, OsStr},
     io,
+    ops::RangeInclusive,
     os::unix::ffi::OsStrExt,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     time::Instant,
 };
 
-use gix::glob::pattern::Case;
-
-use super::{
-    Named, Request, Scan, Victim, VictimPath,
-    amount::{
-        Amount, DEPTH_MAX, SPARED_BYTES_MAX, SPARED_FILES_MAX, SPARSE_MAX_BYTES,
-        SPARSE_SOON_MAX_BYTES, spared, weight,
-    },
-    is_racy,
-    rules::Rules,
-};
+use super::{Named, Request, Scan, Victim, VictimPath, budget, is_racy, regenerable};
 use crate::{
-    fs::{Dir, c_name},
+    fs::{Dir, Way, c_name},
     model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
 };
 
@@ -31,31 +22,28 @@ const FILES_MAX: usize = 10_000;
 const TOGETHER: u64 = 4;
 /// So many victims are looked at, though not read, whatever the time.
 const LOOKED_AT_MIN: usize = 256;
-/// Names of ignored directories that a build fills: over the limits, they are made again.
-const OUTPUT: &[&str] = &[
-    "build", "dist", "out", "output", "obj", "_build", ".build", "coverage", "htmlcov", ".output",
-    ".svelte-kit", ".angular", ".dart_tool", "DerivedData", ".eggs",
-];
+/// As deep as the walk goes.
+const DEPTH_MAX: usize = 900;
+/// A file that is mostly holes counts with the room it takes, up to this size: reading it takes
+/// about a second, holes and all.
+const SPARSE_MAX_BYTES: u64 = 1 << 30;
+/// The same where a call waits, and other files for their turn.
+const SPARSE_SOON_MAX_BYTES: u64 = 256 << 20;
 /// Names of directories outside any project that a tool fills again.
 const TOOL_CACHES: &[&str] =
     &[".npm", ".pnpm-store", ".yarn", ".m2", ".nuget", ".ivy2", "registry", "Caches", ".rustup"];
 
 /// Adds every victim of the request that the scan does not hold anyway, with everything below it.
 pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
-    if request.victims.is_empty() && !request.spare {
+    if request.victims.is_empty() {
         return;
     }
-    let made_again = Rules::new(&[], &[], &[], Case::Sensitive);
-    let spared = if request.spare { spared(scan) } else { Vec::new() };
     let home = request.user.home.as_deref().and_then(|home| std::fs::canonicalize(home).ok());
     let ours = std::fs::canonicalize(request.ours).unwrap_or_else(|_| request.ours.to_owned());
     let (bytes, is_output) = (0, false);
-    let mut collect = Collect { scan, request, made_again, home, ours, bytes, is_output };
+    let mut collect = Collect { scan, request, home, ours, bytes, is_output };
     for path in request.victims {
         collect.named(path);
-    }
-    for path in spared {
-        collect.spare(&path);
     }
     let scan = collect.scan;
     scan.repositories.sort();
@@ -66,26 +54,16 @@ pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
     scan.unheld.dedup();
 }
 
-/// Whether `path`, absolute, is or lies in what a program makes again, by its names alone.
-pub fn is_made_again(path: &Path, root: &Root) -> bool {
-    let rules = Rules::new(&[], &[], &[], Case::Sensitive);
-    has_made_again_name(&rules, path.strip_prefix(root.path()).unwrap_or(path))
-}
-
-/// A name at a time, for the rules know no absolute paths.
-fn has_made_again_name(rules: &Rules, path: &Path) -> bool {
-    path.components().any(|name| match name {
-        Component::Normal(name) => rules.is_made_again(name.as_bytes(), true),
-        Component::RootDir | Component::CurDir | Component::ParentDir | Component::Prefix(_) => {
-            false
-        }
-    })
+/// Whether the directory at `path`, absolute, is proven to be made again by a program.
+pub fn is_made_again(path: &Path) -> bool {
+    let parent = path.parent().and_then(|above| Dir::open(above).ok());
+    let name = path.file_name().and_then(|name| c_name(name.as_bytes()).ok());
+    parent.zip(name).is_some_and(|(parent, name)| regenerable::is_proven(&parent, &name))
 }
 
 struct Collect<'a, 'r> {
     scan: &'a mut Scan,
     request: &'a Request<'r>,
-    made_again: Rules,
     /// The user's home, which is never walked.
     home: Option<PathBuf>,
     ours: PathBuf,
@@ -130,7 +108,10 @@ impl Collect<'_, '_> {
         let mut left_out = Vec::new();
         self.scan.each(|dir, row| {
             let reason = row.skipped.is_some_and(|reason| match reason {
-                SkipReason::Ignored | SkipReason::TooLarge | SkipReason::Excluded => true,
+                SkipReason::Ignored
+                | SkipReason::Output
+                | SkipReason::TooLarge
+                | SkipReason::Excluded => true,
                 SkipReason::MadeAgain
                 | SkipReason::Unreadable
                 | SkipReason::OtherFileSystem
@@ -153,38 +134,15 @@ impl Collect<'_, '_> {
         }
     }
 
-    /// Whether a victim is, or lies in, what is made again although no list says so: an ignored
-    /// directory that a build fills, or the cache of a tool.
+    /// Whether a victim is, or lies in, what is very probably made again: the ignored output of a
+    /// build, or the cache of a tool.
     fn is_output(&self, path: &VictimPath) -> bool {
         match path {
-            VictimPath::Below(rel) => {
-                let above = std::iter::successors(Some(rel.clone()), RelPath::parent);
-                above.into_iter().any(|rel| {
-                    let name = str::from_utf8(rel.name()).unwrap_or_default();
-                    let row = self.scan.find(&rel);
-                    let is_ignored =
-                        row.is_some_and(|row| row.skipped == Some(SkipReason::Ignored));
-                    is_ignored && (OUTPUT.contains(&name) || name.starts_with("cmake-build"))
-                })
-            }
+            VictimPath::Below(rel) => Dir::open(self.request.root.path())
+                .is_ok_and(|top| budget::is_in_output(self.scan, &mut Way::from(&top), rel)),
             VictimPath::Outside(path) => path.components().any(|name| {
                 name.as_os_str().to_str().is_some_and(|name| TOOL_CACHES.contains(&name))
             }),
-        }
-    }
-
-    /// An ignored or large path, held only if it is little enough to be no burden.
-    fn spare(&mut self, path: &RelPath) {
-        let absolute = self.request.root.join(path);
-        let Some((dir, victim)) = open_parent(self.request.root, &absolute) else { return };
-        let mut amount = Amount::default();
-        let looked = c_name(path.name()).and_then(|name| amount.add(&dir, &name, 0));
-        let is_one = amount.files == 1 && amount.bytes <= self.request.wishes.victim_size_max;
-        let is_little = amount.files <= SPARED_FILES_MAX && amount.bytes <= SPARED_BYTES_MAX;
-        let fits = self.scan.victims.len() + amount.files <= FILES_MAX;
-        if looked.is_ok() && (is_one || is_little) && fits && self.has_room(amount.bytes) {
-            self.made_again = self.made_again.clone().with_nothing_made_again();
-            self.add(&dir, &victim, 0);
         }
     }
 
@@ -224,7 +182,7 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
         };
         let is_alone = self.request.named == Named::Alone;
-        if kind == Kind::Directory && !is_alone && self.is_made_again(path) {
+        if kind == Kind::Directory && !is_alone && regenerable::is_proven(dir, &c_name) {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
         if kind == Kind::File && !is_alone && !self.is_held(path) {
@@ -246,19 +204,12 @@ impl Collect<'_, '_> {
         }
         if !self.is_held(path) {
             let racy = is_racy(&stamp, self.request.now_ns);
-            let marks = Marks { private: true, racy, tracked: false };
+            let marks = Marks { private: true, racy, ..Marks::default() };
             let found = Found { name, stamp, content: None, marks, skipped: None };
             self.scan.victims.push(Victim { path: path.clone(), found });
         }
         if kind == Kind::Directory && !is_alone {
             self.below(dir, &c_name, path, depth);
-        }
-    }
-
-    fn is_made_again(&self, path: &VictimPath) -> bool {
-        match path {
-            VictimPath::Below(rel) => has_made_again_name(&self.made_again, rel.as_path()),
-            VictimPath::Outside(path) => has_made_again_name(&self.made_again, path),
         }
     }
 
@@ -312,12 +263,20 @@ impl Collect<'_, '_> {
             SkipReason::TooLarge | SkipReason::TooMany | SkipReason::OutOfTime
                 if self.is_output =>
             {
-                SkipReason::MadeAgain
+                SkipReason::Output
             }
             other => other,
         };
         self.scan.unheld.push(Skipped { path: path.to_vec(), reason, size });
     }
+}
+
+/// How much a file of `size` bytes counts. It is looked at for holes only where they `matter`.
+pub(super) fn weight(dir: &Dir, name: &CStr, size: u64, matter: RangeInclusive<u64>) -> u64 {
+    if !matter.contains(&size) {
+        return size;
+    }
+    dir.room_of(name).map_or(size, |room| room.min(size))
 }
 
 fn is_in_git(path: &Path) -> bool {

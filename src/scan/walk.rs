@@ -4,6 +4,7 @@
 //! Opens directories and, for their rules, ignore files; never the files themselves.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     io,
     os::unix::ffi::OsStrExt,
@@ -13,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Scan, crew,
+    Scan, budget, crew,
     ground::{Descent, Ground, rules_changed},
     is_racy,
     list::{Frame, Lister, Listings, Place, is_file},
@@ -49,8 +50,6 @@ pub struct Request<'a> {
     pub ours: &'a Path,
     /// How much of each of them.
     pub named: Named,
-    /// Whether to hold also what is ignored or large, path by path, where it is little.
-    pub spare: bool,
     /// When the scan began, in nanoseconds since 1970: what changed later than this, or hardly
     /// before, is looked at again next time.
     pub now_ns: i64,
@@ -167,13 +166,14 @@ impl<'a> Walk<'a> {
         self.scan.tracked = Some(ground.tracked.digest());
         let listed = self.list_all(&ground, base)?;
         self.add(listed);
+        budget::take_in(&mut self.scan, &self.frame, self.top, base, || ground.clone());
         self.scan.usual = usual_of(&self.scan);
         self.ground = Some(ground);
         Ok(())
     }
 
     fn list_all(&mut self, ground: &Ground, base: Option<&Table>) -> io::Result<Listings> {
-        let place = Place { path: DirPath::default(), depth: 0, ground };
+        let place = Place { path: DirPath::default(), depth: 0, ground, is_ignored: false };
         *self.frame.captured.get_mut() = 0;
         let listed = crew::list_all(&self.frame, base, &self.top.listable()?, &place, false)?;
         if *self.frame.captured.get_mut() < self.frame.wishes.files_max {
@@ -190,14 +190,7 @@ impl<'a> Walk<'a> {
         self.scan.refreshed = true;
         self.scan.partial |= out_of_time;
         self.scan.fresh.extend(fresh);
-        for path in unlisted {
-            let Some((above, name)) = path.split() else { continue };
-            let found = self.scan.fresh.get_mut(&above).map(|fresh| &mut fresh.found);
-            let found = found.and_then(|all| all.iter_mut().find(|found| found.name == name));
-            if let Some(found) = found {
-                found.skipped = Some(SkipReason::Unreadable);
-            }
-        }
+        mark_unlisted(&mut self.scan.fresh, unlisted);
     }
 
     /// Reads anew what `suspects` names, and no more.
@@ -221,6 +214,9 @@ impl<'a> Walk<'a> {
                 self.relist(base, &base.dir(number), &mut descent)?;
             }
         }
+        let Self { frame, top, sources, ground, scan, .. } = self;
+        let read = || Ground::read(frame.root, sources, frame.wishes);
+        budget::take_in(scan, frame, top, Some(base), || ground.take().unwrap_or_else(read));
         self.touch_above(base);
         Ok(())
     }
@@ -257,7 +253,8 @@ impl<'a> Walk<'a> {
         self.count_out(dir);
         let local = descent.at(&path)?;
         let opened = descent.way.listable(&path);
-        let place = Place { depth: path.depth(), path, ground: &local };
+        let is_ignored = is_ignored(base, &path);
+        let place = Place { depth: path.depth(), path, ground: &local, is_ignored };
         let listed = opened.and_then(|open| {
             let mut lister = Lister::new(&self.frame, Some(base), &self.scan.gone, None);
             lister.list(&open, &place, false).map(|()| lister.listed)
@@ -324,6 +321,26 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// Notes directories that could be opened but not listed.
+pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<DirPath>) {
+    for path in unlisted {
+        let Some((above, name)) = path.split() else { continue };
+        let found = fresh.get_mut(&above).map(|fresh| &mut fresh.found);
+        let found = found.and_then(|all| all.iter_mut().find(|found| found.name == name));
+        if let Some(found) = found {
+            found.skipped = Some(SkipReason::Unreadable);
+        }
+    }
+}
+
+/// Whether the last scan knew a directory as ignored, by itself or with what it lies in.
+fn is_ignored(base: &Table, path: &DirPath) -> bool {
+    path.split().is_some_and(|(above, name)| {
+        let row = base.find_dir(&above.0).and_then(|dir| dir.row(name));
+        row.is_some_and(|row| row.marks.budgeted)
+    })
 }
 
 /// The part about repositories: their rules and what they track.

@@ -162,9 +162,9 @@ pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
     skipped
 }
 
-/// Every ignored file by name would be a longer list than that of the files.
+/// A repository is held as one, and not left out.
 fn is_told(reason: SkipReason) -> bool {
-    !matches!(reason, SkipReason::Ignored | SkipReason::GitPrivate)
+    reason != SkipReason::GitPrivate
 }
 
 fn size_of(stamp: Stamp) -> u64 {

@@ -22,7 +22,7 @@ use crate::{
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     root::repository_at,
-    scan::{PastRules, Scan, VictimPath},
+    scan::{Scan, VictimPath},
     store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record},
 };
 
@@ -79,7 +79,6 @@ pub(super) fn make(
         authors: &authors,
         edited: &edited,
         merges: &merges,
-        ignored: &ignored_then(desk, &then, &changes),
         skipped_then: &checkpoint.skipped,
         skipped_now: &skipped,
         repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
@@ -301,17 +300,6 @@ pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
         });
     skipped.extend(victims);
     skipped
-}
-
-/// What is new since, and was ignored at the checkpoint.
-fn ignored_then(desk: &Desk, then: &Tree, changes: &[Change]) -> BTreeSet<RelPath> {
-    let mut read = |path: &RelPath| desk.small_file(then, path);
-    let mut rules = PastRules::new(&desk.root, &desk.user, &mut read);
-    let new = changes.iter().filter(|change| change.before.is_none());
-    let is_dir = |change: &Change| change.after.is_some_and(|now| now.kind == Kind::Directory);
-    new.filter(|change| rules.ignores(&change.path, is_dir(change)))
-        .map(|change| change.path.clone())
-        .collect()
 }
 
 fn outside(then: &Tree, now: &Tree) -> Vec<OutsideStep> {

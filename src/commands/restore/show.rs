@@ -320,7 +320,6 @@ fn words(step: &Step) -> (&'static str, String) {
         }
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
         (Action::Keep(Kept::New), _) => ("keep", "not made by the agent (--exact removes it)"),
-        (Action::Keep(Kept::Ignored), _) => ("keep", "was ignored then"),
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),

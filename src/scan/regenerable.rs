@@ -1,0 +1,73 @@
+//! What a program makes again when it is gone, told by the mark that its generator leaves: never by
+//! a name alone that a person may give a directory of their own.
+
+use std::{ffi::CStr, io::Read};
+
+use crate::{fs::Dir, model::Kind};
+
+/// A directory that a package manager or build tool fills from the manifest beside it.
+const FILLED_FROM: &[(&CStr, &[&CStr])] = &[
+    (MODULES, &[c"package.json"]),
+    (c"bower_components", &[c"bower.json"]),
+    (c"target", &[c"Cargo.toml", c"pom.xml", c"build.sbt"]),
+    (c"Pods", &[c"Podfile"]),
+    (
+        c".gradle",
+        &[c"settings.gradle", c"settings.gradle.kts", c"build.gradle", c"build.gradle.kts"],
+    ),
+];
+/// What npm, pnpm and Yarn leave in a `node_modules` that has no manifest beside it.
+const MODULES: &CStr = c"node_modules";
+const LEFT_IN_MODULES: &[&CStr] =
+    &[c".package-lock.json", c".modules.yaml", c".yarn-integrity", c".yarn-state.yml"];
+/// What Python and Conda leave in an environment, whatever it is called.
+const LEFT_IN_ENVIRONMENT: &[&CStr] = &[c"pyvenv.cfg", c"conda-meta"];
+/// What every file of that name begins with: <https://bford.info/cachedir/>.
+const CACHE_TAG: &CStr = c"CACHEDIR.TAG";
+const CACHE_TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+/// Written by Python alone, and only from the sources beside it.
+const BYTE_CODE: &CStr = c"__pycache__";
+
+/// Names that builds give the directory they write to, where one of [`MANIFESTS`] lies beside it.
+const OUTPUTS: &[&CStr] = &[
+    c"build", c"dist", c"out", c"output", c"obj", c"bin", c"_build", c".build", c"coverage",
+    c"htmlcov", c".output", c".next", c".nuxt", c".svelte-kit", c".angular", c".turbo",
+    c".parcel-cache", c".dart_tool", c"DerivedData", c".eggs", c"cmake-build-debug",
+    c"cmake-build-release",
+];
+const MANIFESTS: &[&CStr] = &[
+    c"package.json", c"Cargo.toml", c"pyproject.toml", c"setup.py", c"go.mod", c"pom.xml",
+    c"build.gradle", c"build.gradle.kts", c"CMakeLists.txt", c"Makefile", c"meson.build",
+    c"Package.swift", c"pubspec.yaml", c"mix.exs", c"dune-project",
+];
+
+/// Whether the directory `name` in `parent` is proven to be made by a program that makes it again.
+pub(super) fn is_proven(parent: &Dir, name: &CStr) -> bool {
+    let filled = FILLED_FROM.iter().find(|(directory, _)| *directory == name);
+    if name == BYTE_CODE || filled.is_some_and(|(_, manifests)| has_any(parent, manifests)) {
+        return true;
+    }
+    let Ok(inside) = parent.open_child(name) else { return false };
+    has_any(&inside, LEFT_IN_ENVIRONMENT)
+        || is_tagged(&inside)
+        || name == MODULES && has_any(&inside, LEFT_IN_MODULES)
+}
+
+/// Whether `name` in `parent` is very probably the output of a build.
+pub(super) fn is_output(parent: &Dir, name: &CStr) -> bool {
+    OUTPUTS.contains(&name) && has_any(parent, MANIFESTS)
+}
+
+fn has_any(dir: &Dir, names: &[&CStr]) -> bool {
+    names.iter().any(|name| dir.stat_child(name).is_ok())
+}
+
+fn is_tagged(dir: &Dir) -> bool {
+    let is_file = |stamp: crate::model::Stamp| stamp.kind() == Some(Kind::File);
+    if !dir.stat_child(CACHE_TAG).is_ok_and(is_file) {
+        return false;
+    }
+    let mut start = [0; CACHE_TAG_SIGNATURE.len()];
+    let read = dir.open_file(CACHE_TAG).and_then(|(mut file, _)| file.read_exact(&mut start));
+    read.is_ok() && start == CACHE_TAG_SIGNATURE
+}

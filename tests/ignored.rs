@@ -1,0 +1,210 @@
+//! What git ignores, and what is large, is held with the root and comes back with it: whatever a
+//! call says of it, and whether it says anything at all.
+
+use std::fs;
+
+use crate::support::{
+    real::git,
+    temp::{Files, chmod, link, noise, on_disk, write},
+    world::World,
+};
+
+/// Half a megabyte in ignored files of many sorts, named by nothing that a call says.
+fn fill(world: &World) {
+    world.write(".gitignore", "data/\n*.db\n.env\nbuild/\ncache/\nfresh\n");
+    world.write("a", "one\n");
+    world.write("src/b", "two\n");
+    world.write(".env", "secret\n");
+    chmod(&world.root().join(".env"), 0o600);
+    world.write("app.db", noise(1, 20_000));
+    world.write("app.db-wal", noise(2, 10_000));
+    for number in 0..40 {
+        world.write(&format!("data/{number}.csv"), noise(number, 2_000));
+    }
+    world.write("data/deep/er/x", "x\n");
+    link(&world.root().join("data/link"), "deep/er/x");
+    fs::create_dir(world.root().join("data/empty")).unwrap();
+    world.write("build/out.o", noise(3, 5_000));
+    world.write("Makefile", "clean:\n\trm -rf build app.db data\n");
+    world.write("clean.sh", "for f in data/*; do : > \"$f\"; done 2>/dev/null; rm -f .env\n");
+    chmod(&world.root().join("clean.sh"), 0o755);
+}
+
+fn repository() -> World {
+    let world = World::new();
+    fill(&world);
+    let commits = "git init -q -b main && git add -A && git commit -qm one && git checkout -qb \
+                   other && echo tracked > fresh && echo other > app.db && git add -f fresh \
+                   app.db && git commit -qm other && git checkout -q main";
+    let kept = fs::read(world.root().join("app.db")).unwrap();
+    git(&world, &world.root(), commits);
+    world.write("app.db", kept);
+    world.write("fresh", "ignored\n");
+    world
+}
+
+fn plain() -> World {
+    let world = World::new();
+    fill(&world);
+    world
+}
+
+/// All of the root but for what is git's own.
+fn files(world: &World) -> Files {
+    let mut files = on_disk(&world.root());
+    files.retain(|path, _| path != b".git" && !path.starts_with(b".git/"));
+    files
+}
+
+/// The agent runs a line; what it does is taken back. The answer of the hook.
+fn there_and_back(world: &mut World, line: &str) -> String {
+    let before = files(world);
+    let answer = world.before_bash(line, line);
+    if answer.contains("\"deny\"") || answer.contains("\"ask\"") {
+        return answer;
+    }
+    git(world, &world.root(), &format!("bash -c {} || true", shell_words::quote(line)));
+    let done = world.run(&["restore", "latest", "--exact", "--force", "--yes"]);
+    let after = files(world);
+    for (path, file) in &before {
+        let name = String::from_utf8_lossy(path);
+        assert!(after.get(path) == Some(file), "{line}: {name}: {done:?}");
+    }
+    let made = after.keys().filter(|path| !before.contains_key(*path));
+    let made: Vec<_> = made.map(|path| String::from_utf8_lossy(path)).collect();
+    assert!(made.is_empty(), "{line}: {made:?}: {done:?}");
+    answer
+}
+
+/// None of them names what it destroys in a way that can be read off the line.
+const LINES: &[&str] = &[
+    "find data -type f -exec rm {} +",
+    "ls data/*.csv | xargs rm",
+    "shopt -s extglob; rm -rf !(a)",
+    "cd absent; rm -rf data/* .env",
+    "make clean",
+    "./clean.sh",
+    "rm -rf \"$(pwd)/data\" $(echo app.db)",
+    "python3 -c 'import shutil; shutil.rmtree(\"data\")'",
+    "perl -e 'unlink glob \"*.db*\"'",
+    "for f in *.db .e*; do mv \"$f\" data/1.csv; done",
+    "d=data; find \"$d\" -name '*.csv' -delete",
+    "rm -rf data && mkdir data && echo new > data/1.csv",
+    "rm -rf data && echo file > data",
+    "truncate -s 0 data/*.csv",
+    "chmod -R a+x data && chmod 644 .env",
+    "echo '*' >> .gitignore; rm -rf data .env",
+    "echo > .gitignore; rm -rf data app.db",
+];
+
+#[test]
+fn what_is_ignored_comes_back_whatever_the_line_says() {
+    let mut world = repository();
+    for line in LINES.iter().chain(&["git checkout -qf other", "git clean -fdxq"]) {
+        let answer = there_and_back(&mut world, line);
+        assert!(!answer.contains("\"ask\""), "{line}: {answer}");
+        git(&world, &world.root(), "git checkout -q main 2>/dev/null || true");
+    }
+}
+
+#[test]
+fn what_is_ignored_in_a_plain_directory_comes_back_too() {
+    let mut world = plain();
+    for line in LINES {
+        let answer = there_and_back(&mut world, line);
+        assert!(!answer.contains("\"ask\""), "{line}: {answer}");
+    }
+}
+
+#[test]
+fn a_large_file_that_git_does_not_track_is_held_though_nothing_names_it() {
+    for mut world in [repository(), plain()] {
+        world.write("model.bin", noise(7, 12 << 20));
+        world.write("run.py", "import os; os.truncate('model.bin', 0)\n");
+        there_and_back(&mut world, "python3 run.py");
+    }
+}
+
+#[test]
+fn no_number_of_files_is_cut_in_silence() {
+    let mut world = repository();
+    for number in 0..1_500 {
+        world.write(&format!("data/{number}.csv"), format!("{number}\n"));
+    }
+    let answer = there_and_back(&mut world, "rm data/*.csv");
+    assert_eq!(answer.trim(), "{}");
+}
+
+#[test]
+fn what_a_program_makes_again_is_left_out_by_its_mark_alone() {
+    let mut world = repository();
+    world.write(".gitignore", "node_modules/\nenv/\n*.cache/\ntarget/\n");
+    world.write("node_modules/a/index.js", "made\n");
+    world.write("sub/node_modules/a/index.js", "mine\n");
+    world.write("env/pyvenv.cfg", "home = /usr\n");
+    world.write("env/lib/x.py", "made\n");
+    world.write("my.cache/x", "mine\n");
+    world.write("my.cache/CACHEDIR.TAG", "Signature: another\n");
+    world.write("a.cache/x", "made\n");
+    world.write("a.cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n# mine");
+    world.write("target/x", "mine\n");
+    world.write("package.json", "{}\n");
+    world.run(&["create"]);
+    let shown = world.run(&["show", "1"]).stdout;
+    git(&world, &world.root(), "rm -rf node_modules sub env *.cache target");
+    world.run(&["restore", "1", "--yes"]);
+    let root = world.root();
+    let is_there = |path: &str| root.join(path).exists();
+    assert!(!is_there("node_modules") && !is_there("env") && !is_there("a.cache"), "{shown}");
+    assert!(is_there("sub/node_modules/a/index.js") && is_there("my.cache/x"), "{shown}");
+    assert!(is_there("target/x") && shown.contains("node_modules"), "{shown}");
+}
+
+#[test]
+fn what_is_over_the_budget_is_named_and_asked_about() {
+    for mut world in [repository(), plain()] {
+        for number in 0..5_100 {
+            write(&world.root().join(format!("cache/{number}")), "x");
+        }
+        fs::File::create(world.root().join("huge.db")).unwrap().set_len(2 << 30).unwrap();
+        world.run(&["create"]);
+        let shown = world.run(&["show", "1"]).stdout;
+        assert!(shown.contains("cache") && shown.contains("huge.db"), "{shown}");
+        assert!(!shown.contains("cache/1"), "a directory is named whole: {shown}");
+        for line in ["rm huge.db", "rm *.db", "rm -rf ."] {
+            let answer = world.before_bash(line, line);
+            assert!(answer.contains("huge.db"), "{line}: {answer}");
+            assert!(answer.contains("\"ask\""), "{line}: {answer}");
+        }
+        for line in ["make", "./clean.sh", "rm -rf src"] {
+            let answer = world.before_bash(line, line);
+            assert!(!answer.contains("\"ask\""), "{line}: {answer}");
+        }
+        // It fits as soon as it is small enough.
+        for number in 100..5_100 {
+            fs::remove_file(world.root().join(format!("cache/{number}"))).unwrap();
+        }
+        let before = files(&world);
+        world.before_bash("t", "./clean-all");
+        fs::remove_dir_all(world.root().join("cache")).unwrap();
+        world.run(&["restore", "latest", "--yes"]);
+        assert!(files(&world) == before);
+    }
+}
+
+#[test]
+fn what_was_held_stays_held_when_smaller_files_come() {
+    let mut world = repository();
+    for number in 0..3 {
+        world.write(&format!("data/{number}.bin"), noise(number, 20 << 20));
+    }
+    world.run(&["create"]);
+    for number in 0..10 {
+        world.write(&format!("data/new{number}.bin"), noise(number, 1 << 20));
+    }
+    world.run(&["create"]);
+    let shown = world.run(&["show", "latest"]).stdout;
+    let left_out = |name: &str| shown.lines().any(|line| line.contains(name));
+    assert!(!left_out("data/0.bin") && !left_out("data/2.bin"), "{shown}");
+    assert!(left_out("data/new9.bin"), "{shown}");
+}
