@@ -186,7 +186,7 @@ fn what_is_over_the_budget_is_named_and_asked_about() {
         }
         let before = files(&world);
         world.before_bash("t", "./clean-all");
-        fs::remove_dir_all(world.root().join("cache")).unwrap();
+        git(&world, &world.root(), "rm -rf cache");
         world.run(&["restore", "latest", "--yes"]);
         assert!(files(&world) == before);
     }
