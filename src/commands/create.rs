@@ -72,12 +72,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 
 /// Says what is not held: the first of it by name, and where the rest is named.
 fn warn_of(process: &mut Process<'_>, checkpoint: &Checkpoint) {
-    let matters = || checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
-    for skipped in matters().take(NAMED_MAX) {
-        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
-        let _nobody = writeln!(process.stderr, "warning: not held: {path} ({why})");
+    let matters = checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
+    let lines = ui::left_out(&matters.cloned().collect::<Vec<_>>());
+    for line in lines.iter().take(NAMED_MAX) {
+        let _nobody = writeln!(process.stderr, "warning: not held: {line}");
     }
-    let more = matters().count().saturating_sub(NAMED_MAX);
+    let more = lines.len().saturating_sub(NAMED_MAX);
     if more > 0 {
         let (more, id) = (ui::number(more as u64), checkpoint.id);
         let all = format!("`turnback show {id} --json` names them all");

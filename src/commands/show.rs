@@ -223,19 +223,10 @@ fn head_words(head: &Head) -> String {
 }
 
 fn not_held(checkpoint: &Checkpoint) -> Vec<String> {
-    let said = |skipped: &Skipped| {
-        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
-        match skipped.size {
-            0 => format!("{path} ({why})"),
-            size => format!("{path} ({}, {why})", ui::size(size)),
-        }
-    };
-    let mut sorted: Vec<&Skipped> = checkpoint.skipped.iter().collect();
-    sorted.sort_by_key(|skipped| !skipped.reason.matters());
-    let mut lines: Vec<String> =
-        sorted.iter().take(SKIPPED_SHOWN_MAX).map(|skipped| said(skipped)).collect();
-    let more = sorted.len().saturating_sub(SKIPPED_SHOWN_MAX);
+    let mut lines = ui::left_out(&checkpoint.skipped);
+    let more = lines.len().saturating_sub(SKIPPED_SHOWN_MAX);
     if more > 0 {
+        lines.truncate(SKIPPED_SHOWN_MAX);
         lines.push(format!("and {} more; --json names them all", ui::number(more as u64)));
     }
     lines

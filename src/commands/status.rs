@@ -19,7 +19,7 @@ use crate::{
     house::{self, Disk, Holding, Memory, Report},
     journal::{self, Line, LineKind},
     ledger,
-    model::{CheckpointId, Scope, Settings},
+    model::{Checkpoint, CheckpointId, Scope, Settings, Skipped},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     snapshot,
@@ -78,6 +78,8 @@ struct Place {
     is_unregistered: bool,
     /// When nothing is kept of it any more.
     forgotten_in: Option<Duration>,
+    /// What its newest checkpoint left out, and matters.
+    left_out: Vec<Skipped>,
 }
 
 struct Status {
@@ -156,11 +158,25 @@ impl Status {
         text.extend(self.unseen.iter().map(|line| {
             format!("{}; turnback check --everywhere says more\n", ui::escape(line.as_bytes()))
         }));
+        text.push_str(&self.left_out_words());
         text.push_str(&self.unwritable_words(desk));
         text.push_str(&self.in_the_way_words(desk));
         text.push_str(&self.room_words(desk));
         text.push_str(&self.prune_words(&clock, &desk.settings));
         text.push_str(&self.trouble_words(&clock));
+        text
+    }
+
+    /// What the newest checkpoint of this project left out.
+    fn left_out_words(&self) -> String {
+        const SHOWN_MAX: usize = 5;
+        let lines = self.places.first().map(|here| ui::left_out(&here.left_out));
+        let lines = lines.unwrap_or_default();
+        let shown = lines.iter().take(SHOWN_MAX).map(|line| format!("not held: {line}\n"));
+        let mut text: String = shown.collect();
+        if lines.len() > SHOWN_MAX {
+            text.push_str("not held: more; turnback show latest names it\n");
+        }
         text
     }
 
@@ -325,6 +341,7 @@ impl Place {
             silent: Vec::new(),
             is_unregistered: false,
             forgotten_in: forgotten_in(desk, holding, memory),
+            left_out: left_out(&holding.checkpoints),
         }
     }
 
@@ -350,6 +367,7 @@ impl Place {
             silent: Vec::new(),
             is_unregistered: false,
             forgotten_in: None,
+            left_out: left_out(&checkpoints),
         }
     }
 
@@ -479,6 +497,12 @@ fn unprotected(
         Scope::Whole if unwritable.is_some() => Some("no checkpoint can be written"),
         Scope::Whole => None,
     }
+}
+
+/// What the newest checkpoint left out, and a person wants to hear of.
+fn left_out(checkpoints: &[Checkpoint]) -> Vec<Skipped> {
+    let skipped = checkpoints.first().map(|newest| &newest.skipped[..]).unwrap_or_default();
+    skipped.iter().filter(|skipped| skipped.reason.matters()).cloned().collect()
 }
 
 /// When nothing is kept any more of a root that is gone, as rounds see time pass.

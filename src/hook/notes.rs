@@ -48,7 +48,7 @@ impl Hook<'_, '_> {
         let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
         let mounted =
             not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");
-        notes.lines.extend(unread.into_iter().chain(mounted));
+        notes.lines.extend(unread.into_iter().chain(mounted).chain(over_budget(checkpoint)));
         if self.settings().notify == Notify::Always && saved.is_new {
             notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
         }
@@ -153,6 +153,23 @@ fn not_held(checkpoint: &Checkpoint, reason: SkipReason, words: &str) -> Option<
         more => format!(" and {}", ui::count(more as u64, "other path")),
     };
     Some(format!("{words}, and so is not held: {first}{others}"))
+}
+
+/// What is ignored or large, and more than is held unasked. Without sizes, which change all the
+/// while: it is said once in a session.
+fn over_budget(checkpoint: &Checkpoint) -> Option<String> {
+    const NAMED_MAX: usize = 3;
+    let is_over = |reason| matches!(reason, SkipReason::Ignored | SkipReason::TooLarge);
+    let over = checkpoint.skipped.iter().filter(|skipped| is_over(skipped.reason));
+    let mut names: Vec<_> = over.map(|skipped| ui::escape(&skipped.path)).collect();
+    names.sort();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("too much to hold unasked: {names}{more}; `turnback status` tells how much")
+    })
 }
 
 /// What is not as it was in this root: a restore that was interrupted.

@@ -330,7 +330,7 @@ impl SkipReason {
             Self::Ignored => "ignored, and more than is held unasked",
             Self::MadeAgain => "can be made again",
             Self::Excluded => "excluded by your settings",
-            Self::TooLarge => "over max_file_size",
+            Self::TooLarge => "too large to be held unasked",
             Self::Unreadable => "cannot be read",
             Self::OtherFileSystem => "on another file system",
             Self::TooMany => "over max_files",

@@ -5,6 +5,7 @@
 
 mod escape;
 mod hunks;
+mod left_out;
 pub mod picker;
 mod question;
 mod quote;
@@ -17,6 +18,7 @@ use std::{borrow::Cow, path::Path};
 
 pub use escape::{escape, escape_json, escape_line, escape_path, escape_text};
 pub use hunks::{Change, Lines, Look, Side};
+pub use left_out::left_out;
 pub use question::{answer, ask};
 pub use quote::quote;
 pub use style::{Paint, Style};
