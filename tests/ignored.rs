@@ -195,8 +195,8 @@ fn what_is_over_the_budget_is_named_and_asked_about() {
 #[test]
 fn what_was_held_stays_held_when_smaller_files_come() {
     let mut world = repository();
-    for number in 0..3 {
-        world.write(&format!("data/{number}.bin"), noise(number, 20 << 20));
+    for number in 0..4 {
+        world.write(&format!("data/{number}.bin"), noise(number, 15 << 20));
     }
     world.run(&["create"]);
     for number in 0..10 {
@@ -206,4 +206,22 @@ fn what_was_held_stays_held_when_smaller_files_come() {
     let shown = world.run(&["show", "latest"]).stdout;
     assert!(shown.contains("data/ (7 paths, 7.3 MB, ignored"), "{shown}");
     assert!(world.run(&["status"]).stdout.contains("not held: data/ (7 paths"));
+}
+
+/// An agent must not wait for more than a little of it.
+#[test]
+fn one_call_takes_a_part_and_the_next_goes_on() {
+    let mut world = repository();
+    for number in 0..3 {
+        world.write(&format!("data/{number}.bin"), noise(number, 9 << 20));
+    }
+    let left = [1, 0].map(|_| {
+        world.before_bash("t", "./anything");
+        world.run(&["show", "latest"]).stdout.contains("data/2.bin (9.4 MB, ignored")
+    });
+    assert_eq!(left, [true, false]);
+    let before = files(&world);
+    git(&world, &world.root(), "rm -rf data");
+    world.run(&["restore", "latest", "--yes"]);
+    assert!(files(&world) == before);
 }

@@ -218,12 +218,16 @@ pub(super) fn pipes_in(objects: &Path) -> Vec<PathBuf> {
     odd.map(|entry| entry.path()).filter(is_pipe).collect()
 }
 
+/// More than any list of other repositories' objects.
+const ALTERNATES_MAX_BYTES: u64 = 1 << 20;
+
 /// Opens a directory of objects.
 pub(super) fn open_odb(objects: &Path, current_dir: &Path, hash: HashKind) -> Result<Odb> {
-    // What is no file would be waited for.
+    // What is no file would be waited for, and what is too large be read whole.
     let alternates = objects.join("info/alternates");
-    if std::fs::metadata(&alternates).is_ok_and(|found| !found.is_file()) {
-        return Err(Error::damaged(alternates.display().to_string(), "it is no file"));
+    let is_odd = |found: std::fs::Metadata| !found.is_file() || found.len() > ALTERNATES_MAX_BYTES;
+    if std::fs::metadata(&alternates).is_ok_and(is_odd) {
+        return Err(Error::damaged(alternates.display().to_string(), "not a list of paths"));
     }
     let alternates = alternates_of(objects);
     let dirs = std::iter::once(objects).chain(alternates.iter().map(|(_, path)| path.as_path()));
