@@ -160,7 +160,7 @@ pub const KEYS: &[Key] = &[
         Directory,
         "max_file_size",
         size max_file_size,
-        "The largest untracked file that is held with its directory."
+        "A larger untracked file is held like an ignored one: up to 20 MB, within 64 MB for all."
     ),
     key!(
         Directory,
