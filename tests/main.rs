@@ -18,6 +18,7 @@ mod hostile;
 mod house;
 mod identity;
 mod install;
+mod install_kills;
 mod kinds;
 mod mounts;
 mod naming;

@@ -65,6 +65,8 @@ struct Made {
     own: Option<Own>,
     /// What is held of other repositories, and the locks that keep it until there is a record.
     others: (Vec<Held>, Vec<Lock>),
+    /// Files called `.git` that lead nowhere.
+    dangling: Vec<(Vec<u8>, Vec<u8>)>,
     /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
     proven: Option<ObjectId>,
 }
@@ -253,8 +255,9 @@ impl<'a> Save<'a> {
     fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Known> {
         let new = self.repositories(made, None);
         let has_repositories = |newest: &Known| {
-            let old = newest.record.as_ref().map(|record| &record.repositories[..]);
-            old.is_some_and(|old| repository::are_same(old, &new))
+            newest.record.as_ref().is_some_and(|old| {
+                repository::are_same(&old.repositories, &new) && old.dangling == made.dangling
+            })
         };
         let head = self.head.as_ref();
         let is_same =
@@ -292,12 +295,14 @@ impl<'a> Save<'a> {
         let mut dot_gits = scan.repositories.clone();
         // The root's own, should it be one that cannot be used now, is held like any other.
         dot_gits.push(root.join(".git"));
-        let (places, pointers) = repository::places(&dot_gits, known.as_deref());
+        let found = repository::places(&dot_gits, known.as_deref());
         if let Some(own) = &mut own {
-            own.place.pointers = pointers;
+            own.place.pointers = found.of_known;
         }
+        let dangling = repository::pointers_for(root, &found.dangling);
         let state = self.store.state.state();
-        let others = repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
+        let others =
+            repository::hold_others(state, root, &found.places, draft.deadline, &mut skipped)?;
         let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out.is_none());
         let (index, extra, stamp) = match index {
             Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
@@ -309,7 +314,7 @@ impl<'a> Save<'a> {
         let parts = Parts { files, modes, index, extra };
         let staged = self.count_staged(&parts, writer);
         let skipped = reading::skipped(scan, skipped);
-        Ok(Made { parts, besides, outside, skipped, staged, own, others, proven })
+        Ok(Made { parts, besides, outside, skipped, staged, own, others, dangling, proven })
     }
 
     /// The newest checkpoint's tree of the index.
@@ -398,8 +403,8 @@ impl<'a> Save<'a> {
         };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
         let (store, repositories) = (Some(self.store.name().to_owned()), Vec::new());
-        let keeper = Keeper::Git;
-        Record { checkpoint, keeper, besides, outside, tree: None, store, repositories }
+        let (keeper, tree, dangling) = (Keeper::Git, None, made.dangling.clone());
+        Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
     /// Adds the checkpoint's own two objects and names its tree.

@@ -115,6 +115,31 @@ pub(super) fn look(
     Ok(Looked { administration, is_unchanged: false, rows })
 }
 
+/// The files that a look at the git directory `common_dir` would hold now, by their paths, and the
+/// names of their blobs. Nothing is written.
+///
+/// # Errors
+///
+/// Fails if the objects of `repo` cannot be opened.
+pub(super) fn files(repo: &Repo, common_dir: &Path) -> Result<BTreeMap<Vec<u8>, ObjectId>> {
+    let known = Cached::load(repo).map(|cached| cached.rows).unwrap_or_default();
+    let (writer, mut left_out) = (Writer::new(repo), Vec::new());
+    let mut walk = Walk {
+        repo,
+        common_dir,
+        own_index: b"\0",
+        writer: &writer,
+        name: b"",
+        left_out: &mut left_out,
+        known,
+        rows: BTreeMap::new(),
+        now: now_ns(),
+    };
+    walk.directory(common_dir, b"", 0)?;
+    let rows = walk.rows.into_iter();
+    Ok(rows.filter_map(|(path, row)| Some((path, row.blob?))).collect())
+}
+
 /// What the last look saw, if nothing has changed since.
 pub(super) fn unchanged(
     repo: &Repo,

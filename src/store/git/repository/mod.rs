@@ -35,12 +35,15 @@ pub(in crate::store) use administration::Administration;
 pub(in crate::store::git) use borrow::{alternates_of, open_up};
 pub(in crate::store) use check::{Checked, Look};
 pub use held::Held;
-pub(in crate::store) use held::{HeldFile, are_same, held};
+pub(in crate::store) use held::{
+    HeldFile, PointerFile, are_same, held, parse_pointer, pointer_file,
+};
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
 pub use rebuild::{
-    Losing, Lost, Opened, Step, StepKind, carry_out, is_reftable, lost, remove_unfinished, steps,
+    Ends, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, is_reftable, lost,
+    remove_unfinished, steps,
 };
 
 use super::{
@@ -86,27 +89,47 @@ pub(in crate::store) struct Place {
     pub(in crate::store) pointers: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// The repositories behind things called `.git`, each once. Those in `known` are left out but for
-/// the pointers to them, which are returned.
-pub(in crate::store) fn places(
-    dot_gits: &[PathBuf],
-    known: Option<&Path>,
-) -> (Vec<Place>, Vec<(PathBuf, Vec<u8>)>) {
-    let (mut places, mut of_known) = (Vec::<Place>::new(), Vec::new());
+/// What is behind things called `.git`.
+#[derive(Default)]
+pub(in crate::store) struct Places {
+    /// Repositories, each once.
+    pub(in crate::store) places: Vec<Place>,
+    /// The files that lead to the known one, which is none of them: absolute, and what they say.
+    pub(in crate::store) of_known: Vec<(PathBuf, Vec<u8>)>,
+    /// The files that lead nowhere.
+    pub(in crate::store) dangling: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// Looks behind things called `.git`.
+pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Places {
+    let mut found = Places::default();
     for dot_git in dot_gits {
-        let Some((common_dir, text)) = root::repository_at(dot_git) else { continue };
+        let Some((common_dir, text)) = root::repository_at(dot_git) else {
+            found.dangling.extend(root::dangling(dot_git).map(|text| (dot_git.clone(), text)));
+            continue;
+        };
         let pointer = text.map(|text| (dot_git.clone(), text));
         if known == Some(&common_dir) {
-            of_known.extend(pointer);
+            found.of_known.extend(pointer);
             continue;
         }
-        match places.iter_mut().find(|place| place.common_dir == common_dir) {
-            Some(place) => place.pointers.extend(pointer),
-            None => places.push(Place { common_dir, pointers: pointer.into_iter().collect() }),
-        }
+        let known = found.places.iter().position(|place| place.common_dir == common_dir);
+        let at = known.unwrap_or_else(|| {
+            found.places.push(Place { common_dir, pointers: Vec::new() });
+            found.places.len() - 1
+        });
+        found.places[at].pointers.extend(pointer);
     }
-    places.sort_by(|a, b| a.common_dir.cmp(&b.common_dir));
-    (places, of_known)
+    found.places.sort_by(|a, b| a.common_dir.cmp(&b.common_dir));
+    found
+}
+
+/// Files that lead to repositories, or nowhere, as a record has them.
+pub(in crate::store) fn pointers_for(
+    root: &Path,
+    pointers: &[(PathBuf, Vec<u8>)],
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pointers.iter().map(|(path, text)| (path_for(root, path), text.clone())).collect()
 }
 
 impl Private {
