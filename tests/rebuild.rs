@@ -271,7 +271,7 @@ fn a_git_file_that_became_something_else_leads_to_its_repository_again() {
         assert_eq!(git(&world, &wt, tell), before, "{line}");
         runs(&mut world, &["undo", "--yes"]);
         let names = |files: Files| files.into_keys().collect::<Vec<_>>();
-        assert_eq!(names(crate::support::temp::on_disk(&wt)), names(there), "{line}");
+        assert_eq!(names(on_disk(&wt)), names(there), "{line}");
     }
 }
 
@@ -494,4 +494,23 @@ fn what_was_staged_comes_back_beside_another_repository() {
     runs(&mut world, &["restore", "1", "--yes"]);
     git(&world, &world.root().join("nest"), "git fsck --strict");
     assert_eq!(git(&world, &world.root(), "git diff --cached --name-only").trim(), "staged");
+}
+
+#[test]
+fn a_ref_that_moves_among_thousands_is_noticed() {
+    let mut world = repository();
+    let make = "h=$(git rev-parse HEAD); for i in $(seq 2100); do echo \"create refs/tags/g$((i%9))/$i \
+                $h\"; done | git update-ref --stdin && git commit -q --allow-empty -m two";
+    git(&world, &world.root(), make);
+    let count = |world: &mut World| {
+        world.wait(10);
+        runs(world, &["create"]);
+        runs(world, &["list", "--all"]).lines().count()
+    };
+    assert_eq!(count(&mut world), count(&mut world), "nothing has changed");
+    for line in ["git tag -f g3/3 HEAD >&2", "git tag -d g4/4 >&2", "git tag g5/new"] {
+        let before = count(&mut world);
+        git(&world, &world.root(), line);
+        assert_eq!(count(&mut world), before + 1, "{line}");
+    }
 }

@@ -29,7 +29,7 @@ use super::{
     objects::Writer,
     refs::own,
     repo::{Odb, Repo, content_id},
-    repository::{self, Holding},
+    repository::{self, Holding, Theirs},
     sink::{GitSink, Private},
     tree::{self, Builder},
 };
@@ -177,7 +177,7 @@ impl<'a> Save<'a> {
         let writer = Writer::new(&self.repo);
         let private = Mutex::new(Private::new(&self.store.objects));
         let mut left_out = Vec::new();
-        let (own, index) = self.hold_own(&writer, &mut left_out)?;
+        let (own, index) = self.hold_own(&writer, draft.deadline, &mut left_out)?;
         distrust(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
         let made = self.make(draft, &writer, &private, own, index, left_out)?;
         let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -211,6 +211,7 @@ impl<'a> Save<'a> {
     fn hold_own(
         &mut self,
         writer: &Writer,
+        deadline: Option<Instant>,
         left_out: &mut Vec<Skipped>,
     ) -> Result<(Option<Own>, Option<IndexRead>)> {
         let Some(user) = self.store.user() else { return Ok((None, None)) };
@@ -219,10 +220,9 @@ impl<'a> Save<'a> {
         let path = repository::path_for(root, &user.common_dir);
         // What is no index is held as the file it is.
         let index_path = if index.file.is_err() { "\0".into() } else { own(&user, "index") };
-        let holding = self
-            .store
-            .private
-            .hold(&self.repo, &user.common_dir, &index_path, writer, &path, left_out)?;
+        let (common_dir, own_index) = (&*user.common_dir, &*index_path);
+        let theirs = Theirs { common_dir, own_index, name: &path, deadline };
+        let holding = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
         left_out.extend(repository::history_left_out(&path, &holding));
         if holding.new > 0 {
             self.repo = self.repo.refreshed();
@@ -305,6 +305,15 @@ impl<'a> Save<'a> {
             repository::hold_others(state, root, &found.places, draft.deadline, &mut skipped)?;
         let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out.is_none());
         let (index, extra, stamp) = match index {
+            Some(index) if !is_whole && is_over(draft.deadline) => {
+                let path = b".git/index".to_vec();
+                skipped.push(Skipped {
+                    path,
+                    reason: SkipReason::OutOfTime,
+                    size: index.stamp.size,
+                });
+                (None, None, None)
+            }
             Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
             None => (None, None, None),
         };
@@ -582,6 +591,10 @@ fn copy_staged(user: &Repo, repo: &Repo, index: &gix::index::State, writer: &Wri
         }
     }
     Ok(())
+}
+
+fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>> {

@@ -11,9 +11,11 @@ mod check;
 mod frame;
 mod held;
 mod history;
+mod loose;
 mod maintain;
 mod origin;
 mod rebuild;
+mod unsound;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -32,12 +34,14 @@ use gix::{
 };
 
 pub(in crate::store) use administration::Administration;
+use borrow::Limits;
 pub(in crate::store::git) use borrow::{alternates_of, open_up};
 pub(in crate::store) use check::{Checked, Look};
 pub use held::Held;
 pub(in crate::store) use held::{
     HeldFile, PointerFile, are_same, held, parse_pointer, pointer_file,
 };
+pub(in crate::store::git) use loose::LooseObjects;
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
@@ -221,10 +225,10 @@ impl Private {
 
     /// Sees to it that no save relies on a borrowed pack that was damaged, nor on a cache that did.
     fn distrust_damaged_packs(&self) -> Result<()> {
-        let unsound = borrow::unsound_indexes(&self.linked());
+        let unsound = unsound::unsound_indexes(&self.linked());
         if !unsound.is_empty() {
             refs::drop_anchors(&self.repo())?;
-            borrow::set_aside(&unsound);
+            unsound::set_aside(&unsound);
         }
         Ok(())
     }
@@ -288,16 +292,16 @@ impl Private {
     pub(in crate::store) fn hold(
         &self,
         repo: &Repo,
-        common_dir: &Path,
-        own_index: &Path,
+        theirs: &Theirs<'_>,
         writer: &Writer,
-        name: &[u8],
         left_out: &mut Vec<Skipped>,
     ) -> Result<Holding> {
+        let Theirs { common_dir, own_index, name, deadline } = *theirs;
         self.follow(common_dir);
         // Refs first: what they name is linked afterwards.
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
-        let borrowed = self.borrow(common_dir, looked.is_unchanged, None)?;
+        let limits = Limits { deadline, ..Limits::default() };
+        let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
         Ok(Holding { looked, left_out: borrowed.left_out, new: borrowed.new })
     }
 
@@ -305,11 +309,11 @@ impl Private {
         &self,
         common_dir: &Path,
         is_quiet: bool,
-        budget: Option<u64>,
+        limits: Limits,
     ) -> Result<borrow::Borrowed> {
         let linked = self.linked();
         let had = names_of(&linked.join("alternates")).map_or(0, |names| names.len());
-        let borrowed = borrow::borrow(common_dir, &linked, is_quiet, budget)?;
+        let borrowed = borrow::borrow(common_dir, &linked, is_quiet, limits)?;
         if names_of(&linked.join("alternates")).map_or(0, |names| names.len()) != had {
             self.write_alternates()?;
         }
@@ -321,6 +325,18 @@ impl Private {
         let packs = common_dir.join("objects/pack");
         borrow::has_seen(&self.linked(), b"objects/pack", &packs)
     }
+}
+
+/// A repository of the user's that is to be held.
+pub(in crate::store) struct Theirs<'a> {
+    /// The git directory that all its worktrees share.
+    pub(in crate::store) common_dir: &'a Path,
+    /// The index that is kept elsewhere.
+    pub(in crate::store) own_index: &'a Path,
+    /// What it is called where something is left out.
+    pub(in crate::store) name: &'a [u8],
+    /// When borrowing has to end.
+    pub(in crate::store) deadline: Option<Instant>,
 }
 
 /// What came of holding a repository.
@@ -368,7 +384,9 @@ pub(in crate::store) fn hold_others(
         let writer = Writer::new(&repo);
         // Each index is held as it is: it is nobody's own here.
         let nothing = Path::new("\0");
-        let holding = private.hold(&repo, &place.common_dir, nothing, &writer, &path, left_out)?;
+        let (common_dir, own_index) = (&*place.common_dir, nothing);
+        let theirs = Theirs { common_dir, own_index, name: &path, deadline };
+        let holding = private.hold(&repo, &theirs, &writer, left_out)?;
         let administration = holding.administration().clone();
         let tree = add_tree(&repo, &writer, &administration)?;
         writer.finish()?;

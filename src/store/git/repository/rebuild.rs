@@ -33,7 +33,7 @@ pub use self::{
     retire::{Ends, SetAside, remove_unfinished},
     steps::{Step, StepKind, is_reftable, steps},
 };
-use super::{Held, Private, borrow, names_of};
+use super::{Held, Private, borrow, names_of, unsound};
 use crate::{
     error::{Error, Result},
     fs::{Dir, read_small, remove_tree},
@@ -504,10 +504,10 @@ fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
 /// Whether a borrowed file is, or belongs to, a damaged pack that nothing can be read of. Git would
 /// complain about it for ever, and it may be newer than the checkpoint.
 fn is_beyond_use(path: &Path) -> bool {
-    let is_unsound = path.file_name() != path.file_name().map(borrow::original_name);
+    let is_unsound = path.file_name() != path.file_name().map(unsound::original_name);
     let pack =
         if is_unsound { path.with_extension("").with_extension("pack") } else { path.into() };
-    let index = borrow::unsound(&pack.with_extension("idx"));
+    let index = unsound::unsound(&pack.with_extension("idx"));
     let is_short = |path: &Path, least| fs::metadata(path).is_ok_and(|found| found.len() < least);
     let is_pack = pack.extension().is_some_and(|end| end == "pack");
     is_pack
@@ -518,7 +518,7 @@ fn is_beyond_use(path: &Path) -> bool {
 fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(to)?;
     for name in names_of(from)? {
-        let (from, to) = (from.join(&name), to.join(borrow::original_name(&name)));
+        let (from, to) = (from.join(&name), to.join(unsound::original_name(&name)));
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;

@@ -26,7 +26,10 @@ use crate::{
     store::{
         git::{
             repo::Repo,
-            repository::{administration, borrow},
+            repository::{
+                administration,
+                borrow::{self, Limits},
+            },
         },
         record::{
             Record,
@@ -176,7 +179,7 @@ fn is_as_held(
         return Ok(false);
     }
     let _shared = private.share(None)?;
-    let borrowed = borrow::borrow(old, &private.linked(), false, None)?;
+    let borrowed = borrow::borrow(old, &private.linked(), false, Limits::default())?;
     Ok(borrowed.left_out.is_none())
 }
 
