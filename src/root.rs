@@ -125,6 +125,17 @@ pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
     common_dir_of(&git_dir).map(|dir| (dir, Some(text)))
 }
 
+/// What a file or symlink called `.git` says that leads to no repository, or to none that can be
+/// found: as [`repository_at`] has it. `None` for anything else.
+pub fn dangling(dot_git: &Path) -> Option<Vec<u8>> {
+    let found = fs::symlink_metadata(dot_git).ok()?;
+    if found.is_symlink() {
+        let target = fs::read_link(dot_git).ok()?;
+        return Some([LINK, target.as_os_str().as_bytes()].concat());
+    }
+    read(dot_git, POINTER_MAX_BYTES).ok()?.filter(|_| found.is_file())
+}
+
 /// The directory with objects and shared refs behind a git directory. That of a submodule lies in
 /// its superproject's.
 fn common_dir_of(git_dir: &Path) -> Option<PathBuf> {

@@ -19,6 +19,7 @@ mod house;
 mod identity;
 mod ignored;
 mod install;
+mod install_kills;
 mod kinds;
 mod mounts;
 mod naming;

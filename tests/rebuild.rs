@@ -1,10 +1,12 @@
 //! Which repositories a restore brings back, replaces, removes or leaves, and what it says of them.
 
+use std::path::{Path, PathBuf};
+
 use crate::{
-    repository::{fails, repository, runs},
+    repository::{dies_at, repository, runs},
     support::{
-        real::{git, try_git},
-        temp::write,
+        real::{git, try_git, turnback},
+        temp::{Files, link, on_disk, write},
         world::World,
     },
 };
@@ -138,12 +140,20 @@ fn a_repository_that_was_copied_away_and_back_and_went_on_is_the_same() {
     );
     assert_eq!(git(&world, &world.root(), "git log -1 --format=%s"), "own");
     // What a repository loses that is replaced is named, in the plan and in the end.
+    let others = "git branch new HEAD~1 && git tag v2 && git stash list && echo x > a && git stash -q \
+                  && echo s > s && git add s && git checkout -q --detach && git commit -q \
+                  --allow-empty -m loose && echo t > t && git add t";
+    git(&world, &world.root(), others);
     for args in [["--dry-run"], ["--yes"]] {
         let said = runs(&mut world, &[&["restore", "1", "--repository"], &args[..]].concat());
         assert!(
             said.contains("main loses 1 commit made since: ") && said.contains(" own\n"),
             "{said}"
         );
+        assert!(said.contains("HEAD loses 2 commits made since: "), "{said}");
+        let others =
+            "made since, goes: new, v2, 1 stash, what is staged; `turnback undo` brings it";
+        assert!(said.contains(others), "{said}");
     }
 }
 
@@ -256,24 +266,179 @@ fn a_git_file_that_became_something_else_leads_to_its_repository_again() {
         let before = git(&world, &wt, tell);
         runs(&mut world, &["create"]);
         git(&world, &world.root(), line);
-        let there = crate::support::temp::on_disk(&wt);
+        let there = on_disk(&wt);
         runs(&mut world, &["restore", "1", "--yes"]);
         assert_eq!(git(&world, &wt, tell), before, "{line}");
         runs(&mut world, &["undo", "--yes"]);
-        let names = |files: crate::support::temp::Files| files.into_keys().collect::<Vec<_>>();
-        assert_eq!(names(crate::support::temp::on_disk(&wt)), names(there), "{line}");
+        let names = |files: Files| files.into_keys().collect::<Vec<_>>();
+        assert_eq!(names(on_disk(&wt)), names(there), "{line}");
     }
 }
 
 #[test]
-fn what_leads_nowhere_is_not_replaced_before_somebody_has_moved_it() {
+fn what_leads_nowhere_is_held_before_it_is_replaced() {
     let mut world = repository();
     git(&world, &world.root(), "git worktree add -q wt");
     runs(&mut world, &["create"]);
     world.write("wt/.git", "only here\n");
-    let said = fails(&mut world, &["restore", "1", "--yes"]);
-    assert!(said.contains("wt/.git") && said.contains("move it away"), "{said}");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    git(&world, &world.root().join("wt"), "git status");
+    runs(&mut world, &["undo", "--yes"]);
     assert_eq!(world.read("wt/.git"), "only here\n");
+    runs(&mut world, &["redo", "--yes"]);
+    git(&world, &world.root().join("wt"), "git status");
+}
+
+#[test]
+fn a_git_file_or_link_that_leads_nowhere_comes_back() {
+    for mut world in [repository(), World::new()] {
+        let root = world.root();
+        for name in ["file", "link"] {
+            world.write(&format!("{name}/f"), "f\n");
+        }
+        world.write("file/.git", "gitdir: ../../gone/.git/worktrees/file\n");
+        link(&root.join("link/.git"), "../gone");
+        runs(&mut world, &["create"]);
+        let there = on_disk(&root);
+        runs(&mut world, &["restore", "1", "--dry-run"]);
+        git(&world, &root, "rm -rf file link/.git");
+        let gone = on_disk(&root);
+        runs(&mut world, &["restore", "1", "--yes"]);
+        assert_eq!(on_disk(&root), there);
+        runs(&mut world, &["undo", "--yes"]);
+        assert_eq!(on_disk(&root), gone);
+        runs(&mut world, &["redo", "--yes"]);
+        // What was made there since is the user's, and stays.
+        git(&world, &root, "rm file/.git && git init -q file");
+        let done = runs(&mut world, &["restore", "1", "--yes"]);
+        assert!(done.contains("left: file/.git, a repository made since"), "{done}");
+        assert!(root.join("file/.git/HEAD").is_file());
+    }
+}
+
+#[test]
+fn a_change_of_a_git_file_that_leads_nowhere_is_a_new_checkpoint() {
+    for mut world in [repository(), World::new()] {
+        world.write("sub/.git", "gitdir: ../gone\n");
+        runs(&mut world, &["create"]);
+        world.write("sub/.git", "gitdir: ../other\n");
+        world.wait(1);
+        runs(&mut world, &["create"]);
+        git(&world, &world.root(), "rm sub/.git");
+        runs(&mut world, &["restore", "latest", "--yes"]);
+        assert_eq!(world.read("sub/.git"), "gitdir: ../other\n");
+    }
+}
+
+/// Runs a command in a process of its own while another program runs a shell command at a point.
+fn while_at(world: &World, args: &[&str], point: &str, line: &str) -> (String, Vec<PathBuf>) {
+    let who = "export PATH=/usr/local/bin:/usr/bin:/bin GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b \
+               GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; set -e; touch ../came; ";
+    let mut command = turnback(world, &world.root(), args);
+    command.env("TURNBACK_TEST_RUN_AT", format!("{point}:{who}{line}"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{line}: {said}");
+    std::fs::remove_file(world.root().join("../came")).unwrap();
+    (said, set_aside(&world.root()))
+}
+
+fn set_aside(dir: &Path) -> Vec<PathBuf> {
+    let all = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.to_str().unwrap().contains(".git.before-restore-")).collect()
+}
+
+/// A repository that `restore 1 --repository` takes back: it has lost a branch.
+fn to_be_replaced() -> World {
+    let mut world = repository();
+    git(&world, &world.root(), "git branch side");
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "git branch -q -D side && echo 2 > staged && git add staged");
+    world
+}
+
+#[test]
+fn a_repository_that_is_changed_in_the_moment_it_is_replaced_is_set_aside() {
+    let lines = [
+        "git commit -q --allow-empty -m mine",
+        "git rm -q --cached staged",
+        "git config my.own yes",
+        "git tag mine",
+        "rm .git/HEAD",
+    ];
+    for line in lines {
+        let world = to_be_replaced();
+        let args = ["restore", "1", "--repository", "--yes"];
+        let (said, aside) = while_at(&world, &args, "repository", line);
+        assert!(said.contains("was changed after it was held: what was there is now"), "{said}");
+        assert_eq!(git(&world, &world.root(), "git branch --list side | wc -l").trim(), "1");
+        let [aside] = &aside[..] else { panic!("{line}: {aside:?}") };
+        assert!(said.contains(aside.file_name().unwrap().to_str().unwrap()), "{said}");
+        let it = format!("cp -r '{}' ../aside && cd .. && mkdir w", aside.display());
+        git(&world, &world.root(), &it);
+        let tell =
+            "export GIT_DIR=../aside; git log --format=%s; git ls-files; git config -l; git tag";
+        let told = try_git(&world, &world.root().join("../w"), tell).unwrap_or_default();
+        match line.split(' ').nth(1).unwrap() {
+            "commit" => assert!(told.starts_with("mine\n"), "{told}"),
+            "rm" => assert!(!told.contains("staged"), "{told}"),
+            "config" => assert!(told.contains("my.own=yes"), "{told}"),
+            "tag" => assert!(told.ends_with("mine\n"), "{told}"),
+            _ => assert!(!aside.join("HEAD").exists()),
+        }
+    }
+}
+
+#[test]
+fn what_is_as_it_was_held_is_not_set_aside() {
+    // An object without a name comes along; what git knows of files' stamps is no change.
+    for line in ["true", "touch a && git status -s", "echo own | git hash-object -w --stdin"] {
+        let mut world = to_be_replaced();
+        let args = ["restore", "1", "--repository", "--yes"];
+        let (said, aside) = while_at(&world, &args, "repository", line);
+        assert!(aside.is_empty() && !said.contains("changed after"), "{line}: {said}");
+        runs(&mut world, &["undo", "--yes"]);
+        assert_eq!(git(&world, &world.root(), "git diff --cached --name-only"), "staged");
+        if line.starts_with("echo own") {
+            git(&world, &world.root(), "git cat-file -e $(echo own | git hash-object --stdin)");
+        }
+    }
+}
+
+#[test]
+fn a_repository_that_is_changed_in_the_moment_it_is_removed_is_set_aside() {
+    let mut world = repository();
+    let nest = "git init -q nest && cd nest && echo 1 > n && git add n && git commit -qm one";
+    git(&world, &world.root(), nest);
+    runs(&mut world, &["create"]);
+    git(&world, &world.root(), "rm -rf nest");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    let commit = "git -C nest commit -q --allow-empty -m mine";
+    while_at(&world, &["undo", "--yes"], "repository-removed", commit);
+    let aside = set_aside(&world.root().join("nest"));
+    let tell = format!("git --git-dir='{}' log --format=%s", aside[0].display());
+    assert_eq!(git(&world, &world.root(), &tell), "mine\none");
+}
+
+#[test]
+fn what_was_committed_while_a_restore_lay_interrupted_is_set_aside() {
+    for (point, then) in [
+        ("repository", "--continue"),
+        ("repository-exchanged", "--continue"),
+        ("repository-exchanged", "--abort"),
+    ] {
+        let mut world = to_be_replaced();
+        assert!(dies_at(&world, &["restore", "1", "--repository", "--yes"], point));
+        git(&world, &world.root(), "git commit -q --allow-empty -m mine");
+        let said = runs(&mut world, &["restore", then]);
+        let aside = set_aside(&world.root());
+        let [aside] = &aside[..] else { panic!("{point} {then}: {aside:?}: {said}") };
+        assert!(said.contains("was changed after it was held"), "{said}");
+        let tell = format!("git --git-dir='{}' log --format=%s", aside.display());
+        assert_eq!(git(&world, &world.root(), &tell), "mine\none", "{point} {then}");
+        let side = git(&world, &world.root(), "git branch --list side");
+        assert_eq!(side.is_empty(), then == "--abort", "{point} {then}");
+    }
 }
 
 #[test]
@@ -329,4 +494,23 @@ fn what_was_staged_comes_back_beside_another_repository() {
     runs(&mut world, &["restore", "1", "--yes"]);
     git(&world, &world.root().join("nest"), "git fsck --strict");
     assert_eq!(git(&world, &world.root(), "git diff --cached --name-only").trim(), "staged");
+}
+
+#[test]
+fn a_ref_that_moves_among_thousands_is_noticed() {
+    let mut world = repository();
+    let make = "h=$(git rev-parse HEAD); for i in $(seq 2100); do echo \"create refs/tags/g$((i%9))/$i \
+                $h\"; done | git update-ref --stdin && git commit -q --allow-empty -m two";
+    git(&world, &world.root(), make);
+    let count = |world: &mut World| {
+        world.wait(10);
+        runs(world, &["create"]);
+        runs(world, &["list", "--all"]).lines().count()
+    };
+    assert_eq!(count(&mut world), count(&mut world), "nothing has changed");
+    for line in ["git tag -f g3/3 HEAD >&2", "git tag -d g4/4 >&2", "git tag g5/new"] {
+        let before = count(&mut world);
+        git(&world, &world.root(), line);
+        assert_eq!(count(&mut world), before + 1, "{line}");
+    }
 }

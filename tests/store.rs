@@ -2,6 +2,7 @@
 //!
 //! A store joins with one line, `contract!(name, ItsFixture)`, and a [`Fixture`].
 
+mod borrow;
 mod copy;
 mod git;
 mod index;

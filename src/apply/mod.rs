@@ -41,6 +41,8 @@ pub struct Outcome {
     pub missed: Vec<(PathBuf, String)>,
     /// What was replaced and has other names, which keep what was in it: hard links.
     pub had_names: Vec<RelPath>,
+    /// Repositories that were changed after they were held: where each was, and where it is now.
+    pub set_aside: Vec<(PathBuf, PathBuf)>,
 }
 
 /// Tells what the system said about a path when the plan was made; `None` if nothing was there.

@@ -160,6 +160,9 @@ fn carry_out(
     if is_done {
         plan.apply(state)?;
     }
+    if !args.dry_run {
+        plan.tidy(state)?;
+    }
     if args.json {
         print_json(process, &as_json(plan, is_done))?;
     } else {

@@ -261,7 +261,8 @@ fn of_root<'a>(said: &'a file::Said, root: &Path, real: &Real) -> Vec<&'a (PathB
 }
 
 /// Not keys, but ours all the same.
-const OTHER_VARIABLES: [&str; 2] = ["TURNBACK_HOME", "TURNBACK_TEST_CRASH_AT"];
+const OTHER_VARIABLES: [&str; 3] =
+    ["TURNBACK_HOME", "TURNBACK_TEST_CRASH_AT", "TURNBACK_TEST_RUN_AT"];
 
 fn from_environment(process: &Process<'_>, loaded: &mut Loaded, troubles: &mut Troubles) {
     let from = (Bound::Included(OsStr::new("TURNBACK_")), Bound::Unbounded);

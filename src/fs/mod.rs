@@ -24,8 +24,8 @@ pub use holes::Holes;
 pub use lock::Lock;
 pub use private::{
     Small, can_make_files, clear_away, create_new_synced, create_private_dirs, is_in_the_way,
-    is_lost, open_regular, overwrite, protect_dir, read_small, read_start, remove_tree, replace,
-    replace_synced, replace_with, sync_dir,
+    is_lost, open_regular, overwrite, protect_dir, read_small, read_start, remove_left_beside,
+    remove_tree, replace, replace_synced, replace_with, sync_dir,
 };
 pub use real::Real;
 pub(crate) use sync::{all_at_once, two_can_work};

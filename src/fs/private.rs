@@ -3,7 +3,10 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -11,6 +14,7 @@ use std::{
 use rustix::{
     fs::{Access, AtFlags, CWD, Mode, OFlags, RenameFlags, accessat, renameat_with},
     io::Errno,
+    process::{Pid, test_kill_process},
 };
 
 use super::Real;
@@ -178,8 +182,11 @@ pub fn sync_dir(path: &Path) -> Result<()> {
 
 fn write_beside(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> Result<()> {
     let beside = beside(path);
-    let written =
-        write_new(&beside, bytes, sync, permissions).and_then(|()| fs::rename(&beside, path));
+    let written = write_new(&beside, bytes, sync, permissions).and_then(|()| {
+        crate::crash::point("replace-file");
+        fs::rename(&beside, path)
+    });
+    crate::crash::point("replaced-file");
     if written.is_err() {
         // Ours alone, and only half of something.
         let _gone = fs::remove_file(&beside);
@@ -194,6 +201,25 @@ fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".tmp-{}-{number}", std::process::id()));
     path.with_file_name(name)
+}
+
+/// Removes what killed processes have left of a [`replace`] of `path` beside it.
+pub fn remove_left_beside(path: &Path) {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let rest = found.as_bytes().strip_prefix(name.as_bytes());
+        let numbers = rest.and_then(|rest| str::from_utf8(rest.strip_prefix(b".tmp-")?).ok());
+        let process = numbers.and_then(|numbers| {
+            let (process, number) = numbers.split_once('-')?;
+            number.parse::<u32>().ok()?;
+            Pid::from_raw(process.parse().ok()?)
+        });
+        // One that runs, or whose number another has by now, keeps its own.
+        if process.is_some_and(|process| test_kill_process(process).is_err()) {
+            let _next_time = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn write_new(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> io::Result<()> {

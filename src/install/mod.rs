@@ -35,7 +35,7 @@ pub use trust::{ends_a_session, untrusted};
 
 use crate::{
     error::{Error, Result},
-    fs::{read_small, replace_with},
+    fs::{read_small, remove_left_beside, replace_with},
     state::State,
     ui,
 };
@@ -129,8 +129,6 @@ impl Plan {
         let record = Record::open(state);
         let ours = ours(&record, running);
         let mut plan = Self::of(sites, |site, found| take(site, found, &ours, &record, state));
-        let target =
-            |site: &Site| fs::canonicalize(&site.path).unwrap_or_else(|_| site.path.clone());
         plan.gone = plan.unchanged.iter().map(target).collect();
         plan
     }
@@ -165,6 +163,23 @@ impl Plan {
         whole
     }
 
+    /// Removes what an earlier one that was killed has left, whether or not a file changes now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what was written down of earlier installs cannot be.
+    pub fn tidy(&self, state: &State) -> Result<()> {
+        for site in self.unchanged.iter().chain(self.changes.iter().map(|change| &change.site)) {
+            remove_left_beside(&target(site));
+        }
+        if self.gone.is_empty() {
+            return Ok(());
+        }
+        let mut record = Record::open(state);
+        self.gone.iter().for_each(|path| record.forget(state, path));
+        record.close(state)
+    }
+
     /// Does it. What was there is kept in the state directory first.
     ///
     /// # Errors
@@ -188,11 +203,13 @@ impl Plan {
                 }
             }
         }
-        for path in &self.gone {
-            record.forget(state, path);
-        }
         done.and(record.close(state))
     }
+}
+
+/// The file that a place leads to.
+fn target(site: &Site) -> PathBuf {
+    fs::canonicalize(&site.path).unwrap_or_else(|_| site.path.clone())
 }
 
 impl Change {
@@ -224,6 +241,7 @@ impl Change {
             }
             (_, None) => {
                 fs::remove_file(&self.target).map_err(Error::io("remove", &self.target))?;
+                crate::crash::point("removed-file");
                 record.forget(state, &self.target);
                 Ok(())
             }

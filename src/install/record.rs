@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, replace_synced},
+    fs::{create_private_dirs, read_small, remove_left_beside, replace_synced},
     state::{State, hash_name},
 };
 
@@ -109,6 +109,8 @@ impl Record {
                 Some(name)
             }
         };
+        // Before they are made: killed in between, the next one knows whose they are.
+        self.dirs.extend(path.parent().map(missing).unwrap_or_default());
         self.files.retain(|file| file.path != path);
         self.files.push(Written { path: path.to_owned(), wrote: digest(new), backup });
         self.save(state)
@@ -116,21 +118,17 @@ impl Record {
 
     /// Makes a directory, and remembers which were not there.
     pub(super) fn make_dirs(&mut self, dir: &Path) -> Result<()> {
-        let missing = dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err());
-        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
-        create_private_dirs(dir)?;
-        self.dirs.extend(missing);
-        Ok(())
+        self.dirs.extend(missing(dir));
+        create_private_dirs(dir)
     }
 
     /// Forgets `path` and drops its backup: nothing of ours is there any more.
     pub(super) fn forget(&mut self, state: &State, path: &Path) {
-        let is_it = |file: &Written| file.path == path;
-        let found = self.files.iter().find(|file| is_it(file));
-        if let Some(name) = found.and_then(|file| file.backup.as_ref()) {
-            let _left = fs::remove_file(state.backups().join(name));
-        }
-        self.files.retain(|file| !is_it(file));
+        // One that was killed may have made the backup and no note of it.
+        let backup = state.backups().join(backup_name(path));
+        let _left = fs::remove_file(&backup);
+        remove_left_beside(&backup);
+        self.files.retain(|file| file.path != path);
     }
 
     /// Forgets what was written down since `before`, but for directories, which may be in use.
@@ -145,6 +143,7 @@ impl Record {
 
     /// Writes it, or removes it and every directory that was made and is empty again.
     pub(super) fn close(mut self, state: &State) -> Result<()> {
+        remove_left_beside(&state.installed());
         if !self.files.is_empty() {
             self.clear_dirs();
             return self.save(state);
@@ -159,6 +158,8 @@ impl Record {
     }
 
     fn clear_dirs(&mut self) {
+        self.dirs.sort();
+        self.dirs.dedup();
         self.dirs.sort_by_key(|dir| std::cmp::Reverse(dir.as_os_str().len()));
         // One that is not empty stays, and so does what is above it.
         self.dirs.retain(|dir| fs::remove_dir(dir).is_err() && dir.is_dir());
@@ -169,6 +170,12 @@ impl Record {
         let bytes = serde_json::to_vec_pretty(self).expect("a record always serializes");
         replace_synced(&state.installed(), &bytes)
     }
+}
+
+/// The directories on the way to `dir`, and itself, that are not there.
+fn missing(dir: &Path) -> Vec<PathBuf> {
+    let missing = dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err());
+    missing.map(Path::to_owned).collect()
 }
 
 /// Unlike any other, and still readable.

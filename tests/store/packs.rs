@@ -128,7 +128,7 @@ fn gits_own_index_over_packs_is_no_obstacle_and_is_not_borrowed() {
 }
 
 /// A repository with history that is too much to be copied at once, all of it in one pack.
-fn with_history() -> Option<GitFixture> {
+pub(crate) fn with_history() -> Option<GitFixture> {
     let fixture = GitFixture::new();
     let root = fixture.root().path().to_owned();
     for file in 0..6_u64 {
@@ -219,7 +219,7 @@ fn packs_that_the_users_gc_replaced_are_let_go_and_what_only_they_had_stays() {
 
 /// Saves a checkpoint of this very moment: what is let go depends on when that was.
 #[expect(clippy::disallowed_methods, reason = "the file system's clock is the one to compare with")]
-fn save_now(fixture: &GitFixture) -> CheckpointId {
+pub(crate) fn save_now(fixture: &GitFixture) -> CheckpointId {
     let taken_at = chrono::Utc::now();
     let draft = Draft { taken_at, ..draft(walk(fixture.root())) };
     fixture.open().save(draft).unwrap().checkpoint.id

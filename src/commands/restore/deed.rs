@@ -21,7 +21,11 @@ use crate::{
     plan::RestorePlan,
     process::{Exit, Process},
     restore_log::RestoreLog,
-    store::{IndexOutcome, RepositoryStep, git, record},
+    store::{
+        IndexOutcome, RepositoryStep,
+        git::{self, Ends, SetAside},
+        record::{self, Record},
+    },
 };
 
 /// Announces the restore, holds what the plan overwrites, writes the log, and does it.
@@ -58,13 +62,16 @@ pub(super) fn apply(
         crash::point("restore-begun");
         let seen = |path: &RelPath| planned.seen.get(path).copied();
         let Planned { repositories, .. } = &planned;
-        let mut missed = make_repositories(desk, checkpoint.id, gone(repositories))?;
+        let records = records(desk, [held, checkpoint.id]);
+        let ends = Ends { held, records: &records };
+        let removed = make_repositories(desk, checkpoint.id, &ends, gone(repositories))?;
         outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
-        outcome.missed.append(&mut missed);
+        removed.join(&mut outcome);
         crash::point("restore-head");
         stays = move_head(desk, &planned, checkpoint, order, held)?;
         crash::point("restore-index");
-        outcome.missed.extend(make_repositories(desk, checkpoint.id, made(repositories))?);
+        let made = make_repositories(desk, checkpoint.id, &ends, made(repositories))?;
+        made.join(&mut outcome);
         index = stage(desk, &planned, checkpoint.id, order);
         note_merged(desk, plan, held)?;
         crash::point("restore-end");
@@ -124,26 +131,51 @@ pub(super) fn made(steps: &[RepositoryStep]) -> impl Iterator<Item = &Repository
     steps.iter().filter(|step| !step.is_removal())
 }
 
-/// Makes repositories again as a checkpoint holds them. Those of which something is damaged stay as
-/// they are: where, and why.
+/// What came of making repositories again.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Those of which something is damaged, and which stay as they are: where, and why.
+    missed: Vec<(PathBuf, String)>,
+    /// What stood at the places of others and is held nowhere.
+    pub(super) aside: Vec<SetAside>,
+}
+
+impl Made {
+    /// Adds it to what came of the files.
+    pub(super) fn join(self, outcome: &mut Outcome) {
+        outcome.missed.extend(self.missed);
+        outcome.set_aside.extend(self.aside.into_iter().map(|aside| (aside.place, aside.now)));
+    }
+}
+
+/// The records of the checkpoints a restore goes between, as far as they can be read.
+pub(super) fn records(desk: &Desk, ends: [CheckpointId; 2]) -> Vec<Record> {
+    let place = desk.state.root(&desk.root);
+    ends.into_iter().filter_map(|id| record::read(&place, id).ok()).collect()
+}
+
+/// Makes repositories again as a checkpoint holds them.
 pub(super) fn make_repositories<'a>(
     desk: &Desk,
     id: CheckpointId,
+    ends: &Ends<'_>,
     steps: impl Iterator<Item = &'a RepositoryStep>,
-) -> Result<Vec<(PathBuf, String)>> {
-    let mut missed = Vec::new();
+) -> Result<Made> {
+    let mut made = Made::default();
     let mut steps = steps.peekable();
     if steps.peek().is_none() {
-        return Ok(missed);
+        return Ok(made);
     }
     let record = record::read(&desk.state.root(&desk.root), id)?;
     for step in steps {
-        match git::carry_out(&desk.state, desk.root.path(), &record, step) {
-            Err(err @ Error::Damaged { .. }) => missed.push((step.place.clone(), err.to_string())),
-            done => done?,
+        match git::carry_out(&desk.state, desk.root.path(), &record, step, ends) {
+            Err(err @ Error::Damaged { .. }) => {
+                made.missed.push((step.place.clone(), err.to_string()));
+            }
+            aside => made.aside.extend(aside?),
         }
     }
-    Ok(missed)
+    Ok(made)
 }
 
 /// Stages again what was staged in the project's repository. One that comes back has its index.

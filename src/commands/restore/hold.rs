@@ -98,8 +98,7 @@ fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Planned) -
         let is_held = match place.symlink_metadata() {
             Ok(found) if found.is_dir() => record.repositories.iter().any(|it| is_it(&it.path)),
             Ok(found) if found.is_symlink() || found.is_file() && found.len() > 0 => {
-                let mut pointers = record.repositories.iter().flat_map(|it| &it.pointers);
-                pointers.any(|(path, _)| is_it(path))
+                record.pointers().any(|(path, _)| is_it(path))
             }
             // There is nothing in it.
             Ok(_) | Err(_) => true,

@@ -43,7 +43,7 @@ pub(super) struct Planned {
     pub(super) repositories: Vec<RepositoryStep>,
     /// What of repositories is gone and stays so without `--repository`.
     pub(super) lost: Vec<git::Lost>,
-    /// What branches lose when their repositories are replaced.
+    /// What goes with repositories that are replaced.
     pub(super) losing: Vec<git::Losing>,
 }
 
@@ -100,8 +100,10 @@ pub(super) fn make(
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
     let lost = lost(desk, checkpoint.id, order, &repositories);
-    let losing = repositories.iter().flat_map(|step| step.losing(&desk.state, desk.root.path()));
-    let losing = losing.collect();
+    let record = record::read(&desk.state.root(&desk.root), checkpoint.id).ok();
+    let losing =
+        |step: &RepositoryStep| step.losing(&desk.state, desk.root.path(), record.as_ref()?);
+    let losing = repositories.iter().filter_map(losing).collect();
     Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories, lost, losing })
 }
 

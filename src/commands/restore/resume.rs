@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Consent, Order,
-    deed::{gone, made, make_repositories},
+    deed::{gone, made, make_repositories, records},
     head,
     planned::{seen_by_plan, skipped_now},
     same::bytes_now,
@@ -26,7 +26,11 @@ use crate::{
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
     state::RootState,
-    store::{self, HeadMove, Source, git, record},
+    store::{
+        self, HeadMove, Source,
+        git::{self, Ends},
+        record,
+    },
     ui,
 };
 
@@ -177,23 +181,22 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
     let place = desk.state.root(&desk.root);
     let record = record::read(&place, to)?;
-    for id in [log.of, log.held] {
-        if let Ok(record) = record::read(&place, id) {
-            git::remove_unfinished(desk.root.path(), &record);
-        }
-    }
+    let records = records(desk, [log.held, log.of]);
+    let ends = Ends { held: log.held, records: &records };
+    let aside = git::remove_unfinished(&desk.state, desk.root.path(), &ends);
     let all = log.repository && toward == Toward::After;
     let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);
     steps.retain(|step| log.repositories.contains(&step.place));
-    let mut missed = make_repositories(desk, to, gone(&steps))?;
+    let mut removed = make_repositories(desk, to, &ends, gone(&steps))?;
+    removed.aside.extend(aside);
     let (plan, scan) = plan(process, desk, log, toward)?;
     let seen = seen_by_plan(desk, &plan, &scan);
     let seen = |path: &RelPath| seen.get(path).copied();
     let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
-    outcome.missed.append(&mut missed);
+    removed.join(&mut outcome);
     open_no_more(desk, log, &plan);
     move_head(desk, log, toward)?;
-    outcome.missed.extend(make_repositories(desk, to, made(&steps))?);
+    make_repositories(desk, to, &ends, made(&steps))?.join(&mut outcome);
     if log.index && steps.is_empty() {
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;

@@ -118,12 +118,17 @@ fn lost_lines(desk: &Desk, planned: &Planned) -> Vec<String> {
 }
 
 fn lost_names(lost: &git::Lost) -> Vec<String> {
-    let names = lost.refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
+    names(&lost.refs, lost.stashes)
+}
+
+/// Branches, tags and stashes, each by a word.
+fn names(refs: &[String], stashes: usize) -> Vec<String> {
+    let names = refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
     let mut names: Vec<String> = names.collect();
-    if lost.refs.len() > NAMED_MAX {
-        names.push(format!("{} more", lost.refs.len() - NAMED_MAX));
+    if refs.len() > NAMED_MAX {
+        names.push(format!("{} more", refs.len() - NAMED_MAX));
     }
-    match lost.stashes {
+    match stashes {
         0 => (),
         1 => names.push("1 stash".to_owned()),
         many => names.push(format!("{many} stashes")),
@@ -131,19 +136,29 @@ fn lost_names(lost: &git::Lost) -> Vec<String> {
     names
 }
 
-/// The commits that branches of replaced repositories lose, a line each.
+/// What goes with replaced repositories, a line each.
 fn losing_lines(losing: &[git::Losing]) -> String {
     let mut text = String::new();
-    for git::Losing { branch, commits, .. } in losing {
-        let named = commits.iter().take(NAMED_MAX).map(|(id, subject)| {
-            let short = id.get(..7).unwrap_or_default();
-            format!("{short} {}", ui::escape_line(subject.as_bytes()))
-        });
-        let named = named.collect::<Vec<_>>().join(", ");
-        let more = if commits.len() > NAMED_MAX { ", …" } else { "" };
-        let branch = ui::escape(branch.as_bytes());
-        let count = ui::count(commits.len() as u64, "commit");
-        text.push_str(&format!("{branch} loses {count} made since: {named}{more}\n"));
+    for losing in losing {
+        for (branch, commits) in &losing.commits {
+            let named = commits.iter().take(NAMED_MAX).map(|(id, subject)| {
+                let short = id.get(..7).unwrap_or_default();
+                format!("{short} {}", ui::escape_line(subject.as_bytes()))
+            });
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = if commits.len() > NAMED_MAX { ", …" } else { "" };
+            let branch = ui::escape(branch.as_bytes());
+            let count = ui::count(commits.len() as u64, "commit");
+            text.push_str(&format!("{branch} loses {count} made since: {named}{more}\n"));
+        }
+        let mut names = names(&losing.refs, losing.stashes);
+        if losing.is_staged {
+            names.push("what is staged".to_owned());
+        }
+        if !names.is_empty() {
+            let back = "`turnback undo` brings it back";
+            text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
+        }
     }
     text
 }
@@ -428,6 +443,11 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let linked = came.outcome.had_names.iter();
     value["had_other_names"] =
         linked.map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()).collect();
+    let aside = came.outcome.set_aside.iter();
+    let aside = aside.map(
+        |(place, now)| json!({ "path": place.to_string_lossy(), "now": now.to_string_lossy() }),
+    );
+    value["set_aside"] = aside.collect();
     value["held_in"] = json!(came.safety.map(|id| id.to_string()));
     value["index"] = json!(index);
     value
@@ -529,6 +549,14 @@ pub(super) fn missed(process: &mut Process<'_>, desk: &Desk, outcome: &Outcome) 
         let path = ui::path(path, desk.home.as_deref());
         let why = ui::escape_line(why.as_bytes());
         let _nobody = writeln!(process.stderr, "warning: not restored: {path}: {why}");
+    }
+    for (place, now) in &outcome.set_aside {
+        let place = ui::path(place, desk.home.as_deref());
+        let now = ui::path(now, desk.home.as_deref());
+        let _nobody = writeln!(
+            process.stderr,
+            "warning: {place} was changed after it was held: what was there is now {now}"
+        );
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) use directory::{entry_of, parse as parse_directory};
 
 use super::{
     Damage, Draft, Saved, Store, Unread,
-    git::{Held, are_same, hold_others, places},
+    git::{Held, are_same, hold_others, places, pointers_for},
     listing::{self, Line, Listing},
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victim_path},
@@ -140,9 +140,9 @@ impl CopyStore {
             (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
         };
         let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
-        let repositories = named.repositories.clone();
-        let keeper = Keeper::Copy;
-        Record { checkpoint, keeper, besides, outside, tree: None, store: None, repositories }
+        let (repositories, dangling) = (named.repositories.clone(), named.dangling.clone());
+        let (keeper, tree, store) = (Keeper::Copy, None, None);
+        Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
     /// Reads and names everything. What the base says is believed only while its anchor stands.
@@ -155,16 +155,17 @@ impl CopyStore {
         let mut dot_gits = scan.repositories.clone();
         dot_gits.push(self.root.path().join(".git"));
         let (state, root) = (self.state.state(), self.root.path());
-        let (places, _) = places(&dot_gits, None);
+        let found = places(&dot_gits, None);
+        let dangling = pointers_for(root, &found.dangling);
         let (repositories, locks) =
-            hold_others(state, root, &places, draft.deadline, &mut changing)?;
+            hold_others(state, root, &found.places, draft.deadline, &mut changing)?;
         let top =
             name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
         let (besides, outside) = victims(&scan.victims);
         for listing in [&besides, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
-        Ok(Named { top, besides, outside, repositories, _locks: locks, changing })
+        Ok(Named { top, besides, outside, repositories, dangling, _locks: locks, changing })
     }
 
     /// Puts what is unread into `batch`, and into others beside it where that is faster.
@@ -285,7 +286,9 @@ impl Store for CopyStore {
         let named = self.put(&mut draft, &mut batch)?;
         let record = self.compose(&draft, &named, &newest);
         let is_same = |newest: &Record| {
-            is_same(newest, &record) && are_same(&newest.repositories, &record.repositories)
+            is_same(newest, &record)
+                && are_same(&newest.repositories, &record.repositories)
+                && newest.dangling == record.dangling
         };
         let newest = newest.record.filter(|newest| !draft.always && is_same(newest));
         if let Some(Record { checkpoint, .. }) = newest {
@@ -404,6 +407,7 @@ struct Named {
     besides: Listing,
     outside: Listing,
     repositories: Vec<Held>,
+    dangling: Vec<(Vec<u8>, Vec<u8>)>,
     /// What keeps them until there is a record.
     _locks: Vec<Lock>,
     changing: Vec<Skipped>,

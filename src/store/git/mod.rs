@@ -40,12 +40,12 @@ use gix::{
 
 pub use index::{IndexEntry, IndexFlags};
 pub(super) use repository::{
-    Checked, HeldFile, Look as RepositoryLook, Needed, Weights, are_same, hold_others,
-    mend_refs as mend_repository_refs, places, sweep,
+    Checked, HeldFile, Look as RepositoryLook, Needed, PointerFile, Weights, are_same, hold_others,
+    mend_refs as mend_repository_refs, parse_pointer, places, pointer_file, pointers_for, sweep,
 };
 pub use repository::{
-    Held, Losing, Lost, Opened, Step, StepKind, carry_out, give_up_history, history_words,
-    is_reftable, lost, maintain, remove_unfinished, steps,
+    Ends, Held, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, give_up_history,
+    history_words, is_reftable, lost, maintain, remove_unfinished, steps,
 };
 
 use self::{

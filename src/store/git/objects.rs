@@ -19,13 +19,14 @@ use flate2::{Compression, write::ZlibEncoder};
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
-    objs::{Exists, Kind},
+    objs::{Exists, Find, Kind},
 };
 
 use super::{
     files::{Temporary, durable_rename, subdir},
     pack::{Deflater, Pack, Packed},
     repo::{Odb, Repo, name},
+    repository::LooseObjects,
 };
 use crate::{
     error::{Error, Result},
@@ -46,11 +47,21 @@ pub(super) const LARGE_BYTES: u64 = 4 << 20;
 pub(super) struct Writer {
     objects: PathBuf,
     hash: HashKind,
+    /// Where borrowed loose objects are.
+    borrowed: LooseObjects,
     state: Mutex<State>,
     packing: AtomicBool,
     /// Those that nobody uses right now. To make one costs more than to squeeze ten files: its
     /// tables are zeroed.
     deflaters: Mutex<Vec<Deflater>>,
+}
+
+/// Reads an object; whether it is what its name says.
+fn is_itself(hash: HashKind, id: &ObjectId, odb: &Odb) -> bool {
+    let mut bytes = Vec::new();
+    let found = odb.try_find(id, &mut bytes).ok().flatten();
+    let named = found.map(|found| name(hash, found.kind, found.data));
+    named.is_some_and(|named| named.is_ok_and(|named| named == *id))
 }
 
 #[derive(Default)]
@@ -70,7 +81,8 @@ impl Writer {
     pub(super) fn new(repo: &Repo) -> Self {
         let packing = AtomicBool::new(false);
         let (objects, hash, state) = (repo.objects(), repo.hash, Mutex::default());
-        Self { objects, hash, state, packing, deflaters: Mutex::default() }
+        let borrowed = LooseObjects::borrowed_by(repo);
+        Self { objects, hash, borrowed, state, packing, deflaters: Mutex::default() }
     }
 
     /// The object directory.
@@ -109,7 +121,7 @@ impl Writer {
         if self.lock().seen.contains(&id) {
             return true;
         }
-        let is_there = odb.exists(&id);
+        let is_there = self.has(&id, odb);
         if is_there {
             self.lock().seen.insert(id);
         }
@@ -121,7 +133,13 @@ impl Writer {
         if !self.lock().seen.insert(id) {
             return false;
         }
-        !odb.exists(&id)
+        !self.has(&id, odb)
+    }
+
+    /// Whether the repository has an object whose bytes are still its own, as far as that is seen
+    /// without reading it.
+    fn has(&self, id: &ObjectId, odb: &Odb) -> bool {
+        odb.exists(id) && (!self.borrowed.is_rewritten(id) || is_itself(self.hash, id, odb))
     }
 
     fn put(&self, kind: Kind, id: ObjectId, body: &[u8]) -> io::Result<()> {
@@ -170,7 +188,7 @@ impl Writer {
     ) -> Result<Option<ObjectId>, Large> {
         let named = name_stream(self.hash, size, from().map_err(Large::Read)?)?;
         let Some(id) = named else { return Ok(None) };
-        if self.lock().seen.contains(&id) || odb.exists(&id) {
+        if self.lock().seen.contains(&id) || self.has(&id, odb) {
             self.is_needed(id, odb);
             return Ok(Some(id));
         }

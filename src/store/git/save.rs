@@ -29,7 +29,7 @@ use super::{
     objects::Writer,
     refs::own,
     repo::{Odb, Repo, content_id},
-    repository::{self, Holding},
+    repository::{self, Holding, Theirs},
     sink::{GitSink, Private},
     tree::{self, Builder},
 };
@@ -65,6 +65,8 @@ struct Made {
     own: Option<Own>,
     /// What is held of other repositories, and the locks that keep it until there is a record.
     others: (Vec<Held>, Vec<Lock>),
+    /// Files called `.git` that lead nowhere.
+    dangling: Vec<(Vec<u8>, Vec<u8>)>,
     /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
     proven: Option<ObjectId>,
 }
@@ -175,7 +177,7 @@ impl<'a> Save<'a> {
         let writer = Writer::new(&self.repo);
         let private = Mutex::new(Private::new(&self.store.objects));
         let mut left_out = Vec::new();
-        let (own, index) = self.hold_own(&writer, &mut left_out)?;
+        let (own, index) = self.hold_own(&writer, draft.deadline, &mut left_out)?;
         distrust(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
         let made = self.make(draft, &writer, &private, own, index, left_out)?;
         let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -209,6 +211,7 @@ impl<'a> Save<'a> {
     fn hold_own(
         &mut self,
         writer: &Writer,
+        deadline: Option<Instant>,
         left_out: &mut Vec<Skipped>,
     ) -> Result<(Option<Own>, Option<IndexRead>)> {
         let Some(user) = self.store.user() else { return Ok((None, None)) };
@@ -217,10 +220,9 @@ impl<'a> Save<'a> {
         let path = repository::path_for(root, &user.common_dir);
         // What is no index is held as the file it is.
         let index_path = if index.file.is_err() { "\0".into() } else { own(&user, "index") };
-        let holding = self
-            .store
-            .private
-            .hold(&self.repo, &user.common_dir, &index_path, writer, &path, left_out)?;
+        let (common_dir, own_index) = (&*user.common_dir, &*index_path);
+        let theirs = Theirs { common_dir, own_index, name: &path, deadline };
+        let holding = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
         left_out.extend(repository::history_left_out(&path, &holding));
         if holding.new > 0 {
             self.repo = self.repo.refreshed();
@@ -253,8 +255,9 @@ impl<'a> Save<'a> {
     fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Known> {
         let new = self.repositories(made, None);
         let has_repositories = |newest: &Known| {
-            let old = newest.record.as_ref().map(|record| &record.repositories[..]);
-            old.is_some_and(|old| repository::are_same(old, &new))
+            newest.record.as_ref().is_some_and(|old| {
+                repository::are_same(&old.repositories, &new) && old.dangling == made.dangling
+            })
         };
         let head = self.head.as_ref();
         let is_same =
@@ -292,14 +295,25 @@ impl<'a> Save<'a> {
         let mut dot_gits = scan.repositories.clone();
         // The root's own, should it be one that cannot be used now, is held like any other.
         dot_gits.push(root.join(".git"));
-        let (places, pointers) = repository::places(&dot_gits, known.as_deref());
+        let found = repository::places(&dot_gits, known.as_deref());
         if let Some(own) = &mut own {
-            own.place.pointers = pointers;
+            own.place.pointers = found.of_known;
         }
+        let dangling = repository::pointers_for(root, &found.dangling);
         let state = self.store.state.state();
-        let others = repository::hold_others(state, root, &places, draft.deadline, &mut skipped)?;
+        let others =
+            repository::hold_others(state, root, &found.places, draft.deadline, &mut skipped)?;
         let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out.is_none());
         let (index, extra, stamp) = match index {
+            Some(index) if !is_whole && is_over(draft.deadline) => {
+                let path = b".git/index".to_vec();
+                skipped.push(Skipped {
+                    path,
+                    reason: SkipReason::OutOfTime,
+                    size: index.stamp.size,
+                });
+                (None, None, None)
+            }
             Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
             None => (None, None, None),
         };
@@ -309,7 +323,7 @@ impl<'a> Save<'a> {
         let parts = Parts { files, modes, index, extra };
         let staged = self.count_staged(&parts, writer);
         let skipped = reading::skipped(scan, skipped);
-        Ok(Made { parts, besides, outside, skipped, staged, own, others, proven })
+        Ok(Made { parts, besides, outside, skipped, staged, own, others, dangling, proven })
     }
 
     /// The newest checkpoint's tree of the index.
@@ -398,8 +412,8 @@ impl<'a> Save<'a> {
         };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
         let (store, repositories) = (Some(self.store.name().to_owned()), Vec::new());
-        let keeper = Keeper::Git;
-        Record { checkpoint, keeper, besides, outside, tree: None, store, repositories }
+        let (keeper, tree, dangling) = (Keeper::Git, None, made.dangling.clone());
+        Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
     /// Adds the checkpoint's own two objects and names its tree.
@@ -577,6 +591,10 @@ fn copy_staged(user: &Repo, repo: &Repo, index: &gix::index::State, writer: &Wri
         }
     }
     Ok(())
+}
+
+fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>> {

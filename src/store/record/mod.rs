@@ -61,6 +61,16 @@ pub struct Record {
     /// What it holds of repositories of the user's: the root's own, those nested in it, and others
     /// that a call named.
     pub repositories: Vec<Held>,
+    /// Files called `.git` that led nowhere, and what they say: paths and texts as those of
+    /// [`Held::pointers`].
+    pub dangling: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Record {
+    /// The files that led to repositories, or nowhere, and what they say.
+    pub fn pointers(&self) -> impl Iterator<Item = &(Vec<u8>, Vec<u8>)> {
+        self.repositories.iter().flat_map(|held| &held.pointers).chain(&self.dangling)
+    }
 }
 
 /// The kind of store that holds a checkpoint's files. A directory can become a repository and

@@ -22,7 +22,7 @@ use crate::{
     state::{RootState, State},
     store::{
         Damage,
-        git::{Held, HeldFile, mend_repository_refs},
+        git::{Held, HeldFile, PointerFile, mend_repository_refs, parse_pointer},
         objects::names_in,
     },
 };
@@ -248,11 +248,29 @@ fn rest_of(state: &RootState, id: CheckpointId) -> Option<Record> {
         Value::Null => Vec::new(),
         held => held_of(held)?,
     };
+    let dangling = match &value["dangling"] {
+        Value::Null => Vec::new(),
+        dangling => dangling_of(dangling)?,
+    };
     let why = "what is left of a damaged record";
     let (top, besides, outside) = (named("top")?, named("besides")?, named("outside")?);
     let tree = named("tree")?;
     let checkpoint = Checkpoint { top, ..placeholder(id, order_of(&value), why) };
-    is_ours.then_some(Record { checkpoint, keeper, besides, outside, tree, store, repositories })
+    is_ours.then_some(Record {
+        checkpoint,
+        keeper,
+        besides,
+        outside,
+        tree,
+        store,
+        repositories,
+        dangling,
+    })
+}
+
+fn dangling_of(value: &Value) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    let files = serde_json::from_value::<Vec<PointerFile>>(value.clone()).ok()?;
+    files.iter().map(parse_pointer).collect()
 }
 
 fn held_of(value: &Value) -> Option<Vec<Held>> {

@@ -21,7 +21,7 @@ use crate::{
     },
     store::{
         escape::{escape, unescape},
-        git::HeldFile,
+        git::{HeldFile, PointerFile, parse_pointer, pointer_file},
     },
 };
 
@@ -29,7 +29,7 @@ use crate::{
 pub(super) const KEYS: &[&str] = &[
     "version", "id", "keeper", "sequence", "taken_at", "reason", "agent", "tool", "summary", "of",
     "top", "besides", "outside", "files", "partial", "skipped", "outside_paths", "head", "staged",
-    "tree", "store", "repositories",
+    "tree", "store", "repositories", "dangling",
 ];
 
 /// `checkpoints/<id>.json`. Paths are escaped, because JSON has no bytes; texts are as they are.
@@ -74,6 +74,8 @@ pub(super) struct RecordFile {
     store: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     repositories: Vec<HeldFile>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dangling: Vec<PointerFile>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -117,7 +119,8 @@ impl Versioned for RecordFile {
 
 impl RecordFile {
     pub(super) fn of(record: &Record) -> Self {
-        let Record { checkpoint, keeper, besides, outside, tree, store, repositories } = record;
+        let Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling } =
+            record;
         let cause = &checkpoint.cause;
         let hex = |id: &Option<ContentId>| id.map(|id| id.to_string());
         Self {
@@ -143,6 +146,7 @@ impl RecordFile {
             tree: hex(tree),
             store: store.clone(),
             repositories: repositories.iter().map(HeldFile::of).collect(),
+            dangling: dangling.iter().map(pointer_file).collect(),
         }
     }
 
@@ -181,7 +185,9 @@ impl RecordFile {
         let store = store.transpose()?;
         let held = self.repositories.into_iter().map(HeldFile::into_held);
         let repositories = held.collect::<Result<_, _>>()?;
-        Ok(Record { checkpoint, keeper, besides, outside, tree, store, repositories })
+        let dangling = self.dangling.iter().map(parse_pointer).collect::<Option<_>>();
+        let dangling = dangling.ok_or("a pointer is not one")?;
+        Ok(Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling })
     }
 }
 
@@ -349,7 +355,8 @@ mod tests {
         };
         let (store, repositories) = (Some("ab12".to_owned()), vec![held]);
         let keeper = Keeper::Git;
-        Record { checkpoint, keeper, besides, outside: None, tree, store, repositories }
+        let (outside, dangling) = (None, vec![(b"l/.git".to_vec(), b"gitdir: ../gone\n".to_vec())]);
+        Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
     #[test]

@@ -13,15 +13,19 @@ use std::{
     io,
     os::unix::{
         ffi::OsStrExt,
-        fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use gix::bstr::ByteSlice;
 use rustix::fs::OFlags;
 
-use super::names_of;
+use super::{
+    names_of,
+    unsound::{is_sound, unsound},
+};
 use crate::{
     error::{Error, Result},
     fs::{
@@ -46,12 +50,19 @@ const SEEN_MAX_BYTES: u64 = 64 << 20;
 const DEPTH_MAX: usize = 100;
 /// How often alternates of alternates are followed; git's own limit.
 const ALTERNATES_MAX: usize = 5;
-/// What the name of an index ends in whose pack is damaged.
-const UNSOUND: &str = ".unsound";
 /// What is no file is not waited for.
-const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
+pub(super) const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 /// How often packs are listed again because git replaced some meanwhile.
 const TRIES: usize = 4;
+
+/// How much borrowing may take.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Limits {
+    /// What may be copied where links cannot be made, if it is not what a call waits for.
+    pub(super) budget_bytes: Option<u64>,
+    /// When it has to end, finished or not.
+    pub(super) deadline: Option<Instant>,
+}
 
 /// What came of borrowing.
 #[derive(Debug, Default)]
@@ -80,9 +91,11 @@ pub(super) fn borrow(
     common_dir: &Path,
     linked: &Path,
     is_quiet: bool,
-    budget_bytes: Option<u64>,
+    limits: Limits,
 ) -> Result<Borrowed> {
+    let Limits { budget_bytes, deadline } = limits;
     let mut borrow = Borrow::new(linked, budget_bytes.unwrap_or(WAITING_MAX_BYTES));
+    borrow.deadline = deadline;
     let packs = common_dir.join("objects/pack");
     if is_quiet && borrow.has_seen(b"objects/pack", &packs) && budget_bytes.is_none() {
         return Ok(Borrowed::default());
@@ -240,6 +253,7 @@ struct Borrow<'a> {
     seen_before: BTreeMap<Vec<u8>, Proof>,
     copied: u64,
     budget: u64,
+    deadline: Option<Instant>,
     is_small: bool,
     can_link: Option<bool>,
     /// Whether files can share their bytes until one is written; `None` before the first try.
@@ -259,6 +273,7 @@ impl<'a> Borrow<'a> {
             seen,
             copied: 0,
             budget,
+            deadline: None,
             is_small: false,
             can_link: None,
             can_share: None,
@@ -283,6 +298,15 @@ impl<'a> Borrow<'a> {
             ours_ns: ours.map_or(0, |ours| ours.ctime_ns),
         };
         Some((proof, is_racy(&theirs, crate::fs::now_ns())))
+    }
+
+    /// Whether there is no more time; then something is left out.
+    fn is_late(&mut self) -> bool {
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if is_late && self.out.left_out.is_none() {
+            self.out.leave_out(SkipReason::OutOfTime, 0);
+        }
+        is_late
     }
 
     /// One directory of objects: loose ones first, packs last, an index after its pack, and all
@@ -310,7 +334,7 @@ impl<'a> Borrow<'a> {
         depth: usize,
     ) -> Result<()> {
         let Some((proof, is_young)) = self.proof_of(name, from) else { return Ok(()) };
-        if self.seen.get(name) == Some(&proof) {
+        if self.seen.get(name) == Some(&proof) || self.is_late() {
             return Ok(());
         }
         let names = match names_of(from) {
@@ -341,6 +365,9 @@ impl<'a> Borrow<'a> {
             make_dirs(self.linked, &to)?;
         }
         for (child, size) in files {
+            if self.is_late() {
+                return Ok(());
+            }
             is_whole &= self.file(&from.join(&child), &to.join(&child), size)?;
         }
         for child in dirs {
@@ -433,7 +460,11 @@ impl<'a> Borrow<'a> {
     }
 
     /// Puts the names on the disk, and only then notes what need not be looked at again.
-    fn finish(self) -> Result<Borrowed> {
+    fn finish(mut self) -> Result<Borrowed> {
+        if self.out.left_out.is_some() {
+            // The next one has to look at everything that is not known to be here.
+            self.seen.remove(&b"objects/pack"[..]);
+        }
         // What was copied is on the disk already. Not the whole file system: others may be writing.
         let changed: Vec<&PathBuf> = self.changed.iter().collect();
         all_at_once(&changed, |dir| sync_dir(dir))?;
@@ -525,61 +556,6 @@ pub(super) fn is_unfinished(name: &[u8]) -> bool {
     let Some(at) = name.rfind(b".tmp-") else { return false };
     let mut numbers = name[at + b".tmp-".len()..].split(|&byte| byte == b'-');
     numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
-}
-
-/// The indexes among the borrowed packs whose packs have been overwritten or cut short.
-pub(super) fn unsound_indexes(linked: &Path) -> Vec<PathBuf> {
-    let dirs = borrowed_dirs(linked).into_iter().map(|dir| dir.join("pack"));
-    let paths = dirs.flat_map(|dir| {
-        let names = names_of(&dir).unwrap_or_default();
-        names.into_iter().map(move |name| dir.join(name))
-    });
-    let is_index = |path: &PathBuf| path.extension().is_some_and(|end| end == "idx");
-    paths.filter(|path| is_index(path) && path.is_file() && !is_sound(path)).collect()
-}
-
-/// Takes the names from unsound indexes, so that no save takes what they list for held.
-pub(super) fn set_aside(unsound_indexes: &[PathBuf]) {
-    for path in unsound_indexes {
-        // If that fails the objects are relied on as if nothing was wrong.
-        let _still_there = fs::rename(path, unsound(path));
-    }
-}
-
-/// The name under which an index is kept whose pack is damaged: a rebuild gives it its own again,
-/// for what can still be read of the pack.
-pub(super) fn unsound(index: &Path) -> PathBuf {
-    let mut name = index.as_os_str().to_owned();
-    name.push(UNSOUND);
-    name.into()
-}
-
-/// The name that a borrowed file had in the user's repository.
-pub(super) fn original_name(name: &OsStr) -> &OsStr {
-    OsStr::from_bytes(name.as_bytes().strip_suffix(UNSOUND.as_bytes()).unwrap_or(name.as_bytes()))
-}
-
-/// Whether the pack of an index ends in the checksum that the index has for it.
-fn is_sound(index: &Path) -> bool {
-    let pack = index.with_extension("pack");
-    let width = pack.file_stem().map_or(0, |stem| stem.len().saturating_sub("pack-".len())) / 2;
-    let tail = |path: &Path, width: usize| -> io::Result<Vec<u8>> {
-        let file = File::options().read(true).custom_flags(NONBLOCK).open(path)?;
-        let from = file.metadata()?.len().checked_sub(width as u64);
-        let mut bytes = vec![0; width];
-        file.read_exact_at(&mut bytes, from.ok_or(io::ErrorKind::UnexpectedEof)?)?;
-        Ok(bytes)
-    };
-    // One that has no checksum for its name is nobody's we know.
-    if width != 20 && width != 32 {
-        return true;
-    }
-    let told = tail(index, 2 * width).map(|tail| tail[..width].to_vec());
-    match told.and_then(|told| Ok(told == tail(&pack, width)?)) {
-        Ok(is_sound) => is_sound,
-        // One that is closed to us, or that the disk does not give now, may be whole.
-        Err(err) => !matches!(err.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound),
-    }
 }
 
 /// Whether an error says that this file can have no second name there.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Administration, Place, Private, path_for};
+use super::{Administration, Place, Private, path_for, pointers_for};
 use crate::{
     fs::stat_path,
     model::ContentId,
@@ -48,14 +48,17 @@ pub(in crate::store) struct HeldFile {
     mode: String,
     usable: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pointers: Vec<(String, String)>,
+    pointers: Vec<PointerFile>,
 }
+
+/// The path and the text of a file that leads to a repository, on the disk.
+pub(in crate::store) type PointerFile = (String, String);
 
 impl HeldFile {
     /// What is written of it.
     pub(in crate::store) fn of(held: &Held) -> Self {
         let Held { path, store, tree, digest, identity, permissions, is_usable, pointers } = held;
-        let pointers = pointers.iter().map(|(path, text)| (escape(path), escape(text)));
+        let pointers = pointers.iter().map(pointer_file);
         Self {
             path: escape(path),
             store: store.clone(),
@@ -70,10 +73,7 @@ impl HeldFile {
 
     /// Reads it; why not, as a fragment.
     pub(in crate::store) fn into_held(self) -> Result<Held, &'static str> {
-        let pointers = self.pointers.iter().map(|(path, text)| {
-            let path = unescape(path).filter(|path| is_plain_place(path));
-            Some((path?, unescape(text)?))
-        });
+        let pointers = self.pointers.iter().map(parse_pointer);
         let is_name = !self.store.is_empty()
             && self.store.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         Ok(Held {
@@ -94,6 +94,17 @@ impl HeldFile {
     }
 }
 
+/// What is written of a file that leads to a repository.
+pub(in crate::store) fn pointer_file((path, text): &(Vec<u8>, Vec<u8>)) -> PointerFile {
+    (escape(path), escape(text))
+}
+
+/// Reads it; `None` if it is none.
+pub(in crate::store) fn parse_pointer((path, text): &PointerFile) -> Option<(Vec<u8>, Vec<u8>)> {
+    let path = unescape(path).filter(|path| is_plain_place(path));
+    Some((path?, unescape(text)?))
+}
+
 /// Whether a path is absolute or lies below the root, and has neither `.` nor `..` in it.
 fn is_plain_place(path: &[u8]) -> bool {
     let below = path.strip_prefix(b"/").unwrap_or(path);
@@ -110,7 +121,6 @@ pub(in crate::store) fn held(
     administration: &Administration,
     is_usable: bool,
 ) -> Held {
-    let pointers = place.pointers.iter().map(|(path, text)| (path_for(root, path), text.clone()));
     Held {
         path: path_for(root, &place.common_dir),
         store: private.name().to_owned(),
@@ -119,7 +129,7 @@ pub(in crate::store) fn held(
         identity: Identity::of(&place.common_dir).ok(),
         permissions: stat_path(&place.common_dir).map_or(0o755, |stamp| stamp.permissions()),
         is_usable,
-        pointers: pointers.collect(),
+        pointers: pointers_for(root, &place.pointers),
     }
 }
 

@@ -128,8 +128,9 @@ impl Step {
     /// What the repository will lack when it is back, in words; `None` if nothing is known to be
     /// missing. Only what its refs name is looked at, not their history.
     pub fn lacks(&self, state: &State) -> Option<String> {
-        let private = Private::named(state, &self.held.store);
-        let lost = lost(&private, &self.held, None, false, &mut Seen::default()).ok()?;
+        let held = self.held.as_ref()?;
+        let private = Private::named(state, &held.store);
+        let lost = lost(&private, held, None, false, &mut Seen::default()).ok()?;
         let first = lost.first()?;
         let more = match lost.len() - 1 {
             0 => String::new(),

@@ -11,6 +11,7 @@ mod weights;
 use std::{
     collections::HashSet,
     fs, io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -27,7 +28,7 @@ pub(in crate::store) use self::{
     sweep::{Needed, sweep},
     weights::Weights,
 };
-use super::{Private, borrow, names_of};
+use super::{Private, borrow, borrow::Limits, is_extension, names_of, unsound};
 use crate::{
     crash,
     error::{Error, Result},
@@ -48,6 +49,8 @@ const MAINTAINED_NS: i64 = 600_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A pack with less dead in it than a quarter is left as it is if it is larger than this.
 const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
+/// Directories of extensions of git nest less deep.
+const DEPTH_MAX: usize = 100;
 
 /// Maintains every private repository that needs it. `room_bytes` is what may be copied in all.
 /// Returns whether everything that checkpoints need of the work tree is now our own.
@@ -147,7 +150,9 @@ impl Maintenance<'_> {
         let origin = self.origin();
         let shared = self.private.share(None)?;
         if let Some(origin) = &origin {
-            self.private.borrow(origin, false, Some(borrow::BACKGROUND_MAX_BYTES.min(*room)))?;
+            let budget_bytes = Some(borrow::BACKGROUND_MAX_BYTES.min(*room));
+            let limits = Limits { budget_bytes, deadline: None };
+            self.private.borrow(origin, false, limits)?;
         }
         let is_whole = self.make_own(room)?;
         self.put_together()?;
@@ -255,7 +260,14 @@ impl Maintenance<'_> {
         let mut missing = Missing::load(&linked);
         for name in borrow::linked_object_dirs(&linked) {
             let theirs = origin.map(|origin| origin.join(&name));
-            self.let_go_in(theirs.as_deref(), &linked.join(name), &repo, oldest, &mut missing)?;
+            let ours = linked.join(&name);
+            self.let_go_in(theirs.as_deref(), &ours, &repo, oldest, &mut missing)?;
+            let plain = if is_extension(name.as_os_str().as_bytes()) {
+                files_below(&ours, 0)
+            } else {
+                unsound::packs(&ours.join("pack"))
+            };
+            self.let_go_plain(theirs.as_deref(), &ours, plain, oldest, &mut missing)?;
         }
         let alternates = origin.map(|origin| borrow::alternates_of(&origin.join("objects")));
         let alternates = alternates.unwrap_or_default();
@@ -295,6 +307,33 @@ impl Maintenance<'_> {
             let _next_time = remove_pack(path);
         }
         for path in loose.iter().filter(|path| !is_in(theirs, ours, path)) {
+            let _next_time = fs::remove_file(path);
+        }
+        Ok(())
+    }
+
+    /// Lets go of files of which nothing is told by a name or an index, the files of an extension of
+    /// git and damaged packs, once every checkpoint is from after they had gone from the user's.
+    fn let_go_plain(
+        &self,
+        theirs: Option<&Path>,
+        ours: &Path,
+        files: Vec<PathBuf>,
+        oldest: i64,
+        missing: &mut Missing,
+    ) -> Result<()> {
+        let gone = files.into_iter().filter(|path| !is_in(theirs, ours, path));
+        let gone: Vec<PathBuf> = gone.filter(|path| missing.since(path) < oldest).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let _alone = match self.private.alone(Instant::now() + PATIENCE) {
+            Ok(lock) => lock,
+            Err(Error::Busy { .. }) => return Ok(()),
+            Err(err) => return Err(err),
+        };
+        for path in gone.iter().filter(|path| !is_in(theirs, ours, path)) {
+            let _next_time = fs::remove_file(unsound::unsound(&path.with_extension("idx")));
             let _next_time = fs::remove_file(path);
         }
         Ok(())
@@ -340,6 +379,15 @@ impl Maintenance<'_> {
         }
         Ok(true)
     }
+}
+
+/// Every file below a directory.
+fn files_below(dir: &Path, depth: usize) -> Vec<PathBuf> {
+    let below = |name| {
+        let path = dir.join(name);
+        if path.is_dir() && depth < DEPTH_MAX { files_below(&path, depth + 1) } else { vec![path] }
+    };
+    names_of(dir).unwrap_or_default().into_iter().flat_map(below).collect()
 }
 
 /// What may go from a directory of linked objects, because the user's repository no longer has it.

@@ -11,9 +11,11 @@ mod check;
 mod frame;
 mod held;
 mod history;
+mod loose;
 mod maintain;
 mod origin;
 mod rebuild;
+mod unsound;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -32,15 +34,20 @@ use gix::{
 };
 
 pub(in crate::store) use administration::Administration;
+use borrow::Limits;
 pub(in crate::store::git) use borrow::{alternates_of, open_up};
 pub(in crate::store) use check::{Checked, Look};
 pub use held::Held;
-pub(in crate::store) use held::{HeldFile, are_same, held};
+pub(in crate::store) use held::{
+    HeldFile, PointerFile, are_same, held, parse_pointer, pointer_file,
+};
+pub(in crate::store::git) use loose::LooseObjects;
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Needed, Weights, sweep};
 pub use maintain::{give_up_history, maintain};
 pub use rebuild::{
-    Losing, Lost, Opened, Step, StepKind, carry_out, is_reftable, lost, remove_unfinished, steps,
+    Ends, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, is_reftable, lost,
+    remove_unfinished, steps,
 };
 
 use super::{
@@ -86,27 +93,47 @@ pub(in crate::store) struct Place {
     pub(in crate::store) pointers: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// The repositories behind things called `.git`, each once. Those in `known` are left out but for
-/// the pointers to them, which are returned.
-pub(in crate::store) fn places(
-    dot_gits: &[PathBuf],
-    known: Option<&Path>,
-) -> (Vec<Place>, Vec<(PathBuf, Vec<u8>)>) {
-    let (mut places, mut of_known) = (Vec::<Place>::new(), Vec::new());
+/// What is behind things called `.git`.
+#[derive(Default)]
+pub(in crate::store) struct Places {
+    /// Repositories, each once.
+    pub(in crate::store) places: Vec<Place>,
+    /// The files that lead to the known one, which is none of them: absolute, and what they say.
+    pub(in crate::store) of_known: Vec<(PathBuf, Vec<u8>)>,
+    /// The files that lead nowhere.
+    pub(in crate::store) dangling: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// Looks behind things called `.git`.
+pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Places {
+    let mut found = Places::default();
     for dot_git in dot_gits {
-        let Some((common_dir, text)) = root::repository_at(dot_git) else { continue };
+        let Some((common_dir, text)) = root::repository_at(dot_git) else {
+            found.dangling.extend(root::dangling(dot_git).map(|text| (dot_git.clone(), text)));
+            continue;
+        };
         let pointer = text.map(|text| (dot_git.clone(), text));
         if known == Some(&common_dir) {
-            of_known.extend(pointer);
+            found.of_known.extend(pointer);
             continue;
         }
-        match places.iter_mut().find(|place| place.common_dir == common_dir) {
-            Some(place) => place.pointers.extend(pointer),
-            None => places.push(Place { common_dir, pointers: pointer.into_iter().collect() }),
-        }
+        let known = found.places.iter().position(|place| place.common_dir == common_dir);
+        let at = known.unwrap_or_else(|| {
+            found.places.push(Place { common_dir, pointers: Vec::new() });
+            found.places.len() - 1
+        });
+        found.places[at].pointers.extend(pointer);
     }
-    places.sort_by(|a, b| a.common_dir.cmp(&b.common_dir));
-    (places, of_known)
+    found.places.sort_by(|a, b| a.common_dir.cmp(&b.common_dir));
+    found
+}
+
+/// Files that lead to repositories, or nowhere, as a record has them.
+pub(in crate::store) fn pointers_for(
+    root: &Path,
+    pointers: &[(PathBuf, Vec<u8>)],
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pointers.iter().map(|(path, text)| (path_for(root, path), text.clone())).collect()
 }
 
 impl Private {
@@ -198,10 +225,10 @@ impl Private {
 
     /// Sees to it that no save relies on a borrowed pack that was damaged, nor on a cache that did.
     fn distrust_damaged_packs(&self) -> Result<()> {
-        let unsound = borrow::unsound_indexes(&self.linked());
+        let unsound = unsound::unsound_indexes(&self.linked());
         if !unsound.is_empty() {
             refs::drop_anchors(&self.repo())?;
-            borrow::set_aside(&unsound);
+            unsound::set_aside(&unsound);
         }
         Ok(())
     }
@@ -265,16 +292,16 @@ impl Private {
     pub(in crate::store) fn hold(
         &self,
         repo: &Repo,
-        common_dir: &Path,
-        own_index: &Path,
+        theirs: &Theirs<'_>,
         writer: &Writer,
-        name: &[u8],
         left_out: &mut Vec<Skipped>,
     ) -> Result<Holding> {
+        let Theirs { common_dir, own_index, name, deadline } = *theirs;
         self.follow(common_dir);
         // Refs first: what they name is linked afterwards.
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
-        let borrowed = self.borrow(common_dir, looked.is_unchanged, None)?;
+        let limits = Limits { deadline, ..Limits::default() };
+        let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
         Ok(Holding { looked, left_out: borrowed.left_out, new: borrowed.new })
     }
 
@@ -282,11 +309,11 @@ impl Private {
         &self,
         common_dir: &Path,
         is_quiet: bool,
-        budget: Option<u64>,
+        limits: Limits,
     ) -> Result<borrow::Borrowed> {
         let linked = self.linked();
         let had = names_of(&linked.join("alternates")).map_or(0, |names| names.len());
-        let borrowed = borrow::borrow(common_dir, &linked, is_quiet, budget)?;
+        let borrowed = borrow::borrow(common_dir, &linked, is_quiet, limits)?;
         if names_of(&linked.join("alternates")).map_or(0, |names| names.len()) != had {
             self.write_alternates()?;
         }
@@ -298,6 +325,18 @@ impl Private {
         let packs = common_dir.join("objects/pack");
         borrow::has_seen(&self.linked(), b"objects/pack", &packs)
     }
+}
+
+/// A repository of the user's that is to be held.
+pub(in crate::store) struct Theirs<'a> {
+    /// The git directory that all its worktrees share.
+    pub(in crate::store) common_dir: &'a Path,
+    /// The index that is kept elsewhere.
+    pub(in crate::store) own_index: &'a Path,
+    /// What it is called where something is left out.
+    pub(in crate::store) name: &'a [u8],
+    /// When borrowing has to end.
+    pub(in crate::store) deadline: Option<Instant>,
 }
 
 /// What came of holding a repository.
@@ -345,7 +384,9 @@ pub(in crate::store) fn hold_others(
         let writer = Writer::new(&repo);
         // Each index is held as it is: it is nobody's own here.
         let nothing = Path::new("\0");
-        let holding = private.hold(&repo, &place.common_dir, nothing, &writer, &path, left_out)?;
+        let (common_dir, own_index) = (&*place.common_dir, nothing);
+        let theirs = Theirs { common_dir, own_index, name: &path, deadline };
+        let holding = private.hold(&repo, &theirs, &writer, left_out)?;
         let administration = holding.administration().clone();
         let tree = add_tree(&repo, &writer, &administration)?;
         writer.finish()?;

@@ -2,9 +2,10 @@
 //! what a checkpoint holds of it.
 //!
 //! It is made beside its place, put on the disk, and then renamed. What stands there changes places
-//! with it and goes; the caller has held it before.
+//! with it and goes, if it is still what the caller has held before.
 
 mod lost;
+mod retire;
 mod steps;
 
 use std::{
@@ -29,9 +30,10 @@ use rustix::{
 
 pub use self::{
     lost::{Losing, Lost, lost},
+    retire::{Ends, SetAside, remove_unfinished},
     steps::{Step, StepKind, is_reftable, steps},
 };
-use super::{Held, Private, borrow, names_of};
+use super::{Held, Private, borrow, names_of, unsound};
 use crate::{
     error::{Error, Result},
     fs::{Dir, read_small, remove_tree},
@@ -64,27 +66,42 @@ const DEPTH_MAX: usize = 200;
 /// What stood in the place of a repository, where two directories cannot change places at once.
 const OLD: &str = ".turnback-tmp-repository-old";
 
-/// Carries out one step, for the checkpoint of `record`. What is replaced is gone afterwards.
+/// Carries out one step, for the checkpoint of `record`. What is replaced is gone afterwards, unless
+/// it is none of what the checkpoints of `ends` hold: then it was set aside.
 ///
 /// # Errors
 ///
 /// Fails if the private repository lacks something, or if the place cannot be written. What was
 /// there then still is.
-pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Result<()> {
+pub fn carry_out(
+    state: &State,
+    root: &Path,
+    record: &Record,
+    step: &Step,
+    ends: &Ends<'_>,
+) -> Result<Option<SetAside>> {
     let Step { place, kind, held, .. } = step;
-    let private = Private::named(state, &held.store);
-    match kind {
-        StepKind::Pointer(text) => return write_pointer(place, text),
-        StepKind::Part(below) => {
-            let repo = private.repo();
-            return Build::new(&private, &repo, held)?.part(place, below, root, record);
+    let temporary = temporary_beside(place);
+    let held = match (kind, held) {
+        (StepKind::Pointer(text), _) => return write_pointer(place, text).map(|()| None),
+        (StepKind::Remove(_), _) => {
+            remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
+            crate::crash::point("repository-removed");
+            fs::rename(place, &temporary).map_err(Error::io("remove", place))?;
+            return ends.retire(state, root, place, &temporary);
         }
-        StepKind::Remove(_) => return remove_tree(place).map_err(Error::io("remove", place)),
-        StepKind::Recreate | StepKind::Replace(_) => (),
-    }
+        (StepKind::Part(below), Some(held)) => {
+            let private = Private::named(state, &held.store);
+            let repo = private.repo();
+            let build = Build::new(&private, &repo, held)?;
+            return build.part(place, below, root, record).map(|()| None);
+        }
+        (StepKind::Recreate | StepKind::Replace(_), Some(held)) => held,
+        (StepKind::Part(_) | StepKind::Recreate | StepKind::Replace(_), None) => return Ok(None),
+    };
+    let private = Private::named(state, &held.store);
     let parent = place.parent().unwrap_or(root);
     fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
-    let temporary = parent.join(format!("{TEMPORARY_PREFIX}repository"));
     remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
     // A link shares the mode of the user's file, and somebody may have closed that.
     borrow::open_up(&private.linked());
@@ -97,12 +114,17 @@ pub fn carry_out(state: &State, root: &Path, record: &Record, step: &Step) -> Re
         put_in_place(&temporary, place).map_err(Error::io("bring back", place))?;
         private.describe_rebuilt(place, held.identity)
     });
-    // After an exchange it is what stood there.
-    if made.is_ok() {
-        keep_besides(&temporary, place).map_err(Error::io("keep what is no part of", place))?;
+    if made.is_err() {
+        let _unfinished = remove_tree(&temporary);
     }
-    let removed = remove_tree(&temporary);
-    made.and(removed.map_err(Error::io("remove", &temporary)))
+    made?;
+    crate::crash::point("repository-exchanged");
+    ends.retire(state, root, place, &temporary)
+}
+
+/// Where a repository is made before it gets its place, and what stood there is after that.
+fn temporary_beside(place: &Path) -> PathBuf {
+    place.with_file_name(format!("{TEMPORARY_PREFIX}repository"))
 }
 
 fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
@@ -116,7 +138,7 @@ fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
     opened.and_then(|mut file| file.write_all(text)).map_err(Error::io("write", place))
 }
 
-/// Renames `new` to `place`; what is there changes places with it.
+/// Renames `new` to `place`; what is there is at `new` afterwards.
 fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     let is_without = |errno| matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP);
     if place.symlink_metadata().is_err() {
@@ -129,15 +151,12 @@ fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
         Err(errno) if is_without(errno) => {
             let aside = place.with_file_name(OLD);
-            remove_tree(&aside)?;
             fs::rename(place, &aside)?;
-            let renamed = fs::rename(new, place);
-            if renamed.is_err() {
+            if let Err(err) = fs::rename(new, place) {
                 fs::rename(&aside, place)?;
-            } else {
-                remove_tree(&aside)?;
+                return Err(err);
             }
-            renamed
+            fs::rename(&aside, new)
         }
         renamed => Ok(renamed?),
     }
@@ -453,42 +472,6 @@ impl Opened {
     }
 }
 
-/// Removes what a restore that was cut off left beside the places of repositories.
-pub fn remove_unfinished(root: &Path, record: &Record) {
-    for held in &record.repositories {
-        let place = root.join(OsStr::from_bytes(&held.path));
-        let temporary = format!("{TEMPORARY_PREFIX}repository");
-        let old = place.with_file_name(OLD);
-        if place.symlink_metadata().is_err() && old.exists() {
-            // It was cut off between two renames: what stood there goes back.
-            let _later = fs::rename(&old, &place);
-        }
-        for left in [place.with_file_name(&temporary), place.join(&temporary), old] {
-            // What cannot be removed now is tried again by the next restore.
-            let _later = remove_tree(&left);
-        }
-    }
-}
-
-/// Moves what no checkpoint has from a git directory to the one that took its place: what says which
-/// packs to keep, and pipes and sockets. Locks and unfinished files go.
-fn keep_besides(old: &Path, new: &Path) -> io::Result<()> {
-    for name in names_of(old).unwrap_or_default() {
-        let (from, to) = (old.join(&name), new.join(&name));
-        let found = fs::symlink_metadata(&from)?;
-        if found.is_dir() {
-            if to.is_dir() {
-                keep_besides(&from, &to)?;
-            }
-        } else if to.symlink_metadata().is_err()
-            && (name.as_bytes().ends_with(b".keep") || !found.is_file() && !found.is_symlink())
-        {
-            fs::rename(&from, &to)?;
-        }
-    }
-    Ok(())
-}
-
 /// Gives a file or directory its permissions, whatever the umask.
 fn protect(place: &Path, permissions: u32) -> Result<()> {
     let mode = fs::Permissions::from_mode(permissions);
@@ -521,10 +504,10 @@ fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
 /// Whether a borrowed file is, or belongs to, a damaged pack that nothing can be read of. Git would
 /// complain about it for ever, and it may be newer than the checkpoint.
 fn is_beyond_use(path: &Path) -> bool {
-    let is_unsound = path.file_name() != path.file_name().map(borrow::original_name);
+    let is_unsound = path.file_name() != path.file_name().map(unsound::original_name);
     let pack =
         if is_unsound { path.with_extension("").with_extension("pack") } else { path.into() };
-    let index = borrow::unsound(&pack.with_extension("idx"));
+    let index = unsound::unsound(&pack.with_extension("idx"));
     let is_short = |path: &Path, least| fs::metadata(path).is_ok_and(|found| found.len() < least);
     let is_pack = pack.extension().is_some_and(|end| end == "pack");
     is_pack
@@ -535,7 +518,7 @@ fn is_beyond_use(path: &Path) -> bool {
 fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(to)?;
     for name in names_of(from)? {
-        let (from, to) = (from.join(&name), to.join(borrow::original_name(&name)));
+        let (from, to) = (from.join(&name), to.join(unsound::original_name(&name)));
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;

@@ -2,7 +2,7 @@
 //! tags, stashes and commits. Only for telling; nothing is decided by it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet, HashMap},
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -11,13 +11,16 @@ use std::{
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{
-    Held, Private, Tree, head, read_small, refs, root,
+    Build, Held, Private, Tree, head, read_small, refs, restage, root,
     steps::{is_of_the_user, led_to, part_at, place_of, short},
 };
 use crate::{
     state::State,
     store::{
-        git::{index, repo::Repo},
+        git::{
+            index,
+            repo::{Repo, name},
+        },
         record::Record,
     },
 };
@@ -45,15 +48,20 @@ pub struct Lost {
     pub staged: Vec<PathBuf>,
 }
 
-/// The commits that a branch loses when its repository is replaced, the newest first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What goes with a repository that is replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losing {
     /// Its git directory. Absolute.
     pub place: PathBuf,
-    /// The branch, by its short name.
-    pub branch: String,
-    /// The ids of the commits, and their first lines.
-    pub commits: Vec<(String, String)>,
+    /// The commits that branches lose, and HEAD if it is detached: the short names, and of each the
+    /// commits, the newest first, by their ids and first lines.
+    pub commits: Vec<(String, Vec<(String, String)>)>,
+    /// Branches that lose no commit, and tags, that are new or were moved: the short names.
+    pub refs: Vec<String>,
+    /// How many stashes.
+    pub stashes: usize,
+    /// Whether something is staged that was not.
+    pub is_staged: bool,
 }
 
 /// The branches, tags and stashes that `record` holds and that are gone from repositories which
@@ -140,27 +148,79 @@ fn stashes(log: &[u8]) -> BTreeSet<ObjectId> {
     log.split(|&byte| byte == b'\n').filter_map(new).collect()
 }
 
-/// The commits that branches of the repository at the place of `held` have beyond what is held.
-pub(super) fn losing(state: &State, root: &Path, held: &Held) -> Vec<Losing> {
+/// What the repository at the place of `held` has beyond what `record` holds; `None` if nothing.
+pub(super) fn losing(state: &State, root: &Path, record: &Record, held: &Held) -> Option<Losing> {
     let place = place_of(root, held);
-    let repo = Private::named(state, &held.store).repo();
-    let Ok(files) = Tree::open(&repo, held) else { return Vec::new() };
+    let private = Private::named(state, &held.store);
+    let repo = private.repo();
+    let files = Tree::open(&repo, held).ok()?;
     let now = Repo::at(&place, root::hash_kind_of(&place));
-    let mut branches = refs::read_all(&now).unwrap_or_default();
-    branches.retain(|name, _| name.starts_with("refs/heads/"));
-    let kept = ancestors(&repo, files.refs().into_iter().map(|(_, id)| id).collect());
-    let beyond = |(branch, tip): (String, Option<ObjectId>)| {
-        let mut commits = Vec::new();
-        let mut here = tip;
-        while let Some(id) = here.filter(|id| !kept.contains(id) && commits.len() < COMMITS_MAX) {
-            let body = now.read(&id, ObjectKind::Commit).ok()?;
-            commits.push((id.to_string(), subject(&body)));
-            here = head::parents(&body).next();
+    let then: BTreeMap<String, ObjectId> = files.refs().into_iter().collect();
+    let kept = ancestors(&repo, then.values().copied().collect());
+    let mut losing = Losing { place, ..Losing::default() };
+    let there = refs::read_all(&now).unwrap_or_default();
+    for (name, id) in there.iter().filter_map(|(name, id)| Some((name, (*id)?))) {
+        let is_new = then.get(name) != Some(&id) && is_of_the_user(name) && name != STASH;
+        let beyond =
+            if name.starts_with("refs/heads/") { beyond(&now, id, &kept) } else { Vec::new() };
+        if !beyond.is_empty() {
+            losing.commits.push((short(name).to_owned(), beyond));
+        } else if is_new && (!then.contains_key(name) || name.starts_with("refs/tags/")) {
+            losing.refs.push(short(name).to_owned());
         }
-        let (place, branch) = (place.clone(), short(&branch).to_owned());
-        (!commits.is_empty()).then_some(Losing { place, branch, commits })
-    };
-    branches.into_iter().filter_map(beyond).collect()
+    }
+    let stands = head::read(&now);
+    let detached = stands.commit.filter(|_| stands.branch.is_none());
+    if let Some(id) = detached.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok()) {
+        let is_on_a_branch = there.values().any(|tip| *tip == Some(id));
+        let beyond = beyond(&now, id, &kept);
+        if !beyond.is_empty() && !is_on_a_branch {
+            losing.commits.push(("HEAD".to_owned(), beyond));
+        }
+    }
+    let log = read_small(&losing.place.join(STASH_LOG), LOG_MAX_BYTES).ok().flatten();
+    let since = stashes(&log.filter(|_| there.contains_key(STASH)).unwrap_or_default());
+    let before = stashes(&files.file(STASH_LOG.as_bytes()).unwrap_or_default());
+    losing.stashes = since.difference(&before).count();
+    let build = Build::new(&private, &repo, held).ok()?;
+    losing.is_staged = has_staged(&now) && !stages_the_same(&build, root, record, &now);
+    let nothing = Losing { place: losing.place.clone(), ..Losing::default() };
+    (losing != nothing).then_some(losing)
+}
+
+/// The commits from `tip` on that are not among those in `kept`, along the first parents.
+fn beyond(repo: &Repo, tip: ObjectId, kept: &BTreeSet<ObjectId>) -> Vec<(String, String)> {
+    let (mut commits, mut here) = (Vec::new(), Some(tip));
+    while let Some(id) = here.filter(|id| !kept.contains(id) && commits.len() < COMMITS_MAX) {
+        let Ok(body) = repo.read(&id, ObjectKind::Commit) else { break };
+        commits.push((id.to_string(), subject(&body)));
+        here = head::parents(&body).next();
+    }
+    commits
+}
+
+/// Whether the index says anything else than HEAD's commit.
+fn has_staged(repo: &Repo) -> bool {
+    let Ok(Some(file)) = index::read(repo) else { return false };
+    let mut trees = HashMap::new();
+    let built = index::build(repo, &file, true, &mut |body| {
+        let id = name(repo.hash, ObjectKind::Tree, body)?;
+        trees.insert(id, body.to_vec());
+        Ok(id)
+    });
+    let Ok(built) = built else { return false };
+    let new = |id: &ObjectId| trees.get(id).cloned();
+    head::count_staged(repo, &head::read(repo), built.tree, &new) != Some(0)
+}
+
+/// Whether what is staged at the place of a repository comes back with it.
+fn stages_the_same(build: &Build<'_>, root: &Path, record: &Record, now: &Repo) -> bool {
+    if let Ok(Some((path, entries))) = build.staged(root, record) {
+        return path != Path::new("index") || !restage::differs(now, &entries);
+    }
+    let there = read_small(&now.common_dir.join("index"), INDEX_MAX_BYTES).ok().flatten();
+    let both = build.files.file(b"index").zip(there);
+    both.and_then(|(then, now)| index::stage_alike(build.repo.hash, &then, &now)) == Some(true)
 }
 
 fn ancestors(repo: &Repo, mut open: Vec<ObjectId>) -> BTreeSet<ObjectId> {

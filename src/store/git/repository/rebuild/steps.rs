@@ -54,7 +54,8 @@ pub struct Step {
     pub kind: StepKind,
     /// Whether it is the root's own, or lies below the root.
     pub is_inside: bool,
-    pub(in crate::store::git::repository) held: Held,
+    /// What is held of the repository. A file that leads nowhere has none.
+    pub(in crate::store::git::repository) held: Option<Held>,
 }
 
 impl Step {
@@ -63,19 +64,19 @@ impl Step {
         matches!(self.kind, StepKind::Remove(_))
     }
 
-    /// The commits that branches lose by it.
-    pub fn losing(&self, state: &State, root: &Path) -> Vec<Losing> {
+    /// What goes with the repository that gives way to what `record` holds of it.
+    pub fn losing(&self, state: &State, root: &Path, record: &Record) -> Option<Losing> {
         match self.kind {
-            StepKind::Replace(_) => losing(state, root, &self.held),
+            StepKind::Replace(_) => losing(state, root, record, self.held.as_ref()?),
             StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) | StepKind::Remove(_) => {
-                Vec::new()
+                None
             }
         }
     }
 
     /// The files that led to the repository, absolute.
     pub fn pointers(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
-        let pointers = self.held.pointers.iter();
+        let pointers = self.held.iter().flat_map(|held| &held.pointers);
         pointers.map(|(path, _)| root.join(OsStr::from_bytes(path)))
     }
 }
@@ -115,7 +116,7 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
         let is_own = record.store.as_deref() == Some(&held.store);
         let is_inside = is_own || place.starts_with(root);
         let mut add = |place: PathBuf, kind: StepKind| {
-            steps.push(Step { place, kind, is_inside, held: held.clone() });
+            steps.push(Step { place, kind, is_inside, held: Some(held.clone()) });
         };
         let kind = kind_of(state, &place, held, all, is_exact);
         let is_whole = kind.is_none();
@@ -145,7 +146,39 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
             add(place.clone(), StepKind::Part(below));
         }
     }
+    steps.extend(dangling(root, record, is_exact, &removed));
     steps
+}
+
+/// What is to be done about the files that led nowhere. A repository that is there by now stays,
+/// unless a restore put it there.
+fn dangling(root: &Path, record: &Record, is_exact: bool, removed: &[PathBuf]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (path, text) in &record.dangling {
+        let place = root.join(OsStr::from_bytes(path));
+        let is_there = place.symlink_metadata().is_ok() && !removed.contains(&place);
+        let is_other = is_there && text_of(&place).as_ref() != Some(text);
+        let mut add = |kind: StepKind| {
+            let (place, is_inside) = (place.clone(), place.starts_with(root));
+            steps.push(Step { place, kind, is_inside, held: None });
+        };
+        let gives_way = is_other && (is_exact || root::repository_at(&place).is_none());
+        if gives_way {
+            add(StepKind::Remove(IN_THE_WAY));
+        }
+        if gives_way || !is_there {
+            add(StepKind::Pointer(text.clone()));
+        }
+    }
+    steps
+}
+
+/// What a file that leads to a repository says now, as records have it.
+fn text_of(pointer: &Path) -> Option<Vec<u8>> {
+    match fs::read_link(pointer).ok() {
+        Some(target) => Some([root::LINK, target.as_os_str().as_bytes()].concat()),
+        None => read_small(pointer, HEAD_MAX_BYTES).ok().flatten(),
+    }
 }
 
 /// Where a repository was. Absolute.
@@ -179,12 +212,7 @@ fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
 /// Whether what is at the place of a `.git` file is something else by now: a repository of its own, or
 /// what leads to another one or nowhere.
 fn leads_elsewhere(pointer: &Path, text: &[u8], place: &Path) -> bool {
-    let link = fs::read_link(pointer).ok();
-    let now = match link {
-        Some(target) => Some([root::LINK, target.as_os_str().as_bytes()].concat()),
-        None => read_small(pointer, HEAD_MAX_BYTES).ok().flatten(),
-    };
-    now.as_deref() != Some(text)
+    text_of(pointer).as_deref() != Some(text)
         && root::repository_at(pointer).is_none_or(|(common_dir, _)| common_dir != place)
 }
 
@@ -214,25 +242,25 @@ pub(super) fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
 /// checkpoint that the restore went to before which `record` was taken.
 fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
     let of = record.checkpoint.cause.of.and_then(|of| record::read(&state.root_at(root), of).ok());
+    let Some(of) = of else { return Vec::new() };
     let was_there = |held: &Held| record.repositories.iter().any(|then| then.path == held.path);
-    let of_repositories = of.map(|of| of.repositories).unwrap_or_default();
-    let made = of_repositories.iter().filter(|held| !was_there(held)).cloned();
-    let made = made.map(|held| (place_of(root, &held), held));
-    let had_pointer = |path: &[u8]| {
-        let mut pointers = record.repositories.iter().flat_map(|held| &held.pointers);
-        pointers.any(|(then, _)| then == path)
-    };
-    let pointers = of_repositories.iter().flat_map(|held| {
-        let made = held.pointers.iter().filter(|(path, _)| !had_pointer(path));
-        made.map(|(path, _)| (root.join(OsStr::from_bytes(path)), held.clone()))
-    });
+    let made = of.repositories.iter().filter(|held| !was_there(held));
+    let made = made.map(|held| (place_of(root, held), Some(held)));
+    let had_pointer = |path: &[u8]| record.pointers().any(|(then, _)| then == path);
+    let led = of
+        .repositories
+        .iter()
+        .flat_map(|held| held.pointers.iter().map(move |(path, _)| (path, Some(held))));
+    let all = led.chain(of.dangling.iter().map(|(path, _)| (path, None)));
+    let pointers = all.filter(|(path, _)| !had_pointer(path));
+    let pointers = pointers.map(|(path, held)| (root.join(OsStr::from_bytes(path)), held));
     made.chain(pointers)
         .filter(|(place, _)| place.starts_with(root) && place.symlink_metadata().is_ok())
         .map(|(place, held)| Step {
             place,
             kind: StepKind::Remove(MADE_BY_RESTORE),
             is_inside: true,
-            held,
+            held: held.cloned(),
         })
         .collect()
 }

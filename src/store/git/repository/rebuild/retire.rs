@@ -1,0 +1,226 @@
+//! What stood at the place of a repository that was replaced or removed: it goes if it is still what
+//! a checkpoint holds, and else gets a plain name beside its place.
+//!
+//! It is looked at when it has lost its place, so that nothing finds it there any more and changes
+//! it. A commit that was made after the before-restore checkpoint, by another program at that very
+//! moment or while a restore lay interrupted, is in no checkpoint.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs, io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Build, EntryKind, Held, OLD, Private, Tree, names_of, read_small, restage, steps::place_of,
+    temporary_beside,
+};
+use crate::{
+    error::{Error, Result},
+    fs::remove_tree,
+    model::CheckpointId,
+    root,
+    state::State,
+    store::{
+        git::{
+            repo::Repo,
+            repository::{
+                administration,
+                borrow::{self, Limits},
+            },
+        },
+        record::{
+            Record,
+            identity::{Identity, Likeness},
+        },
+    },
+};
+
+/// A path and a line end.
+const POINTER_MAX_BYTES: u64 = 64 << 10;
+
+/// A repository that was replaced and is held by no checkpoint as it was then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where it was.
+    pub place: PathBuf,
+    /// Where it is now.
+    pub now: PathBuf,
+}
+
+/// The checkpoints that a restore goes between: what is held by one of them may go.
+pub struct Ends<'a> {
+    /// The before-restore checkpoint.
+    pub held: CheckpointId,
+    /// Both, as far as they can be read.
+    pub records: &'a [Record],
+}
+
+impl Ends<'_> {
+    /// Removes `old`, which stood at `place`, or gives it another name there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it can be neither removed nor renamed.
+    pub(super) fn retire(
+        &self,
+        state: &State,
+        root: &Path,
+        place: &Path,
+        old: &Path,
+    ) -> Result<Option<SetAside>> {
+        if old.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        if place.is_dir() && old.is_dir() {
+            keep_besides(old, place).map_err(Error::io("keep what is no part of", place))?;
+        }
+        // What cannot be looked at is not known to be held.
+        if self.is_held(state, root, place, old).unwrap_or(false) {
+            return remove_tree(old).map(|()| None).map_err(Error::io("remove", old));
+        }
+        let now = self.free_name(place);
+        fs::rename(old, &now).map_err(Error::io("set aside", old))?;
+        Ok(Some(SetAside { place: place.to_owned(), now }))
+    }
+
+    fn free_name(&self, place: &Path) -> PathBuf {
+        let mut name = place.as_os_str().to_owned();
+        name.push(format!(".before-restore-{}", self.held.short()));
+        let mut free = PathBuf::from(&name);
+        let mut number = 1_u64;
+        while free.symlink_metadata().is_ok() {
+            number += 1;
+            let mut next = name.clone();
+            next.push(format!("-{number}"));
+            free = next.into();
+        }
+        free
+    }
+
+    /// Whether one of the checkpoints holds what stood at `place` as it is now at `old`. Objects that
+    /// came since are borrowed now.
+    fn is_held(&self, state: &State, root: &Path, place: &Path, old: &Path) -> Result<bool> {
+        let found = fs::symlink_metadata(old).map_err(Error::io("look at", old))?;
+        if !found.is_dir() {
+            return Ok(self.is_held_pointer(root, place, old) || found.len() == 0);
+        }
+        for record in self.records {
+            for held in record.repositories.iter().filter(|it| place_of(root, it) == place) {
+                if is_as_held(state, root, record, held, old)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Where repositories are or were, and files that lead to one.
+    fn places(&self, root: &Path) -> BTreeSet<PathBuf> {
+        let mut places = BTreeSet::new();
+        for record in self.records {
+            let pointers = record.pointers();
+            places.extend(pointers.map(|(path, _)| root.join(OsStr::from_bytes(path))));
+            places.extend(record.repositories.iter().map(|held| place_of(root, held)));
+        }
+        places
+    }
+
+    /// Whether what is at `left` is a repository that was being made: a directory that has never
+    /// stood anywhere else.
+    fn is_unfinished(&self, state: &State, left: &Path) -> bool {
+        let Ok(now) = Identity::of(left) else { return false };
+        let is_another = |held: &Held| {
+            let private = Private::named(state, &held.store);
+            let likeness = held.identity.map(|then| private.likeness(then, now));
+            likeness.is_none_or(|likeness| likeness == Likeness::Different)
+        };
+        let mut repositories = self.records.iter().flat_map(|record| &record.repositories);
+        !left.is_symlink() && left.is_dir() && repositories.all(is_another)
+    }
+
+    fn is_held_pointer(&self, root: &Path, place: &Path, old: &Path) -> bool {
+        let text = match fs::read_link(old) {
+            Ok(target) => Some([root::LINK, target.as_os_str().as_bytes()].concat()),
+            Err(_) => read_small(old, POINTER_MAX_BYTES).ok().flatten(),
+        };
+        let mut pointers = self.records.iter().flat_map(Record::pointers);
+        pointers.any(|(path, then)| {
+            root.join(OsStr::from_bytes(path)) == place && Some(then) == text.as_ref()
+        })
+    }
+}
+
+fn is_as_held(
+    state: &State,
+    root: &Path,
+    record: &Record,
+    held: &Held,
+    old: &Path,
+) -> Result<bool> {
+    let private = Private::named(state, &held.store);
+    let repo = private.repo();
+    let mut now = administration::files(&repo, old)?;
+    let mut is_same = true;
+    if let Some((path, entries)) = Build::new(&private, &repo, held)?.staged(root, record)? {
+        let dir = old.join(path.parent().unwrap_or(Path::new("")));
+        is_same = !restage::differs(&Repo::at(&dir, repo.hash), &entries);
+        now.remove(path.as_os_str().as_bytes());
+    }
+    Tree::open(&repo, held)?.each(&mut |path, kind, id| {
+        if kind != EntryKind::Tree {
+            is_same &= now.remove(path) == Some(id);
+        }
+        Ok(())
+    })?;
+    if !is_same || !now.is_empty() {
+        return Ok(false);
+    }
+    let _shared = private.share(None)?;
+    let borrowed = borrow::borrow(old, &private.linked(), false, Limits::default())?;
+    Ok(borrowed.left_out.is_none())
+}
+
+/// Puts away what a restore that was cut off left beside the places of repositories: what it had not
+/// finished goes, what stood there goes or is set aside.
+pub fn remove_unfinished(state: &State, root: &Path, ends: &Ends<'_>) -> Vec<SetAside> {
+    let mut aside = Vec::new();
+    for place in ends.places(root) {
+        let old = place.with_file_name(OLD);
+        if place.symlink_metadata().is_err() && old.exists() {
+            // It was cut off between two renames: what stood there goes back.
+            let _later = fs::rename(&old, &place);
+        }
+        // What cannot be put away now is tried again by the next restore.
+        for left in [temporary_beside(&place), old] {
+            if ends.is_unfinished(state, &left) {
+                let _later = remove_tree(&left);
+            } else {
+                aside.extend(ends.retire(state, root, &place, &left).ok().flatten());
+            }
+        }
+        let _later = remove_tree(&temporary_beside(&place.join("part")));
+    }
+    aside
+}
+
+/// Moves what no checkpoint has from a git directory to the one that took its place: what says which
+/// packs to keep, and pipes and sockets. Locks and unfinished files go.
+fn keep_besides(old: &Path, new: &Path) -> io::Result<()> {
+    for name in names_of(old).unwrap_or_default() {
+        let (from, to) = (old.join(&name), new.join(&name));
+        let found = fs::symlink_metadata(&from)?;
+        if found.is_dir() {
+            if to.is_dir() {
+                keep_besides(&from, &to)?;
+            }
+        } else if to.symlink_metadata().is_err()
+            && (name.as_bytes().ends_with(b".keep") || !found.is_file() && !found.is_symlink())
+        {
+            fs::rename(&from, &to)?;
+        }
+    }
+    Ok(())
+}
