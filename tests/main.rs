@@ -19,6 +19,7 @@ mod house;
 mod identity;
 mod install;
 mod kinds;
+mod lines_random;
 mod mounts;
 mod naming;
 mod notice;
