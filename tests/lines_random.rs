@@ -78,7 +78,7 @@ fn state(world: &World, code: &Path) -> State {
 }
 
 /// The kinds of bytes that differ, and where: what is to blame is mostly told by the kind.
-fn differences(before: &State, now: &State) -> BTreeMap<&'static str, Vec<String>> {
+fn differences(root: &str, before: &State, now: &State) -> BTreeMap<&'static str, Vec<String>> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let made = repositories_made(before, now);
     let paths: BTreeSet<&Vec<u8>> = before.files.keys().chain(now.files.keys()).collect();
@@ -86,7 +86,7 @@ fn differences(before: &State, now: &State) -> BTreeMap<&'static str, Vec<String
         let (then, here) = (before.files.get(path), now.files.get(path));
         let name = String::from_utf8_lossy(path).into_owned();
         // A restore leaves alone, and names, what was made outside and repositories made since.
-        let stays = !name.starts_with("shop") || made.iter().any(|dir| name.starts_with(dir));
+        let stays = !name.starts_with(root) || made.iter().any(|dir| name.starts_with(dir));
         if then != here && !(then.is_none() && stays) {
             let how = match (then, here) {
                 (Some(_), None) => "gone",
@@ -194,6 +194,7 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
         ask(&world, &cwd, "PostToolUse", "t1", line);
     }
     let shown = if wished("TURNBACK_SEED").is_some() { script } else { about };
+    let about_root = if project.is_git { "shop" } else { project.cwd() };
     // A plain directory is protected where the agent works in it.
     let root = if project.is_git { &root } else { &cwd }.to_str().unwrap();
     let listed = world.run_in(&code, &["list", "--root", root, "--json"], "").stdout;
@@ -216,7 +217,7 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
             return (shown, Err([("restore", vec![said])].into()));
         }
     }
-    let found = differences(&before, &state(&world, &code));
+    let found = differences(about_root, &before, &state(&world, &code));
     (shown, if found.is_empty() { Ok(end) } else { Err(found) })
 }
 
