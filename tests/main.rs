@@ -21,6 +21,7 @@ mod ignored;
 mod install;
 mod install_kills;
 mod kinds;
+mod lines_random;
 mod mounts;
 mod naming;
 mod notice;

@@ -18,23 +18,17 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
+use crate::support::{
+    dice::{Dice, wished},
+    sandbox::confined,
+};
 use turnback::{
     model::{Language, Level},
     shell::{self, Scope},
 };
 
-/// Makes all of the system read-only but for `$1`, then runs the lines of its input there.
+/// Runs the lines of its input.
 const WORKER: &str = r#"
-set -e
-area=$1
-mount --make-rprivate /
-mount --bind "$area" "$area"
-while read -r _ _ _ _ point _; do
-    case $point in "$area"|/proc|/proc/*|/dev|/dev/*) ;; *) points="$points $point" ;; esac
-done </proc/self/mountinfo
-for point in $points; do mount -o remount,bind,ro "$point" 2>/dev/null || true; done
-if touch /turnback-oracle 2>/dev/null; then rm -f /turnback-oracle; echo broken; exit 1; fi
-set +e
 shopt -s nullglob
 echo ready
 while IFS= read -r line; do
@@ -125,19 +119,9 @@ impl Sandbox {
         fs::write(area.join("input"), "foo\nbar\nfoo bar\n").unwrap();
         let keep = format!("cp -a . {}.pristine", area.display());
         sh(&area, &keep, &area.join("home"));
-        let mut worker = Command::new("unshare")
-            .args([
-                "-U", "-r", "-m", "-n", "-p", "-f", "--kill-child", "--mount-proc", "bash", "-c",
-                WORKER, "worker",
-            ])
-            .arg(&area)
+        let mut worker = confined(&area, &area.join("home"), WORKER)
             .arg(shell)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", area.join("home"))
             .env("TMPDIR", area.join("tmp"))
-            .envs([("LC_ALL", "C"), ("TERM", "dumb"), ("USER", "root")])
-            .stderr(Stdio::null())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -350,22 +334,6 @@ fn what_the_tables_say_only_reads_changes_nothing() {
     assert!(rows > 0 || only.is_some(), "nothing was run");
 }
 
-/// A small generator of numbers; the same seed gives the same lines.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % below as u64).unwrap()
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.roll(from.len())]
-    }
-}
-
 /// Programs with options and operands, some of which lose data.
 const COMMANDS: &[&str] = &[
     "cat",
@@ -520,7 +488,7 @@ const FRAMES: &[&str] = &[
 
 fn random(dice: &mut Dice) -> String {
     let mut line = String::new();
-    for part in 0..=dice.roll(3) {
+    for part in 0..=dice.below(3) {
         if part > 0 {
             line += dice.pick(JOINTS);
         }
@@ -535,10 +503,9 @@ fn random(dice: &mut Dice) -> String {
 #[ignore = "takes minutes; .ci/run does it with TURNBACK_REQUIRE_ORACLE=1"]
 fn random_lines_that_are_judged_read_only_change_nothing() {
     let mut sandbox = Sandbox::new("bash");
-    let wanted = std::env::var("TURNBACK_ORACLE_LINES").ok().and_then(|text| text.parse().ok());
-    let wanted: usize = wanted.unwrap_or(2000);
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let (mut runs, mut made) = (0, 0);
+    let wanted = wished("TURNBACK_ORACLE_LINES").unwrap_or(2000);
+    let mut dice = Dice::new(1);
+    let (mut runs, mut made) = (0_u64, 0_u64);
     let mut wrong = String::new();
     while runs < wanted && made < wanted * 100 {
         let line = random(&mut dice);

@@ -6,40 +6,11 @@
 use std::path::Path;
 
 use crate::support::{
+    dice::{Dice, wished},
     real::{git, try_git},
     temp::{Files, on_disk, write},
     world::World,
 };
-
-/// A generator whose numbers a seed brings back.
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap_or(0) % count
-    }
-
-    fn is(&mut self, of: usize) -> bool {
-        self.below(of) == 0
-    }
-
-    fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
-        all[self.below(all.len())]
-    }
-}
-
-/// A number from the environment of whoever runs more than the usual sample.
-#[expect(clippy::disallowed_methods, reason = "a wish of whoever runs the tests")]
-fn wished(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
 
 /// A repository with history, branches, a tag, a stash, and something staged, changed and new.
 fn project(dice: &mut Dice) -> World {

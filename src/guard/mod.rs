@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     fs::{Real, read_small},
-    install::{registrations, registrations_at, switches_at},
+    install::{registrations, registrations_at, switches_at, variables},
     model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
     process::Process,
 };
@@ -22,6 +22,13 @@ const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
 const COMMANDS: &[&str] = &[
     "allow", "restore", "rewind", "undo", "redo", "clear", "prune", "uninstall", "install", "slash",
 ];
+/// Those that lose nothing.
+const READING: &[&str] = &[
+    "list", "show", "diff", "explain", "status", "doctor", "check", "create", "find", "config",
+    "init", "demo", "hook", "version", "help",
+];
+/// What tells where a program is.
+const LOCATORS: &[&str] = &["which", "whereis", "where", "type", "command"];
 /// What runs a text that it is given some other way than on its command line.
 const INTERPRETERS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "perl", "ruby",
@@ -124,6 +131,8 @@ fn finding_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Op
     let changing = || finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
     changing()
         .find_map(|simple| own_threat(line, simple))
+        .or_else(|| located_threat(line, changing().any(|simple| simple.text.contains("$("))))
+        .or_else(|| variable_threat(ours, line, &changing().collect::<Vec<_>>()))
         .or_else(|| repository_threat(ours, line, finding))
         .or_else(|| finding.targets().find_map(|target| target_threat(ours, target)))
         .or_else(|| changing().find_map(|simple| sweep_threat(ours, line, simple)))
@@ -156,10 +165,55 @@ fn command_threat(words: &[&str], is_unknown: bool) -> Option<String> {
         false if is_unknown => words.iter().position(|word| is_us(word))?,
         false => return None,
     };
-    let command = words[at + 1..].iter().find(|word| !word.starts_with('-'))?;
-    let asks_for_help = words.iter().any(|word| matches!(*word, "--help" | "-h" | "--dry-run"));
-    (COMMANDS.contains(command) && !asks_for_help)
-        .then(|| format!("it runs `turnback {command}` itself"))
+    if words[..at].iter().any(|word| matches!(*word, "uninstall" | "remove" | "purge")) {
+        return Some("it removes turnback itself".to_owned());
+    }
+    if words.iter().any(|word| matches!(*word, "--help" | "-h" | "--dry-run")) {
+        return None;
+    }
+    // A word before it may be an option's, and one that is not known may be any of ours.
+    let is_ours = |word: &&&str| COMMANDS.contains(word) || READING.contains(word);
+    match words[at + 1..].iter().find(is_ours) {
+        Some(command) if COMMANDS.contains(command) => {
+            Some(format!("it runs `turnback {command}` itself"))
+        }
+        Some(_) => None,
+        None => {
+            let is_hidden = |word: &&str| word.is_empty() || word.contains('$');
+            let hides = words[at + 1..].iter().any(is_hidden);
+            hides.then(|| "it runs a command of turnback that is not known".to_owned())
+        }
+    }
+}
+
+/// A line that asks where our program is, and does something with the answer.
+fn located_threat(line: &Line<'_>, does: bool) -> Option<String> {
+    if !does || !line.text.contains("turnback") {
+        return None;
+    }
+    let locates = |words: &Vec<String>| {
+        words.first().is_some_and(|first| LOCATORS.contains(&first.as_str()))
+            && words.last().is_some_and(|last| last == "turnback")
+    };
+    let found = line.commands().iter().any(locates);
+    found.then(|| "it changes something by the place of turnback's program".to_owned())
+}
+
+/// A line that means an agent's directory by its variable: in a word, or in the text of a program.
+fn variable_threat(ours: &Ours<'_, '_>, line: &Line<'_>, changing: &[&Simple]) -> Option<String> {
+    let is_interpreter = |simple: &&Simple| {
+        let program = simple.text.split_whitespace().next().unwrap_or_default();
+        INTERPRETERS.contains(&program.rsplit('/').next().unwrap_or_default())
+    };
+    let runs_text = changing.iter().any(is_interpreter);
+    let is_meant = |name: &str| {
+        let is_expanded =
+            || ["$", "${"].iter().any(|sign| line.text.contains(&format!("{sign}{name}")));
+        !changing.is_empty() && line.text.contains(name) && (runs_text || is_expanded())
+    };
+    let mut named = variables(ours.process).into_iter().filter(|(name, _)| is_meant(name));
+    let (name, _) = named.find(|(_, files)| files.iter().any(|file| names_us(file)))?;
+    Some(format!("it names `{name}`, where turnback's hook is registered"))
 }
 
 fn environment_threat(words: &[&str]) -> Option<String> {
@@ -234,7 +288,11 @@ fn sweep_threat(ours: &Ours<'_, '_>, line: &Line<'_>, simple: &Simple) -> Option
     below.peek()?;
     // `find ~ -name '*.pyc' -delete` is not after us.
     let commands = line.words_of(simple);
-    let takes_all = !commands.iter().all(|words| words.iter().any(|word| is_choice(word)));
+    let chooses = |words: &Vec<&str>| {
+        let means_us = words.iter().any(|word| word.contains("turnback"));
+        words.iter().any(|word| is_choice(word)) && !means_us
+    };
+    let takes_all = !commands.iter().all(chooses);
     below.find_map(|start| path_threat(ours, &absolute(ours, Path::new(start)), takes_all))
 }
 
@@ -482,6 +540,12 @@ mod tests {
             "python3 <<'E'\nimport shutil; shutil.rmtree('/home/me/.config/turnback')\nE",
             "x \"$(turnback clear --yes)\"",
             "turnback allow --once 12ab34cd",
+            "turnback --root . clear --yes",
+            "turnback \"$(echo clear)\" --yes",
+            "\"$(which turnback)\" clear --yes",
+            "rm \"$(command -v turnback)\"",
+            "cargo uninstall turnback",
+            "find ~ -path '*turnback*' -delete",
         ] {
             assert!(threat_of(command).is_some(), "{command}");
         }
@@ -513,6 +577,19 @@ mod tests {
             ] {
                 let told = threat_with(&[(variable, there)], &command);
                 assert!(told.is_some(), "{variable}: {command}");
+            }
+            for command in [
+                format!("echo x > \"${variable}/{file}\""),
+                format!("echo {} && rm -f ${{{variable}}}/{file}", long()),
+                format!("python3 -c 'import os; os.remove(os.environ[\"{variable}\"])'"),
+            ] {
+                let told = threat_with(&[(variable, there)], &command);
+                assert!(told.is_some(), "{variable}: {command}");
+            }
+            for command in
+                [format!("cat ${variable}/{file}"), format!("git commit -m 'tell of {variable}'")]
+            {
+                assert_eq!(threat_with(&[(variable, there)], &command), None, "{command}");
             }
             assert_eq!(threat_with(&[(variable, there)], &format!("cat {there}/{file}")), None);
             replace(&path, b"{}").unwrap();

@@ -47,6 +47,17 @@ pub fn registrations(process: &Process<'_>, root: &Path) -> Vec<(String, PathBuf
     found
 }
 
+/// The variables that say where an agent has its directory here, with the files in it that can have
+/// our hook.
+pub fn variables(process: &Process<'_>) -> Vec<(&'static str, Vec<PathBuf>)> {
+    let of_row = |row: &Row| {
+        let (name, _) = row.base.var.filter(|(name, _)| process.var(name).is_some())?;
+        let dir = row.dir(process)?;
+        Some((name, row.names().map(|file| dir.join(file)).collect()))
+    };
+    ROWS.iter().filter_map(of_row).collect()
+}
+
 /// The files that can have our hook and are at `place`, or, with `can_contain`, below it. A project
 /// that goes as a whole takes its own hooks along, and is asked about as such.
 pub fn registrations_at(

@@ -12,10 +12,8 @@ const HARMLESS: &[&str] = &[
     "LANG",
     "LANGUAGE",
     "TZ",
-    "TERM",
     "COLUMNS",
     "LINES",
-    "IFS",
     "REPLY",
     "NO_COLOR",
     "CLICOLOR",
@@ -165,8 +163,14 @@ const HARMLESS: &[&str] = &[
 pub(super) fn is_harmless(name: &str, value: &Field) -> bool {
     let is_pager = ["PAGER", "GIT_PAGER", "MANPAGER"].contains(&name)
         && value.literal().is_some_and(|value| ["", "cat"].contains(&value));
+    // Another terminal's description may name a program to begin with.
+    let is_terminal = name == "TERM" && names_terminal(value);
     let is_short = name.len() <= 2 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_pager || is_short || name.starts_with("LC_") || HARMLESS.contains(&name)
+    is_pager || is_terminal || is_short || name.starts_with("LC_") || HARMLESS.contains(&name)
+}
+
+fn names_terminal(value: &Field) -> bool {
+    value.literal().is_some_and(|it| ["dumb", "xterm", "xterm-256color"].contains(&it))
 }
 
 /// Whether writing to this loses nothing.

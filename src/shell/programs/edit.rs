@@ -53,9 +53,14 @@ pub(in crate::shell) fn vim(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         .filter(|hit| hit.name == "-c")
         .filter_map(|hit| hit.value.as_ref())
         .collect();
-    // Else it runs its own scripts first, and keeps a history.
-    let is_silent = parsed.has(&["-s"]);
     let ends = commands.iter().any(|command| command.text.starts_with('q'));
+    // Else it runs its own scripts first, and keeps a history.
+    let is_ex = call.words.first().is_some_and(|name| name.text.ends_with("ex"));
+    let is_silent = parsed.has(&["-s"]) && (is_ex || parsed.has(&["-e"]));
+    // With two files a first `q` ends nothing, and it goes on with what it reads.
+    let is_one = parsed.operands.len() <= 1 && !parsed.operands.iter().any(|file| file.splits);
+    let ends =
+        is_one && !call.words.first().is_some_and(|name| name.text.ends_with("diff")) && ends;
     let is_quiet = commands.iter().all(|command| command.literal().is_some_and(only_prints));
     if verdict.level == Level::ReadOnly && is_quiet && ends && is_silent {
         return reads("only prints");

@@ -61,7 +61,19 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
                 }
                 at += if text == "-fprintf" { 2 } else { 1 };
             }
-            _ if in_list(VALUED, text) => at += 1,
+            _ if in_list(VALUED, text) => {
+                // A pattern without quotes becomes the files it fits, and one may be named `-delete`.
+                let may_be_more = |value: &Field| {
+                    value.splits
+                        || value.may_be_option()
+                            && !value.text.contains('.')
+                            && value.sure == Certainty::Glob
+                };
+                if args.get(at).is_some_and(may_be_more) {
+                    return unknown("its arguments are not known before it runs");
+                }
+                at += 1;
+            }
             _ => return unknown(format!("has a test we do not know: `{text}`")),
         }
     }
@@ -112,6 +124,12 @@ fn exec(walk: &mut Walk<'_>, args: &[Field], from: usize) -> usize {
         *word = Field { text: "./{}".to_owned(), sure: Certainty::Dynamic, splits: false };
     }
     wrappers::replace(&mut words, "{}");
+    // One `{} +` is any number of files, of which a program may write the second or the third.
+    if rest.get(end).is_some_and(|word| word.text == "+")
+        && let Some(last) = words.last().cloned()
+    {
+        words.extend([last.clone(), last]);
+    }
     if !words.is_empty() {
         walk.apart(|walk| walk.run(&words, &Stdin::Inherited));
     }

@@ -20,8 +20,8 @@ const SETTINGS: &[&str] = &[
     "safe.directory", "core.quotepath", "core.abbrev", "core.precomposeunicode", "core.ignorecase",
     "core.filemode", "core.longpaths", "diff.renames", "diff.renamelimit", "diff.context",
     "diff.algorithm", "diff.mnemonicprefix", "diff.noprefix", "diff.colormoved", "diff.submodule",
-    "log.showsignature", "log.date", "log.decorate", "i18n.logoutputencoding", "format.pretty",
-    "column.ui", "advice.detachedhead", "init.defaultbranch", "merge.conflictstyle", "gc.auto",
+    "log.date", "log.decorate", "i18n.logoutputencoding", "format.pretty", "column.ui",
+    "advice.detachedhead", "init.defaultbranch", "merge.conflictstyle", "gc.auto",
     "commit.gpgsign", "tag.gpgsign", "tag.sort", "branch.sort", "grep.linenumber",
 ];
 
@@ -35,7 +35,7 @@ macro_rules! shown {
              --author= --committer= --grep= --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings \
              --perl-regexp --format= --pretty? --abbrev-commit --no-abbrev-commit --abbrev? --date= --relative-date --follow \
              --full-history --simplify-by-decoration --simplify-merges --ancestry-path? --left-right --cherry-pick --cherry-mark --cherry \
-             --left-only --right-only --boundary --parents --children --show-signature --no-show-signature --show-notes? --notes? --no-notes --source \
+             --left-only --right-only --boundary --parents --children --no-show-signature --show-notes? --notes? --no-notes --source \
              --patch --no-patch --stat? --numstat --shortstat --dirstat? --summary --name-only --name-status --raw --patch-with-stat --patch-with-raw \
              --compact-summary --cached --staged --merge-base --no-index --check --color? --no-color --color-moved? --no-color-moved \
              --color-words? --word-diff? --word-diff-regex= --unified= --inter-hunk-context= --function-context --ignore-space-change \
@@ -242,6 +242,11 @@ pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         return reads("only tells about git");
     }
     let given = |name: &'static str| parsed.hits.iter().filter(move |hit| hit.name == name);
+    // Whether a signature is good is found out by a program that keeps files of its own.
+    let asks_signer = |arg: &Field| arg.text.contains("%G") || arg.text.contains("%(signature");
+    if call.args().iter().any(asks_signer) {
+        return unknown("looks at signatures, for which it runs a program");
+    }
     let mut settings = given("-c").filter_map(|hit| hit.value.as_ref());
     let is_plain = settings.all(is_plain_setting);
     let args = call.args().get(parsed.rest..).unwrap_or_default();
@@ -357,7 +362,12 @@ fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
         "remote" | "reflog" => parsed.operands.is_empty(),
         // `ext::` runs a program for the connection.
         "ls-remote" => !parsed.operands.iter().any(|operand| operand.text.contains("::")),
-        "add" | "rm" | "mv" | "clean" | "push" => parsed.has(&["-n", "--dry-run"]),
+        // A dry run of a push runs the repository's `pre-push` hook all the same.
+        "push" if parsed.has(&["-n", "--dry-run"]) && !parsed.has(&["--no-verify"]) => {
+            return Some(unknown("runs the repository's `pre-push` hook"));
+        }
+        "push" => parsed.has(&["-n", "--dry-run"]),
+        "add" | "rm" | "mv" | "clean" => parsed.has(&["-n", "--dry-run"]),
         "commit" => parsed.has(&["--dry-run"]),
         "apply" => parsed.has(&["--check", "--stat", "--numstat", "--summary"]),
         "archive" => return Some(super::written(walk, &parsed)),

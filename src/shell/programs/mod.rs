@@ -30,7 +30,7 @@ pub(super) use shells::{
     alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, set, shell, test,
     trap, words,
 };
-pub(super) use tools::{cargo_fmt, cargo_lock, date, dc, npm, ruff_check};
+pub(super) use tools::{awk, cargo_fmt, cargo_lock, date, dc, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};
 
 /// Where installed programs live; a program elsewhere belongs to somebody we do not know.

@@ -54,7 +54,7 @@ pub(in crate::shell) fn sed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 fn script_level(walk: &Walk<'_>, script: &Field, targets: &mut Vec<Target>) -> Level {
     let Some(text) = script.literal() else { return Level::Unknown };
     let mut files = Vec::new();
-    let mut reader = Script { text, at: 0 };
+    let mut reader = Script { text, at: 0, is_loose: false, goes_on: false };
     if reader.commands(&mut files).is_none() {
         return Level::Unknown;
     }
@@ -71,6 +71,10 @@ fn script_level(walk: &Walk<'_>, script: &Field, targets: &mut Vec<Target>) -> L
 struct Script<'a> {
     text: &'a str,
     at: usize,
+    /// Whether a label ended before its line did, which it does not to every sed.
+    is_loose: bool,
+    /// Whether a text went on over a line's end.
+    goes_on: bool,
 }
 
 impl Script<'_> {
@@ -101,7 +105,8 @@ impl Script<'_> {
         loop {
             self.skip(b" \t\n;}");
             if self.peek().is_none() {
-                return Some(());
+                // What is a text to one may be a command to the other.
+                return (!(self.is_loose && self.goes_on)).then_some(());
             }
             self.address()?;
             self.command(files)?;
@@ -155,12 +160,14 @@ impl Script<'_> {
             b'{' | b'=' | b'd' | b'D' | b'g' | b'G' | b'h' | b'H' | b'n' | b'N' | b'p' | b'P'
             | b'x' | b'z' | b'F' => {}
             b'q' | b'Q' | b'l' | b'L' => self.skip(b" 0123456789"),
-            b'#' | b':' | b'b' | b't' | b'T' | b'v' => {
+            b'#' => drop(self.line()),
+            b':' | b'b' | b't' | b'T' | b'v' => {
                 while self.peek().is_some_and(|byte| !b";\n}".contains(&byte)) {
                     self.at += 1;
                 }
+                self.is_loose |= self.peek().is_some_and(|byte| byte != b'\n');
             }
-            b'a' | b'i' | b'c' => self.appended(),
+            b'a' | b'i' | b'c' => self.appended()?,
             b'r' | b'R' => drop(self.line()),
             b'w' | b'W' => files.push(self.line()),
             b's' => {
@@ -180,14 +187,16 @@ impl Script<'_> {
         Some(())
     }
 
-    fn appended(&mut self) {
-        loop {
-            let line = self.line();
-            if !line.ends_with('\\') || self.peek().is_none() {
-                return;
-            }
-            self.at += 1;
+    /// A text on the same line, or, behind nothing but a backslash, on the next. Where else it goes
+    /// on is not the same to every sed.
+    fn appended(&mut self) -> Option<()> {
+        let first = self.line();
+        if first != "\\" {
+            return (!first.ends_with('\\')).then_some(());
         }
+        self.goes_on = true;
+        self.next();
+        (!self.line().ends_with('\\')).then_some(())
     }
 
     fn substitution_flags(&mut self, files: &mut Vec<String>) -> Option<()> {

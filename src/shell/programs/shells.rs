@@ -74,7 +74,7 @@ pub(in crate::shell) fn trap(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         [first, ..] => match first.literal() {
             Some(script) => {
                 let script = script.to_owned();
-                walk.subscript(&script);
+                walk.later(&script);
                 reads("runs a script later, judged by itself")
             }
             None => unknown("its script is not known before it runs"),
@@ -189,6 +189,15 @@ pub(in crate::shell) fn test(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     // The name of a variable may have a subscript, which is expanded.
     if call.args().iter().any(|arg| names::is_one(arg, &["-v", "-R"])) {
         return unknown("looks up a name that may run something");
+    }
+    // To some shells numbers are arithmetic here as well.
+    let compares = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+    let is_planted =
+        |arg: &Field| arg.literal().is_some_and(|text| text.contains('[') && text.len() > 1);
+    if call.args().iter().any(|arg| names::is_one(arg, &compares))
+        && call.args().iter().any(is_planted)
+    {
+        return unknown("compares what may run something");
     }
     reads("only tests")
 }

@@ -1,7 +1,7 @@
 //! Development and cloud tools whose options decide between looking and changing.
 
 use super::{all, closed};
-use crate::model::TargetAction;
+use crate::model::{Level, TargetAction};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
@@ -26,7 +26,7 @@ pub(in crate::shell) fn cargo_fmt(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdi
 /// Sub-commands of `npm` that look.
 const NPM: &[&str] = &[
     "ls", "list", "ll", "la", "view", "info", "show", "outdated", "root", "prefix", "explain",
-    "why", "search", "help",
+    "why", "search",
 ];
 const NPM_TWO: &[&str] = &["config get", "config list", "config ls", "pkg get"];
 
@@ -73,11 +73,15 @@ pub(in crate::shell) fn cargo_lock(walk: &mut Walk<'_>, call: &Call<'_>) -> Verd
 /// Judges `ruff check`: it keeps a cache beside the files unless told not to.
 pub(in crate::shell) fn ruff_check(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "!--fix !--unsafe-fixes !--add-noqa >-o: >--output-file= -nqev --no-cache --select= --ignore= \
-        --extend-select= --output-format= --line-length= --statistics --config= --exclude= --no-fix --diff \
+        --extend-select= --output-format= --line-length= --statistics --exclude= --no-fix --diff \
         --show-files --isolated --exit-zero --quiet";
     let (parsed, verdict) = closed(walk, list, call.args());
-    if parsed.has(&["-n", "--no-cache"]) {
+    // The project's settings may have it fix what it finds.
+    let only_reports = parsed.has(&["--no-fix", "--diff"]);
+    if parsed.has(&["-n", "--no-cache"]) && (only_reports || verdict.level != Level::ReadOnly) {
         verdict
+    } else if parsed.has(&["-n", "--no-cache"]) {
+        unknown("fixes files if the project's settings say so")
     } else {
         Verdict { targets: verdict.targets, ..unknown("writes its cache") }
     }
@@ -102,4 +106,39 @@ pub(in crate::shell) fn dc(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let mut scripts = parsed.hits.iter().filter_map(|hit| hit.value.as_ref());
     let is_plain = parsed.operands.is_empty() && !parsed.hits.is_empty() && scripts.all(calculates);
     if is_plain { verdict } else { unknown("may run commands") }
+}
+
+/// Judges `awk`. A program writes, or runs another, by `>`, `|` or a call, and by nothing else: one
+/// without these signs only prints.
+pub(in crate::shell) fn awk(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let (parsed, verdict) = closed(walk, "^ -F: -v: %--version %--help", call.args());
+    let program = parsed.operands.first().map(Field::literal);
+    match program {
+        Some(Some(program)) if only_prints(program) => verdict,
+        None if parsed.talks() => reads("only tells about the program"),
+        Some(_) | None => unknown("its program may write or run something"),
+    }
+}
+
+fn only_prints(program: &str) -> bool {
+    let mut program = program.to_owned();
+    for stream in ["> \"/dev/stdout\"", "> \"/dev/stderr\""] {
+        for end in ["}", ";", " }"] {
+            program = program.replace(&format!("{stream}{end}"), end);
+        }
+    }
+    if program.contains(['|', '(', '@']) {
+        return false;
+    }
+    // Outside of braces it compares; quotes, patterns and comments could hide a brace.
+    let has_plain_braces = !program.contains(['"', '/', '#', '\\']);
+    let mut depth = 0_usize;
+    program.chars().all(|char| {
+        match char {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        char != '>' || depth == 0 && has_plain_braces
+    })
 }

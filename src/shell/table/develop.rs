@@ -64,7 +64,7 @@ pub(super) const ROWS: &[Row] = &[
         "only reports",
     ),
     row(
-        "flake8 pycodestyle pyflakes yamllint",
+        "pycodestyle pyflakes yamllint",
         "-qvd -f: -s --max-line-length= --max-complexity= --select= --ignore= --extend-ignore= --exclude= \
          --count --statistics --show-source --format= --strict --config-data= --version",
         Rule::Reads,
@@ -72,15 +72,15 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "eslint",
-        "!--fix -c: -f: --config= --format= --ext= --quiet --max-warnings= --no-eslintrc --fix-dry-run --rule= \
-         --ignore-path= --ignore-pattern= --no-ignore --color --no-color --env= --parser= >-o: >--output-file= \
+        "!--fix --ext= --quiet --max-warnings= --no-eslintrc --fix-dry-run --rule= \
+         --ignore-path= --ignore-pattern= --no-ignore --color --no-color --env= >-o: >--output-file= \
          --report-unused-disable-directives --print-config= %-v",
         Rule::Reads,
         "only reports",
     ),
     row(
         "prettier",
-        "!--write !-w -cl --check --list-different --config= --no-config --parser= --ignore-path= \
+        "!--write !-w -cl --check --list-different --no-config --ignore-path= \
          --stdin-filepath= --log-level= --loglevel= --no-color --tab-width= --print-width= --single-quote",
         Rule::Reads,
         "prints the formatted text",
@@ -99,12 +99,6 @@ pub(super) const ROWS: &[Row] = &[
         "isort rewrites its operands",
     ),
     row(
-        "autopep8",
-        "!-i !--in-place -advr -j: --diff --aggressive --max-line-length= --ignore= --select= --recursive",
-        Rule::Reads,
-        "prints the formatted text",
-    ),
-    row(
         "clang-format",
         "!-i -n -style: --style= --dry-run -Werror --Werror -assume-filename: --assume-filename= @",
         Rule::Reads,
@@ -118,7 +112,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("ruff", "-qv ^", Rule::Sub(RUFF), "may fix files"),
     row(
-        "autoflake pyupgrade stylua docformatter yapf",
+        "autopep8 autoflake pyupgrade stylua docformatter yapf",
         "*",
         Rule::Changes(Modify, 0),
         "rewrites its operands",
@@ -133,7 +127,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "make gmake mvn gradle ant sbt bazel buck ninja cmake meson ctest rake just task scons tox nox pytest jest vitest mocha \
          playwright cypress gcc cc g++ clang clang++ ld as javac java kotlinc scalac ghc swift swiftc xcodebuild dotnet \
-         msbuild mix pnpm yarn bun deno poetry uv conda gem bundle composer tsc mypy pylint",
+         msbuild mix pnpm yarn bun deno poetry uv conda gem bundle composer tsc mypy pylint flake8",
         "@ %--version %-version %-v %-V %-dumpversion %-dumpmachine",
         Rule::Unknown,
         "builds, tests or runs code",
@@ -197,9 +191,10 @@ const GO: &[Row] = &[
 
 const RUFF: &[Row] = &[
     row("check", "", Rule::By(programs::ruff_check), "may fix files"),
+    // Where it only checks it leaves its cache, and nothing else.
     row(
         "format",
-        "%--check %--diff --no-cache -nq --config= --line-length=",
+        "%--check %--diff --no-cache -nq --line-length=",
         Rule::Changes(Modify, 0),
         "ruff format rewrites its operands",
     ),

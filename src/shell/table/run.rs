@@ -70,11 +70,12 @@ pub(super) const ROWS: &[Row] = &[
     // Interpreters and editors.
     row(
         "python pypy node nodejs perl ruby php lua Rscript julia elixir erl tclsh osascript expect \
-         awk gawk mawk nawk original-awk m4",
+         m4",
         "%--version %-V %-v",
         Rule::Unknown,
         "runs a program in a language we do not read",
     ),
+    row("awk gawk mawk nawk original-awk", "", Rule::By(programs::awk), "runs an awk program"),
     // Its language knows neither files nor programs.
     row("bc", "-lqsiw", Rule::ReadsAtMost(0), "calculates by a file"),
     row("dc", "", Rule::By(programs::dc), "calculates, or runs commands"),

@@ -266,9 +266,9 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "rpm",
-        "-qailRVcdpf --query --all --info --list --requires --provides --whatprovides --whatrequires --changelog --verify --queryformat= --qf=",
-        Rule::Reads,
-        "only asks",
+        "%-q %--query -ailRcdpf --all --info --list --requires --provides --whatprovides --whatrequires --changelog --queryformat= --qf=",
+        Rule::Destroys,
+        "installs and removes packages",
     ),
     row("brew", "^", Rule::Sub(BREW), "changes packages"),
     row(
@@ -287,7 +287,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "docker podman nerdctl",
-        "-c: -H: -l: -D --context= --host= --log-level= --config= %-v %--version ^",
+        "-c: -l: -D --context= --log-level= %-v %--version ^",
         Rule::Sub(DOCKER),
         "may change containers and mounted files",
     ),
@@ -299,7 +299,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "kubectl oc",
-        "-n: -s: -v: --namespace= --context= --kubeconfig= --cluster= --user= ^",
+        "-n: -s: -v: --namespace= --context= --cluster= --user= ^",
         Rule::Sub(KUBECTL),
         "changes a cluster",
     ),
@@ -425,7 +425,7 @@ const KUBECTL: &[Row] = &[
     row(
         "get, describe, top, explain, api-resources, api-versions, version, config view, config get-contexts, config current-context, rollout status, rollout history, cluster-info",
         "-Aw -L: -n: -o: -l: --all-namespaces --namespace= --output= --selector= --watch --show-labels \
-         --no-headers --sort-by= --field-selector= --context= --kubeconfig= --minify --client --recursive",
+         --no-headers --sort-by= --field-selector= --context= --minify --client --recursive",
         Rule::Reads,
         "only asks",
     ),

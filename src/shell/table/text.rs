@@ -242,7 +242,7 @@ pub(super) const ROWS: &[Row] = &[
         "only reads",
     ),
     row(
-        "zstdcat lz4cat zdiff zcmp zless zmore bzless xzless",
+        "zstdcat lz4cat zdiff zcmp",
         "-qvu --quiet --verbose --help --version",
         Rule::Reads,
         "only reads",
@@ -269,7 +269,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "base64 base32 basenc",
-        "$ -dD -w: -b: --base64 --base64url --base32 --base32hex --base16 --base2msbf --base2lsbf \
+        "-dD -w: -b: --base64 --base64url --base32 --base32hex --base16 --base2msbf --base2lsbf \
          --decode --ignore-garbage --wrap= --z85 --help --version -Db: --input= -i: >-o: \
          >--output=",
         Rule::Reads,

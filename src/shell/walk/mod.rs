@@ -7,7 +7,10 @@ mod redirects;
 mod variables;
 mod words;
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    cell::Cell,
+    collections::{HashMap, HashSet},
+};
 
 use super::flags::Field;
 use super::guard;
@@ -62,6 +65,10 @@ pub(super) struct Walk<'scope> {
     previous: Base,
     stack: Vec<Base>,
     variables: HashMap<String, Variable>,
+    /// Whether values that the line gave to variables are believed.
+    believes: bool,
+    /// Whether one of them was used.
+    followed: Cell<bool>,
     fuel: u32,
     parsed_bytes: usize,
     depth: usize,
@@ -82,12 +89,24 @@ impl<'scope> Walk<'scope> {
             previous: Base::Dynamic,
             stack: Vec::new(),
             variables: HashMap::new(),
+            believes: true,
+            followed: Cell::new(false),
             fuel: FUEL,
             parsed_bytes: 0,
             depth: 0,
             loops: 0,
             exhausted: false,
         }
+    }
+
+    /// Starts a walk to which the line's own variables hold anything.
+    pub(super) fn unbelieving(grammar: &'scope dyn Grammar, scope: &'scope Scope) -> Self {
+        Self { believes: false, ..Self::new(grammar, scope) }
+    }
+
+    /// Whether anything that was found rests on a variable's value.
+    pub(super) fn has_followed(&self) -> bool {
+        self.followed.get()
     }
 
     /// Judges a script in the state the walk is in.
@@ -125,6 +144,14 @@ impl<'scope> Walk<'scope> {
     /// Judges a script whose directory and variables are its own.
     pub(super) fn subscript(&mut self, text: &str) {
         self.apart(|walk| walk.script(text));
+    }
+
+    /// Judges a script that runs at some other time, when variables hold something else.
+    pub(super) fn later(&mut self, text: &str) {
+        self.apart(|walk| {
+            walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
+            walk.script(text);
+        });
     }
 
     /// Runs `inside`, then forgets where it went.
@@ -292,7 +319,7 @@ impl<'scope> Walk<'scope> {
         self.set(name, Variable::Tainted);
         if known {
             for value in values {
-                self.variables.insert(name.to_owned(), Variable::of(value.text, value.sure));
+                self.keep(name, Variable::of(value.text, value.sure));
                 self.fed(&block.body, stdin);
             }
         } else {
@@ -322,7 +349,8 @@ impl<'scope> Walk<'scope> {
                 }
             }
         }
-        self.prefixes(&command.assigns, fields.is_empty());
+        let reads = fields.first().is_some_and(|name| names::is_one(name, &["read"]));
+        self.prefixes(&command.assigns, fields.is_empty(), reads);
         if !fields.is_empty() {
             self.run(&fields, &stdin);
         }
@@ -367,8 +395,9 @@ impl<'scope> Walk<'scope> {
         // The commands inside it have looked after themselves.
         self.found.truncate(found);
         self.others = others;
-        // What is named more than once is known best where it comes first.
+        // What is named more than once is known as well as where it is known best.
         let mut seen = HashSet::new();
+        verdict.targets.sort_by_key(|it| it.certainty == Certainty::Dynamic);
         verdict.targets.retain(|it| seen.insert(it.path.clone()));
     }
 

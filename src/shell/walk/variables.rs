@@ -32,12 +32,14 @@ impl Walk<'_> {
     }
 
     /// Assignments before a command, or alone.
-    pub(super) fn prefixes(&mut self, assigns: &[Assign], alone: bool) {
+    pub(super) fn prefixes(&mut self, assigns: &[Assign], alone: bool, reads: bool) {
         for assign in assigns {
             let field = self.assignment(assign, "");
             let value = field.after(&format!("{}=", assign.name));
             if alone {
                 self.assign(assign, value);
+            } else if assign.name == "IFS" && reads {
+                // It is over when `read` is.
             } else {
                 self.named(&assign.name, &value);
             }
@@ -53,7 +55,23 @@ impl Walk<'_> {
             (false, true) => Variable::Number,
             (false, false) => Variable::Tainted,
         };
-        self.variables.insert(assign.name.clone(), variable);
+        self.keep(&assign.name, variable);
+    }
+
+    /// Notes what a variable holds now. To a walk that believes nothing it stays what is worst, as
+    /// the assignment may not happen.
+    pub(super) fn keep(&mut self, name: &str, variable: Variable) {
+        let is_number = |variable: &Variable| match variable {
+            Variable::Number => true,
+            Variable::Known(text, _) => {
+                !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+            }
+            Variable::Tainted => false,
+        };
+        let was_worse = self.variables.get(name).is_some_and(|before| !is_number(before));
+        if self.believes || !was_worse {
+            self.variables.insert(name.to_owned(), variable);
+        }
     }
 
     /// Judges that a variable gets a value.
@@ -70,15 +88,20 @@ impl Walk<'_> {
     pub(super) fn set(&mut self, name: &str, to: Variable) {
         let value = Field { text: String::new(), sure: Certainty::Dynamic, splits: true };
         self.named(name, &value);
-        self.variables.insert(name.to_owned(), to);
+        self.keep(name, to);
     }
 
     /// Whether arithmetic finds nothing but a number in a variable. One that the line does not set
     /// is the user's own.
     pub(super) fn is_number(&self, name: &str) -> bool {
         match self.variables.get(name) {
-            None | Some(Variable::Number) => true,
+            None => true,
+            Some(Variable::Number) => {
+                self.followed.set(true);
+                true
+            }
             Some(Variable::Known(text, _)) => {
+                self.followed.set(true);
                 !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
             }
             Some(Variable::Tainted) => false,
@@ -120,7 +143,7 @@ impl Walk<'_> {
                 Certainty::Glob | Certainty::Dynamic => Variable::Tainted,
             };
             self.named(name, &field.after(name).after("="));
-            self.variables.insert(name.to_owned(), variable);
+            self.keep(name, variable);
         } else {
             self.named(&field.text, field);
         }
@@ -128,8 +151,13 @@ impl Walk<'_> {
 
     pub(super) fn value(&self, name: &str) -> (String, Certainty) {
         match self.variables.get(name) {
-            Some(Variable::Known(text, sure)) => (text.clone(), *sure),
-            Some(Variable::Number | Variable::Tainted) => (format!("${name}"), Certainty::Dynamic),
+            Some(Variable::Known(text, sure)) if self.believes => {
+                self.followed.set(true);
+                (text.clone(), *sure)
+            }
+            Some(Variable::Known(..) | Variable::Number | Variable::Tainted) => {
+                (format!("${name}"), Certainty::Dynamic)
+            }
             None => match (name, &self.scope.home, &self.base) {
                 ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
                 ("PWD", _, Base::Known(base)) if base.is_empty() => {

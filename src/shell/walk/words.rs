@@ -93,14 +93,17 @@ impl Walk<'_> {
         if self.burn(size / 8) {
             return vec![self.unreadable(raw)];
         }
+        let is_split_at_blanks = self.believes && !self.variables.contains_key("IFS");
         match self.variables.get(name) {
-            Some(Variable::Known(text, sure)) if !self.variables.contains_key("IFS") => text
-                .split_whitespace()
-                .map(|text| {
-                    let sure = if is_glob(text) { Certainty::Glob } else { *sure };
-                    Field { text: text.to_owned(), sure, splits: false }
-                })
-                .collect(),
+            Some(Variable::Known(text, sure)) if is_split_at_blanks => {
+                self.followed.set(true);
+                text.split_whitespace()
+                    .map(|text| {
+                        let sure = if is_glob(text) { Certainty::Glob } else { *sure };
+                        Field { text: text.to_owned(), sure, splits: false }
+                    })
+                    .collect()
+            }
             Some(_) => vec![Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }],
             None => vec![self.join_parts(raw, &[Part::Variable(name.to_owned(), false)])],
         }
@@ -120,6 +123,11 @@ impl Walk<'_> {
             match part {
                 Part::Text(part, quoted) => {
                     text.push_str(part);
+                    if !quoted && ["?(", "*(", "+(", "@(", "!("].iter().any(|it| part.contains(it))
+                    {
+                        // What stands in the brackets is a program to zsh.
+                        self.push(shorten(raw), unknown("a pattern may run something"));
+                    }
                     if !quoted && is_glob(part) {
                         worse(Certainty::Glob);
                     }

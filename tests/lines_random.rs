@@ -1,0 +1,255 @@
+//! Whatever a line of real programs does, the checkpoint before it brings every byte back: random
+//! lines, run for real in a sandbox, against a copy of the project from before.
+//!
+//! A sample runs in CI. `TURNBACK_LINES` runs that many cases and tells of each that fails,
+//! `TURNBACK_LINES_FROM` begins at another seed, `TURNBACK_SEED` runs one again and shows its script.
+
+#![expect(clippy::print_stderr, reason = "it says how much it really ran")]
+
+mod grammar;
+mod project;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Stdio,
+};
+
+use serde_json::{Value, json};
+use turnback::process::Exit;
+
+use crate::support::{
+    dice::{Dice, wished},
+    real::try_git,
+    sandbox::confined,
+    temp::{Files, on_disk},
+    world::World,
+};
+use project::Project;
+
+/// How a case ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// Everything came back.
+    Held,
+    /// The line was asked about, which leaves the decision to a person.
+    Asked,
+    /// The line was judged read-only, and was.
+    Read,
+}
+
+/// What is compared: every file but what git keeps for itself, and what git says of each repository.
+#[derive(PartialEq, Eq)]
+struct State {
+    files: Files,
+    repositories: BTreeMap<&'static str, Result<String, String>>,
+}
+
+/// Files of a `.git` that are the user's own words, and never written by git on the way.
+const ADMINISTRATION: &[&str] =
+    &["config", "description", "HEAD", "info/exclude", "hooks/pre-commit"];
+
+const TOLD: &str = "git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; git stash list; \
+    git reflog --all; git ls-files -s; git status --porcelain -uno; git fsck --strict --no-dangling";
+
+fn state(world: &World, code: &Path) -> State {
+    let mut files = on_disk(code);
+    files.retain(|path, seen| {
+        let path = String::from_utf8_lossy(path);
+        let inside = path
+            .split_once(".git/")
+            .filter(|(before, _)| before.is_empty() || before.ends_with('/'));
+        // The modes of directories that git makes as it likes are its own.
+        let is_git_dir = path.ends_with(".git") && seen.kind == turnback::model::Kind::Directory;
+        match inside {
+            Some((_, name)) => ADMINISTRATION.contains(&name),
+            None => !is_git_dir,
+        }
+    });
+    let told = |place: &&'static str| {
+        // Without locks, or the look itself would write.
+        let line = format!("export GIT_OPTIONAL_LOCKS=0; set -e; {TOLD}");
+        let is_one = code.join(place).join(".git").exists();
+        let told = is_one.then(|| try_git(world, &code.join(place), &line));
+        (*place, told.unwrap_or_else(|| Err("no repository".to_owned())))
+    };
+    let repositories = ["shop", "shop/sub", "shop/.wt/x", "other"].iter().map(told).collect();
+    State { files, repositories }
+}
+
+/// The kinds of bytes that differ, and where: what is to blame is mostly told by the kind.
+fn differences(root: &str, before: &State, now: &State) -> BTreeMap<&'static str, Vec<String>> {
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let made = repositories_made(before, now);
+    let paths: BTreeSet<&Vec<u8>> = before.files.keys().chain(now.files.keys()).collect();
+    for path in paths {
+        let (then, here) = (before.files.get(path), now.files.get(path));
+        let name = String::from_utf8_lossy(path).into_owned();
+        // A restore leaves alone, and names, what was made outside and repositories made since.
+        let stays = !name.starts_with(root) || made.iter().any(|dir| name.starts_with(dir));
+        if then != here && !(then.is_none() && stays) {
+            let how = match (then, here) {
+                (Some(_), None) => "gone",
+                (None, Some(_)) => "left over",
+                (Some(then), Some(here)) if then.bytes == here.bytes => "mode",
+                _ => "bytes",
+            };
+            found.entry(project::kind(&name)).or_default().push(format!("{name} ({how})"));
+        }
+    }
+    for (place, told) in &before.repositories {
+        let here = &now.repositories[place];
+        if told.is_ok() && told != here {
+            let lines = |told: &Result<String, String>| -> BTreeSet<String> {
+                let (Ok(text) | Err(text)) = told;
+                text.lines().map(str::to_owned).collect()
+            };
+            let (then, here) = (lines(told), lines(here));
+            let lacks = then.difference(&here).next().map(|line| format!("lacks {line:?}"));
+            let has = here.difference(&then).next().map(|line| format!("has {line:?}"));
+            let shown = [lacks, has].into_iter().flatten().collect::<Vec<_>>().join(", ");
+            let kind = if *place == "other" { "outside-git" } else { "git" };
+            found.entry(kind).or_default().push(format!("{place}: {shown}"));
+        }
+    }
+    found
+}
+
+/// Where there is a repository that was not there before: all of its directory, or, around files
+/// that were, its `.git` alone.
+fn repositories_made(before: &State, now: &State) -> Vec<String> {
+    let name = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
+    let heads = now.files.keys().filter(|path| !before.files.contains_key(*path)).map(name);
+    let dirs = heads.filter_map(|path| path.strip_suffix(".git/HEAD").map(str::to_owned));
+    let was = |dir: &str| before.files.contains_key(dir.trim_end_matches('/').as_bytes());
+    dirs.map(
+        |dir| if was(&dir) { format!("{dir}.git") } else { dir.trim_end_matches('/').to_owned() },
+    )
+    .collect()
+}
+
+/// What a hook answered to a line: its decision, if it has one.
+fn ask(world: &World, cwd: &Path, event: &str, turn: &str, line: &str) -> Option<String> {
+    let payload = json!({
+        "session_id": "s1", "cwd": cwd, "prompt_id": turn, "hook_event_name": event,
+        "tool_name": "Bash", "tool_input": { "command": line }, "tool_use_id": line,
+        "tool_response": {},
+    });
+    // After a line, the directory of a call may be gone.
+    let there = cwd.ancestors().find(|dir| dir.exists()).unwrap();
+    let output = world.run_in(there, &["hook", "--agent", "claude-code"], &payload.to_string());
+    assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{line}");
+    if wished("TURNBACK_SEED").is_some() {
+        eprint!("{event}: {}", output.stdout);
+    }
+    let answer: Value = serde_json::from_str(&output.stdout).unwrap();
+    answer["hookSpecificOutput"]["permissionDecision"].as_str().map(str::to_owned)
+}
+
+/// Runs a line as an agent does.
+fn run(world: &World, area: &Path, cwd: &Path, line: &str) {
+    if !cwd.is_dir() {
+        return;
+    }
+    let script = "cd \"$2\" && exec timeout -s KILL 20 bash -c \"$3\"";
+    let status = confined(area, &world.home(), script)
+        .arg(cwd)
+        .arg(line)
+        .env("TMPDIR", area.join("tmp"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.unwrap().code().is_none_or(|code| code != 124), "{line} did not end");
+}
+
+/// One case; `Err` is what did not come back, by kind.
+fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>) {
+    let mut dice = Dice::new(seed);
+    let mut world = World::new();
+    let root = world.root();
+    let code = root.parent().unwrap().to_owned();
+    let area = code.parent().unwrap().to_owned();
+    turnback::fs::remove_tree(&root).unwrap();
+    turnback::fs::create_private_dirs(&area.join("tmp")).unwrap();
+    let project = Project::new(&mut dice);
+    let made =
+        try_git(&world, &code, &format!("bash -c '{}'", project.script.replace('\'', "'\\''")));
+    assert!(made.is_ok(), "{made:?}\n{}", project.script);
+    let cwd = if project.is_below { root.join("src") } else { root.clone() };
+    let lines = grammar::lines(&mut dice, project.is_below);
+    let told = lines.join("\n--- and then\n");
+    let about = format!("seed {seed} ({}): {told}", project.about());
+    let script = format!("{}\n### in {}\n{told}\n", project.script, project.cwd());
+    let before = state(&world, &code);
+    let (mut has_asked, mut has_run) = (false, false);
+    for line in &lines {
+        world.wait(1);
+        if ask(&world, &cwd, "PreToolUse", "t1", line).is_some_and(|it| it != "allow") {
+            has_asked = true;
+            continue;
+        }
+        run(&world, &area, &cwd, line);
+        has_run = true;
+        world.wait(1);
+        ask(&world, &cwd, "PostToolUse", "t1", line);
+    }
+    let shown = if wished("TURNBACK_SEED").is_some() { script } else { about };
+    let about_root = if project.is_git { "shop" } else { project.cwd() };
+    // A plain directory is protected where the agent works in it.
+    let root = if project.is_git { &root } else { &cwd }.to_str().unwrap();
+    let listed = world.run_in(&code, &["list", "--root", root, "--json"], "").stdout;
+    let is_empty = serde_json::from_str::<Value>(&listed)
+        .map_or(true, |it| it.as_array().is_none_or(Vec::is_empty));
+    let mut end = if has_run && !has_asked { End::Held } else { End::Asked };
+    if is_empty {
+        end = if has_asked { End::Asked } else { End::Read };
+    } else {
+        let args = [
+            "restore", "1", "--exact", "--force", "--yes", "--repository", "--outside", "--root",
+            root,
+        ];
+        let output = world.run_in(&code, &args, "");
+        if wished("TURNBACK_SEED").is_some() {
+            eprint!("{listed}{}{}", output.stdout, output.stderr);
+        }
+        if output.exit != Exit::Ok {
+            let said = format!("{}{}", output.stdout, output.stderr);
+            return (shown, Err([("restore", vec![said])].into()));
+        }
+    }
+    let found = differences(about_root, &before, &state(&world, &code));
+    (shown, if found.is_empty() { Ok(end) } else { Err(found) })
+}
+
+#[test]
+#[ignore = "ignored and large files are not held yet"]
+fn every_byte_comes_back_after_any_line() {
+    if let Some(seed) = wished("TURNBACK_SEED") {
+        let (script, end) = case(seed);
+        eprintln!("{script}");
+        assert!(end.is_ok(), "{end:#?}");
+        return;
+    }
+    let count = wished("TURNBACK_LINES").unwrap_or(25);
+    let from = wished("TURNBACK_LINES_FROM").unwrap_or(0);
+    let (mut ends, mut lost) = (BTreeMap::new(), Vec::new());
+    for seed in from..from + count {
+        let (about, end) = case(seed);
+        match end {
+            Ok(end) => *ends.entry(end).or_insert(0_u64) += 1,
+            Err(found) => {
+                let shown = |(kind, them): (&&str, &Vec<String>)| {
+                    let few: Vec<&str> = them.iter().map(String::as_str).take(4).collect();
+                    format!("  {kind} ({}): {}", them.len(), few.join("; "))
+                };
+                let found: Vec<String> = found.iter().map(shown).collect();
+                lost.push(format!("LOST {about}\n{}", found.join("\n")));
+                eprintln!("{}", lost.last().unwrap());
+            }
+        }
+    }
+    eprintln!("{count} cases: {ends:?}, {} lost something", lost.len());
+    assert!(lost.is_empty(), "{}", lost.join("\n"));
+    // What is asked about is held by nobody but the person who is asked.
+    assert!(ends.get(&End::Asked).is_none_or(|asked| *asked * 10 <= count), "{ends:?}");
+}
