@@ -150,25 +150,22 @@ fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
 fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<PathBuf> {
     let mut places = meant(target, bases, wanted);
     match target.action {
+        TargetAction::Delete => (),
+        // What a command names elsewhere, whatever it does there. In the root it is held anyway.
+        _ if target.certainty == Certainty::Dynamic => {
+            places = places.iter().filter_map(|place| fs::canonicalize(place).ok()).collect();
+            places.retain(|place| !place.starts_with(root.path()) && is_worth_a_copy(place));
+        }
         // Something is put into a directory. What that replaces there is a target of its own, or
         // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
             let is_held = wanted == Wanted::Held;
             !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
-        // What a command names elsewhere, whatever it does there. In the root it is held anyway.
-        TargetAction::Modify if target.certainty == Certainty::Dynamic => {
-            places = places.iter().filter_map(|place| fs::canonicalize(place).ok()).collect();
-            places.retain(|place| !place.starts_with(root.path()) && is_worth_a_copy(place));
-        }
         TargetAction::Modify if wanted == Wanted::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());
         }
-        TargetAction::Delete
-        | TargetAction::Modify
-        | TargetAction::Move
-        | TargetAction::Create
-        | TargetAction::Git => (),
+        TargetAction::Modify | TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
     }
     places
 }
@@ -180,16 +177,12 @@ fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
         (TargetAction::Create, _) => Vec::new(),
         // What can drop commits; a command that merely moves refs is no exact one.
         (TargetAction::Git, Certainty::Exact) if is_held => plausible(path, bases),
-        (TargetAction::Git, _) => Vec::new(),
+        (TargetAction::Git, Certainty::Exact | Certainty::Glob) => Vec::new(),
         (TargetAction::Overwrite | TargetAction::Modify, Certainty::Exact) => written(path, bases),
         (TargetAction::Delete | TargetAction::Move, Certainty::Exact) => plausible(path, bases),
         (action, Certainty::Glob) => of_glob(target, bases, wanted, action),
         // A guess is worth a copy where it fits something, and never a question.
-        (TargetAction::Delete | TargetAction::Modify, Certainty::Dynamic)
-            if is_held && is_plain(&target.path) =>
-        {
-            plausible(path, bases)
-        }
+        (_, Certainty::Dynamic) if is_held && is_plain(&target.path) => plausible(path, bases),
         (_, Certainty::Dynamic) => Vec::new(),
     }
 }

@@ -118,7 +118,8 @@ fn walked(line: &str, scope: &Scope) -> Finding {
     } else {
         walk.script(line);
     }
-    Finding { level: walk::worst(&walk.found), commands: walk.found }
+    let commands = walk.into_found();
+    Finding { level: walk::worst(&commands), commands }
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first

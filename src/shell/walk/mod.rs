@@ -62,6 +62,11 @@ pub(super) struct Walk<'scope> {
     previous: Base,
     stack: Vec<Base>,
     variables: HashMap<String, Variable>,
+    /// The places outside that commands name which only look.
+    named: Vec<String>,
+    /// Whether something runs whose words or input are not known: any place the line names may be
+    /// among them.
+    takes_any: bool,
     fuel: u32,
     parsed_bytes: usize,
     depth: usize,
@@ -82,6 +87,8 @@ impl<'scope> Walk<'scope> {
             previous: Base::Dynamic,
             stack: Vec::new(),
             variables: HashMap::new(),
+            named: Vec::new(),
+            takes_any: false,
             fuel: FUEL,
             parsed_bytes: 0,
             depth: 0,
@@ -339,7 +346,13 @@ impl<'scope> Walk<'scope> {
         } else {
             programs::judge(self, &Call { words: fields, stdin })
         };
-        if verdict.level != Level::ReadOnly {
+        if verdict.level == Level::ReadOnly {
+            self.note_named(fields, stdin);
+        } else {
+            let is_known = |field: &Field| field.sure != Certainty::Dynamic;
+            self.takes_any |= self.base == Base::Dynamic
+                || matches!(stdin, Stdin::Pipe)
+                || !fields.iter().all(is_known);
             self.elsewhere(fields, stdin, &mut verdict);
         }
         self.depth -= 1;
