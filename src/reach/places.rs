@@ -2,13 +2,14 @@
 //! links, or by a glob.
 
 use std::{
+    ffi::OsStr,
     fs,
     os::unix::ffi::OsStrExt,
     path::{Component, Path, PathBuf},
 };
 
 use super::glob::{GLOB_MAX, expand};
-use crate::model::{Certainty, Effect, Level, Root, Simple, Target, TargetAction};
+use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Target, TargetAction};
 
 /// What places are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,30 @@ pub(super) fn places(
         places.dedup();
     }
     places
+}
+
+/// More words of a line than this are not looked at one by one.
+const WORDS_MAX: usize = 500;
+
+/// Every path that the words of a call may be, and that what it does may be about.
+pub(super) fn mentioned<'a>(
+    intent: &'a Intent,
+    effect: &'a Effect,
+) -> Box<dyn Iterator<Item = &'a Path> + 'a> {
+    let is_end = |char: char| char.is_whitespace() || "'\"`;|&<>()=,:".contains(char);
+    let words = match intent {
+        Intent::Run { command, .. } => command.split(is_end).take(WORDS_MAX).map(Path::new),
+        Intent::Write(paths) | Intent::Edit(paths) => {
+            return Box::new(paths.iter().map(PathBuf::as_path));
+        }
+        Intent::Read | Intent::Unknown => return Box::new(std::iter::empty()),
+    };
+    match effect {
+        Effect::Destroys(finding) | Effect::Unknown(finding) => {
+            Box::new(words.chain(finding.targets().map(|target| Path::new(&target.path))))
+        }
+        Effect::None | Effect::Touches(_) => Box::new(words),
+    }
 }
 
 /// The disks that a program for whole disks is given.
@@ -152,7 +177,13 @@ fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> V
     match target.action {
         TargetAction::Delete => (),
         // What a command names elsewhere, whatever it does there. In the root it is held anyway.
-        _ if target.certainty == Certainty::Dynamic => {
+        TargetAction::Overwrite
+        | TargetAction::Modify
+        | TargetAction::Move
+        | TargetAction::Create
+        | TargetAction::Git
+            if target.certainty == Certainty::Dynamic =>
+        {
             places = places.iter().filter_map(|place| fs::canonicalize(place).ok()).collect();
             places.retain(|place| !place.starts_with(root.path()) && is_worth_a_copy(place));
         }
@@ -165,9 +196,28 @@ fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> V
         TargetAction::Modify if wanted == Wanted::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());
         }
-        TargetAction::Modify | TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
+        TargetAction::Modify => (),
+        TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
+    }
+    if target.action == TargetAction::Modify && wanted == Wanted::Held {
+        places.extend(places.iter().flat_map(|place| companions(place)).collect::<Vec<_>>());
     }
     places
+}
+
+/// The files beside one that begin with its name: the journal of a database, its write-ahead log, a
+/// lock. What changes the one works off the others.
+fn companions(file: &Path) -> Vec<PathBuf> {
+    let (Some(dir), Some(name)) = (file.parent(), file.file_name()) else { return Vec::new() };
+    if !file.is_file() {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_one = |other: &OsStr| {
+        let rest = other.as_bytes().strip_prefix(name.as_bytes());
+        rest.and_then(<[u8]>::first).is_some_and(|next| !next.is_ascii_alphanumeric())
+    };
+    entries.map(|entry| entry.file_name()).filter(|it| is_one(it)).map(|it| dir.join(it)).collect()
 }
 
 fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {

@@ -80,7 +80,7 @@ pub(super) fn make(
         edited: &edited,
         merges: &merges,
         ignored: &ignored_then(desk, &then, &changes),
-        skipped_then: &checkpoint.skipped,
+        skipped_then: &left_out(checkpoint, &then),
         skipped_now: &skipped,
         repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
     };
@@ -104,6 +104,16 @@ pub(super) fn make(
     let losing = repositories.iter().flat_map(|step| step.losing(&desk.state, desk.root.path()));
     let losing = losing.collect();
     Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories, lost, losing })
+}
+
+/// What the checkpoint left out and no later call of the turn held either.
+fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
+    let is_held = |skipped: &&Skipped| {
+        let path = RelPath::from_bytes(&skipped.path).ok();
+        let entry = path.and_then(|path| then.besides.get(&path));
+        entry.is_some_and(|entry| entry.kind != Kind::Directory)
+    };
+    checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
 }
 
 /// What is gone of the repositories that stay.
