@@ -186,6 +186,12 @@ impl Held {
         Self { root: root.clone(), table: Table::load(&place.cache()) }
     }
 
+    /// Whether the walk goes through the directory at `path`.
+    pub fn has_directory(&self, path: &Path) -> bool {
+        let Ok(rel) = self.root.relative(path) else { return false };
+        self.table.as_ref().is_some_and(|table| table.find_dir(rel.as_bytes()).is_some())
+    }
+
     /// Whether the bytes of the file at `path`, which has this stamp now, are held.
     pub fn has(&self, path: &Path, stamp: &Stamp) -> bool {
         let Ok(rel) = self.root.relative(path) else { return false };

@@ -195,6 +195,7 @@ fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
     1 openat state/sessions/HASH
     1 openat to write state/roots/HASH/left/log
     1 statx project/.git
+    1 statx state/roots/HASH/checkpoints/HASH
     ");
 }
 

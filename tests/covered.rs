@@ -186,3 +186,30 @@ fn a_way_round_to_what_is_ours_is_still_ours() {
     let answer = edit(&mut world, other.join("yours"));
     assert!(answer["hookSpecificOutput"]["permissionDecision"].is_null(), "{answer}");
 }
+
+#[test]
+fn the_stamp_of_a_directory_says_nothing_of_what_is_in_it() {
+    let mut world = World::with_git();
+    world.write("d/e/f", "one");
+    settle();
+    let gone = json!({ "path": world.root().join("d") });
+    world.hook("t", "mcp__fs__delete_directory", &gone);
+    settle();
+    world.write("d/e/f", "two");
+    settle();
+    world.hook("t", "mcp__fs__delete_directory", &gone);
+    fs::remove_file(world.root().join("d/e/f")).unwrap();
+    world.run(&["restore", "latest", "--yes"]);
+    assert_eq!(world.read("d/e/f"), "two");
+}
+
+#[test]
+fn a_checkpoint_that_was_dropped_covers_nothing() {
+    let mut world = covered();
+    edit(&mut world, "a");
+    assert_eq!(checkpoints(&mut world), 1);
+    world.run(&["clear", "--yes"]);
+    assert_eq!(checkpoints(&mut world), 0);
+    edit(&mut world, "a");
+    assert_eq!(checkpoints(&mut world), 1);
+}

@@ -10,6 +10,7 @@ mod covered;
 mod crash;
 mod crates;
 mod damage;
+mod elsewhere;
 mod find;
 mod formats;
 mod guard;

@@ -116,3 +116,35 @@ fn undo_passes_over_turns_that_changed_nothing_and_says_so() {
         assert_eq!(world.read("mine-three"), "mine");
     }
 }
+
+#[test]
+fn what_the_agent_left_outside_in_one_turn_is_held_in_the_next() {
+    let mut world = World::new();
+    let other = world.root().join("../other");
+    world.write("../other", "before");
+    writes(&mut world, "one", "../other");
+    writes(&mut world, "two", "a");
+    writes(&mut world, "two", "../other");
+    world.write("../other", "two, again");
+    let done = world.run(&["undo", "--yes"]);
+    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(fs::read_to_string(&other).unwrap(), "one");
+}
+
+#[test]
+fn what_a_later_call_of_the_turn_held_comes_back_though_the_first_left_it_out() {
+    for args in [["undo", "--yes"].as_slice(), &["restore", "1", "--yes"]] {
+        let mut world = World::new();
+        let large = crate::support::temp::noise(1, 20 << 20);
+        world.write("large", &large);
+        writes(&mut world, "one", "a");
+        world.wait(1);
+        world.before_bash("one", "rm large");
+        fs::remove_file(world.root().join("large")).unwrap();
+        let plan = world.run(&["restore", "1", "--dry-run"]).stdout;
+        assert!(plan.contains("recreate  large") && !plan.contains("leave"), "{plan}");
+        let done = world.run(args);
+        assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+        assert!(fs::read(world.root().join("large")).is_ok_and(|bytes| bytes == large));
+    }
+}

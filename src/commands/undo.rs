@@ -1,5 +1,7 @@
 //! `turnback undo` and `turnback redo`: one step back, one step forward.
 
+use std::{collections::BTreeSet, path::Path};
+
 use super::{
     Desk, origin,
     restore::{Consent, Order, carry_out, effect, is_interrupted, retain_steps},
@@ -8,9 +10,10 @@ use super::{
 use crate::{
     error::{Error, Result},
     ledger,
-    model::{Checkpoint, Reason},
+    model::{By, Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
+    ui,
 };
 
 /// Take back the last turn, or the last restore. Shows what it will do and asks.
@@ -56,6 +59,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if target.is_none() {
         origin::say_if_known(process, &desk);
     }
+    say_elsewhere(process, &desk);
     let target = target.ok_or_else(|| {
         Error::other(
             "there is no turn and no restore to undo",
@@ -99,6 +103,23 @@ fn last_with_effect(
         checkpoints.retain(|checkpoint| checkpoint.sequence < target.sequence);
     }
     Ok(None)
+}
+
+/// Says in which other roots the last turn has checkpoints: each goes back by itself.
+fn say_elsewhere(process: &mut Process<'_>, desk: &Desk) {
+    let uses = ledger::uses(&desk.state);
+    let Some(last) = uses.iter().find(|used| used.root == desk.root.path()) else { return };
+    let is_same = |by: &By| {
+        (by.agent, &by.session, &by.turn) == (last.by.agent, &last.by.session, &last.by.turn)
+    };
+    let same = uses.iter().filter(|used| is_same(&used.by) && used.root != last.root);
+    let roots: BTreeSet<&Path> = same.map(|used| used.root.as_path()).collect();
+    for root in roots {
+        let root = ui::path(root, desk.home.as_deref());
+        let note =
+            format!("note: the turn worked in {root} too; `turnback undo` there is for that");
+        let _nobody = writeln!(process.stderr, "{note}");
+    }
 }
 
 /// Every checkpoint but those of restores that were not done.

@@ -5,18 +5,23 @@
 //! exists, and a cache is written after the checkpoint it belongs to, so a call that saves at this
 //! moment can only make the answer a needless no; and nobody waits for it.
 
-use std::{cell::LazyCell, io::ErrorKind, path::Path};
+use std::{
+    cell::LazyCell,
+    io::{self, ErrorKind},
+    path::Path,
+};
 
 use super::Hook;
 use crate::{
     fs::stat_path,
     ledger::Ledger,
     left,
-    model::{Dedupe, Effect, Kind, Reach, Root, RootKind, Scope},
+    model::{CheckpointId, Dedupe, Effect, Kind, Reach, Root, RootKind, Scope, Stamp},
     policy::{self, Action, Standing},
     reach,
     snapshot::Held,
     state::{RootState, State},
+    store::record,
 };
 
 impl Hook<'_, '_> {
@@ -35,9 +40,9 @@ impl Hook<'_, '_> {
             return false;
         };
         self.note_turn(&mut ledger);
-        let Some(of) = ledger.covering(&root) else { return false };
         let root = Root::new(root, RootKind::Plain { why: None });
         let place = state.root(&root);
+        let Some(of) = covering(&ledger, &root, &place) else { return false };
         let dedupe = self.settings().dedupe;
         let standing = match dedupe {
             Dedupe::Turn if self.has_all(&ledger, &start, &root, &place) => Standing::Covered,
@@ -66,9 +71,24 @@ impl Hook<'_, '_> {
         let held = LazyCell::new(|| Held::of(root, place));
         places.iter().all(|path| match stat_path(path) {
             Ok(stamp) if stamp.kind() == Some(Kind::Link) => false,
-            Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),
-            // Nothing is there that could be lost.
-            Err(err) => err.kind() == ErrorKind::NotFound,
+            stamp => has(ledger, &held, path, stamp),
         })
+    }
+}
+
+/// The checkpoint that the turn has of a root, if nobody has dropped it since.
+pub(super) fn covering(ledger: &Ledger, root: &Root, place: &RootState) -> Option<CheckpointId> {
+    let of = ledger.covering(root.path())?;
+    record::path_of(place, of).exists().then_some(of)
+}
+
+/// Whether what an edit finds at `path` is held, or the agent's own. The stamp of a directory says
+/// nothing of what is in it.
+pub(super) fn has(ledger: &Ledger, held: &Held, path: &Path, stamp: io::Result<Stamp>) -> bool {
+    match stamp {
+        Ok(stamp) if stamp.kind() == Some(Kind::Directory) => false,
+        Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),
+        // Nothing is there that could be lost.
+        Err(err) => err.kind() == ErrorKind::NotFound,
     }
 }

@@ -18,7 +18,6 @@ mod turn;
 
 use std::{
     ffi::OsString,
-    io::ErrorKind,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -237,11 +236,15 @@ impl Hook<'_, '_> {
         let deadline = (!is_busy).then_some(deadline);
         let start = self.start(&home);
         notes.lines.append(&mut self.loaded.notes);
-        let reach = self.hold(ledger.as_mut(), &start, &state, deadline, &mut notes)?;
-        self.note_begins(ledger.as_ref(), &reach, &state);
+        let held = self.hold(ledger.as_mut(), &start, &state, deadline, &mut notes)?;
+        for reach in &held {
+            self.note_begins(ledger.as_ref(), reach, &state);
+        }
         if let Some(mut ledger) = ledger {
             notes.deeds = self.seen_next(&mut ledger);
-            self.keep_open(&mut ledger, &reach);
+            for reach in &held {
+                self.keep_open(&mut ledger, reach);
+            }
             notes.lines.retain(|line| ledger.is_news(line));
             ledger.close()?;
         }
@@ -253,7 +256,8 @@ impl Hook<'_, '_> {
         if self.cwd.starts_with(home) { home.to_owned() } else { self.cwd.clone() }
     }
 
-    /// Finds what the call reaches, and takes a checkpoint of it unless the turn has all it needs.
+    /// Finds what the call reaches, and takes a checkpoint of each root of it unless the turn has
+    /// all it needs.
     fn hold(
         &mut self,
         mut ledger: Option<&mut Ledger>,
@@ -261,24 +265,67 @@ impl Hook<'_, '_> {
         state: &State,
         deadline: Option<Instant>,
         notes: &mut Notes,
-    ) -> Result<Reach> {
-        let reach = self.reach(start, state)?;
+    ) -> Result<Vec<Reach>> {
+        let outer = self.reach(start, state)?;
+        self.stakes = reach::stakes(start, &self.call.context, &self.effect, &outer.root);
+        self.hold_root(ledger.as_deref_mut(), &outer, state, deadline, notes)?;
+        let within = self.within(&outer, state);
+        // What the outer root leaves out is held here.
+        let has = |inner: &Reach, path: &Path| {
+            inner.scope == Scope::Whole && path.starts_with(inner.root.path())
+        };
+        notes.unheld.retain(|unheld| !within.iter().any(|inner| has(inner, &unheld.path)));
+        for inner in &within {
+            self.hold_root(ledger.as_deref_mut(), inner, state, deadline, notes)?;
+        }
+        let told = self.told(&notes.unheld);
+        notes.lines.extend(told);
+        Ok(std::iter::once(outer).chain(within).collect())
+    }
+
+    /// What the call reaches of repositories below the root that the root's checkpoint leaves out:
+    /// each is a root of its own, as a linked worktree in an ignored directory is.
+    fn within(&self, outer: &Reach, state: &State) -> Vec<Reach> {
+        let surroundings = self.surroundings(state);
+        let (context, effect) = (&self.call.context, &self.effect);
+        let found = reach::within(&self.cwd, &self.call.intent, effect, &outer.root, &surroundings);
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let held = snapshot::Held::of(&outer.root, &state.root(&outer.root));
+        let left_out = found.into_iter().filter(|(root, _)| !held.has_directory(root.path()));
+        let reach = |around| {
+            let mut reach = reach::reach_in(around, &self.cwd, context, effect);
+            // The outer root has what is elsewhere.
+            reach.victims.retain(|place| place.starts_with(reach.root.path()));
+            reach
+        };
+        left_out.map(reach).collect()
+    }
+
+    fn hold_root(
+        &self,
+        mut ledger: Option<&mut Ledger>,
+        reach: &Reach,
+        state: &State,
+        deadline: Option<Instant>,
+        notes: &mut Notes,
+    ) -> Result<()> {
         // A root that this session has met is known by its path.
         if !ledger.as_deref().is_some_and(|ledger| ledger.knows(reach.root.path())) {
             // What cannot be found passes for new.
             let _found = record::settle(state, reach.root.path(), self.process.now);
         }
-        let standing = self.standing(ledger.as_deref_mut(), &reach, state);
-        self.stakes = reach::stakes(start, &self.call.context, &self.effect, &reach.root);
+        let standing = self.standing(ledger.as_deref_mut(), reach, state);
         if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
-            let saved = self.save(ledger.as_deref(), &reach, state, deadline)?;
-            self.note_saved(&saved, &reach, notes);
+            let saved = self.save(ledger.as_deref(), reach, state, deadline)?;
+            self.note_saved(&saved, reach, notes);
             notes.lines.extend(notes::oddities(&state.root(&reach.root)));
             if let Some(ledger) = ledger {
-                ledger.cover(&self.use_of(ledger, &saved.checkpoint, &reach));
+                ledger.cover(&self.use_of(ledger, &saved.checkpoint, reach));
             }
         }
-        Ok(reach)
+        Ok(())
     }
 
     /// Notes for restores that the call begins. What is not noted has no known author.
@@ -310,16 +357,14 @@ impl Hook<'_, '_> {
     fn standing(&self, ledger: Option<&mut Ledger>, reach: &Reach, state: &State) -> Standing {
         let Some(ledger) = ledger else { return Standing::Bare };
         self.note_turn(ledger);
-        if ledger.covering(reach.root.path()).is_none() {
+        let place = state.root(&reach.root);
+        if covered::covering(ledger, &reach.root, &place).is_none() {
             return Standing::Bare;
         }
         let Effect::Touches(_) = &self.effect else { return Standing::Begun };
-        let held = snapshot::Held::of(&reach.root, &state.root(&reach.root));
-        let is_covered = |path: &PathBuf| match crate::fs::stat_path(path) {
-            Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),
-            // Nothing is there that could be lost.
-            Err(err) => err.kind() == ErrorKind::NotFound,
-        };
+        let held = snapshot::Held::of(&reach.root, &place);
+        let is_covered =
+            |path: &PathBuf| covered::has(ledger, &held, path, crate::fs::stat_path(path));
         if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
     }
 
@@ -342,17 +387,28 @@ impl Hook<'_, '_> {
     ) -> Result<Saved> {
         // Without the ledger our time is up already; what a snapshot takes, it takes.
         let deadline = deadline.unwrap_or_else(|| Instant::now() + self.settings().deadline);
-        let order = Order {
-            reach,
-            settings: self.settings(),
-            cause: self.cause(ledger),
-            taken_at: self.process.now,
-            always: false,
-
-            deadline: Some(deadline),
-            waits: true,
+        let take = |always| {
+            let order = Order {
+                reach,
+                settings: self.settings(),
+                cause: self.cause(ledger),
+                taken_at: self.process.now,
+                always,
+                deadline: Some(deadline),
+                waits: true,
+            };
+            snapshot::take(self.process, state, order)
         };
-        let saved = snapshot::take(self.process, state, order)?;
+        let mut saved = take(false)?;
+        let begins = ledger.is_none_or(|ledger| ledger.covering(reach.root.path()).is_none());
+        let has_others = |saved: &Saved| {
+            let is_named = |path: &&PathBuf| !reach.victims.iter().any(|it| path.starts_with(it));
+            saved.checkpoint.outside.iter().any(|path| is_named(&path))
+        };
+        // What a call of an earlier turn held outside the root is not what is there now.
+        if begins && !saved.is_new && has_others(&saved) {
+            saved = take(true)?;
+        }
         if saved.is_new {
             let id = saved.checkpoint.id;
             let text = format!("checkpoint {id} before {}", self.call.tool);

@@ -39,12 +39,11 @@ impl Hook<'_, '_> {
             ));
         }
         let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
-        notes.unheld = snapshot::unheld(checkpoint, &self.stakes, &root);
+        notes.unheld.extend(snapshot::unheld(checkpoint, &self.stakes, &root));
         if checkpoint.partial && names_no_files(&self.effect) {
             // Any of them may be what the call destroys.
             notes.unheld.extend(snapshot::unread(checkpoint, &root));
         }
-        notes.lines.extend(self.told(&notes.unheld));
         let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
         let mounted =
             not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");

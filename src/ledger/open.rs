@@ -54,7 +54,7 @@ impl Ledger {
     /// Notes that a command begins.
     pub fn begins(&mut self, open: &Open) {
         let Open { call, root, of } = open;
-        self.wire.open.retain(|known| known.call != *call);
+        self.wire.open.retain(|known| known.call != *call || !known.root.is(root));
         let surplus = (self.wire.open.len() + 1).saturating_sub(OPEN_MAX);
         self.wire.open.drain(..surplus);
         let (call, of) = (call.clone(), of.to_string());

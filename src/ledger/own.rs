@@ -28,7 +28,8 @@ impl Ledger {
             Ok(stamp) if stamp.kind() == Some(Kind::File) => {
                 let digest = if is_racy(&stamp, now_ns) { digest(path, &stamp) } else { None };
                 let Stamp { mtime_ns: mtime, ctime_ns: ctime, inode, size, mode } = stamp;
-                let written = WireWritten { mtime, ctime, inode, size, mode, digest };
+                let turn = self.wire.turn.as_ref().map(|turn| turn.id.clone());
+                let written = WireWritten { mtime, ctime, inode, size, mode, digest, turn };
                 self.wire.written.insert(key.to_owned(), written.into());
             }
             Ok(_) | Err(_) => drop(self.wire.written.remove(key)),
@@ -39,10 +40,15 @@ impl Ledger {
         self.changed = true;
     }
 
-    /// Whether what lies at `path` is what the agent itself left there.
+    /// Whether what lies at `path` is what the agent itself left there in the turn that runs. What
+    /// it left in an earlier one is what this turn has to give back.
     pub fn is_own(&self, path: &Path, stamp: &Stamp) -> bool {
         let written = path.to_str().and_then(|path| self.wire.written.get(path)?.read());
         let Some(written) = written else { return false };
+        let runs = self.wire.turn.as_ref().map(|turn| &turn.id);
+        if runs.is_none() || written.turn.as_ref() != runs {
+            return false;
+        }
         let same = written.mtime == stamp.mtime_ns
             && written.ctime == stamp.ctime_ns
             && written.inode == stamp.inode

@@ -113,6 +113,9 @@ pub(super) struct WireWritten {
     pub(super) mode: u32,
     /// Of the content, where the stamp alone proves nothing.
     pub(super) digest: Option<String>,
+    /// In which turn.
+    #[serde(default)]
+    pub(super) turn: Option<String>,
 }
 
 /// A part that is read when somebody asks for it. A session of a hundred turns has a hundred uses,

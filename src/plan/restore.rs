@@ -306,11 +306,11 @@ fn decide(
             Author::SomebodyElse if options.merge && known.merges => Action::Merge,
             Author::SomebodyElse => Action::Keep(Kept::Edited),
         },
-        (Some(_), None) => match (known.unseen, known.uncovered) {
+        (Some(_), None) => match known.unseen {
             // The present scan saw that something is there, and could not look into it.
-            (Some(reason), _) => Action::Keep(Kept::Unseen(reason)),
-            (None, Some(reason)) => Action::Keep(Kept::NotCovered(reason)),
-            (None, None) => Action::Recreate,
+            Some(reason) => Action::Keep(Kept::Unseen(reason)),
+            // What the checkpoint itself left out is known from a later call, which held it.
+            None => Action::Recreate,
         },
         (None, _) => match known.uncovered.or(known.unseen) {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),

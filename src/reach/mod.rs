@@ -6,7 +6,7 @@ mod places;
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{Context, Effect, Reach, Root, Scope};
+use crate::model::{Context, Effect, Intent, Reach, Root, Scope};
 
 pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
 pub use places::plausible;
@@ -38,6 +38,33 @@ pub fn reach_in(
 /// leads to a question, and neither does what a `find` may or may not find.
 pub fn stakes(start: &Path, context: &Context, effect: &Effect, root: &Root) -> Vec<PathBuf> {
     places(effect, &bases(start, context, root), Wanted::Named, root)
+}
+
+/// The repositories below `root` that a call works in or names something of, by its words or by
+/// what they do, other than the root's own.
+pub fn within(
+    cwd: &Path,
+    intent: &Intent,
+    effect: &Effect,
+    root: &Root,
+    surroundings: &Surroundings<'_>,
+) -> Vec<(Root, Scope)> {
+    let mut places: Vec<PathBuf> = places::mentioned(intent, effect)
+        .filter_map(|path| places::absolute(cwd, path))
+        .chain([cwd.to_owned()])
+        .filter_map(|place| repository_below(&place, root.path()))
+        .collect();
+    places.sort();
+    places.dedup();
+    let found = places.iter().filter_map(|place| root_around(place, surroundings));
+    found.filter(|(inner, _)| root.relative(inner.path()).is_ok()).collect()
+}
+
+/// The directory of the repository that a place below `root` lies in, unless that is the root's.
+fn repository_below(place: &Path, root: &Path) -> Option<PathBuf> {
+    let below = place.starts_with(root).then(|| place.ancestors())?;
+    let mut dirs = below.take_while(|dir| *dir != root);
+    dirs.find(|dir| dir.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
 /// Every place that the paths of an edit may mean, whether there is something or not.

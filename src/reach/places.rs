@@ -2,13 +2,14 @@
 //! links, or by a glob.
 
 use std::{
+    ffi::OsStr,
     fs,
     os::unix::ffi::OsStrExt,
     path::{Component, Path, PathBuf},
 };
 
 use super::glob::{GLOB_MAX, expand};
-use crate::model::{Certainty, Effect, Level, Root, Simple, Target, TargetAction};
+use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Target, TargetAction};
 
 /// What places are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,30 @@ pub(super) fn places(
         places.dedup();
     }
     places
+}
+
+/// More words of a line than this are not looked at one by one.
+const WORDS_MAX: usize = 500;
+
+/// Every path that the words of a call may be, and that what it does may be about.
+pub(super) fn mentioned<'a>(
+    intent: &'a Intent,
+    effect: &'a Effect,
+) -> Box<dyn Iterator<Item = &'a Path> + 'a> {
+    let is_end = |char: char| char.is_whitespace() || "'\"`;|&<>()=,:".contains(char);
+    let words = match intent {
+        Intent::Run { command, .. } => command.split(is_end).take(WORDS_MAX).map(Path::new),
+        Intent::Write(paths) | Intent::Edit(paths) => {
+            return Box::new(paths.iter().map(PathBuf::as_path));
+        }
+        Intent::Read | Intent::Unknown => return Box::new(std::iter::empty()),
+    };
+    match effect {
+        Effect::Destroys(finding) | Effect::Unknown(finding) => {
+            Box::new(words.chain(finding.targets().map(|target| Path::new(&target.path))))
+        }
+        Effect::None | Effect::Touches(_) => Box::new(words),
+    }
 }
 
 /// The disks that a program for whole disks is given.
@@ -150,27 +175,49 @@ fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
 fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<PathBuf> {
     let mut places = meant(target, bases, wanted);
     match target.action {
+        TargetAction::Delete => (),
+        // What a command names elsewhere, whatever it does there. In the root it is held anyway.
+        TargetAction::Overwrite
+        | TargetAction::Modify
+        | TargetAction::Move
+        | TargetAction::Create
+        | TargetAction::Git
+            if target.certainty == Certainty::Dynamic =>
+        {
+            places = places.iter().filter_map(|place| fs::canonicalize(place).ok()).collect();
+            places.retain(|place| !place.starts_with(root.path()) && is_worth_a_copy(place));
+        }
         // Something is put into a directory. What that replaces there is a target of its own, or
         // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
             let is_held = wanted == Wanted::Held;
             !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
-        // What a command names elsewhere, whatever it does there. In the root it is held anyway.
-        TargetAction::Modify if target.certainty == Certainty::Dynamic => {
-            places = places.iter().filter_map(|place| fs::canonicalize(place).ok()).collect();
-            places.retain(|place| !place.starts_with(root.path()) && is_worth_a_copy(place));
-        }
         TargetAction::Modify if wanted == Wanted::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());
         }
-        TargetAction::Delete
-        | TargetAction::Modify
-        | TargetAction::Move
-        | TargetAction::Create
-        | TargetAction::Git => (),
+        TargetAction::Modify => (),
+        TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
+    }
+    if target.action == TargetAction::Modify && wanted == Wanted::Held {
+        places.extend(places.iter().flat_map(|place| companions(place)).collect::<Vec<_>>());
     }
     places
+}
+
+/// The files beside one that begin with its name: the journal of a database, its write-ahead log, a
+/// lock. What changes the one works off the others.
+fn companions(file: &Path) -> Vec<PathBuf> {
+    let (Some(dir), Some(name)) = (file.parent(), file.file_name()) else { return Vec::new() };
+    if !file.is_file() {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_one = |other: &OsStr| {
+        let rest = other.as_bytes().strip_prefix(name.as_bytes());
+        rest.and_then(<[u8]>::first).is_some_and(|next| !next.is_ascii_alphanumeric())
+    };
+    entries.map(|entry| entry.file_name()).filter(|it| is_one(it)).map(|it| dir.join(it)).collect()
 }
 
 fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
@@ -180,16 +227,12 @@ fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
         (TargetAction::Create, _) => Vec::new(),
         // What can drop commits; a command that merely moves refs is no exact one.
         (TargetAction::Git, Certainty::Exact) if is_held => plausible(path, bases),
-        (TargetAction::Git, _) => Vec::new(),
+        (TargetAction::Git, Certainty::Exact | Certainty::Glob) => Vec::new(),
         (TargetAction::Overwrite | TargetAction::Modify, Certainty::Exact) => written(path, bases),
         (TargetAction::Delete | TargetAction::Move, Certainty::Exact) => plausible(path, bases),
         (action, Certainty::Glob) => of_glob(target, bases, wanted, action),
         // A guess is worth a copy where it fits something, and never a question.
-        (TargetAction::Delete | TargetAction::Modify, Certainty::Dynamic)
-            if is_held && is_plain(&target.path) =>
-        {
-            plausible(path, bases)
-        }
+        (_, Certainty::Dynamic) if is_held && is_plain(&target.path) => plausible(path, bases),
         (_, Certainty::Dynamic) => Vec::new(),
     }
 }

@@ -118,15 +118,17 @@ fn walked(line: &str, scope: &Scope) -> Finding {
     } else {
         walk.script(line);
     }
-    let level = walk::worst(&walk.found);
-    if level > Level::Creates || !walk.has_followed() {
-        return Finding { level, commands: walk.found };
+    let is_guess = walk.has_followed();
+    let commands = walk.into_found();
+    let level = walk::worst(&commands);
+    if level > Level::Creates || !is_guess {
+        return Finding { level, commands };
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
     let mut walk = Walk::unbelieving(&grammar, scope);
     walk.script(line);
-    Finding { level: level.max(walk::worst(&walk.found)), commands: walk.found }
+    Finding { level: level.max(walk::worst(&walk.found)), commands }
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first

@@ -79,7 +79,7 @@ pub(super) fn make(
         authors: &authors,
         edited: &edited,
         merges: &merges,
-        skipped_then: &checkpoint.skipped,
+        skipped_then: &left_out(checkpoint, &then),
         skipped_now: &skipped,
         repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
     };
@@ -105,6 +105,16 @@ pub(super) fn make(
         |step: &RepositoryStep| step.losing(&desk.state, desk.root.path(), record.as_ref()?);
     let losing = repositories.iter().filter_map(losing).collect();
     Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories, lost, losing })
+}
+
+/// What the checkpoint left out and no later call of the turn held either.
+fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
+    let is_held = |skipped: &&Skipped| {
+        let path = RelPath::from_bytes(&skipped.path).ok();
+        let entry = path.and_then(|path| then.besides.get(&path));
+        entry.is_some_and(|entry| entry.kind != Kind::Directory)
+    };
+    checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
 }
 
 /// What is gone of the repositories that stay.

@@ -570,7 +570,8 @@ fn index_words(index: &Result<IndexOutcome>) -> Option<String> {
             Some("the index stays as it is: HEAD has moved since".to_owned())
         }
         Ok(IndexOutcome::InProgress(what)) => {
-            Some(format!("the index stays as it is: a {what} is in progress, or was then"))
+            let why = format!("a {what} is in progress, or was then");
+            Some(format!("the index stays as it is: {why}; --repository takes back both"))
         }
         Ok(IndexOutcome::Unchanged | IndexOutcome::NotKept) | Err(_) => None,
     }

@@ -1,9 +1,11 @@
 //! Places outside the working directory that a command names, whatever the program does with them.
 //! Knows how paths look in words and program texts; knows no program.
 
+use std::collections::HashSet;
+
 use super::{Base, Walk, places::lexical};
 use crate::{
-    model::{Certainty, Target, TargetAction},
+    model::{Certainty, Level, Simple, Target, TargetAction},
     shell::{flags::Field, verdict::Stdin},
 };
 
@@ -17,16 +19,48 @@ impl Walk<'_> {
     /// the text it reads.
     pub(super) fn mentions(&self, fields: &[Field], stdin: &Stdin) -> Vec<Target> {
         let mut paths = Vec::new();
+        self.gather(fields, stdin, &mut paths);
+        paths.into_iter().map(target).collect()
+    }
+
+    fn gather(&self, fields: &[Field], stdin: &Stdin, paths: &mut Vec<String>) {
         if let Base::Known(base) = &self.base {
-            add(&mut paths, base.clone());
+            add(paths, base.clone());
         }
         for field in fields.iter().skip(1) {
-            self.mentioned(&field.text, &mut paths);
+            self.mentioned(&field.text, paths);
         }
         if let Stdin::Text(text) = stdin {
-            self.mentioned(text, &mut paths);
+            self.mentioned(text, paths);
         }
-        paths.into_iter().map(target).collect()
+    }
+
+    /// Notes what a command names that only looks.
+    pub(super) fn note_named(&mut self, fields: &[Field], stdin: &Stdin) {
+        let mut named = std::mem::take(&mut self.named);
+        self.gather(fields, stdin, &mut named);
+        self.named = named;
+    }
+
+    /// Notes a value that a program may get from a variable.
+    pub(super) fn note_passed(&mut self, value: &str) {
+        let mut named = std::mem::take(&mut self.named);
+        self.mentioned(value, &mut named);
+        self.named = named;
+        self.takes_any = true;
+    }
+
+    /// The walk's findings. A word that is not known before the line runs, or a program that reads
+    /// what another prints, may mean any place that the line names, whichever command names it.
+    pub(in crate::shell) fn into_found(mut self) -> Vec<Simple> {
+        let changes = |simple: &&mut Simple| simple.level > Level::Creates;
+        let last = self.found.iter_mut().rev().find(changes);
+        if let Some(last) = last.filter(|_| self.takes_any) {
+            let known: HashSet<String> = last.targets.iter().map(|it| it.path.clone()).collect();
+            let news = self.named.into_iter().filter(|path| !known.contains(path));
+            last.targets.extend(news.map(target));
+        }
+        self.found
     }
 
     fn mentioned(&self, text: &str, paths: &mut Vec<String>) {
@@ -69,13 +103,20 @@ fn add(paths: &mut Vec<String>, path: String) {
 fn named<'a>(text: &'a str, home: Option<&'a str>) -> impl Iterator<Item = String> + 'a {
     let is_end = |char: char| char.is_whitespace() || "'\"`;|&<>()=,:@".contains(char);
     let is_name = !text.contains(|char: char| "'\"`\n;|&<>()".contains(char));
-    let whole = is_name.then_some(text).into_iter();
-    let parts = text.split(is_end).take(10 * MENTIONS_MAX).map(|part| match part.as_bytes() {
-        // A value may follow a short option at once.
-        [b'-', second, ..] if second.is_ascii_alphabetic() => part.get(2..).unwrap_or_default(),
-        _ => part,
+    let whole = is_name.then_some(text).into_iter().filter_map(move |text| outside(text, home));
+    let mut is_behind = false;
+    let parts = text.split_inclusive(is_end).take(10 * MENTIONS_MAX).flat_map(move |piece| {
+        let part = piece.trim_end_matches(is_end);
+        let follows = std::mem::replace(&mut is_behind, piece.ends_with([')', '`']));
+        let behind = if follows { behind(part) } else { None };
+        let part = match part.as_bytes() {
+            // A value may follow a short option at once.
+            [b'-', second, ..] if second.is_ascii_alphabetic() => &part[2..],
+            _ => part,
+        };
+        behind.into_iter().chain(outside(part, home))
     });
-    whole.chain(parts).filter_map(move |part| outside(part, home))
+    whole.chain(parts)
 }
 
 fn outside(part: &str, home: Option<&str>) -> Option<String> {
@@ -84,11 +125,23 @@ fn outside(part: &str, home: Option<&str>) -> Option<String> {
     let path = match (of_home, of_here) {
         (Some(rest), _) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home?),
         (_, Some(rest)) => rest.to_owned(),
+        _ if part.starts_with('$') => {
+            let end = if part.starts_with("${") { part.find('}')? + 1 } else { part.find('/')? };
+            return behind(&part[end..]);
+        }
         _ => part.to_owned(),
     };
     let is_far = path.starts_with('/') && !path.starts_with("//")
         || path.split('/').any(|name| name == "..");
     is_far.then(|| known(&path).to_owned())
+}
+
+/// Where a path leads whose beginning is not known: most often that is the directory of the call,
+/// or the one above.
+fn behind(rest: &str) -> Option<String> {
+    let rest = known(rest).strip_prefix('/')?;
+    let is_far = rest.split('/').any(|name| name == "..");
+    (!rest.is_empty()).then(|| if is_far { rest.to_owned() } else { format!("../{rest}") })
 }
 
 /// A path up to its first part that is not known.
@@ -113,6 +166,10 @@ mod tests {
             ("~", &["/home/me"]),
             ("import shutil; shutil.rmtree('../x')", &["../x"]),
             ("/a:/b", &["/a:/b", "/a", "/b"]),
+            ("$(git rev-parse --show-toplevel)/../x", &["../x", "/../x"]),
+            ("$(…)/x", &["../x", "/x"]),
+            ("$ROOT/../x", &["../x"]),
+            ("${PWD%/*}/x", &["../x"]),
             ("https://host/x", &[]),
             ("src/x", &[]),
         ] {

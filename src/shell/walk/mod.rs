@@ -69,6 +69,11 @@ pub(super) struct Walk<'scope> {
     believes: bool,
     /// Whether one of them was used.
     followed: Cell<bool>,
+    /// The places outside that commands name which only look.
+    named: Vec<String>,
+    /// Whether something runs whose words or input are not known: any place the line names may be
+    /// among them.
+    takes_any: bool,
     fuel: u32,
     parsed_bytes: usize,
     depth: usize,
@@ -91,6 +96,8 @@ impl<'scope> Walk<'scope> {
             variables: HashMap::new(),
             believes: true,
             followed: Cell::new(false),
+            named: Vec::new(),
+            takes_any: false,
             fuel: FUEL,
             parsed_bytes: 0,
             depth: 0,
@@ -367,7 +374,13 @@ impl<'scope> Walk<'scope> {
         } else {
             programs::judge(self, &Call { words: fields, stdin })
         };
-        if verdict.level != Level::ReadOnly {
+        if verdict.level == Level::ReadOnly {
+            self.note_named(fields, stdin);
+        } else {
+            let is_known = |field: &Field| field.sure != Certainty::Dynamic;
+            self.takes_any |= self.base == Base::Dynamic
+                || matches!(stdin, Stdin::Pipe)
+                || !fields.iter().all(is_known);
             self.elsewhere(fields, stdin, &mut verdict);
         }
         self.depth -= 1;

@@ -42,6 +42,7 @@ impl Walk<'_> {
                 // It is over when `read` is.
             } else {
                 self.named(&assign.name, &value);
+                self.note_passed(&value.text);
             }
         }
     }
@@ -138,6 +139,7 @@ impl Walk<'_> {
     /// Sets a variable as a declaring builtin does with `name=value`.
     pub(in crate::shell) fn declare(&mut self, field: &Field) {
         if let Some((name, value)) = field.text.split_once('=') {
+            self.note_passed(value);
             let variable = match field.sure {
                 Certainty::Exact => Variable::of(value.to_owned(), Certainty::Exact),
                 Certainty::Glob | Certainty::Dynamic => Variable::Tainted,

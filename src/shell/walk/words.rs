@@ -151,6 +151,12 @@ impl Walk<'_> {
                     worse(if is_several { Certainty::Dynamic } else { certainty });
                     text.push_str(&value);
                 }
+                Part::Substitution(script, quoted) if script.trim() == "pwd" => {
+                    let (value, certainty) = self.value("PWD");
+                    splits |= !quoted && certainty == Certainty::Dynamic;
+                    worse(certainty);
+                    text.push_str(&value);
+                }
                 Part::Substitution(script, quoted) => {
                     self.subscript(script);
                     worse(Certainty::Dynamic);

@@ -44,7 +44,7 @@ pub struct Lost {
     /// How many stashes.
     pub stashes: usize,
     /// The git directories in which other things are staged, though HEAD is where it was: its own,
-    /// and those of submodules and linked worktrees in the root.
+    /// and those of submodules and linked worktrees that are held.
     pub staged: Vec<PathBuf>,
 }
 
@@ -89,8 +89,7 @@ fn lost_of(state: &State, root: &Path, held: &Held) -> Option<Lost> {
     is_any.then_some(Lost { place, refs, stashes, staged })
 }
 
-/// The git directories in the root, or of what is in it, in which something else is staged than is
-/// held, and whose HEAD has not moved. What the root itself has staged is not held here.
+/// The git directories in which something else is staged than is held, and whose HEAD has not moved. What the root itself has staged is not held here.
 fn staged_otherwise(
     root: &Path,
     held: &Held,
@@ -100,7 +99,9 @@ fn staged_otherwise(
 ) -> Vec<PathBuf> {
     let pointers = held.pointers.iter().filter(|(path, _)| path != b".git");
     let led = pointers.map(|(path, text)| led_to(&root.join(OsStr::from_bytes(path)), text));
-    let own = place.starts_with(root).then(PathBuf::new);
+    // The main worktree of a root that is a linked one is another place.
+    let is_main = held.pointers.iter().any(|(path, _)| path == b".git");
+    let own = (!is_main).then(PathBuf::new);
     let all = own.into_iter().chain(led.filter_map(|target| part_at(place, &target)));
     let is_otherwise = |below: &PathBuf| {
         let file = |name: &str| {

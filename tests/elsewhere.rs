@@ -1,0 +1,232 @@
+//! What a call reaches beside the root's own files: places that its line names outside, however it
+//! names them.
+
+use serde_json::{Value, json};
+use std::fs;
+use turnback::process::Exit;
+
+use crate::support::{
+    real::git,
+    temp::{Files, on_disk, write},
+    world::World,
+};
+
+/// A repository with a commit, and beside it another one that has everything git can lose.
+fn two_repositories() -> World {
+    let world = World::new();
+    world.write("a", "one\n");
+    git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
+    let other = world.root().with_file_name("other");
+    for (path, text) in [("o", "o\n"), ("sub/p", "p\n"), (".gitignore", ".env\n")] {
+        write(&other.join(path), text);
+    }
+    git(
+        &world,
+        &other,
+        "git init -q -b main && git add -A && git commit -qm theirs && echo s >> o && git stash -q \
+         && git branch br && echo dirty >> o && echo new > staged && git add staged && \
+         echo u > untracked && echo e > .env",
+    );
+    world
+}
+
+/// The files of the other project, without its repository.
+fn files(world: &World) -> Files {
+    let mut files = on_disk(&world.root().with_file_name("other"));
+    files.retain(|path, _| !path.starts_with(b".git/") && path != b".git");
+    files
+}
+
+const TELL: &str = "git status --porcelain && git for-each-ref && git stash list && git reflog";
+
+/// What an agent says it does. What happens is always the worst: the directory is gone.
+const LINES: [&str; 22] = [
+    "git -C ../other reset --hard",
+    "cd ../other && git checkout -- .",
+    "pushd ../other; rm -rf *",
+    "rsync -a --delete e/ ../other/",
+    "unzip -qo x.zip -d ../other",
+    "make -C ../other clean",
+    "GIT_WORK_TREE=../other GIT_DIR=../other/.git git checkout -f",
+    "export GIT_WORK_TREE=../other; git checkout -f",
+    "sh -c 'cd ../other; rm -rf *'",
+    "rm -rf \"$(pwd)/../other\"",
+    "cd `pwd`/../other && rm -rf *",
+    "D=$(realpath ../other); rm -rf \"$D\"",
+    "cd \"$(dirname \"$PWD\")/other\" && rm -rf *",
+    "rm -rf \"$(git rev-parse --show-toplevel)/../other\"",
+    "cd ../$(echo other) && rm -rf *",
+    "rm -rf \"$UNSET/../other\"",
+    "find ../other -type f | xargs rm -f",
+    "ls ../other | python3 clean.py",
+    "test -d ../other && rm -rf $_",
+    "for d in ../oth*; do rm -rf \"$d\"; done",
+    "python3 -c \"import shutil; shutil.rmtree('../other')\"",
+    "rm -rf ~/../code/other",
+];
+
+#[test]
+fn a_directory_outside_is_held_however_a_line_names_it() {
+    for line in LINES {
+        let mut world = two_repositories();
+        let other = world.root().with_file_name("other");
+        let (before, state) = (files(&world), git(&world, &other, TELL));
+        let answer: Value = serde_json::from_str(&world.before_bash("t", line)).unwrap();
+        assert_eq!(answer, json!({}), "{line}");
+        git(&world, &world.root(), "rm -rf ../other");
+        let output = world.run(&["restore", "latest", "--yes", "--outside"]);
+        assert_eq!(output.exit, Exit::Ok, "{line}: {}{}", output.stdout, output.stderr);
+        assert_eq!(files(&world), before, "{line}");
+        assert_eq!(git(&world, &other, TELL), state, "{line}");
+    }
+}
+
+#[test]
+fn what_a_line_only_looks_at_is_not_held_where_all_it_changes_is_known() {
+    for line in ["ls -d ../other; rm a", "cat ../other/o && make", "git -C ../other log; rm -f b*"]
+    {
+        let mut world = two_repositories();
+        world.before_bash("t", line);
+        let shown = world.run(&["show", "latest", "--json"]).stdout;
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(shown["outside"], json!([]), "{line}");
+    }
+}
+
+#[test]
+fn what_was_staged_elsewhere_is_named_and_comes_back_with_the_repository() {
+    let mut world = two_repositories();
+    let other = world.root().with_file_name("other");
+    let (before, state) = (files(&world), git(&world, &other, "git ls-files -s"));
+    world.before_bash("t", "git -C ../other reset --hard");
+    git(&world, &other, "git reset -q --hard");
+    let output = world.run(&["restore", "latest", "--yes", "--outside"]);
+    assert_eq!(files(&world), before);
+    let said = output.stdout + &output.stderr;
+    assert!(said.contains("staged otherwise then: ") && said.contains("--repository"), "{said}");
+    let output = world.run(&["restore", "latest", "--yes", "--outside", "--repository"]);
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    assert_eq!(git(&world, &other, "git ls-files -s"), state);
+}
+
+/// A repository with a linked worktree and a repository of its own in ignored directories of it.
+fn with_ignored_repositories() -> World {
+    let world = World::new();
+    world.write(".gitignore", ".claude/\nbuild/\n");
+    world.write("a", "one\n");
+    world.write("build/lib/f", "theirs\n");
+    git(
+        &world,
+        &world.root(),
+        "git init -q -b main && git add -A && git commit -qm one && git worktree add -q \
+         .claude/worktrees/x -b x && cd .claude/worktrees/x && echo dirty >> a && echo n > new && \
+         echo s > staged && git add staged && cd ../../../build/lib && git init -q && git add -A \
+         && git commit -qm theirs && echo u > untracked",
+    );
+    world
+}
+
+/// The hook before a command in some directory of the session that began in the project.
+fn before_command(world: &mut World, cwd: &std::path::Path, turn: &str, command: &str) {
+    world.wait(1);
+    let payload =
+        crate::support::real::before(cwd, "s1", turn, "Bash", &json!({ "command": command }));
+    let output = world.run_in(cwd, &["hook", "--agent", "claude-code"], &payload);
+    assert_eq!((output.stdout.trim(), output.exit), ("{}", Exit::Ok));
+}
+
+#[test]
+fn a_repository_in_an_ignored_directory_is_a_root_of_its_own() {
+    let tell = "git status --porcelain && git for-each-ref && git ls-files -s";
+    for place in [".claude/worktrees/x", "build/lib"] {
+        for (cwd, line) in [
+            (place, "./clean.sh".to_owned()),
+            (place, "make".to_owned()),
+            ("", format!("cd {place} && ./clean.sh")),
+            ("", format!("make -C {place} clean")),
+            ("", format!("git -C ./{place} clean -fdx")),
+            ("", format!("sh -c 'cd \"{place}\"; npm run clean'")),
+            (".claude", format!("cd ../{place} && make")),
+        ] {
+            let mut world = with_ignored_repositories();
+            let (root, inner) = (world.root(), world.root().join(place));
+            before_command(&mut world, &root, "t0", "make");
+            let on = |dir: &std::path::Path| {
+                let mut files = on_disk(dir);
+                files.retain(|path, _| !path.starts_with(b".git"));
+                files
+            };
+            let (before, state) = (on(&inner), git(&world, &inner, tell));
+            before_command(&mut world, &root.join(cwd), "t1", &line);
+            git(&world, &inner, "git rm -rfq . ; rm -rf *");
+            assert_ne!(on(&inner), before);
+            let done = world.run_in(&inner, &["undo", "--yes"], "");
+            assert_eq!(done.exit, Exit::Ok, "{line}: {}", done.stderr);
+            assert_eq!(on(&inner), before, "{line} in {cwd}");
+            assert_eq!(git(&world, &inner, tell), state, "{line} in {cwd}");
+            let outer = world.run_in(&root, &["undo", "--yes"], "").stderr;
+            let named = format!("note: the turn worked in {} too", inner.display());
+            assert!(outer.contains(&named), "{line}: {outer}");
+        }
+    }
+}
+
+#[test]
+fn a_repository_that_the_root_holds_is_no_root_of_its_own() {
+    let mut world = World::new();
+    world.write("vendor/lib/f", "theirs\n");
+    let inner = world.root().join("vendor/lib");
+    git(&world, &world.root(), "git init -q && cd vendor/lib && git init -q && git add -A");
+    let root = world.root();
+    before_command(&mut world, &root, "t0", "make");
+    before_command(&mut world, &inner, "t1", "make");
+    before_command(&mut world, &root, "t2", "cd vendor/lib && make");
+    let roots = fs::read_dir(world.state().join("roots")).unwrap().count();
+    assert_eq!(roots, 1);
+}
+
+#[test]
+fn what_a_database_keeps_beside_its_file_is_held_with_it() {
+    let mut world = two_repositories();
+    let other = world.root().with_file_name("other");
+    for name in ["app.db", "app.db-wal", "app.db-shm", "app.db-journal", "app.dbx"] {
+        write(&other.join(name), name);
+    }
+    world.before_bash("t", "sqlite3 ../other/app.db 'DROP TABLE t'");
+    let shown: Value =
+        serde_json::from_str(&world.run(&["show", "latest", "--json"]).stdout).unwrap();
+    let held: Vec<&str> =
+        shown["outside"].as_array().unwrap().iter().filter_map(|it| it.as_str()).collect();
+    let names: Vec<&str> = held.iter().filter_map(|path| path.rsplit('/').next()).collect();
+    assert_eq!(names, ["app.db", "app.db-journal", "app.db-shm", "app.db-wal"]);
+}
+
+#[test]
+fn no_secret_enters_the_users_repository() {
+    let mut world = World::new();
+    world.write("tracked.env", "S3CRET-one\n");
+    world.write("nested/.env", "S3CRET-two\n");
+    git(
+        &world,
+        &world.root(),
+        "git init -q -b main && git add tracked.env && git commit -qm one && git update-index \
+         --skip-worktree tracked.env && echo S3CRET-three > tracked.env && cd nested && git init \
+         -q && git add -f .env && git commit -qm nested && echo S3CRET-four > .env",
+    );
+    let repositories = [".git", "nested/.git"].map(|path| world.root().join(path));
+    let before = repositories.each_ref().map(|path| on_disk(path));
+    world.before_bash("t", "rm -rf *");
+    world.wait(1);
+    assert_eq!(world.run(&["create"]).exit, Exit::Ok);
+    world.write("tracked.env", "S3CRET-five\n");
+    world.before_bash("t2", "./build.sh");
+    assert_eq!(repositories.each_ref().map(|path| on_disk(path)), before);
+    for path in ["tracked.env", "nested/.env"] {
+        fs::remove_file(world.root().join(path)).unwrap();
+    }
+    assert_eq!(world.run(&["restore", "latest", "--yes"]).exit, Exit::Ok);
+    assert_eq!(
+        ["tracked.env", "nested/.env"].map(|path| world.read(path)),
+        ["S3CRET-five\n", "S3CRET-four\n"]
+    );
+}
