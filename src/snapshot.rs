@@ -186,10 +186,12 @@ impl Held {
         Self { root: root.clone(), table: Table::load(&place.cache()) }
     }
 
-    /// Whether the walk goes through the directory at `path`.
+    /// Whether the directory at `path` is held with the root, and not within the budget alone.
     pub fn has_directory(&self, path: &Path) -> bool {
         let Ok(rel) = self.root.relative(path) else { return false };
-        self.table.as_ref().is_some_and(|table| table.find_dir(rel.as_bytes()).is_some())
+        let above = rel.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
+        let row = self.table.as_ref().and_then(|table| table.find_dir(&above)?.row(rel.name()));
+        row.is_some_and(|row| row.skipped.is_none() && !row.marks.budgeted)
     }
 
     /// Whether the bytes of the file at `path`, which has this stamp now, are held.

@@ -225,3 +225,34 @@ fn one_call_takes_a_part_and_the_next_goes_on() {
     world.run(&["restore", "latest", "--yes"]);
     assert!(files(&world) == before);
 }
+
+/// Another agent may be at work there.
+#[test]
+fn a_worktree_in_an_ignored_directory_is_left_to_itself_while_it_is_there() {
+    let mut world = repository();
+    let add = "printf '.claude/\\n' >> .gitignore && git worktree add -q .claude/worktrees/x other";
+    git(&world, &world.root(), add);
+    world.before_bash("one", "make");
+    world.write(".claude/worktrees/x/a", "by another agent\n");
+    world.write("a", "changed\n");
+    let done = world.run(&["restore", "latest", "--force", "--yes"]);
+    assert_eq!(world.read("a"), "one\n");
+    assert_eq!(world.read(".claude/worktrees/x/a"), "by another agent\n");
+    assert!(done.stdout.contains("left: .claude/worktrees/x/, a root of its own"), "{done:?}");
+    world.before_bash("two", "./clean.sh");
+    git(&world, &world.root(), "rm -rf .claude");
+    world.run(&["restore", "latest", "--force", "--yes"]);
+    assert_eq!(world.read(".claude/worktrees/x/a"), "by another agent\n");
+    let status = git(&world, &world.root().join(".claude/worktrees/x"), "git status --porcelain");
+    assert_eq!(status, " M a\n");
+}
+
+#[test]
+fn what_an_earlier_turn_wrote_to_an_ignored_file_is_held() {
+    let mut world = repository();
+    world.agent_writes("one", ".env", "one\n");
+    world.agent_writes("two", "a", "two\n");
+    world.agent_writes("two", ".env", "two\n");
+    let done = world.run(&["undo", "--yes"]);
+    assert_eq!((world.read(".env"), world.read("a")), ("one\n".into(), "one\n".into()), "{done:?}");
+}

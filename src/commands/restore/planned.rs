@@ -45,6 +45,8 @@ pub(super) struct Planned {
     pub(super) lost: Vec<git::Lost>,
     /// What goes with repositories that are replaced.
     pub(super) losing: Vec<git::Losing>,
+    /// Roots of their own below this one in which something differs, and stays.
+    pub(super) inner_roots: BTreeSet<RelPath>,
 }
 
 impl Planned {
@@ -63,7 +65,16 @@ pub(super) fn make(
 ) -> Result<Planned> {
     let head = head::plan(desk, checkpoint, order)?;
     let then = desk.tree_of(checkpoint, Later::Gone)?;
-    let Seen { now, changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
+    let Seen { now, mut changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
+    let mut inner_roots = BTreeSet::new();
+    if order.picked == Picked::All {
+        let inner = own_roots(desk, &scan);
+        changes.retain(|change| {
+            let other = inner.iter().find(|inner| change.path.is_within(inner));
+            inner_roots.extend(other.cloned());
+            other.is_none()
+        });
+    }
     let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
     let Whose { authors, edited } = match order.of_restore {
         Some(of) => authors::of_restore(desk, of, checkpoint.id, &changes, &now, &skipped)?,
@@ -104,7 +115,18 @@ pub(super) fn make(
     let losing =
         |step: &RepositoryStep| step.losing(&desk.state, desk.root.path(), record.as_ref()?);
     let losing = repositories.iter().filter_map(losing).collect();
-    Ok(Planned { plan, seen, commits, looked, head, outside_left, repositories, lost, losing })
+    Ok(Planned {
+        plan,
+        seen,
+        commits,
+        looked,
+        head,
+        outside_left,
+        repositories,
+        lost,
+        losing,
+        inner_roots,
+    })
 }
 
 /// What the checkpoint left out and no later call of the turn held either.
@@ -115,6 +137,14 @@ fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
         entry.is_some_and(|entry| entry.kind != Kind::Directory)
     };
     checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
+}
+
+/// The worktrees in ignored directories that are there. Each is a root of its own, where another
+/// agent may be at work: what it does there is nothing for a restore of this root to take back.
+fn own_roots(desk: &Desk, scan: &Scan) -> Vec<RelPath> {
+    let worktrees = scan.repositories.iter().filter_map(|git| git.parent());
+    let below = worktrees.filter_map(|worktree| desk.root.relative(worktree).ok());
+    below.filter(|path| scan.find(path).is_some_and(|row| row.marks.budgeted)).collect()
 }
 
 /// What is gone of the repositories that stay.

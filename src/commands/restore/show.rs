@@ -515,7 +515,12 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
 pub(super) fn left(desk: &Desk, planned: &Planned) -> Vec<String> {
     let word =
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
-    planned.plan.repositories_left().map(word).chain(lost_lines(desk, planned)).collect()
+    let inner = planned.inner_roots.iter().map(|path| {
+        let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
+        format!("left: {path}/, a root of its own; `cd {quoted} && turnback list` has what is held")
+    });
+    let made_since = planned.plan.repositories_left().map(word);
+    made_since.chain(inner).chain(lost_lines(desk, planned)).collect()
 }
 
 /// What is held, differs, and was left as it is because it lies outside the project.

@@ -50,6 +50,7 @@ pub(super) enum Base {
 }
 
 /// The state of one walk.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Walk<'scope> {
     grammar: &'scope dyn Grammar,
     /// What the caller knows about the world.
