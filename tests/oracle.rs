@@ -112,7 +112,8 @@ fn sh(dir: &Path, script: &str, home: &Path) -> String {
 
 impl Sandbox {
     fn new(shell: &str) -> Self {
-        let area = std::env::temp_dir().join(format!("turnback-oracle-{}", std::process::id()));
+        let area =
+            std::env::temp_dir().join(format!("turnback-oracle-{}-{shell}", std::process::id()));
         fs::create_dir_all(&area).unwrap();
         let area = fs::canonicalize(area).unwrap();
         sh(&area, PROJECT, &area.join("home"));
@@ -122,6 +123,9 @@ impl Sandbox {
         let mut worker = confined(&area, &area.join("home"), WORKER)
             .arg(shell)
             .env("TMPDIR", area.join("tmp"))
+            // rustup would have no toolchain in this home; terraform asks for its own updates.
+            .env("RUSTUP_HOME", rustup_home())
+            .env("CHECKPOINT_DISABLE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -233,6 +237,13 @@ impl Drop for Sandbox {
         let _removed = fs::remove_dir_all(&self.area);
         let _removed = fs::remove_dir_all(self.pristine());
     }
+}
+
+fn rustup_home() -> PathBuf {
+    let told = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    told.unwrap_or_else(|| {
+        PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".rustup")
+    })
 }
 
 fn reads(line: &str) -> bool {

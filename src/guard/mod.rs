@@ -289,8 +289,8 @@ fn sweep_threat(ours: &Ours<'_, '_>, line: &Line<'_>, simple: &Simple) -> Option
     // `find ~ -name '*.pyc' -delete` is not after us.
     let commands = line.words_of(simple);
     let chooses = |words: &Vec<&str>| {
-        let means_us = words.iter().any(|word| word.contains("turnback"));
-        words.iter().any(|word| is_choice(word)) && !means_us
+        let means_us = words.windows(2).any(|two| is_choice(two[0]) && two[1].contains("turnback"));
+        words.iter().copied().any(is_choice) && !means_us
     };
     let takes_all = !commands.iter().all(chooses);
     below.find_map(|start| path_threat(ours, &absolute(ours, Path::new(start)), takes_all))

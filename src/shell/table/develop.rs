@@ -161,7 +161,7 @@ const GH: &[Row] = &[
 
 const CARGO: &[Row] = &[
     row(
-        "locate-project read-manifest verify-project search version help pkgid",
+        "locate-project read-manifest verify-project version help pkgid",
         "-q -v --quiet --verbose --message-format= --workspace --manifest-path= --limit= --offline --color=",
         Rule::Reads,
         "only reads",
