@@ -32,7 +32,7 @@ const SIZE_MAX_BYTES: u64 = 2 << 30;
 const TRACKED: u8 = 1;
 const PRIVATE: u8 = 2;
 const RACY: u8 = 4;
-const BUDGETED: u8 = 8;
+const IGNORED: u8 = 8;
 
 /// What a table knows beside its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -266,7 +266,7 @@ impl Table {
             content: row.id(),
             marks: Marks {
                 tracked: marks & TRACKED != 0,
-                budgeted: marks & BUDGETED != 0,
+                ignored: marks & IGNORED != 0,
                 private: marks & PRIVATE != 0,
                 racy: marks & RACY != 0,
             },
@@ -456,8 +456,8 @@ fn seal(bytes: &mut [u8]) {
 fn put_known(bytes: &mut Vec<u8>, row: &Row<'_>) {
     let mark = |set, mark| if set { mark } else { 0 };
     let marks = row.marks;
-    let (tracked, budgeted) = (mark(marks.tracked, TRACKED), mark(marks.budgeted, BUDGETED));
-    bytes.push(tracked | budgeted | mark(marks.private, PRIVATE) | mark(marks.racy, RACY));
+    let (tracked, ignored) = (mark(marks.tracked, TRACKED), mark(marks.ignored, IGNORED));
+    bytes.push(tracked | ignored | mark(marks.private, PRIVATE) | mark(marks.racy, RACY));
     bytes.push(row.skipped.map_or(0, |reason| reason as u8));
     put_id(bytes, row.content);
 }
@@ -547,7 +547,7 @@ mod tests {
             name,
             stamp,
             content: Some(ContentId::new(&[3; 20])),
-            marks: Marks { tracked: true, budgeted: true, private: false, racy: true },
+            marks: Marks { tracked: true, ignored: true, private: false, racy: true },
             skipped: None,
         };
         let mut builder = Builder::default();

@@ -191,7 +191,7 @@ impl Held {
         let Ok(rel) = self.root.relative(path) else { return false };
         let above = rel.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
         let row = self.table.as_ref().and_then(|table| table.find_dir(&above)?.row(rel.name()));
-        row.is_some_and(|row| row.skipped.is_none() && !row.marks.budgeted)
+        row.is_some_and(|row| row.skipped.is_none() && !row.marks.ignored)
     }
 
     /// Whether the bytes of the file at `path`, which has this stamp now, are held.

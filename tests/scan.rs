@@ -129,14 +129,14 @@ impl Place {
         read
     }
 
-    /// Every file by path that is held without counting in the budget.
+    /// Every file by path that is held and not ignored.
     fn held(&self) -> Vec<String> {
-        self.files(|row| row.skipped.is_none() && !row.marks.budgeted).into_keys().collect()
+        self.files(|row| row.skipped.is_none() && !row.marks.ignored).into_keys().collect()
     }
 
-    /// Every file by path that is held within the budget.
-    fn budgeted(&self) -> Vec<String> {
-        self.files(|row| row.skipped.is_none() && row.marks.budgeted).into_keys().collect()
+    /// Every file by path that is held though it is ignored.
+    fn ignored(&self) -> Vec<String> {
+        self.files(|row| row.skipped.is_none() && row.marks.ignored).into_keys().collect()
     }
 
     /// Every name that is no held directory, and why it is left out.
@@ -277,7 +277,7 @@ fn an_ignore_file_that_ignores_itself_is_watched_all_the_same() {
     place.write("a.log", "log");
     place.settle();
     assert_eq!(place.held(), [""; 0]);
-    assert_eq!(place.budgeted(), [".gitignore", "a.log"]);
+    assert_eq!(place.ignored(), [".gitignore", "a.log"]);
     place.write(".gitignore", ".gitignore\n");
     assert_eq!(place.held(), ["a.log"]);
 }
@@ -325,7 +325,7 @@ fn what_can_be_made_again_is_left_out_by_its_mark() {
     place.write(".gitignore", "target/\n");
     let held = [".gitignore", "node_modules/m/i.js", "package.json", "src/a"];
     assert_eq!(place.held(), held);
-    assert_eq!(place.budgeted(), ["target/x"]);
+    assert_eq!(place.ignored(), ["target/x"]);
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn limits_leave_out_visibly_and_look_again() {
     place.write("huge", vec![b'x'; 5001]);
     place.write("small", "x");
     place.settle();
-    assert_eq!((place.held(), place.budgeted()), (vec!["small".into()], vec!["big".into()]));
+    assert_eq!(place.held(), ["big", "small"]);
     assert_eq!(place.reasons()["huge"], Some(SkipReason::TooLarge));
     place.write("huge", "x");
     assert_eq!(place.settle(), ["huge"]);
@@ -366,7 +366,7 @@ fn an_ignored_directory_is_compared_and_not_listed_again() {
     assert_eq!(place.settle(), ["data/more/c"]);
     fs::rename(place.at("data"), place.dir.path().join("away")).unwrap();
     assert_eq!(place.settle(), [""; 0]);
-    assert_eq!(place.budgeted(), ["x.o"]);
+    assert_eq!(place.ignored(), ["x.o"]);
 }
 
 #[test]
@@ -416,7 +416,7 @@ fn two_threads_see_what_one_would() {
     let free: BTreeSet<String> = names(free).chain(rules).collect();
     let ignored: BTreeSet<String> = names(ignored).collect();
     assert_eq!(place.held().into_iter().collect::<BTreeSet<_>>(), free);
-    assert_eq!(place.budgeted().into_iter().collect::<BTreeSet<_>>(), ignored);
+    assert_eq!(place.ignored().into_iter().collect::<BTreeSet<_>>(), ignored);
 }
 
 #[test]
@@ -474,7 +474,7 @@ fn a_nested_repository_has_its_own_rules() {
     place.write("sub/a.log", "kept: the outer rules end here");
     place.write("sub/b.tmp", "tmp");
     assert_eq!(place.held(), [".gitignore", "sub/a.log"]);
-    assert_eq!(place.budgeted(), ["sub/b.tmp"]);
+    assert_eq!(place.ignored(), ["sub/b.tmp"]);
     place.settle();
     place.write("sub/new.log", "new");
     assert_eq!(place.held(), [".gitignore", "sub/a.log", "sub/new.log"]);

@@ -103,8 +103,8 @@ pub struct Found {
 pub struct Marks {
     /// Git tracks it.
     pub tracked: bool,
-    /// An ignore file names it or what it lies in, or it is large: it is held within a budget.
-    pub budgeted: bool,
+    /// An ignore file names it, or what it lies in: it is held within a budget.
+    pub ignored: bool,
     /// Its bytes belong in the private store.
     pub private: bool,
     /// It changed so shortly before it was looked at that its stamp proves nothing next time.

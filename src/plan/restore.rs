@@ -56,6 +56,8 @@ pub enum Kept {
     New,
     /// Somebody else changed it after the agent: a conflict.
     Edited,
+    /// It was created since and is ignored, and nothing shows that the agent made it.
+    Ignored,
     /// It is not in the checkpoint, which left it out.
     NotCovered(SkipReason),
     /// The system would not let us look at what is there now.
@@ -159,6 +161,8 @@ pub struct Past<'a> {
     pub merges: &'a BTreeMap<RelPath, Vec<u8>>,
     /// What the agent made, and somebody else changed after it.
     pub edited: &'a BTreeSet<RelPath>,
+    /// What is new since, and ignored now.
+    pub ignored: &'a BTreeSet<RelPath>,
     /// What the checkpoint left out.
     pub skipped_then: &'a [Skipped],
     /// What cannot be looked into now.
@@ -208,6 +212,7 @@ fn plan_change(change: Change, options: Options, past: &Past<'_>) -> Step {
     let known = Known {
         author: past.authors.get(&path).copied().unwrap_or_default(),
         was_edited: past.edited.contains(&path),
+        is_ignored: past.ignored.contains(&path),
         uncovered: among(past.skipped_then, &path),
         unseen: among(past.skipped_now, &path),
         merges: past.merges.contains_key(&path),
@@ -284,6 +289,7 @@ fn add_repositories(steps: &mut Vec<Step>, picked: &Picked, past: &Past<'_>) {
 struct Known {
     author: Author,
     was_edited: bool,
+    is_ignored: bool,
     uncovered: Option<SkipReason>,
     unseen: Option<SkipReason>,
     merges: bool,
@@ -315,7 +321,10 @@ fn decide(
         (None, _) => match known.uncovered.or(known.unseen) {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
             None if options.keep_new => Action::Keep(Kept::New),
-            None if options.exact || known.author == Author::Agent => Action::Remove,
+            None if known.author == Author::Agent => Action::Remove,
+            // A build or a server makes such files all the time, and a person may want them.
+            None if known.is_ignored && !known.was_edited => Action::Keep(Kept::Ignored),
+            None if options.exact => Action::Remove,
             None if known.was_edited && options.force => Action::Remove,
             None if known.was_edited => Action::Keep(Kept::Edited),
             None => Action::Keep(Kept::New),

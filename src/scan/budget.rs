@@ -5,7 +5,7 @@
 //! not, so that the choice does not change with every scan. Whatever does not fit keeps the reason
 //! for which it is left out, and is offered again when its stamp moves.
 
-use std::sync::atomic::AtomicU64;
+use std::{ops::RangeInclusive, sync::atomic::AtomicU64};
 
 use super::{
     Scan,
@@ -25,8 +25,11 @@ use crate::{
 /// A larger file is never held unasked, nor one over `max_victim_size`: reading it takes about
 /// 0.15 s.
 const FILE_MAX_BYTES: u64 = 20 << 20;
-/// A larger file with holes is not looked at for how much room it takes.
-const SPARSE_MAX_BYTES: u64 = 256 << 20;
+/// A larger file with holes is not looked at for how much room it takes: reading a GiB of zeros takes
+/// about a second.
+const SPARSE_MAX_BYTES: u64 = 1 << 30;
+/// The same while an agent waits.
+const SPARSE_SOON_MAX_BYTES: u64 = 256 << 20;
 /// All that is held unasked in one root.
 const BYTES_MAX: u64 = 64 << 20;
 /// What of it is read while an agent waits; the next call goes on from there.
@@ -66,7 +69,9 @@ pub(super) fn take_in(
     let mut way = Way::from(top);
     take_in_directories(scan, frame, &mut way, old, ground);
     let file_max = file_max(frame.wishes);
-    let mut offers = offers(scan, &mut way, old, file_max);
+    let waits = frame.deadline.is_some();
+    let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
+    let mut offers = offers(scan, &mut way, old, file_max..=sparse_max);
     if offers.is_empty() {
         return;
     }
@@ -97,7 +102,6 @@ pub(super) fn take_in(
             found.marks.racy = true;
             continue;
         }
-        found.marks.budgeted = true;
         room.files -= 1;
         room.bytes -= bytes;
         room.unread -= unread;
@@ -112,7 +116,8 @@ fn is_candidate(found: &Found) -> bool {
     match found.skipped {
         Some(SkipReason::Ignored | SkipReason::Output | SkipReason::TooLarge) => true,
         Some(_) => false,
-        None => found.marks.budgeted && found.is_unread(),
+        // A large one that git would see has a reason again once it has changed.
+        None => found.marks.ignored && found.is_unread(),
     }
 }
 
@@ -172,7 +177,7 @@ fn take_in_directories(
             Err(_) => Some(SkipReason::Unreadable),
         };
         if let Some(found) = find(scan, &dir, &name) {
-            (found.skipped, found.marks.budgeted) = (reason, true);
+            (found.skipped, found.marks.ignored) = (reason, true);
         }
     }
 }
@@ -209,7 +214,12 @@ fn list(
 }
 
 /// The files that are new or have changed.
-fn offers(scan: &Scan, way: &mut Way<'_>, old: Option<&Table>, file_max: u64) -> Vec<Offer> {
+fn offers(
+    scan: &Scan,
+    way: &mut Way<'_>,
+    old: Option<&Table>,
+    sparse: RangeInclusive<u64>,
+) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (path, fresh) in &scan.fresh {
         let before = old.and_then(|old| old.find_dir(&path.0));
@@ -223,7 +233,7 @@ fn offers(scan: &Scan, way: &mut Way<'_>, old: Option<&Table>, file_max: u64) ->
             let bytes = if found.kind() == Some(Kind::File) { found.stamp.size } else { 0 };
             // A file that is mostly holes counts with the room it takes.
             let bytes = match (way.enter(&path.0), c_name(&found.name)) {
-                (Ok(dir), Ok(name)) => weight(&dir, &name, bytes, file_max..=SPARSE_MAX_BYTES),
+                (Ok(dir), Ok(name)) => weight(&dir, &name, bytes, sparse.clone()),
                 _ => bytes,
             };
             offers.push(Offer { dir: path.clone(), name: found.name.clone(), bytes, was_held });
@@ -237,11 +247,11 @@ fn room(scan: &Scan, frame: &Frame<'_>) -> Room {
     let (mut files, mut bytes, mut others) = (0, 0_u64, 0);
     scan.each(|_, row| match row.skipped {
         None if row.kind() == Some(Kind::Directory) => (),
-        None if row.marks.budgeted && row.content.is_some() => {
+        None if is_in_budget(&row, frame.wishes) && row.content.is_some() => {
             files += 1;
             bytes = bytes.saturating_add(row.stamp.size);
         }
-        None => others += u64::from(!row.marks.budgeted),
+        None => others += u64::from(!is_in_budget(&row, frame.wishes)),
         Some(_) => (),
     });
     Room {
@@ -249,6 +259,12 @@ fn room(scan: &Scan, frame: &Frame<'_>) -> Room {
         bytes: BYTES_MAX.saturating_sub(bytes),
         unread: if frame.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
     }
+}
+
+/// Whether a file that is held counts in the budget.
+fn is_in_budget(row: &Row<'_>, wishes: &Wishes) -> bool {
+    let is_large = row.kind() == Some(Kind::File) && row.stamp.size > wishes.file_size_max;
+    row.marks.ignored || is_large && !row.marks.tracked
 }
 
 /// What the last scan knew of the bytes of a file that has not changed.
@@ -273,7 +289,7 @@ fn reason_for(
 pub(super) fn is_in_output(scan: &Scan, way: &mut Way<'_>, path: &RelPath) -> bool {
     let mut above = std::iter::successors(Some(path.clone()), RelPath::parent);
     above.any(|path| {
-        let is_ignored = scan.find(&path).is_some_and(|row| row.marks.budgeted);
+        let is_ignored = scan.find(&path).is_some_and(|row| row.marks.ignored);
         let mut parent = || way.parent_of(&path).ok().zip(c_name(path.name()).ok());
         is_ignored && parent().is_some_and(|(parent, name)| regenerable::is_output(&parent, &name))
     })

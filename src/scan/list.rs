@@ -168,8 +168,8 @@ impl<'a> Lister<'a> {
         };
         match old {
             Some(row) if !anew && keeps_decision(row.skipped) => {
-                let Marks { tracked, budgeted, .. } = row.marks;
-                found.marks = Marks { tracked, budgeted, ..found.marks };
+                let Marks { tracked, ignored, .. } = row.marks;
+                found.marks = Marks { tracked, ignored, ..found.marks };
                 found.skipped = row.skipped;
             }
             _ => self.decide(&mut found, open, &listed.name, &path, kind, place),
@@ -205,11 +205,11 @@ impl<'a> Lister<'a> {
         if found.skipped.is_none() && place.is_ignored {
             found.skipped = Some(SkipReason::Ignored);
         }
-        found.marks.budgeted = found.skipped == Some(SkipReason::Ignored);
+        found.marks.ignored = found.skipped == Some(SkipReason::Ignored);
         let is_free = found.skipped.is_none() && rules.is_bare;
-        if is_dir && (found.marks.budgeted || is_free) && regenerable::is_proven(open, name) {
+        if is_dir && (found.marks.ignored || is_free) && regenerable::is_proven(open, name) {
             found.skipped = Some(SkipReason::MadeAgain);
-        } else if self.takes_ignored && found.marks.budgeted {
+        } else if self.takes_ignored && found.marks.ignored {
             found.skipped = None;
         }
     }
@@ -316,7 +316,7 @@ impl<'a> Lister<'a> {
             found.skipped = Some(SkipReason::OutOfTime);
             return;
         }
-        let (path, depth, is_ignored) = (DirPath(path), place.depth + 1, found.marks.budgeted);
+        let (path, depth, is_ignored) = (DirPath(path), place.depth + 1, found.marks.ignored);
         let below = Place { path, depth, ground: place.ground, is_ignored };
         let opened = open.open_child(name).and_then(|child| Ok((child.stat()?.1, child)));
         found.skipped = match opened {

@@ -339,7 +339,7 @@ pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<
 fn is_ignored(base: &Table, path: &DirPath) -> bool {
     path.split().is_some_and(|(above, name)| {
         let row = base.find_dir(&above.0).and_then(|dir| dir.row(name));
-        row.is_some_and(|row| row.marks.budgeted)
+        row.is_some_and(|row| row.marks.ignored)
     })
 }
 

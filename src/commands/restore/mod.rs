@@ -276,7 +276,9 @@ pub(crate) fn effect(
     let is_others = |step: &Step| {
         matches!(
             step.action,
-            Action::Keep(Kept::New | Kept::GitPrivate | Kept::Repository | Kept::InTheWay)
+            Action::Keep(
+                Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay
+            )
         )
     };
     let is_quiet = plan.is_empty()

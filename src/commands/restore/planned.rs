@@ -90,6 +90,7 @@ pub(super) fn make(
         authors: &authors,
         edited: &edited,
         merges: &merges,
+        ignored: &ignored_now(&changes, &scan),
         skipped_then: &left_out(checkpoint, &then),
         skipped_now: &skipped,
         repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
@@ -129,6 +130,13 @@ pub(super) fn make(
     })
 }
 
+/// What is new since, and ignored now.
+fn ignored_now(changes: &[Change], scan: &Scan) -> BTreeSet<RelPath> {
+    let new = changes.iter().filter(|change| change.before.is_none());
+    let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
+    new.map(|change| change.path.clone()).filter(is_ignored).collect()
+}
+
 /// What the checkpoint left out and no later call of the turn held either.
 fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
     let is_held = |skipped: &&Skipped| {
@@ -144,7 +152,7 @@ fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
 fn own_roots(desk: &Desk, scan: &Scan) -> Vec<RelPath> {
     let worktrees = scan.repositories.iter().filter_map(|git| git.parent());
     let below = worktrees.filter_map(|worktree| desk.root.relative(worktree).ok());
-    below.filter(|path| scan.find(path).is_some_and(|row| row.marks.budgeted)).collect()
+    below.filter(|path| scan.find(path).is_some_and(|row| row.marks.ignored)).collect()
 }
 
 /// What is gone of the repositories that stay.

@@ -327,6 +327,7 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Merge, _) => ("merge", "with what someone changed after the agent"),
         (Action::Remove, Author::Agent) => ("remove", "made by the agent; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
+        (Action::Keep(Kept::Ignored), _) => ("keep", "ignored, and not known who made it"),
         (Action::Keep(Kept::Edited), _) if step.then.is_none() => {
             ("keep", "made since, then edited by someone (--force removes it)")
         }
