@@ -15,7 +15,8 @@ use crate::{
     ledger, left,
     left::What,
     model::{Checkpoint, Entry, Place, Reason, RelPath, Tree},
-    plan, store,
+    plan::{self, ByPath},
+    store,
 };
 
 /// What counts of the turns after a checkpoint.
@@ -31,6 +32,7 @@ pub(crate) enum Later {
 #[derive(Clone, Copy)]
 struct Held<'a> {
     then: &'a Checkpoint,
+    left_out: &'a ByPath<'a>,
     by: &'a Checkpoint,
     /// Whether both are of one turn.
     in_turn: bool,
@@ -49,9 +51,11 @@ impl Desk {
         let mut all = self.store.list()?;
         rows::adopt(&mut all, &ledger::uses(&self.state));
         let then = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
+        let left_out = ByPath::of(&then.skipped);
         let touched = OnceCell::new();
         for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
-            let held = Held { then, by, in_turn: rows::is_same_turn(then, by) };
+            let in_turn = rows::is_same_turn(then, by);
+            let held = Held { then, left_out: &left_out, by, in_turn };
             if !held.in_turn && by.cause.reason != Reason::Call {
                 continue;
             }
@@ -99,9 +103,7 @@ impl Held<'_> {
     /// Whether a look at the root would not have seen what is at `path` then: the checkpoint says
     /// that it was left out.
     fn was_left_out(&self, path: &RelPath) -> bool {
-        let mut skipped = self.then.skipped.iter();
-        let is_left_out = skipped.any(|skipped| plan::is_within(path, &skipped.path));
-        is_left_out || self.in_turn && self.then.partial
+        self.left_out.covering(path).is_some() || self.in_turn && self.then.partial
     }
 }
 

@@ -3,6 +3,7 @@
 mod diff;
 mod fit;
 mod history;
+mod left_out;
 mod picked;
 mod prune;
 mod restore;
@@ -11,9 +12,8 @@ mod settle;
 pub use diff::{Change, Reader, changes, entry_at};
 pub use fit::{Thing, fit};
 pub use history::{redo_target, session_target, undo_target};
+pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
 pub use prune::{Limits, Pin, Pins, PrunePlan, Stock, Why, ages};
-pub use restore::{
-    Action, Author, Kept, Options, OutsideStep, Past, RestorePlan, Step, is_within, restore,
-};
+pub use restore::{Action, Author, Kept, Options, OutsideStep, Past, RestorePlan, Step, restore};
 pub use settle::{Unsettled, settle};

@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{diff::Change, picked::Picked};
+use super::{diff::Change, left_out::ByPath, picked::Picked};
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
 
 /// What the user said about a restore.
@@ -184,15 +184,17 @@ pub fn restore(
 ) -> RestorePlan {
     let (picked_changes, others): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|change| picked.has(&change.path));
-    let plan = |change| plan_change(change, options, past);
+    let left_out =
+        LeftOut { then: ByPath::of(past.skipped_then), now: ByPath::of(past.skipped_now) };
+    let plan = |change| plan_change(change, options, past, &left_out);
     let mut steps: Vec<Step> = picked_changes.into_iter().map(plan).collect();
     let in_the_way = in_the_way_of(&steps, others);
     if !in_the_way.is_empty() {
         steps.extend(in_the_way.into_iter().map(plan));
         steps.sort_by(|a, b| a.path.cmp(&b.path));
     }
-    add_unseen(&mut steps, options, picked, past);
-    add_repositories(&mut steps, picked, past);
+    add_unseen(&mut steps, options, picked, past, &left_out);
+    add_repositories(&mut steps, picked, past, &left_out);
     remove_emptied(&mut steps);
     keep_parents(&mut steps);
     keep_below_files(&mut steps);
@@ -207,14 +209,20 @@ pub fn restore(
     RestorePlan { of, steps, outside: Vec::new(), left, merges }
 }
 
-fn plan_change(change: Change, options: Options, past: &Past<'_>) -> Step {
+/// What the checkpoint left out, and what the present scan did.
+struct LeftOut<'a> {
+    then: ByPath<'a>,
+    now: ByPath<'a>,
+}
+
+fn plan_change(change: Change, options: Options, past: &Past<'_>, left_out: &LeftOut<'_>) -> Step {
     let Change { path, before: then, after: now } = change;
     let known = Known {
         author: past.authors.get(&path).copied().unwrap_or_default(),
         was_edited: past.edited.contains(&path),
         is_ignored: past.ignored.contains(&path),
-        uncovered: among(past.skipped_then, &path),
-        unseen: among(past.skipped_now, &path),
+        uncovered: left_out.then.over(&path),
+        unseen: left_out.now.over(&path),
         merges: past.merges.contains_key(&path),
     };
     let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
@@ -240,23 +248,22 @@ fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
     others.into_iter().filter(stands_there).collect()
 }
 
-/// Why a list of what was left out has `path`, or something it lies in.
-fn among(all: &[Skipped], path: &RelPath) -> Option<SkipReason> {
-    let counts = |skipped: &&Skipped| skipped.reason != SkipReason::KeptChanging;
-    let mut all = all.iter().filter(counts);
-    all.find(|skipped| is_within(path, &skipped.path)).map(|skipped| skipped.reason)
-}
-
 /// What was made since and would go, but cannot be looked at, is in neither tree. It stays, and
 /// has to be named: else it would pass for gone.
-fn add_unseen(steps: &mut Vec<Step>, options: Options, picked: &Picked, past: &Past<'_>) {
+fn add_unseen(
+    steps: &mut Vec<Step>,
+    options: Options,
+    picked: &Picked,
+    past: &Past<'_>,
+    left_out: &LeftOut<'_>,
+) {
     let mut unseen = Vec::new();
     for Skipped { path, reason, .. } in past.skipped_now {
         let Ok(path) = RelPath::from_bytes(path) else { continue };
         let author = past.authors.get(&path).copied().unwrap_or_default();
         let goes = !options.keep_new && (options.exact || author == Author::Agent);
         let is_known = steps.binary_search_by(|step| step.path.cmp(&path)).is_ok();
-        let is_left = among(past.skipped_then, &path).is_some();
+        let is_left = left_out.then.over(&path).is_some();
         if goes && !is_known && !is_left && *reason != SkipReason::KeptChanging && picked.has(&path)
         {
             let action = Action::Keep(Kept::Unseen(*reason));
@@ -271,8 +278,13 @@ fn add_unseen(steps: &mut Vec<Step>, options: Options, picked: &Picked, past: &P
 }
 
 /// A repository is in no tree. What it lies in stays with it.
-fn add_repositories(steps: &mut Vec<Step>, picked: &Picked, past: &Past<'_>) {
-    let is_made_since = |path: &RelPath| among(past.skipped_then, path).is_none();
+fn add_repositories(
+    steps: &mut Vec<Step>,
+    picked: &Picked,
+    past: &Past<'_>,
+    left_out: &LeftOut<'_>,
+) {
+    let is_made_since = |path: &RelPath| left_out.then.over(path).is_none();
     let left = past.repositories.iter().filter(|(path, _)| picked.has(path) && is_made_since(path));
     steps.extend(left.map(|(path, kind)| Step {
         path: path.clone(),
@@ -396,11 +408,6 @@ pub(super) fn keep_parents(steps: &mut [Step]) {
             kept.insert(step.path.clone());
         }
     }
-}
-
-/// Whether a path is `dir`, or lies below it.
-pub fn is_within(path: &RelPath, dir: &[u8]) -> bool {
-    path.as_bytes().strip_prefix(dir).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
 #[cfg(test)]

@@ -94,24 +94,48 @@ fn is_walked(path: &Path, is_worktree: bool, surroundings: &Surroundings<'_>) ->
         && (is_worktree || !is_mount_point(path))
 }
 
+fn device(path: &Path) -> Option<u64> {
+    fs::symlink_metadata(path).ok().map(|found| found.dev())
+}
+
 fn is_mount_point(path: &Path) -> bool {
-    let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
     path.parent().is_none_or(|parent| device(path) != device(parent))
 }
 
-/// Whether a directory lies in a file system that shows the kernel and not files.
+/// Whether a path lies in a file system that shows the kernel and its devices, and not files. What is
+/// mounted below such a one, as `/dev/shm` is, holds files like any other.
+pub(super) fn is_of_the_kernel(path: &Path) -> bool {
+    let devices =
+        device(Path::new("/dev")).filter(|devices| Some(*devices) != device(Path::new("/")));
+    devices.is_some() && device(path) == devices || shows_the_kernel(path)
+}
+
 #[cfg(target_os = "linux")]
-fn is_of_the_kernel(path: &Path) -> bool {
+fn shows_the_kernel(path: &Path) -> bool {
     /// proc, sysfs, debugfs, tracefs, cgroup, cgroup2, devpts, securityfs, pstore, bpf.
     const MAGICS: [u64; 10] = [
         0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x0027_e0eb, 0x6367_7270, 0x1cd1,
         0x7363_6673, 0x6165_676c, 0xcafe_4a11,
     ];
     rustix::fs::statfs(path).is_ok_and(|found| MAGICS.contains(&found.f_type.cast_unsigned()))
-        || path.starts_with("/dev")
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_of_the_kernel(path: &Path) -> bool {
-    path.starts_with("/dev")
+fn shows_the_kernel(_path: &Path) -> bool {
+    false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_shows_is_told_by_its_file_system() {
+        let of_the_kernel = |path| is_of_the_kernel(Path::new(path));
+        assert!(of_the_kernel("/proc/self") && !of_the_kernel("/") && !of_the_kernel("/usr"));
+        // Where it is mounted, it holds files.
+        if is_mount_point(Path::new("/dev/shm")) {
+            assert!(of_the_kernel("/dev") && !of_the_kernel("/dev/shm"));
+        }
+    }
 }

@@ -8,7 +8,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::glob::{GLOB_MAX, expand};
+use super::{
+    around::is_of_the_kernel,
+    glob::{GLOB_MAX, expand},
+};
 use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Target, TargetAction};
 
 /// What places are asked for.
@@ -259,16 +262,20 @@ fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetActio
 }
 
 /// Whether a place that is merely named may be held. The system's own directories are full of
-/// programs and devices that every other command names; the places for everybody's temporary
+/// programs that every other command names; the places for everybody's temporary
 /// files are nobody's project.
 fn is_worth_a_copy(place: &Path) -> bool {
     const SYSTEM: &[&str] = &[
-        "/bin", "/sbin", "/lib", "/lib64", "/usr", "/opt", "/nix", "/proc", "/sys", "/dev", "/run",
-        "/boot", "/snap", "/System", "/Library", "/Applications",
+        "/bin", "/sbin", "/lib", "/lib64", "/usr", "/nix", "/boot", "/snap", "/System", "/Library",
+        "/Applications",
     ];
-    const SHARED: &[&str] = &["/", "/tmp", "/var/tmp", "/private/tmp", "/var", "/etc", "/home"];
+    const SHARED: &[&str] = &[
+        "/", "/tmp", "/var/tmp", "/private/tmp", "/var", "/etc", "/home", "/opt", "/run",
+        "/dev/shm",
+    ];
     !SHARED.iter().any(|shared| place == Path::new(shared))
         && !SYSTEM.iter().any(|system| place.starts_with(system))
+        && !is_of_the_kernel(place)
 }
 
 fn is_plain(text: &str) -> bool {

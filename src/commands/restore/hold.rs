@@ -1,6 +1,6 @@
 //! What a restore overwrites or removes is held first, all of it, or nothing happens.
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+use std::{collections::BTreeSet, ffi::OsStr, os::unix::ffi::OsStrExt};
 
 use super::{Order, planned::Planned};
 use crate::{
@@ -112,13 +112,13 @@ fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Planned) -
 }
 
 fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {
-    let touches = |skipped: &&Skipped| {
-        // A directory has nothing to hold but what is in it.
-        let is_file = |step: &&Step| step.now.is_none_or(|now| now.kind != Kind::Directory);
-        plan.deeds().filter(is_file).any(|step| step.path.as_bytes() == skipped.path)
-            || plan.outside.iter().any(|step| step.path.as_os_str().as_bytes() == skipped.path)
-    };
-    match skipped.iter().find(touches) {
+    // A directory has nothing to hold but what is in it.
+    let is_file = |step: &&Step| step.now.is_none_or(|now| now.kind != Kind::Directory);
+    let files = plan.deeds().filter(is_file).map(|step| step.path.as_bytes());
+    let outside = plan.outside.iter().map(|step| step.path.as_os_str().as_bytes());
+    // Both lists can be long.
+    let touched: BTreeSet<&[u8]> = files.chain(outside).collect();
+    match skipped.iter().find(|skipped| touched.contains(skipped.path.as_slice())) {
         Some(skipped) => Err(Error::CannotHold {
             path: ui::escape(&skipped.path).into_owned(),
             why: skipped.reason.words().to_owned(),

@@ -245,10 +245,11 @@ fn plan(
     let now_tree = store.identify(&mut scan)?;
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
+    let skipped = plan::ByPath::of(&skipped);
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let mut paths = Vec::new();
     for path in &log.paths {
-        if let Some(lost) = skipped.iter().find(|skipped| plan::is_within(path, &skipped.path)) {
+        if let Some(lost) = skipped.covering(path) {
             return Err(Error::CannotHold {
                 path: ui::escape(&lost.path).into_owned(),
                 why: lost.reason.words().to_owned(),

@@ -518,7 +518,9 @@ pub(super) fn left(desk: &Desk, planned: &Planned) -> Vec<String> {
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
     let inner = planned.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
-        format!("left: {path}/, a root of its own; `cd {quoted} && turnback list` has what is held")
+        format!(
+            "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
+        )
     });
     let made_since = planned.plan.repositories_left().map(word);
     made_since.chain(inner).chain(lost_lines(desk, planned)).collect()
