@@ -215,7 +215,7 @@ fn nothing_is_called_protected_before_an_agent_calls() {
     world.write("a", "one");
     assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     let status = world.run(&["status"]);
-    assert_eq!(status.exit, Exit::Failed, "{}", status.stdout);
+    assert_eq!(status.exit, Exit::Ok, "nothing is wrong: {}", status.stdout);
     let said = "not protected: no agent calls turnback yet: run `turnback install`";
     assert!(status.stdout.contains(said), "{}", status.stdout);
     assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);

@@ -33,7 +33,8 @@ const TROUBLE_DAYS: i64 = 7;
 
 /// Show what is protected, and how much room that takes.
 ///
-/// This project comes first. Exits 1 while one that is there is not protected.
+/// This project comes first. Exits 1 while one that is there is not protected although an agent
+/// calls turnback.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Print an object
@@ -44,7 +45,8 @@ pub(crate) struct Args {
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?;
     let status = Status::of(process, &desk)?;
-    let all_protected = status.places.iter().all(|place| place.unprotected.is_none());
+    let is_broken = |place: &Place| place.unprotected.is_some() && !place.awaits_agent;
+    let all_protected = !status.places.iter().any(is_broken);
     if args.json {
         let value = status.json(&desk);
         print_json(process, &value)?;
@@ -68,6 +70,8 @@ struct Place {
     standing: Standing,
     /// Those that cannot be read.
     unread: BTreeMap<CheckpointId, Unread>,
+    /// Whether that is only because no agent calls yet.
+    awaits_agent: bool,
     /// Why it is there and not protected.
     unprotected: Option<String>,
     /// Where a checkpoint of it would have to be written and cannot be.
@@ -342,6 +346,7 @@ impl Place {
             is_unregistered: false,
             forgotten_in: forgotten_in(desk, holding, memory),
             left_out: left_out(&holding.checkpoints),
+            awaits_agent: false,
         }
     }
 
@@ -368,6 +373,7 @@ impl Place {
             is_unregistered: false,
             forgotten_in: None,
             left_out: left_out(&checkpoints),
+            awaits_agent: false,
         }
     }
 
@@ -381,6 +387,7 @@ impl Place {
             if registered == 0 && !was_called {
                 let why = "no agent calls turnback yet: run `turnback install`";
                 self.unprotected = Some(why.to_owned());
+                self.awaits_agent = true;
             } else if registered > 0 && self.silent.len() == registered {
                 let names = self.silent_names();
                 self.unprotected = Some(format!(
