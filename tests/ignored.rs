@@ -52,7 +52,7 @@ fn plain() -> World {
 /// All of the root but for what is git's own.
 fn files(world: &World) -> Files {
     let mut files = on_disk(&world.root());
-    files.retain(|path, _| path != b".git" && !path.starts_with(b".git/"));
+    files.retain(|path, _| !path.split(|&byte| byte == b'/').any(|name| name == b".git"));
     files
 }
 
@@ -233,6 +233,12 @@ fn a_worktree_in_an_ignored_directory_is_left_to_itself_while_it_is_there() {
     let add = "printf '.claude/\\n' >> .gitignore && git worktree add -q .claude/worktrees/x other";
     git(&world, &world.root(), add);
     world.before_bash("one", "make");
+    let payload = serde_json::json!({
+        "session_id": "s2", "cwd": world.root().join(".claude/worktrees/x"), "prompt_id": "other",
+        "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "y",
+        "tool_input": { "command": "make" },
+    });
+    world.run_in(&world.root(), &["hook", "--agent", "claude-code"], &payload.to_string());
     world.write(".claude/worktrees/x/a", "by another agent\n");
     world.write("a", "changed\n");
     let done = world.run(&["restore", "latest", "--force", "--yes"]);
@@ -267,4 +273,30 @@ fn what_an_earlier_turn_wrote_to_an_ignored_file_is_held() {
     }
     let done = world.run(&["undo", "--yes"]);
     assert_eq!((world.read(".env"), world.read("a")), ("one".into(), "one\n".into()), "{done:?}");
+}
+
+#[test]
+fn a_repository_in_an_ignored_directory_comes_back_with_the_root() {
+    let mut world = repository();
+    let vendor = "git init -q data/lib && cd data/lib && echo one > f && git add f && git commit \
+                  -qm one && echo two > f && echo untracked > u";
+    git(&world, &world.root(), vendor);
+    there_and_back(&mut world, "rm data/lib/u; git -C data/lib reset -q --hard");
+}
+
+#[test]
+fn small_directories_are_held_before_large_ones() {
+    let mut world = World::new();
+    world.write(".gitignore", "a/\nb/\nc/\nzlib/\n");
+    for number in 0..4_000 {
+        for dir in ["a", "b", "c"] {
+            write(&world.root().join(format!("{dir}/{number}")), "x");
+        }
+    }
+    world.write("zlib/f", "small\n");
+    world.run(&["create"]);
+    git(&world, &world.root(), "rm -rf zlib c");
+    let done = world.run(&["restore", "1", "--yes"]).stdout;
+    assert_eq!(world.read("zlib/f"), "small\n");
+    assert!(done.contains("changed, and was not held: c (ignored"), "{done}");
 }

@@ -17,6 +17,8 @@ pub struct Knowledge {
     left: BTreeMap<RelPath, Vec<Noted>>,
     /// Calls whose end nobody saw.
     open: HashMap<String, Open>,
+    /// Those of them that had ended when a later call began.
+    ended: Vec<Open>,
     /// The newest checkpoint that was taken when calls before it had ended unseen.
     pub likely: Option<CheckpointId>,
 }
@@ -76,11 +78,14 @@ impl Knowledge {
             }
             What::Began { of, call, paths } if ours => {
                 self.active = true;
-                let before = self.open.len();
-                self.open.retain(|_, open| open.of == *of);
-                if self.open.len() < before && of != since {
-                    // What was there when this one began is what those before it had left.
+                let (same, ended): (HashMap<_, _>, HashMap<_, _>) =
+                    self.open.drain().partition(|(_, open)| open.of == *of);
+                self.open = same;
+                if !ended.is_empty() && of != since {
+                    // What was there when this one began is what those before it had left, as far
+                    // as they could.
                     self.likely = CheckpointId::parse(of);
+                    self.ended.extend(ended.into_values());
                 }
                 let paths = paths
                     .as_ref()
@@ -105,7 +110,9 @@ impl Knowledge {
             Some(first) if first.ours => Author::Agent,
             Some(_) => Author::SomebodyElse,
             None if !self.active || self.may_have_changed(path) => Author::Unknown,
-            None if self.likely.is_some() && here.is_likely() => Author::Agent,
+            None if self.likely.is_some() && reaches(&self.ended, path) && here.is_likely() => {
+                Author::Agent
+            }
             None => Author::SomebodyElse,
         }
     }
@@ -131,11 +138,16 @@ impl Knowledge {
     }
 
     fn may_have_changed(&self, path: &RelPath) -> bool {
-        self.open.values().any(|open| match &open.paths {
-            None => true,
-            Some(paths) => paths.iter().any(|open| path.is_within(open) || open.is_within(path)),
-        })
+        reaches(self.open.values(), path)
     }
+}
+
+/// Whether one of these calls can change what is at `path`.
+fn reaches<'o>(open: impl IntoIterator<Item = &'o Open>, path: &RelPath) -> bool {
+    open.into_iter().any(|open| match &open.paths {
+        None => true,
+        Some(paths) => paths.iter().any(|open| path.is_within(open) || open.is_within(path)),
+    })
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ pub struct RestorePlan {
     pub steps: Vec<Step>,
     /// What differs outside the root. Nothing happens to it unless the user says so.
     pub outside: Vec<OutsideStep>,
-    /// What the checkpoint did not cover, and what so stays as it is. Only what matters.
+    /// What the checkpoint did not cover, and what so stays as it is.
     pub left: Vec<Skipped>,
     /// The bytes of what is merged.
     pub merges: BTreeMap<RelPath, Vec<u8>>,
@@ -198,8 +198,11 @@ pub fn restore(
     remove_emptied(&mut steps);
     keep_parents(&mut steps);
     keep_below_files(&mut steps);
-    let matters = |skipped: &&Skipped| skipped.reason.matters();
-    let left = past.skipped_then.iter().filter(matters).cloned().collect();
+    let is_wanted = |skipped: &&Skipped| {
+        let path = RelPath::from_bytes(&skipped.path);
+        path.map_or(*picked == Picked::All, |path| picked.has(&path))
+    };
+    let left = past.skipped_then.iter().filter(is_wanted).cloned().collect();
     let is_merged = |step: &&Step| step.action == Action::Merge;
     let merges = steps
         .iter()

@@ -36,6 +36,8 @@ const BYTES_MAX: u64 = 64 << 20;
 const CALL_MAX_BYTES: u64 = 20 << 20;
 /// All that is held unasked in one root: looking at so many costs 8 ms.
 const FILES_MAX: u64 = 10_000;
+/// So many entries of ignored directories are looked at to find those that are small enough: 80 ms.
+const LOOKS_MAX: u64 = 50_000;
 /// An ignored directory with more in it is left out whole.
 const DIRECTORY_FILES_MAX: u64 = 5_000;
 
@@ -153,23 +155,29 @@ fn take_in_directories(
     }
     waiting.sort();
     let ground = ground();
+    let (mut looks, mut looked_at) = (LOOKS_MAX, Vec::new());
+    for (is_new, dir, name) in waiting {
+        let limit = looks.min(DIRECTORY_FILES_MAX);
+        let listed = list(frame, way, old, &ground, &DirPath(dir.join(&name)), limit);
+        let seen = listed.as_ref().map_or(0, |(_, seen)| *seen);
+        looks = looks.saturating_sub(seen);
+        let listed = listed.map(|(listed, seen)| (listed, seen > limit));
+        looked_at.push((is_new, seen, dir, name, listed));
+    }
+    // Small ones first, like files.
+    looked_at.sort_by(|(a, m, ..), (b, n, ..)| (a, m).cmp(&(b, n)));
     let mut left = FILES_MAX;
-    for (_, dir, name) in waiting {
-        let limit = left.min(DIRECTORY_FILES_MAX);
-        let path = DirPath(dir.join(&name));
-        let listed = list(frame, way, old, &ground, &path, limit);
+    for (_, seen, dir, name, listed) in looked_at {
         let reason = match listed {
-            Ok((listed, seen)) if listed.out_of_time => {
+            Ok((listed, _)) if listed.out_of_time => {
                 scan.partial = true;
-                left = left.saturating_sub(seen);
                 Some(SkipReason::OutOfTime)
             }
-            Ok((_, seen)) if seen > limit => {
-                left = left.saturating_sub(seen);
+            Ok((_, is_over)) if is_over || seen > left => {
                 Some(reason_for(scan, way, &dir, &name, SkipReason::Ignored))
             }
-            Ok((listed, seen)) => {
-                left = left.saturating_sub(seen);
+            Ok((listed, _)) => {
+                left -= seen;
                 scan.fresh.extend(listed.fresh);
                 mark_unlisted(&mut scan.fresh, listed.unlisted);
                 None

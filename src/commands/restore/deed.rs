@@ -89,7 +89,8 @@ pub(super) fn apply(
         // The files are what counts; nobody is worse off without the word.
         let _untold = tell::leave(desk, checkpoint, &planned);
     }
-    let came = Came { checkpoint, planned: &planned, outcome, index, safety };
+    let way_back = if order.verb == "undo" { "redo" } else { "undo" };
+    let came = Came { checkpoint, planned: &planned, outcome, index, safety, way_back };
     let exit = show::report(process, desk, came, consent.json)?;
     if !is_settled {
         show::say(process, TRY_AGAIN)?;

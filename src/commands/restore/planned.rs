@@ -16,6 +16,7 @@ use crate::{
     commands::{Desk, Later},
     error::{Error, Result},
     fs::{Dir, Way, stat_path},
+    ledger,
     model::{
         Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
     },
@@ -68,7 +69,7 @@ pub(super) fn make(
     let Seen { now, mut changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
     let mut inner_roots = BTreeSet::new();
     if order.picked == Picked::All {
-        let inner = own_roots(desk, &scan);
+        let inner = own_roots(desk, checkpoint, &scan);
         changes.retain(|change| {
             let other = inner.iter().find(|inner| change.path.is_within(inner));
             inner_roots.extend(other.cloned());
@@ -96,6 +97,7 @@ pub(super) fn make(
         repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
+    plan.left.retain(|skipped| has_changed(desk, checkpoint, skipped));
     add_parents(desk, &mut plan);
     let mut outside_left = Vec::new();
     if order.outside {
@@ -130,6 +132,16 @@ pub(super) fn make(
     })
 }
 
+/// Whether what the checkpoint left out is gone, or was changed after it: only then is it worth a
+/// word.
+fn has_changed(desk: &Desk, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
+    let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+    match stat_path(&desk.root.path().join(OsStr::from_bytes(&skipped.path))) {
+        Ok(stamp) => stamp.mtime_ns > taken_at,
+        Err(_) => true,
+    }
+}
+
 /// What is new since, and ignored now.
 fn ignored_now(changes: &[Change], scan: &Scan) -> BTreeSet<RelPath> {
     let new = changes.iter().filter(|change| change.before.is_none());
@@ -147,12 +159,20 @@ fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
     checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
 }
 
-/// The worktrees in ignored directories that are there. Each is a root of its own, where another
-/// agent may be at work: what it does there is nothing for a restore of this root to take back.
-fn own_roots(desk: &Desk, scan: &Scan) -> Vec<RelPath> {
+/// The worktrees in ignored directories where another session has been at work. Each is a root of its
+/// own: what is done there is nothing for a restore of this root to take back.
+fn own_roots(desk: &Desk, checkpoint: &Checkpoint, scan: &Scan) -> Vec<RelPath> {
     let worktrees = scan.repositories.iter().filter_map(|git| git.parent());
     let below = worktrees.filter_map(|worktree| desk.root.relative(worktree).ok());
-    below.filter(|path| scan.find(path).is_some_and(|row| row.marks.ignored)).collect()
+    let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
+    let mut inner: Vec<RelPath> = below.filter(is_ignored).collect();
+    if !inner.is_empty() {
+        let session = checkpoint.cause.by.as_ref().map(|by| (by.agent, &by.session));
+        let mut others = ledger::uses(&desk.state);
+        others.retain(|used| session != Some((used.by.agent, &used.by.session)));
+        inner.retain(|path| others.iter().any(|used| used.root == desk.root.join(path)));
+    }
+    inner
 }
 
 /// What is gone of the repositories that stay.

@@ -69,7 +69,7 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     text.push_str(&losing_lines(&planned.losing));
     if plan.is_empty() && plan.kept().next().is_none() {
         if text.is_empty() {
-            text.push_str(match (&planned.outside_left[..], &planned.lost[..]) {
+            text.push_str(match (&planned.outside_left[..], &unchanged(desk, planned)[..]) {
                 ([], []) => "everything is as it was; there is nothing to do\n",
                 ([], [_, ..]) => "everything else is as it was; there is nothing to do\n",
                 ([_, ..], _) => {
@@ -83,7 +83,7 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
         text.push_str(&outside_text(desk, planned));
         text.push_str(&summary(plan));
     }
-    for line in lost_lines(desk, planned) {
+    for line in unchanged(desk, planned) {
         text.push_str(&format!("{line}\n"));
     }
     if let Some(commits) = &planned.commits {
@@ -267,10 +267,6 @@ fn rows_text(plan: &RestorePlan, facts: &Facts) -> String {
             text.push_str(&format!("  {verb:<9} … and {more} more\n"));
         }
     }
-    for skipped in &plan.left {
-        let (path, why) = (ui::escape(&skipped.path), skipped.reason.words());
-        text.push_str(&format!("  leave     {path}   not in this checkpoint: {why}\n"));
-    }
     text
 }
 
@@ -397,6 +393,8 @@ pub(super) struct Came<'a> {
     pub(super) outcome: Outcome,
     pub(super) index: Option<Result<IndexOutcome>>,
     pub(super) safety: Option<CheckpointId>,
+    /// The command that takes it back.
+    pub(super) way_back: &'static str,
 }
 
 /// Says what came of a restore.
@@ -507,7 +505,8 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str(&format!("{line}\n"));
     }
     if came.safety.is_some() {
-        text.push_str("undo with: turnback undo\n");
+        let back = came.way_back;
+        text.push_str(&format!("{back} with: turnback {back}\n"));
     }
     text
 }
@@ -516,14 +515,26 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
 pub(super) fn left(desk: &Desk, planned: &Planned) -> Vec<String> {
     let word =
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
+    let made_since = planned.plan.repositories_left().map(word);
+    made_since.chain(unchanged(desk, planned)).collect()
+}
+
+/// The same, but for what a plan has a row for.
+fn unchanged(desk: &Desk, planned: &Planned) -> Vec<String> {
     let inner = planned.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
         format!(
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
     });
-    let made_since = planned.plan.repositories_left().map(word);
-    made_since.chain(inner).chain(lost_lines(desk, planned)).collect()
+    let mut unheld: Vec<String> = ui::left_out(&planned.plan.left);
+    if unheld.len() > NAMED_MAX {
+        let more = unheld.len() - NAMED_MAX;
+        unheld.truncate(NAMED_MAX);
+        unheld.push(format!("{more} more"));
+    }
+    let unheld = unheld.into_iter().map(|line| format!("changed, and was not held: {line}"));
+    inner.chain(unheld).chain(lost_lines(desk, planned)).collect()
 }
 
 /// What is held, differs, and was left as it is because it lies outside the project.

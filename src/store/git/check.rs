@@ -131,7 +131,7 @@ impl Checker<'_> {
         let Ok(names) = self.store.refs.dangling(self.repo) else { return };
         for name in names.into_iter().filter(|name| name.starts_with("refs/anchors/")) {
             let why = "it leads nowhere; the next scan is slower for it".to_owned();
-            self.found.push(Damage::new(None, name, why));
+            self.found.push(Damage::note(None, name, why));
         }
     }
 
