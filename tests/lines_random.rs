@@ -94,6 +94,10 @@ fn differences(root: &str, before: &State, now: &State) -> BTreeMap<&'static str
                 (Some(then), Some(here)) if then.bytes == here.bytes => "mode",
                 _ => "bytes",
             };
+            // The mode of the root itself, or of a file that leads to a repository, is not held.
+            if how == "mode" && (name == root || name.ends_with("/.git")) {
+                continue;
+            }
             found.entry(project::kind(&name)).or_default().push(format!("{name} ({how})"));
         }
     }
