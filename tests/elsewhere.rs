@@ -40,8 +40,10 @@ fn files(world: &World) -> Files {
 const TELL: &str = "git status --porcelain && git for-each-ref && git stash list && git reflog";
 
 /// What an agent says it does. What happens is always the worst: the directory is gone.
-const LINES: [&str; 22] = [
+const LINES: [&str; 24] = [
     "git -C ../other reset --hard",
+    "git -C ../other/sub reset --hard",
+    "printf '%s' 'rm -rf ../other' > s.sh; sh s.sh",
     "cd ../other && git checkout -- .",
     "pushd ../other; rm -rf *",
     "rsync -a --delete e/ ../other/",
@@ -79,6 +81,21 @@ fn a_directory_outside_is_held_however_a_line_names_it() {
         assert_eq!(files(&world), before, "{line}");
         assert_eq!(git(&world, &other, TELL), state, "{line}");
     }
+}
+
+#[test]
+fn a_repository_that_a_later_call_of_the_turn_reached_comes_back_with_the_turn() {
+    let mut world = two_repositories();
+    let other = world.root().with_file_name("other");
+    let (before, state) = (files(&world), git(&world, &other, TELL));
+    world.before_bash("t", "make");
+    world.write("a", "made\n");
+    world.before_bash("t", "rm -rf ../other");
+    git(&world, &world.root(), "rm -rf ../other");
+    let output = world.run(&["restore", "1", "--force", "--yes", "--outside"]);
+    assert_eq!(output.exit, Exit::Ok, "{}{}", output.stdout, output.stderr);
+    assert_eq!((world.read("a"), files(&world)), ("one\n".to_owned(), before));
+    assert_eq!(git(&world, &other, TELL), state);
 }
 
 #[test]

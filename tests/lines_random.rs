@@ -94,6 +94,10 @@ fn differences(root: &str, before: &State, now: &State) -> BTreeMap<&'static str
                 (Some(then), Some(here)) if then.bytes == here.bytes => "mode",
                 _ => "bytes",
             };
+            // The mode of the root itself, or of a file that leads to a repository, is not held.
+            if how == "mode" && (name == root || name.ends_with("/.git")) {
+                continue;
+            }
             found.entry(project::kind(&name)).or_default().push(format!("{name} ({how})"));
         }
     }
@@ -120,7 +124,12 @@ fn differences(root: &str, before: &State, now: &State) -> BTreeMap<&'static str
 fn repositories_made(before: &State, now: &State) -> Vec<String> {
     let name = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
     let heads = now.files.keys().filter(|path| !before.files.contains_key(*path)).map(name);
-    let dirs = heads.filter_map(|path| path.strip_suffix(".git/HEAD").map(str::to_owned));
+    // What is copied of a linked worktree is a file that leads to its repository.
+    let is_pointer = |path: &str| now.files[path.as_bytes()].kind == turnback::model::Kind::File;
+    let dirs = heads.filter_map(|path| {
+        let pointer = path.strip_suffix(".git").filter(|_| is_pointer(&path));
+        path.strip_suffix(".git/HEAD").or(pointer).map(str::to_owned)
+    });
     let was = |dir: &str| before.files.contains_key(dir.trim_end_matches('/').as_bytes());
     dirs.map(
         |dir| if was(&dir) { format!("{dir}.git") } else { dir.trim_end_matches('/').to_owned() },

@@ -14,9 +14,12 @@ use crate::{
     fs::stat_path,
     ledger, left,
     left::What,
-    model::{Checkpoint, Entry, Place, Reason, RelPath, Tree},
+    model::{Checkpoint, CheckpointId, Entry, Place, Reason, RelPath, Tree},
     plan::{self, ByPath},
-    store,
+    store::{
+        self,
+        record::{self, Record},
+    },
 };
 
 /// What counts of the turns after a checkpoint.
@@ -78,6 +81,32 @@ impl Desk {
             }
         }
         Ok(tree)
+    }
+
+    /// The record of a checkpoint, with the repositories outside the root that later calls of its turn
+    /// reached: until then the agent had left them alone.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read. Of later ones, what can be read counts.
+    pub(crate) fn record_of(&self, id: CheckpointId) -> Result<Record> {
+        let place = self.state.root(&self.root);
+        let mut record = record::read(&place, id)?;
+        let mut all = self.store.list()?;
+        rows::adopt(&mut all, &ledger::uses(&self.state));
+        let Some(then) = all.iter().find(|one| one.id == id) else { return Ok(record) };
+        let is_later =
+            |by: &&Checkpoint| by.sequence > then.sequence && rows::is_same_turn(then, by);
+        for by in all.iter().rev().filter(is_later) {
+            let Ok(later) = record::read(&place, by.id) else { continue };
+            let is_new = |held: &store::Held| {
+                let is_outside = held.path.starts_with(b"/");
+                is_outside && record.repositories.iter().all(|known| known.path != held.path)
+            };
+            let reached: Vec<_> = later.repositories.into_iter().filter(is_new).collect();
+            record.repositories.extend(reached);
+        }
+        Ok(record)
     }
 
     /// What was held for its own sake of all that is in `besides`, and `tree` has not.

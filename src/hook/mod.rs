@@ -295,7 +295,7 @@ impl Hook<'_, '_> {
         let held = snapshot::Held::of(&outer.root, &state.root(&outer.root));
         let left_out = found.into_iter().filter(|(root, _)| !held.has_directory(root.path()));
         let reach = |around| {
-            let mut reach = reach::reach_in(around, &self.cwd, context, effect);
+            let mut reach = reach::reach_in(around, &self.cwd, context, effect, &surroundings);
             // The outer root has what is elsewhere.
             reach.victims.retain(|place| place.starts_with(reach.root.path()));
             reach
@@ -339,14 +339,14 @@ impl Hook<'_, '_> {
     }
 
     fn reach(&mut self, start: &Path, state: &State) -> Result<Reach> {
-        if start == self.cwd
-            && let Some(around) = self.around.take()
-        {
-            return Ok(reach::reach_in(around, start, &self.call.context, &self.effect));
-        }
+        let around = self.around.take().filter(|_| start == self.cwd);
         let surroundings = self.surroundings(state);
-        let found = reach::reach(start, &self.call.context, &self.effect, &surroundings)
-            .or_else(|| reach::reach(&self.cwd, &self.call.context, &self.effect, &surroundings));
+        let (context, effect) = (&self.call.context, &self.effect);
+        if let Some(around) = around {
+            return Ok(reach::reach_in(around, start, context, effect, &surroundings));
+        }
+        let found = reach::reach(start, context, effect, &surroundings)
+            .or_else(|| reach::reach(&self.cwd, context, effect, &surroundings));
         found.ok_or_else(|| Error::Other {
             message: format!("cannot find the directory `{}`", ui::escape_path(&self.cwd)),
             hint: None,

@@ -54,6 +54,12 @@ pub fn path_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<Path
     Some(around(start, surroundings)?.0)
 }
 
+/// The worktree that a directory lies in, if any.
+pub(super) fn worktree_around(dir: &Path, surroundings: &Surroundings<'_>) -> Option<PathBuf> {
+    let (path, is_worktree) = around(&surroundings.real.of(dir).ok()?, surroundings)?;
+    is_worktree.then_some(path)
+}
+
 /// Where a root is, and whether it has something called `.git`.
 fn around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(PathBuf, bool)> {
     // What cannot be looked at is not taken for a file: the root would be one directory too high.

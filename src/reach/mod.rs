@@ -19,7 +19,7 @@ pub fn reach(
     effect: &Effect,
     surroundings: &Surroundings<'_>,
 ) -> Option<Reach> {
-    Some(reach_in(root_around(start, surroundings)?, start, context, effect))
+    Some(reach_in(root_around(start, surroundings)?, start, context, effect, surroundings))
 }
 
 /// The same, with the root around `start` at hand.
@@ -28,8 +28,16 @@ pub fn reach_in(
     start: &Path,
     context: &Context,
     effect: &Effect,
+    surroundings: &Surroundings<'_>,
 ) -> Reach {
-    let victims = places(effect, &bases(start, context, &root), Wanted::Held, &root);
+    let bases = bases(start, context, &root);
+    let mut victims = places(effect, &bases, Wanted::Held, &root);
+    // What works in a part of another repository may change all of it: its index, and whatever a
+    // `git reset` there replaces.
+    let worked_in = places::worked_in(effect, &bases, &root).into_iter();
+    victims.extend(worked_in.filter_map(|dir| around::worktree_around(&dir, surroundings)));
+    victims.sort();
+    victims.dedup();
     Reach { root, scope, victims }
 }
 

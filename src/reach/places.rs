@@ -52,6 +52,15 @@ pub(super) fn places(
     places
 }
 
+/// The directories outside of `root` that a call works in, other than to remove them.
+pub(super) fn worked_in(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<PathBuf> {
+    let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return Vec::new() };
+    let stays = |it: &&Target| !matches!(it.action, TargetAction::Delete | TargetAction::Move);
+    let places = finding.targets().filter(stays);
+    let places = places.flat_map(|target| of_target(target, bases, Wanted::Held, root));
+    places.filter(|place| !place.starts_with(root.path()) && place.is_dir()).collect()
+}
+
 /// More words of a line than this are not looked at one by one.
 const WORDS_MAX: usize = 500;
 
@@ -293,5 +302,13 @@ mod tests {
         assert_eq!(from("/x"), Some("/x".into()));
         assert_eq!(from("../../../../etc"), Some("/etc".into()));
         assert_eq!(from(""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_place_for_files_is_worth_a_copy_wherever_it_is_mounted() {
+        let worth = |path| is_worth_a_copy(Path::new(path));
+        assert!(worth("/opt/app") && worth("/run/user/1/app") && worth("/dev/shm/app"));
+        assert!(!worth("/proc/self") && !worth("/usr/lib") && !worth("/opt"));
     }
 }

@@ -78,7 +78,7 @@ impl Project {
             script += "seq 1 1700000 | head -c 12582912 >large.bin\n";
         }
         if dice.is(6) {
-            script += "seq 1 1700000 | head -c 12582912 >data/huge.bin\n";
+            script += "seq 1 1700000 | head -c 6291456 >data/huge.bin\n";
         }
         script += NEIGHBOURS;
         Self { script, is_git, is_below: dice.is(8) }

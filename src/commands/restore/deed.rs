@@ -24,7 +24,7 @@ use crate::{
     store::{
         IndexOutcome, RepositoryStep,
         git::{self, Ends, SetAside},
-        record::{self, Record},
+        record::Record,
     },
 };
 
@@ -151,8 +151,7 @@ impl Made {
 
 /// The records of the checkpoints a restore goes between, as far as they can be read.
 pub(super) fn records(desk: &Desk, ends: [CheckpointId; 2]) -> Vec<Record> {
-    let place = desk.state.root(&desk.root);
-    ends.into_iter().filter_map(|id| record::read(&place, id).ok()).collect()
+    ends.into_iter().filter_map(|id| desk.record_of(id).ok()).collect()
 }
 
 /// Makes repositories again as a checkpoint holds them.
@@ -167,7 +166,7 @@ pub(super) fn make_repositories<'a>(
     if steps.peek().is_none() {
         return Ok(made);
     }
-    let record = record::read(&desk.state.root(&desk.root), id)?;
+    let record = desk.record_of(id)?;
     for step in steps {
         match git::carry_out(&desk.state, desk.root.path(), &record, step, ends) {
             Err(err @ Error::Damaged { .. }) => {

@@ -17,14 +17,12 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, Way, stat_path},
     ledger,
-    model::{
-        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
-    },
+    model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
     process::Process,
     root::repository_at,
     scan::{Scan, VictimPath},
-    store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record},
+    store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record::Record},
 };
 
 /// A plan, and what it was made from.
@@ -86,7 +84,9 @@ pub(super) fn make(
     } else {
         BTreeMap::new()
     };
-    let (repositories, elsewhere) = repositories(desk, checkpoint.id, order);
+    let record = desk.record_of(checkpoint.id).ok();
+    let record = record.as_ref();
+    let (repositories, elsewhere) = repositories(desk, record, order);
     let past = Past {
         authors: &authors,
         edited: &edited,
@@ -94,7 +94,7 @@ pub(super) fn make(
         ignored: &ignored_now(&changes, &scan),
         skipped_then: &left_out(checkpoint, &then),
         skipped_now: &skipped,
-        repositories: &made_since(desk, checkpoint.id, &scan, &repositories),
+        repositories: &made_since(desk, record, &scan, &repositories),
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     plan.left.retain(|skipped| has_changed(desk, checkpoint, skipped));
@@ -113,10 +113,8 @@ pub(super) fn make(
     };
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
-    let lost = lost(desk, checkpoint.id, order, &repositories);
-    let record = record::read(&desk.state.root(&desk.root), checkpoint.id).ok();
-    let losing =
-        |step: &RepositoryStep| step.losing(&desk.state, desk.root.path(), record.as_ref()?);
+    let lost = lost(desk, record, order, &repositories);
+    let losing = |step: &RepositoryStep| step.losing(&desk.state, desk.root.path(), record?);
     let losing = repositories.iter().filter_map(losing).collect();
     Ok(Planned {
         plan,
@@ -176,9 +174,14 @@ fn own_roots(desk: &Desk, checkpoint: &Checkpoint, scan: &Scan) -> Vec<RelPath> 
 }
 
 /// What is gone of the repositories that stay.
-fn lost(desk: &Desk, id: CheckpointId, order: &Order, steps: &[RepositoryStep]) -> Vec<git::Lost> {
-    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return Vec::new() };
-    let mut lost = git::lost(&desk.state, desk.root.path(), &record);
+fn lost(
+    desk: &Desk,
+    record: Option<&Record>,
+    order: &Order,
+    steps: &[RepositoryStep],
+) -> Vec<git::Lost> {
+    let Some(record) = record else { return Vec::new() };
+    let mut lost = git::lost(&desk.state, desk.root.path(), record);
     let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
     lost.retain(|lost| {
         let is_wanted = order.picked == Picked::All || has(&lost.place);
@@ -191,13 +194,11 @@ fn lost(desk: &Desk, id: CheckpointId, order: &Order, steps: &[RepositoryStep]) 
 /// them are that lie outside the root and stay as they are.
 fn repositories(
     desk: &Desk,
-    id: CheckpointId,
+    record: Option<&Record>,
     order: &Order,
 ) -> (Vec<RepositoryStep>, BTreeSet<PathBuf>) {
-    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else {
-        return (Vec::new(), BTreeSet::new());
-    };
-    let mut steps = git::steps(&desk.state, desk.root.path(), &record, order.repository);
+    let Some(record) = record else { return (Vec::new(), BTreeSet::new()) };
+    let mut steps = git::steps(&desk.state, desk.root.path(), record, order.repository);
     let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
     // A part of a repository is that of what it belongs to.
     let is_part = |step: &RepositoryStep| matches!(step.kind, StepKind::Part(_));
@@ -214,12 +215,12 @@ fn repositories(
 /// a file that leads to one.
 fn made_since(
     desk: &Desk,
-    id: CheckpointId,
+    record: Option<&Record>,
     scan: &Scan,
     steps: &[RepositoryStep],
 ) -> BTreeMap<RelPath, Kind> {
     let root = desk.root.path();
-    let Ok(record) = record::read(&desk.state.root(&desk.root), id) else { return BTreeMap::new() };
+    let Some(record) = record else { return BTreeMap::new() };
     let mut then = BTreeSet::new();
     for held in &record.repositories {
         let pointers = held.pointers.iter().map(|(path, _)| path);

@@ -29,7 +29,6 @@ use crate::{
     store::{
         self, HeadMove, Source,
         git::{self, Ends},
-        record,
     },
     ui,
 };
@@ -180,7 +179,7 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     };
     apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
     let place = desk.state.root(&desk.root);
-    let record = record::read(&place, to)?;
+    let record = desk.record_of(to)?;
     let records = records(desk, [log.held, log.of]);
     let ends = Ends { held: log.held, records: &records };
     let aside = git::remove_unfinished(&desk.state, desk.root.path(), &ends);

@@ -51,11 +51,17 @@ impl Walk<'_> {
     }
 
     /// The walk's findings. A word that is not known before the line runs, or a program that reads
-    /// what another prints, may mean any place that the line names, whichever command names it.
+    /// what another prints, may mean any place that the line names, whichever command names it. So may
+    /// a program that nobody knows after a file was written: it may run that.
     pub(in crate::shell) fn into_found(mut self) -> Vec<Simple> {
+        let writes = |simple: &Simple| {
+            simple.targets.iter().any(|target| target.action == TargetAction::Overwrite)
+        };
+        let may_run_it =
+            self.found.iter().any(|it| it.level == Level::Unknown) && self.found.iter().any(writes);
         let changes = |simple: &&mut Simple| simple.level > Level::Creates;
         let last = self.found.iter_mut().rev().find(changes);
-        if let Some(last) = last.filter(|_| self.takes_any) {
+        if let Some(last) = last.filter(|_| self.takes_any || may_run_it) {
             let known: HashSet<String> = last.targets.iter().map(|it| it.path.clone()).collect();
             let news = self.named.into_iter().filter(|path| !known.contains(path));
             last.targets.extend(news.map(target));
