@@ -253,26 +253,46 @@ fn a_worktree_in_an_ignored_directory_is_left_to_itself_while_it_is_there() {
     assert_eq!(status.trim(), "M a");
 }
 
+/// A whole call of the agent: the hook is asked, something happens, and its end is told.
+fn calls(world: &mut World, turn: &str, tool: &str, input: &serde_json::Value, deed: &str) {
+    for event in ["PreToolUse", "PostToolUse"] {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": world.root(), "hook_event_name": event, "tool_name": tool,
+            "tool_input": input, "tool_use_id": format!("{turn} {input}"), "prompt_id": turn,
+            "tool_response": {},
+        });
+        world.wait(1);
+        world.run_in(&world.root(), &["hook", "--agent", "claude-code"], &payload.to_string());
+        if event == "PreToolUse" {
+            git(world, &world.root(), deed);
+        }
+    }
+}
+
 #[test]
 fn what_an_earlier_turn_wrote_to_an_ignored_file_is_held() {
     let mut world = repository();
     for (turn, path) in [("one", ".env"), ("two", "a"), ("two", ".env")] {
         let input = serde_json::json!({ "file_path": world.root().join(path), "content": turn });
-        for event in ["PreToolUse", "PostToolUse"] {
-            let payload = serde_json::json!({
-                "session_id": "s", "cwd": world.root(), "hook_event_name": event,
-                "tool_name": "Write", "tool_input": input, "tool_use_id": format!("{turn} {path}"),
-                "prompt_id": turn, "tool_response": {},
-            });
-            world.wait(1);
-            world.run_in(&world.root(), &["hook", "--agent", "claude-code"], &payload.to_string());
-            if event == "PreToolUse" {
-                world.write(path, turn);
-            }
-        }
+        calls(&mut world, turn, "Write", &input, &format!("printf {turn} > {path}"));
     }
     let done = world.run(&["undo", "--yes"]);
     assert_eq!((world.read(".env"), world.read("a")), ("one".into(), "one\n".into()), "{done:?}");
+}
+
+/// What a server writes all the while is nothing that an undo could take back or wait for.
+#[test]
+fn undo_passes_over_a_turn_in_which_only_others_changed_something() {
+    let mut world = repository();
+    calls(&mut world, "one", "Bash", &serde_json::json!({ "command": "./x" }), "rm src/b");
+    calls(&mut world, "two", "Bash", &serde_json::json!({ "command": "make" }), "true");
+    world.write("app.db", "grown meanwhile");
+    let done = world.run(&["undo", "--yes"]);
+    assert_eq!(
+        (world.read("src/b"), world.read("app.db")),
+        ("two\n".into(), "grown meanwhile".into()),
+        "{done:?}"
+    );
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn a_turn_is_chosen_and_gone_back_to() {
     assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
     assert_eq!(world.read("assets/logo.svg"), "<svg/>\n");
     tmux.line("turnback undo --yes");
-    tmux.until("the undo", |screen| screen.matches("undo with").count() == 2);
+    tmux.sees("redo with: turnback redo");
     assert_eq!(world.read("src/cart.ts"), "one\n2\nthree\nfour\n");
 }
 

@@ -273,13 +273,13 @@ pub(crate) fn effect(
 ) -> Result<Effect> {
     let planned = planned::make(process, desk, checkpoint, order)?;
     let plan = &planned.plan;
-    let is_others = |step: &Step| {
-        matches!(
-            step.action,
-            Action::Keep(
-                Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay
-            )
-        )
+    let is_others = |step: &Step| match step.action {
+        Action::Keep(
+            Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay,
+        ) => true,
+        // A log that grows, a person's own work: an undo of this turn would never do anything.
+        Action::Keep(Kept::Edited) => planned.others.contains(&step.path),
+        _ => false,
     };
     let is_quiet = plan.is_empty()
         && plan.steps.iter().all(is_others)

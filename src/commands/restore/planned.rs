@@ -44,6 +44,8 @@ pub(super) struct Planned {
     pub(super) lost: Vec<git::Lost>,
     /// What goes with repositories that are replaced.
     pub(super) losing: Vec<git::Losing>,
+    /// What somebody else changed and the agent of the turn was never seen to touch.
+    pub(super) others: BTreeSet<RelPath>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(super) inner_roots: BTreeSet<RelPath>,
 }
@@ -79,6 +81,11 @@ pub(super) fn make(
         Some(of) => authors::of_restore(desk, of, checkpoint.id, &changes, &now, &skipped)?,
         None => knowledge.by_path(desk, &changes, &unwalked, &skipped),
     };
+    let is_others = |(path, author): &(&RelPath, &Author)| {
+        let is_theirs = **author == Author::SomebodyElse && order.of_restore.is_none();
+        is_theirs && !knowledge.knowledge.was_left(path)
+    };
+    let others = authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect();
     let merges = if order.options.merge {
         merge::all(desk, &changes, &authors, &knowledge, order.markers)
     } else {
@@ -126,6 +133,7 @@ pub(super) fn make(
         repositories,
         lost,
         losing,
+        others,
         inner_roots,
     })
 }
