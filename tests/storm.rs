@@ -280,7 +280,7 @@ fn what_dead_owners_leave_needs_no_human() {
     let is_left = || refs.join("anchors/main.lock").exists();
     for _ in 0..50 {
         if is_left() {
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            thread::sleep(std::time::Duration::from_millis(100));
             assert_eq!(world.run(&["prune", "--keep", "1"]).exit, Exit::Ok);
         }
     }
