@@ -73,7 +73,9 @@ fn sweep_one(
     }
     let unneeded_refs = sweep.mark()?;
     let condemned = sweep.condemned()?;
-    if condemned.is_empty() && unneeded_refs.is_empty() && !has_unfinished(&sweep.repo.objects()) {
+    let refs = private.dir().join("refs");
+    let is_littered = has_unfinished(&sweep.repo.objects()) || !locks(&refs).is_empty();
+    if condemned.is_empty() && unneeded_refs.is_empty() && !is_littered {
         return Ok(0);
     }
     // What stays of the condemned goes into a new pack first, while others save.
@@ -87,7 +89,10 @@ fn sweep_one(
     }
     let freed = sweep.remove(condemned, &written)?;
     remove_unfinished(&sweep.repo.objects());
-    remove_locks(&private.dir().join("refs"));
+    for lock in locks(&refs) {
+        // No ref is written now: its writer was killed.
+        let _gone = fs::remove_file(lock);
+    }
     Ok(freed.saturating_sub(added))
 }
 
@@ -244,14 +249,16 @@ fn remove_unfinished(objects: &Path) {
     }
 }
 
-/// Removes what is left of refs that somebody was killed over. For whoever is alone, too.
-fn remove_locks(dir: &Path) {
+/// The locks of refs below a directory: those of writers at work, and of writers that were killed.
+fn locks(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     for name in names_of(dir).unwrap_or_default() {
         let path = dir.join(&name);
         if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            remove_locks(&path);
+            found.append(&mut locks(&path));
         } else if name.as_bytes().ends_with(b".lock") {
-            let _gone = fs::remove_file(path);
+            found.push(path);
         }
     }
+    found
 }
