@@ -387,28 +387,16 @@ impl Hook<'_, '_> {
     ) -> Result<Saved> {
         // Without the ledger our time is up already; what a snapshot takes, it takes.
         let deadline = deadline.unwrap_or_else(|| Instant::now() + self.settings().deadline);
-        let take = |always| {
-            let order = Order {
-                reach,
-                settings: self.settings(),
-                cause: self.cause(ledger),
-                taken_at: self.process.now,
-                always,
-                deadline: Some(deadline),
-                waits: true,
-            };
-            snapshot::take(self.process, state, order)
+        let order = Order {
+            reach,
+            settings: self.settings(),
+            cause: self.cause(ledger),
+            taken_at: self.process.now,
+            always: false,
+            deadline: Some(deadline),
+            waits: true,
         };
-        let mut saved = take(false)?;
-        let begins = ledger.is_none_or(|ledger| ledger.covering(reach.root.path()).is_none());
-        let has_others = |saved: &Saved| {
-            let is_named = |path: &&PathBuf| !reach.victims.iter().any(|it| path.starts_with(it));
-            saved.checkpoint.outside.iter().any(|path| is_named(&path))
-        };
-        // What a call of an earlier turn held outside the root is not what is there now.
-        if begins && !saved.is_new && has_others(&saved) {
-            saved = take(true)?;
-        }
+        let saved = snapshot::take(self.process, state, order)?;
         if saved.is_new {
             let id = saved.checkpoint.id;
             let text = format!("checkpoint {id} before {}", self.call.tool);

@@ -479,7 +479,7 @@ impl<'a> Save<'a> {
         let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
         let facts = (scan.index, made.proven.map(|id| content_id(&id)));
         let index_is_new = self.facts.is_some_and(|old| (old.index, old.staged) != facts);
-        let is_known = self.facts.is_some_and(|old| old.latest == Some(latest(scan, newest, made)));
+        let is_known = self.facts.is_some_and(|old| old.latest == latest(scan, newest, made));
         let has_news = scan.refreshed || !self.had_base || !scan.fresh.is_empty();
         if has_news || index_is_new || !is_known {
             self.store.refs.move_anchor(&self.repo, files)?;
@@ -503,7 +503,7 @@ impl<'a> Save<'a> {
             usual: scan.usual,
             files: checkpoint.files,
             partial: scan.partial,
-            latest: Some(latest(scan, checkpoint, made)),
+            latest: latest(scan, checkpoint, made),
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
         if let Some(own) = &made.own {

@@ -69,14 +69,16 @@ fn is_index_known(scan: &Scan) -> bool {
     })
 }
 
-/// What the cache says of the checkpoint that holds what its rows say.
+/// What the cache says of the checkpoint that holds what its rows say, and nothing besides: what a
+/// call named is not looked at by the next, and may be another by then.
 pub(super) fn latest(
     scan: &Scan,
     checkpoint: &Checkpoint,
     made: &Made,
-) -> (CheckpointId, ContentId) {
+) -> Option<(CheckpointId, ContentId)> {
     let administration = made.own.as_ref().map(|own| own.holding.administration());
-    (checkpoint.id, surroundings(administration, scan.index))
+    let latest = (checkpoint.id, surroundings(administration, scan.index));
+    scan.victims.is_empty().then_some(latest)
 }
 
 /// A digest of everything outside the files that a checkpoint depends on.
