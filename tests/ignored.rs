@@ -208,6 +208,38 @@ fn what_was_held_stays_held_when_smaller_files_come() {
     assert!(world.run(&["status"]).stdout.contains("not held: data/ (7 paths"));
 }
 
+/// Its size would fill the budget, and nothing else would be held from then on.
+#[test]
+fn a_file_with_holes_counts_with_its_room_while_it_is_held() {
+    let mut world = repository();
+    world.write("data/disk.img", "x");
+    let disk = fs::File::options().write(true).open(world.root().join("data/disk.img"));
+    disk.unwrap().set_len(200 << 20).unwrap();
+    // Until then its stamp proves nothing, and it is looked at anew.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    world.run(&["create"]);
+    world.write("cache/later", "later");
+    world.run(&["create"]);
+    let shown = world.run(&["show", "latest"]).stdout;
+    assert!(!shown.contains("ignored"), "{shown}");
+}
+
+/// Though a scan does not read again what is in the other one.
+#[test]
+fn two_directories_share_the_budget() {
+    let mut world = repository();
+    for directory in ["data", "cache"] {
+        for number in 0..3 {
+            world.write(&format!("{directory}/{number}.bin"), noise(number, 15 << 20));
+        }
+        // Until then their stamps prove nothing, and they are read again.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        world.run(&["create"]);
+    }
+    let shown = world.run(&["show", "latest"]).stdout;
+    assert!(shown.contains("cache/1.bin (15.7 MB, ignored"), "{shown}");
+}
+
 /// An agent must not wait for more than a little of it.
 #[test]
 fn one_call_takes_a_part_and_the_next_goes_on() {

@@ -5,7 +5,7 @@
 //! not, so that the choice does not change with every scan. Whatever does not fit keeps the reason
 //! for which it is left out, and is offered again when its stamp moves.
 
-use std::{ops::RangeInclusive, sync::atomic::AtomicU64};
+use std::{io, sync::atomic::AtomicU64};
 
 use super::{
     Scan,
@@ -57,6 +57,26 @@ struct Room {
     unread: u64,
 }
 
+/// An ignored directory, and whether it can be held.
+struct Candidate {
+    dir: DirPath,
+    name: Vec<u8>,
+    was_held: bool,
+    /// How many entries are in it, or were looked at until it was too large.
+    entries: u64,
+    listed: io::Result<Listings>,
+    is_too_large: bool,
+}
+
+/// What takes in files and directories is working on.
+struct Intake<'a, 'd> {
+    scan: &'a mut Scan,
+    frame: &'a Frame<'a>,
+    way: Way<'d>,
+    old: Option<&'a Table>,
+    file_max: u64,
+}
+
 /// Takes in what is ignored or large, as far as there is room, and names the rest.
 pub(super) fn take_in(
     scan: &mut Scan,
@@ -68,50 +88,10 @@ pub(super) fn take_in(
     if !scan.fresh.values().flat_map(|fresh| &fresh.found).any(is_candidate) {
         return;
     }
-    let mut way = Way::from(top);
-    take_in_directories(scan, frame, &mut way, old, ground);
-    let file_max = file_max(frame.wishes);
-    let waits = frame.deadline.is_some();
-    let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
-    let mut offers = offers(scan, &mut way, old, file_max..=sparse_max);
-    if offers.is_empty() {
-        return;
-    }
-    offers.sort_by(|a, b| {
-        (!a.was_held, a.bytes, &a.dir, &a.name).cmp(&(!b.was_held, b.bytes, &b.dir, &b.name))
-    });
-    let mut room = room(scan, frame);
-    for Offer { dir, name, bytes, .. } in offers {
-        let is_large = bytes > file_max;
-        let rejected = if is_large || room.files == 0 || room.bytes < bytes {
-            let reason = if is_large { SkipReason::TooLarge } else { SkipReason::Ignored };
-            Some(reason_for(scan, &mut way, &dir, &name, reason))
-        } else {
-            None
-        };
-        let Some(found) = find(scan, &dir, &name) else { continue };
-        let before = old.and_then(|old| old.find_dir(&dir.0)?.row(&name));
-        found.skipped = rejected;
-        found.content = before.and_then(|row| content_of(&row, found));
-        if rejected.is_some() {
-            found.content = None;
-            continue;
-        }
-        let unread = if found.content.is_none() { bytes } else { 0 };
-        if room.unread < unread {
-            found.skipped = Some(SkipReason::Ignored);
-            // No stamp proves that it has to stay out.
-            found.marks.racy = true;
-            continue;
-        }
-        room.files -= 1;
-        room.bytes -= bytes;
-        room.unread -= unread;
-    }
-}
-
-fn file_max(wishes: &Wishes) -> u64 {
-    FILE_MAX_BYTES.min(wishes.victim_size_max)
+    let file_max = FILE_MAX_BYTES.min(frame.wishes.victim_size_max);
+    let mut intake = Intake { scan, frame, way: Way::from(top), old, file_max };
+    intake.take_directories(ground);
+    intake.take_files();
 }
 
 fn is_candidate(found: &Found) -> bool {
@@ -131,141 +111,192 @@ fn stays_out(found: &Found, old: Option<&Row<'_>>) -> bool {
     })
 }
 
-/// Lists every ignored directory that is not too large to be held, so that its files can be offered.
-fn take_in_directories(
-    scan: &mut Scan,
-    frame: &Frame<'_>,
-    way: &mut Way<'_>,
-    old: Option<&Table>,
-    ground: impl FnOnce() -> Ground,
-) {
-    let mut waiting = Vec::new();
-    for (path, fresh) in &scan.fresh {
-        let old = old.and_then(|old| old.find_dir(&path.0));
-        for found in fresh.found.iter().filter(|it| it.skipped.is_some() && is_candidate(it)) {
-            let before = old.as_ref().and_then(|old| old.row(&found.name));
-            if found.kind() == Some(Kind::Directory) && !stays_out(found, before.as_ref()) {
-                let was_held = before.is_some_and(|row| row.skipped.is_none());
-                waiting.push((!was_held, path.clone(), found.name.clone()));
+impl Intake<'_, '_> {
+    /// Lists every ignored directory that is not too large to be held, so that its files can be
+    /// offered.
+    fn take_directories(&mut self, ground: impl FnOnce() -> Ground) {
+        let mut waiting = self.new_directories();
+        if waiting.is_empty() {
+            return;
+        }
+        waiting.sort();
+        let ground = ground();
+        let mut looks = LOOKS_MAX;
+        let mut candidates = Vec::with_capacity(waiting.len());
+        for (is_new, dir, name) in waiting {
+            let limit = looks.min(DIRECTORY_FILES_MAX);
+            let (entries, listed) = self.list(&ground, &DirPath(dir.join(&name)), limit);
+            looks = looks.saturating_sub(entries);
+            let (was_held, is_too_large) = (!is_new, entries > limit);
+            candidates.push(Candidate { dir, name, was_held, entries, listed, is_too_large });
+        }
+        // Small ones first, like files.
+        candidates.sort_by_key(|it| (!it.was_held, it.entries));
+        let mut left = self.room().files;
+        for candidate in candidates {
+            let reason = match candidate.listed {
+                Err(_) => Some(SkipReason::Unreadable),
+                Ok(listed) if listed.out_of_time => {
+                    self.scan.partial = true;
+                    Some(SkipReason::OutOfTime)
+                }
+                Ok(_) if candidate.is_too_large || candidate.entries > left => {
+                    Some(self.reason_for(&candidate.dir, &candidate.name, SkipReason::Ignored))
+                }
+                Ok(listed) => {
+                    left -= candidate.entries;
+                    self.scan.fresh.extend(listed.fresh);
+                    mark_unlisted(&mut self.scan.fresh, listed.unlisted);
+                    None
+                }
+            };
+            if let Some(found) = find(self.scan, &candidate.dir, &candidate.name) {
+                (found.skipped, found.marks.ignored) = (reason, true);
             }
         }
     }
-    if waiting.is_empty() {
-        return;
+
+    /// The ignored directories that are new, or have changed since they were left out: whether the
+    /// last scan did not hold it, where it is, and its name.
+    fn new_directories(&self) -> Vec<(bool, DirPath, Vec<u8>)> {
+        let mut new = Vec::new();
+        for (path, fresh) in &self.scan.fresh {
+            let old = self.old.and_then(|old| old.find_dir(&path.0));
+            for found in fresh.found.iter().filter(|it| it.skipped.is_some() && is_candidate(it)) {
+                let before = old.as_ref().and_then(|old| old.row(&found.name));
+                if found.kind() == Some(Kind::Directory) && !stays_out(found, before.as_ref()) {
+                    let was_held = before.is_some_and(|row| row.skipped.is_none());
+                    new.push((!was_held, path.clone(), found.name.clone()));
+                }
+            }
+        }
+        new
     }
-    waiting.sort();
-    let ground = ground();
-    let (mut looks, mut looked_at) = (LOOKS_MAX, Vec::new());
-    for (is_new, dir, name) in waiting {
-        let limit = looks.min(DIRECTORY_FILES_MAX);
-        let listed = list(frame, way, old, &ground, &DirPath(dir.join(&name)), limit);
-        let seen = listed.as_ref().map_or(0, |(_, seen)| *seen);
-        looks = looks.saturating_sub(seen);
-        let listed = listed.map(|(listed, seen)| (listed, seen > limit));
-        looked_at.push((is_new, seen, dir, name, listed));
-    }
-    // Small ones first, like files.
-    looked_at.sort_by(|(a, m, ..), (b, n, ..)| (a, m).cmp(&(b, n)));
-    let mut left = FILES_MAX;
-    for (_, seen, dir, name, listed) in looked_at {
-        let reason = match listed {
-            Ok((listed, _)) if listed.out_of_time => {
-                scan.partial = true;
-                Some(SkipReason::OutOfTime)
-            }
-            Ok((_, is_over)) if is_over || seen > left => {
-                Some(reason_for(scan, way, &dir, &name, SkipReason::Ignored))
-            }
-            Ok((listed, _)) => {
-                left -= seen;
-                scan.fresh.extend(listed.fresh);
-                mark_unlisted(&mut scan.fresh, listed.unlisted);
-                None
-            }
-            Err(_) => Some(SkipReason::Unreadable),
+
+    /// How many entries an ignored directory has, and all of them; it stops after `limit` and one.
+    fn list(&mut self, ground: &Ground, path: &DirPath, limit: u64) -> (u64, io::Result<Listings>) {
+        let wishes = Wishes {
+            files_max: limit + 1,
+            file_size_max: self.file_max,
+            ..self.frame.wishes.clone()
         };
-        if let Some(found) = find(scan, &dir, &name) {
-            (found.skipped, found.marks.ignored) = (reason, true);
+        let frame = Frame { wishes: &wishes, captured: AtomicU64::new(0), ..*self.frame };
+        let mut lister = Lister::taking_ignored(&frame, self.old);
+        let done = self.way.listable(path).and_then(|open| {
+            if open.stat()?.1 != frame.device {
+                return Err(io::ErrorKind::CrossesDevices.into());
+            }
+            let place = Place { path: path.clone(), depth: path.depth(), ground, is_ignored: true };
+            lister.list(&open, &place, true)
+        });
+        (lister.seen, done.map(|()| lister.listed))
+    }
+
+    /// Takes in files as long as there is room for them, small ones first.
+    fn take_files(&mut self) {
+        let mut offers = self.offers();
+        if offers.is_empty() {
+            return;
         }
-    }
-}
-
-/// Everything below an ignored directory, and how much that is; more than `limit` is not looked at.
-fn list(
-    frame: &Frame<'_>,
-    way: &mut Way<'_>,
-    old: Option<&Table>,
-    ground: &Ground,
-    path: &DirPath,
-    limit: u64,
-) -> std::io::Result<(Listings, u64)> {
-    let files_max = limit + 1;
-    let wishes =
-        Wishes { files_max, file_size_max: file_max(frame.wishes), ..frame.wishes.clone() };
-    let frame = Frame {
-        root: frame.root,
-        wishes: &wishes,
-        now_ns: frame.now_ns,
-        deadline: frame.deadline,
-        device: frame.device,
-        open_bits: frame.open_bits,
-        captured: AtomicU64::new(0),
-    };
-    let open = way.listable(path)?;
-    if open.stat()?.1 != frame.device {
-        return Err(std::io::ErrorKind::CrossesDevices.into());
-    }
-    let place = Place { path: path.clone(), depth: path.depth(), ground, is_ignored: true };
-    let mut lister = Lister::taking_ignored(&frame, old);
-    lister.list(&open, &place, true)?;
-    Ok((lister.listed, lister.seen))
-}
-
-/// The files that are new or have changed.
-fn offers(
-    scan: &Scan,
-    way: &mut Way<'_>,
-    old: Option<&Table>,
-    sparse: RangeInclusive<u64>,
-) -> Vec<Offer> {
-    let mut offers = Vec::new();
-    for (path, fresh) in &scan.fresh {
-        let before = old.and_then(|old| old.find_dir(&path.0));
-        for found in fresh.found.iter().filter(|found| is_candidate(found)) {
-            let old = before.as_ref().and_then(|old| old.row(&found.name));
-            let is_directory = found.kind() == Some(Kind::Directory);
-            if is_directory || found.skipped.is_some() && stays_out(found, old.as_ref()) {
+        offers.sort_by(|a, b| {
+            (!a.was_held, a.bytes, &a.dir, &a.name).cmp(&(!b.was_held, b.bytes, &b.dir, &b.name))
+        });
+        let mut room = self.room();
+        for Offer { dir, name, bytes, .. } in offers {
+            let is_large = bytes > self.file_max;
+            let fits = !is_large && room.files > 0 && bytes <= room.bytes;
+            let reason = if is_large { SkipReason::TooLarge } else { SkipReason::Ignored };
+            let rejected = (!fits).then(|| self.reason_for(&dir, &name, reason));
+            let Some(found) = find(self.scan, &dir, &name) else { continue };
+            let before = self.old.and_then(|old| old.find_dir(&dir.0)?.row(&name));
+            found.skipped = rejected;
+            found.content = before.filter(|_| fits).and_then(|row| content_of(&row, found));
+            if !fits {
                 continue;
             }
-            let was_held = old.is_some_and(|row| row.skipped.is_none());
-            let bytes = if found.kind() == Some(Kind::File) { found.stamp.size } else { 0 };
-            // A file that is mostly holes counts with the room it takes.
-            let bytes = match (way.enter(&path.0), c_name(&found.name)) {
-                (Ok(dir), Ok(name)) => weight(&dir, &name, bytes, sparse.clone()),
-                _ => bytes,
-            };
-            offers.push(Offer { dir: path.clone(), name: found.name.clone(), bytes, was_held });
+            let unread = if found.content.is_none() { bytes } else { 0 };
+            if room.unread < unread {
+                found.skipped = Some(SkipReason::Ignored);
+                // No stamp proves that it has to stay out.
+                found.marks.racy = true;
+                continue;
+            }
+            room.files -= 1;
+            room.bytes -= bytes;
+            room.unread -= unread;
         }
     }
-    offers
-}
 
-/// What is left of the budget beside what is held and not offered.
-fn room(scan: &Scan, frame: &Frame<'_>) -> Room {
-    let (mut files, mut bytes, mut others) = (0, 0_u64, 0);
-    scan.each(|_, row| match row.skipped {
-        None if row.kind() == Some(Kind::Directory) => (),
-        None if is_in_budget(&row, frame.wishes) && row.content.is_some() => {
-            files += 1;
-            bytes = bytes.saturating_add(row.stamp.size);
+    /// The files that are new or have changed.
+    fn offers(&mut self) -> Vec<Offer> {
+        let mut offers = Vec::new();
+        for (path, fresh) in &self.scan.fresh {
+            let before = self.old.and_then(|old| old.find_dir(&path.0));
+            for found in fresh.found.iter().filter(|found| is_candidate(found)) {
+                let old = before.as_ref().and_then(|old| old.row(&found.name));
+                let is_directory = found.kind() == Some(Kind::Directory);
+                if is_directory || found.skipped.is_some() && stays_out(found, old.as_ref()) {
+                    continue;
+                }
+                let (dir, name) = (path.clone(), found.name.clone());
+                let was_held = old.is_some_and(|row| row.skipped.is_none());
+                let is_file = found.kind() == Some(Kind::File);
+                let bytes = if is_file { found.stamp.size } else { 0 };
+                offers.push(Offer { dir, name, bytes, was_held });
+            }
         }
-        None => others += u64::from(!is_in_budget(&row, frame.wishes)),
-        Some(_) => (),
-    });
-    Room {
-        files: FILES_MAX.min(frame.wishes.files_max.saturating_sub(others)).saturating_sub(files),
-        bytes: BYTES_MAX.saturating_sub(bytes),
-        unread: if frame.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
+        let waits = self.frame.deadline.is_some();
+        let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
+        for offer in &mut offers {
+            offer.bytes = self.weight(&offer.dir.0, &offer.name, offer.bytes, sparse_max);
+        }
+        offers
+    }
+
+    /// What is left of the budget beside what is held and not offered.
+    fn room(&mut self) -> Room {
+        let wishes = self.frame.wishes;
+        let (mut files, mut bytes, mut others, mut large) = (0, 0_u64, 0, Vec::new());
+        self.scan.each(|dir, row| match row.skipped {
+            None if row.kind() == Some(Kind::Directory) => (),
+            None if is_in_budget(&row, wishes) && row.content.is_some() => {
+                files += 1;
+                if row.stamp.size > self.file_max {
+                    large.push((dir.to_vec(), row.name.to_vec(), row.stamp.size));
+                } else {
+                    bytes = bytes.saturating_add(row.stamp.size);
+                }
+            }
+            None => others += u64::from(!is_in_budget(&row, wishes)),
+            Some(_) => (),
+        });
+        for (dir, name, size) in large {
+            bytes = bytes.saturating_add(self.weight(&dir, &name, size, SPARSE_MAX_BYTES));
+        }
+        Room {
+            files: FILES_MAX.min(wishes.files_max.saturating_sub(others)).saturating_sub(files),
+            bytes: BYTES_MAX.saturating_sub(bytes),
+            unread: if self.frame.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
+        }
+    }
+
+    /// How much a file of `size` bytes counts: up to `sparse_max`, with the room it takes.
+    fn weight(&mut self, dir: &[u8], name: &[u8], size: u64, sparse_max: u64) -> u64 {
+        if size <= self.file_max {
+            return size;
+        }
+        match (self.way.enter(dir), c_name(name)) {
+            (Ok(dir), Ok(name)) => weight(&dir, &name, size, self.file_max..=sparse_max),
+            _ => size,
+        }
+    }
+
+    /// Why something stays out: what lies in the ignored output of a build is not worth a question.
+    fn reason_for(&mut self, dir: &DirPath, name: &[u8], reason: SkipReason) -> SkipReason {
+        match RelPath::from_bytes(&dir.join(name)) {
+            Ok(path) if is_in_output(self.scan, &mut self.way, &path) => SkipReason::Output,
+            _ => reason,
+        }
     }
 }
 
@@ -279,18 +310,6 @@ fn is_in_budget(row: &Row<'_>, wishes: &Wishes) -> bool {
 fn content_of(old: &Row<'_>, found: &Found) -> Option<ContentId> {
     let is_same = old.stamp == found.stamp && !old.marks.racy;
     old.content.filter(|_| is_same && old.marks.private == found.marks.private)
-}
-
-/// Why something stays out: what lies in the ignored output of a build is not worth a question.
-fn reason_for(
-    scan: &Scan,
-    way: &mut Way<'_>,
-    dir: &DirPath,
-    name: &[u8],
-    reason: SkipReason,
-) -> SkipReason {
-    let Ok(path) = RelPath::from_bytes(&dir.join(name)) else { return reason };
-    if is_in_output(scan, way, &path) { SkipReason::Output } else { reason }
 }
 
 /// Whether a path is, or lies in, an ignored directory that a build writes its output to.

@@ -151,9 +151,9 @@ impl<'a> Walk<'a> {
         }
         self.scan.tracked = base.facts().tracked;
         self.scan.usual = base.facts().usual;
-        self.again(&base, &suspects)?;
-        self.scan.base = Some(base);
-        Ok(())
+        // The budget counts what is held in directories that are not read again.
+        self.scan.base = Some(base.clone());
+        self.again(&base, &suspects)
     }
 
     /// Walks every directory, taking over what `base` knows of files whose stamps are the same.
