@@ -159,7 +159,7 @@ impl Table {
     /// Reads the cache at `path`. `None` if there is none, or none that can be believed.
     pub fn load(path: &Path) -> Option<Self> {
         let read = || Some(Self::parse(fs::read_small(path, SIZE_MAX_BYTES).ok()??));
-        // Somebody may have been in the middle of writing it.
+        // Another process may have been in the middle of writing it.
         read()?.or_else(|| read()?)
     }
 
@@ -479,7 +479,7 @@ fn put_id(bytes: &mut Vec<u8>, id: Option<ContentId>) {
     bytes.extend_from_slice(id.unwrap_or(ContentId::new(&[])).hash(ID_BYTES));
 }
 
-/// Takes numbers off the front of a row whose length was checked.
+/// Takes numbers off the front of a row; its length was checked.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -527,7 +527,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes a cache file, for whoever holds the root's lock. Not synced: a lost one costs a slow scan
+/// Writes a cache file, for the holder of the root's lock. Not synced: a lost one costs a slow scan
 /// and nothing else. One that fits is overwritten where it lies: to rename a file over another makes
 /// ext4 write it out at once, which costs more than everything else here.
 pub fn write(path: &Path, table: &[u8]) -> Result<()> {

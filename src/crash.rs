@@ -16,7 +16,7 @@ pub fn point(name: &str) {
     }
 }
 
-/// Does what somebody else does beside us at this very moment.
+/// Does what another process does at this very moment.
 #[cfg(debug_assertions)]
 #[expect(clippy::disallowed_methods, reason = "for tests only")]
 fn run(name: &str) {

@@ -43,14 +43,14 @@ pub enum LineKind {
     Trouble,
 }
 
-/// Adds a line. A journal that cannot be written is given up silently: there is nobody to tell.
+/// Adds a line. A journal that cannot be written is given up silently: there is no place to tell it.
 pub fn write(state: &State, line: &Line) {
     let path = state.journal();
     if create_private_dirs(state.dir()).is_err() {
         return;
     }
     if fs::metadata(&path).is_ok_and(|found| found.len() > SIZE_MAX_BYTES) {
-        // Whoever loses this race appends to the new file or the old one; both are read.
+        // The process that loses this race appends to the new file or the old one; both are read.
         let _moved = fs::rename(&path, path.with_extension("old"));
     }
     let text = line.text.chars().take(TEXT_CHARS_MAX).collect();

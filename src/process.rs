@@ -56,7 +56,7 @@ pub trait Aside {
     /// Fails if the system starts none.
     fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()>;
 
-    /// The process `pid`, or without one the one that started us; `None` where nobody tells.
+    /// The process `pid`, or without one the one that started us; `None` where the system does not tell.
     fn ancestor(&self, _: Option<u32>) -> Option<Ancestor> {
         None
     }
@@ -109,7 +109,7 @@ impl Aside for OsAside {
         // An agent that waits until its pipes are closed must not wait for it, and what an agent
         // does to the group of its hook is not meant for it.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // We end first; whoever inherits it waits for it.
+        // We end first; the process that inherits it waits for it.
         command.spawn().map(drop)
     }
 
@@ -357,7 +357,7 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
     let started = Instant::now();
     outlive_size_limit();
     let args: Vec<OsString> = env::args_os().skip(1).collect();
-    // Nobody sits before a hook: what an agent gives it is no terminal.
+    // No person sits before a hook: what an agent gives it is no terminal.
     let is_hook = args.first().is_some_and(|first| first == "hook");
     let terminal = if is_hook { Terminal::default() } else { terminal() };
     let mut stdin = OsStdin(io::stdin());
@@ -421,7 +421,7 @@ pub enum Exit {
     Failed = 1,
     /// An agent's way to be told no, for those that have no other. Only a deny ends so.
     Denied = 2,
-    /// Done, but for files that were kept because somebody else had changed them.
+    /// Done, but for files that were kept because others had changed them.
     Conflicts = 3,
     /// The command line makes no sense. Not 2: several agents read 2 as "block the tool call".
     Usage = 64,

@@ -1,7 +1,7 @@
 //! Finds the repository of a worktree, and says whether we can keep anything in it.
 //!
 //! Knows git's files and how they can lie: a `.git` may point anywhere, be a pipe, belong to
-//! somebody else. Reads each at most once, runs nothing, and asks no environment. What is not
+//! another user. Reads each at most once, runs nothing, and asks no environment. What is not
 //! understood is not used: the file store is always there.
 
 use std::{
@@ -113,7 +113,7 @@ pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
         let git_dir = fs::canonicalize(dot_git).ok().filter(|dir| dir.is_dir())?;
         let link = fs::read_link(dot_git).ok();
         let text = link.map(|text| [LINK, text.as_os_str().as_bytes()].concat());
-        // Whatever it has lost, what it has left is somebody's history.
+        // Whatever it has lost, what remains is history.
         return Some((common_dir_of(&git_dir).unwrap_or(git_dir), text));
     }
     if !found.is_file() {
@@ -206,7 +206,7 @@ fn read(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>, String> {
     })
 }
 
-/// Whether we may write in `dir` without making anything there somebody else's. Root could write
+/// Whether we may write in `dir` without making anything there another user's. Root could write
 /// anywhere, and would leave objects that the owner's own git cannot touch.
 fn ours(dir: &Path) -> Result<(), String> {
     let name = dir.display();

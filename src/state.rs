@@ -59,7 +59,7 @@ impl State {
         self.dir.join("house.json")
     }
 
-    /// Whoever keeps house holds this.
+    /// Held during maintenance.
     pub fn house_lock(&self) -> PathBuf {
         self.dir.join("house.lock")
     }
@@ -130,7 +130,7 @@ impl RootState {
         self.dir.join("cache")
     }
 
-    /// Whoever changes the cache, the anchor or the checkpoints holds this.
+    /// Held while the cache, the anchor or the checkpoints are changed.
     pub fn lock(&self) -> PathBuf {
         self.dir.join("lock")
     }
@@ -170,12 +170,12 @@ impl RootState {
         self.dir.join("left")
     }
 
-    /// Whoever takes a checkpoint of it in the background holds this.
+    /// Held while a checkpoint of it is taken in the background.
     pub fn warming(&self) -> PathBuf {
         self.dir.join("warming")
     }
 
-    /// Whoever restores holds this.
+    /// Held during a restore.
     pub fn restore_lock(&self) -> PathBuf {
         self.dir.join("restore-lock")
     }

@@ -185,7 +185,7 @@ impl Reader<'_> {
                 format!("{name}: holds for all directories at once; set it above the first table")
             });
         }
-        // Tried on settings nobody uses, so that a table for another directory is checked too.
+        // Tried on other settings, so that a table for another directory is checked too.
         let tried = to_value(value.get_ref())
             .and_then(|value| key.set(&mut Settings::default(), &value).map(|()| value));
         match tried {

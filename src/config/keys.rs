@@ -49,7 +49,7 @@ impl Key {
         (self.show)(settings)
     }
 
-    /// Its value if nobody chooses.
+    /// Its default.
     pub fn default(&self) -> Value {
         self.value(&Settings::default())
     }
@@ -207,7 +207,7 @@ pub const KEYS: &[Key] = &[
         Directory,
         "private",
         private,
-        "Names whose bytes never enter a repository's objects, as in a `.gitignore`."
+        "Names of files that never enter a repository's objects, as in a `.gitignore`."
     ),
     key!(
         Shared,

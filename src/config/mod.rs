@@ -68,7 +68,7 @@ pub struct Loaded {
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody chose.
+    /// The default.
     Default,
     /// The settings file.
     File {
@@ -133,7 +133,7 @@ pub fn load(process: &Process<'_>, root: Option<&Path>) -> Loaded {
     load_by(process, root, &Real::default())
 }
 
-/// The same, for whoever asks where paths lead besides.
+/// The same, for a caller that also resolves paths.
 pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &Real) -> Loaded {
     let mut troubles = Troubles::default();
     let mut loaded = gather(process, root, real, &mut troubles);
@@ -201,7 +201,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// The settings that the environment decided, as `(key, variable)`. Whoever starts an agent can
+    /// The settings that the environment decided, as `(key, variable)`. What starts an agent can
     /// switch us off there, so the user gets to see it.
     pub fn set_by_environment(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.origins.iter().filter_map(|(key, origin)| match origin {
@@ -277,7 +277,7 @@ fn from_environment(process: &Process<'_>, loaded: &mut Loaded, troubles: &mut T
             None => slip_of_variable(name, troubles),
         }
     }
-    // The shortest word is the strongest: whoever says `TURNBACK=off` means it.
+    // The shortest word is the strongest: `TURNBACK=off` is meant.
     if let (Some(value), Some(key)) = (process.var("TURNBACK"), Key::find("enabled")) {
         from_variable(key, "TURNBACK", value, loaded, troubles);
     }

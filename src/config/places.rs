@@ -37,7 +37,7 @@ pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<State> {
     state_at(Places::of(process, root, &Real::default()).state)
 }
 
-/// The state directory, where somebody said where.
+/// The state directory, at the place that was given.
 pub(super) fn state_at(dir: Option<PathBuf>) -> Result<State> {
     dir.map(State::new).ok_or_else(|| {
         Error::other(

@@ -64,7 +64,7 @@ pub(super) type Read<T> = Result<T, String>;
 
 fn expected<T>(what: &str, found: &Value) -> Read<T> {
     let mut found = found.to_string();
-    // Whoever writes a novel into a setting need not read it again.
+    // A very long value need not be read again.
     if found.chars().count() > 60 {
         found = found.chars().take(60).chain(['…']).collect();
     }

@@ -17,7 +17,7 @@ use super::Dir;
 /// All the names of what is noted on a file, or one such note. Longer ones are left behind.
 const NOTES_MAX_BYTES: usize = 64 << 10;
 
-/// Whose a file is.
+/// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     user: u32,
@@ -25,7 +25,7 @@ pub struct Owner {
 }
 
 impl Dir {
-    /// Whose `name` is, and how many names it has. A symlink is not followed.
+    /// The owner of `name`, and how many hard links it has. A symlink is not followed.
     ///
     /// # Errors
     ///

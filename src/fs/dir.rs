@@ -1,7 +1,7 @@
 //! A directory held open, and everything that is done to the names in it.
 //!
-//! Knows the system calls; hides them. Nothing here follows a symlink but [`Dir::open`], whose
-//! path is the caller's own.
+//! Knows the system calls; hides them. Nothing here follows a symlink but [`Dir::open`], which
+//! is given a path of the caller's own.
 
 use std::{
     ffi::{CStr, CString},
@@ -128,8 +128,8 @@ impl Dir {
         Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
-    /// Makes the file `name`, which must not exist, for nobody but its owner, if the umask lets
-    /// him; `set_permissions` sees to the rest.
+    /// Makes the file `name`, which must not exist, readable by its owner alone, if the umask
+    /// lets it; `set_permissions` sets the rest.
     pub fn create_file(&self, name: &CStr) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -1,5 +1,5 @@
-//! To whom a file of our own belongs: with `sudo` and somebody else's home, root would leave files in
-//! there that its owner can neither read nor replace, and every call of his own would fail.
+//! Gives files made under `sudo` to the owner of their directory: root would leave files in another
+//! user's home that this user can neither read nor replace, and all later calls would fail.
 
 use std::{fs::File, os::unix::fs::MetadataExt, path::Path, sync::OnceLock};
 
@@ -10,7 +10,7 @@ use rustix::{
 
 /// Gives what root has made at `path` to the owner of the directory it is in. For anybody else,
 /// nothing is to be done. By the open file, so that nothing else can be put in its place; and not if
-/// it has another name, for then it may be somebody else's.
+/// it has another name, for then it may be another user's.
 pub fn hand_over(made: &File, path: &Path) {
     static IS_ROOT: OnceLock<bool> = OnceLock::new();
     if !*IS_ROOT.get_or_init(|| geteuid().is_root()) {

@@ -32,7 +32,7 @@ impl Lock {
         Self::acquire_by(&Real::default(), path, deadline)
     }
 
-    /// The same, for whoever asks where paths lead besides.
+    /// The same, for a caller that also resolves paths.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Lock {
         wait_for(&Real::default(), path, deadline, File::try_lock_shared)
     }
 
-    /// Whether the file that is locked still has this name: one that was removed keeps nobody away.
+    /// Whether the file that is locked still has this name: one that was removed excludes no process.
     pub fn is_at(&self, path: &Path) -> bool {
         let (held, found) = (self.0.metadata(), std::fs::symlink_metadata(path));
         held.is_ok_and(|held| {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_inherits_it_does_not_hold_it() {
+    fn what_inherits_it_does_not_hold_it() {
         let path = std::env::temp_dir().join(format!("turnback-inherited-{}", std::process::id()));
         let first = Lock::acquire(&path, Instant::now()).unwrap();
         // What a process has that is begun meanwhile: the same open file by another descriptor.

@@ -41,7 +41,7 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
 }
 
 /// Whether files can be made in `dir`, which [`create_private_dirs`] would make if it is not there.
-/// Tells also of a read-only file system, whose directories look as if one could.
+/// Also false on a read-only file system, where the permissions alone would allow it.
 pub fn can_make_files(dir: &Path) -> bool {
     let there = dir.ancestors().find(|above| above.symlink_metadata().is_ok());
     there.is_some_and(|there| {
@@ -50,7 +50,7 @@ pub fn can_make_files(dir: &Path) -> bool {
     })
 }
 
-/// Gives a directory that was just made to its owner, and to nobody else.
+/// Gives a directory that was just made to its owner alone.
 pub fn protect_dir(path: &Path) -> io::Result<()> {
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
     // One that an odd umask has closed cannot be opened yet.
@@ -82,7 +82,7 @@ pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(fits)
 }
 
-/// Replaces the file `path` of somebody else's with `bytes` and `permissions`, or makes it; on the
+/// Replaces the file `path`, which is not ours, with `bytes` and `permissions`, or makes it; on the
 /// disk when it returns.
 pub fn replace_with(path: &Path, bytes: &[u8], permissions: u32) -> Result<()> {
     write_beside(path, bytes, true, permissions)?;
@@ -95,8 +95,8 @@ pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Makes the file `path`, which must not exist, of `bytes`; on the disk when it returns. Nobody
-/// sees half of it.
+/// Makes the file `path`, which must not exist, of `bytes`; on the disk when it returns. No
+/// process sees half of it.
 pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = beside(path);
     let made = write_new(&beside, bytes, true, 0o600).and_then(|()| rename_new(&beside, path));
@@ -194,7 +194,7 @@ fn write_beside(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> Resu
     written.map_err(Error::io("write", path))
 }
 
-/// A name in the same directory that nobody else uses.
+/// A name in the same directory that no other process uses.
 fn beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -215,7 +215,7 @@ pub fn remove_left_beside(path: &Path) {
             number.parse::<u32>().ok()?;
             Pid::from_raw(process.parse().ok()?)
         });
-        // One that runs, or whose number another has by now, keeps its own.
+        // Files of a running process stay, also if another process has that number by now.
         if process.is_some_and(|process| test_kill_process(process).is_err()) {
             let _next_time = fs::remove_file(entry.path());
         }
@@ -267,12 +267,12 @@ pub fn read_start(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A small file of somebody else's, found and not read yet.
+/// A small file that is not ours, found and not read yet.
 #[derive(Debug)]
 pub enum Small {
     /// Open; its own name is no link.
     Open(File),
-    /// A link, or what cannot be opened: whoever reads it will know.
+    /// A link, or what cannot be opened: reading it will tell.
     Link,
 }
 

@@ -17,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-/// What one call found out about paths. True for as long as nobody moves a directory: for one hook
+/// What one call found out about paths. True for as long as no directory is moved: for one hook
 /// call or one command, not for what waits in between.
 #[derive(Debug, Default)]
 pub struct Real {
@@ -129,8 +129,8 @@ fn open_plain(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
     if flags.contains(OFlags::CREATE) {
         return openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS).map(File::from);
     }
-    // One call more than by `openat2`, whose flags nobody can see who watches what we open: it would
-    // count as a write.
+    // One call more than with `openat2`: tracers do not show the flags of that call, and would count
+    // it as a write.
     let file = File::from(openat(CWD, path, flags, mode)?);
     let led = readlinkat(CWD, place_of(&file), Vec::new())?;
     if led.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }

@@ -1,5 +1,5 @@
-//! The way down to a directory, held open: whoever goes to its neighbour next begins there and not
-//! at the top again. Nothing on it is followed.
+//! The directories on the way down to one, held open, so that the way to its neighbour begins there
+//! and not at the top again. No symlink is followed.
 
 use std::{io, rc::Rc};
 

@@ -34,7 +34,7 @@ pub struct Memory {
     at: Option<DateTime<Utc>>,
     /// The time that has passed in all, in seconds.
     lived: u64,
-    /// Whether the clock had leapt ahead, and nobody knows yet whether it is right.
+    /// Whether the clock leapt ahead, and it is not yet known whether it is right.
     doubted: bool,
     /// By the name of each root's directory.
     roots: BTreeMap<String, Seen>,
@@ -110,8 +110,8 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be written; it is then as it was. Whoever removed the whole state meanwhile
-    /// does not find it there again.
+    /// Fails if it cannot be written; it is then as it was. A state that was removed meanwhile
+    /// is not made again.
     pub fn write(&self, state: &State) -> Result<()> {
         let bytes = serde_json::to_vec(self).expect("strings and numbers always serialize");
         replace(&state.house(), &bytes)
@@ -145,7 +145,7 @@ impl Memory {
         let lived = self.lived;
         let ages = &mut self.roots.entry(root.to_owned()).or_default().ages;
         if ages.last().is_some_and(|(known, _)| *known > newest) {
-            // Somebody has begun anew.
+            // Another process has begun anew.
             ages.clear();
         }
         if ages.last().is_none_or(|(known, _)| *known < newest) {
@@ -252,7 +252,7 @@ mod tests {
         }
         let ages = [1, 10, 11, 14, 15].map(|sequence| memory.age("r", sequence));
         assert_eq!(ages, [day(4), day(4), day(3), day(0), day(0)]);
-        // What is gone is not remembered, and whoever begins anew is new.
+        // What is gone is not remembered, and what begins anew is new.
         memory.see("r", 14, 13);
         assert_eq!(memory.roots["r"].ages.len(), 2);
         memory.see("r", 2, 1);

@@ -68,7 +68,7 @@ pub fn all(
             Ok(None) => continue,
             Err(err) => {
                 let dir = ui::escape_path(own.dir()).into_owned();
-                unseen.push(format!("cannot tell whose {dir} is: {err}"));
+                unseen.push(format!("cannot tell which root {dir} belongs to: {err}"));
                 continue;
             }
         };
@@ -82,7 +82,7 @@ pub fn all(
     Ok((holdings, unseen))
 }
 
-/// What a restore needs that is under way in a root; `None` for everything, if nobody can tell.
+/// What a restore needs that is under way in a root; `None` for everything, if that cannot be told.
 fn under_way(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
     match RestoreLog::read(own) {
         Ok(Some(log)) => Some(BTreeSet::from([log.of, log.held])),
@@ -149,9 +149,9 @@ impl Holding {
     ///
     /// # Errors
     ///
-    /// Fails if somebody restores or saves all the while, or something cannot be removed.
+    /// Fails if restores or saves go on all the while, or something cannot be removed.
     pub fn forget(&mut self, ids: &BTreeSet<CheckpointId>) -> Result<usize> {
-        // Whoever restores may need any of them.
+        // A restore that is under way may need any of them.
         let _nobody_restores = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
         let pinned = under_way(&self.own);
         let goes = |id: &&CheckpointId| pinned.as_ref().is_some_and(|pinned| !pinned.contains(id));

@@ -1,4 +1,4 @@
-//! What nobody needs any more and no checkpoint names: the leavings of killed processes, ledgers of
+//! What is no longer needed and no checkpoint names: the leavings of killed processes, ledgers of
 //! sessions long over, roots of which nothing is left.
 
 use std::{
@@ -24,12 +24,12 @@ use crate::{
 
 /// Nothing we write takes an hour; a temporary file as old has no owner.
 const TEMPORARY_STAYS: Duration = Duration::from_secs(60 * 60);
-/// Whoever makes a root's directory writes into it at once; an empty one as old is nobody's.
+/// A new directory of a root is written into at once; an empty one this old is abandoned.
 const EMPTY_STAYS: Duration = Duration::from_secs(24 * 60 * 60);
 /// What is on its way out.
 const GONE: &str = "gone-";
 
-/// Removes temporary files whose owners are dead, and what an earlier round began to remove.
+/// Removes temporary files of dead processes, and what an earlier round began to remove.
 pub(super) fn reclaim(state: &State, now: DateTime<Utc>) -> Result<()> {
     for name in names_in(state.dir())? {
         if name.as_encoded_bytes().starts_with(GONE.as_bytes()) {
@@ -91,7 +91,7 @@ pub(super) fn drop_old(
     drop_ledgers(state, retention, now)?;
     for holding in holdings {
         let is_stale = holding.idle().is_some_and(|idle| idle > holding.settings.retention);
-        // Nobody has worked there for so long: what an agent left is nobody's question any more,
+        // No agent has worked there for so long: what it left is not asked about any more,
         // and the next scan may take its time.
         if is_stale {
             remove(&holding.own.cache())?;
@@ -108,7 +108,7 @@ pub(super) fn drop_old(
     Ok(())
 }
 
-/// Drops the ledgers of sessions that nobody has heard of for so long.
+/// Drops the ledgers of sessions without a sign of life for so long.
 fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()> {
     let dir = state.sessions();
     let names = names_in(&dir)?;
@@ -118,7 +118,7 @@ fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()
         let (ledger, lock) = (stem.with_extension("json"), stem.with_extension("lock"));
         let is_old =
             is_older(&lock, stays, now) && (!ledger.exists() || is_older(&ledger, stays, now));
-        // Whoever holds it is at work.
+        // The process that holds it is at work.
         if is_old && let Ok(_alone) = Lock::acquire(&lock, Instant::now()) {
             remove(&ledger)?;
             remove(&lock)?;

@@ -2,7 +2,7 @@
 //!
 //! A hook that has saved something looks at one file's time; at most once in `prune_interval` it
 //! starts `turnback housekeep`, which goes on by itself: a short life, nice, and in slices, so that
-//! whoever saves meanwhile never waits for long. Killed anywhere it leaves nothing but work for the
+//! a save meanwhile never waits for long. Killed anywhere it leaves nothing but work for the
 //! next one.
 
 mod clock;
@@ -47,7 +47,7 @@ pub fn ask(process: &Process<'_>, state: &State, settings: &Settings) {
     }
 }
 
-/// Starts a round after the end of a session whose checkpoints are to go.
+/// Starts a round after the end of a session, to drop its checkpoints.
 pub fn ask_after(
     process: &Process<'_>,
     state: &State,
@@ -70,7 +70,7 @@ pub fn is_due(state: &State, interval: Duration, now: DateTime<Utc>) -> bool {
 }
 
 fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsString]) {
-    // Whoever comes next must not start another one, nor wait a whole day if this one dies.
+    // The next call must not start another one, nor wait a whole day if this one dies.
     let since = TimeDelta::from_std(interval.saturating_sub(AGAIN)).unwrap_or(TimeDelta::MAX);
     let again = process.now.checked_sub_signed(since).unwrap_or(process.now);
     let made = create_private_dirs(state.dir()).map_err(io::Error::other);
@@ -83,7 +83,7 @@ fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsStr
 
 /// Gives the file that says when the last round was another time.
 fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
-    // A pipe that somebody put there has no reader, and would be waited for.
+    // A pipe that was put there has no reader, and opening it would block.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = flags.bits().cast_signed();
     let mut options = OpenOptions::new();

@@ -15,7 +15,7 @@ use crate::{
 pub struct Disk {
     /// In all.
     pub size: u64,
-    /// For whoever asks now.
+    /// For the caller that asks now.
     pub free: u64,
 }
 

@@ -26,17 +26,17 @@ use crate::{
 /// How long a round waits for those who save.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A session that is over and whose checkpoints are to go, all but the newest.
+/// A session that is over: all of its checkpoints but the newest are to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Whose.
+    /// The agent.
     pub agent: Agent,
     /// Which.
     pub session: SessionId,
 }
 
-/// Keeps house: everything within the limits, unless the settings say that nobody is to, and the
-/// checkpoints of a session that is over. `None` if there was nothing to do, or somebody else is
+/// Keeps house: everything within the limits, unless the settings forbid it, and the
+/// checkpoints of a session that is over. `None` if there was nothing to do, or another process is
 /// at it.
 ///
 /// # Errors
@@ -170,7 +170,7 @@ impl Round<'_, '_> {
         }
     }
 
-    /// Gives up records that could not be read for as long as any other is kept. What nobody else
+    /// Gives up records that could not be read for as long as any other is kept. What nothing else
     /// needs goes with the next sweep.
     fn give_up(&mut self, holding: &Holding) -> Result<()> {
         let is_lost = |why: Unread| match why {
@@ -195,7 +195,7 @@ impl Round<'_, '_> {
     fn sweep(&mut self) {
         match sweep::sweep(self.state, Instant::now() + PATIENCE) {
             Ok(freed) => self.report.freed += freed,
-            Err(err) => self.report.unmet.push(format!("cannot free what nobody needs: {err}")),
+            Err(err) => self.report.unmet.push(format!("cannot free unused contents: {err}")),
         }
     }
 

@@ -2,7 +2,7 @@
 //! so that the first call finds a cache that is warm and, mostly, nothing to save.
 //!
 //! Started by the hook at the session's start, and at a prompt if something was done since the last
-//! look; never on the way to the agent's first word. Whoever saves waits for it a while (see
+//! look; never on the way to the agent's first word. A save waits for it a while (see
 //! `snapshot::take`), then finds what it left. If a call was first, it has nothing to do.
 
 use std::{
@@ -32,7 +32,7 @@ const TIME: Duration = Duration::from_secs(10);
 /// A call that saved so shortly before we began is why there is nothing to do.
 const JUST_NOW: TimeDelta = TimeDelta::seconds(10);
 
-/// Whose session it is, and where.
+/// Which session it is, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     /// The agent.
@@ -92,7 +92,7 @@ pub fn warm(process: &Process<'_>, visit: &Visit) -> Result<()> {
     create_private_dirs(place.dir())?;
     let _at_work = match Lock::acquire(&place.warming(), Instant::now()) {
         Ok(lock) => lock,
-        // Somebody else does what we would.
+        // Another process does what we would.
         Err(Error::Busy { .. }) => return Ok(()),
         Err(err) => return Err(err),
     };

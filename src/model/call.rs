@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// An agent whose hooks we speak.
+/// An agent, by the protocol of its hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Agent {
     /// Anthropic's Claude Code.

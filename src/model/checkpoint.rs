@@ -152,7 +152,7 @@ impl Reason {
 pub struct Cause {
     /// In one word.
     pub reason: Reason,
-    /// Whose call it was, if it was a call.
+    /// The call it was taken for, if it was a call.
     pub by: Option<By>,
     /// The tool, as its agent calls it.
     pub tool: Option<String>,

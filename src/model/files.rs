@@ -120,7 +120,7 @@ impl ContentId {
         for (byte, pair) in hash.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
             *byte = digit(pair[0])? << 4 | digit(pair[1])?;
         }
-        // One of 64 digits whose last 24 are zeros would be written with 40.
+        // One of 64 digits that ends in 24 zeros would be written with 40.
         let is_short = hash[20..] == [0; 12];
         Some(Self(hash)).filter(|_| is_short == (hex.len() == 40))
     }

@@ -86,10 +86,10 @@ pub struct Fresh {
 pub struct Found {
     /// The name.
     pub name: Vec<u8>,
-    /// What the system said. Zeros, but for the type, where nobody asked (an ignored file).
+    /// What the system said. Zeros, but for the type, where it was not asked (an ignored file).
     pub stamp: Stamp,
     /// Its bytes as its store, or the private one, names them; for a directory that directory's
-    /// id. `None` until somebody reads it.
+    /// id. `None` until it is read.
     pub content: Option<ContentId>,
     /// What is known of it.
     pub marks: Marks,

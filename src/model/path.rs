@@ -7,7 +7,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// A directory whose files we protect.
+/// A directory with files that we protect.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Root {
     /// Absolute and canonical.

@@ -40,11 +40,11 @@ pub struct Settings {
     pub prune_interval: Duration,
     /// Whether checkpoints of directories that are gone are dropped.
     pub delete_orphans: bool,
-    /// Names whose bytes never enter a repository's objects. Gitignore patterns.
+    /// Names of files that never enter a repository's objects. Gitignore patterns.
     pub private: Vec<String>,
     /// How much of the disk stays free.
     pub free_space_floor: FreeSpace,
-    /// What to answer when a command would destroy what cannot be held. Where nobody can answer,
+    /// What to answer when a command would destroy what cannot be held. Where no person can answer,
     /// `Ask` means `Note`; that is the caller's to know.
     pub cannot_hold: Answer,
     /// Where checkpoints of git repositories are kept.

@@ -28,8 +28,8 @@ pub fn escape_text(text: &str) -> Cow<'_, str> {
     escape_but(text.as_bytes(), |c| c == '\n' || is_plain(c))
 }
 
-/// Makes a JSON document printable that says the same: whoever reads it at a terminal is not moved
-/// about by a name in it.
+/// Makes a JSON document printable that says the same: no name in it moves the
+/// terminal it is read at.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
     let is_shown = |c: char| c == '\n' || is_plain(c);
     if document.chars().all(is_shown) {

@@ -31,7 +31,7 @@ pub fn answer(process: &mut Process<'_>, question: &str) -> Option<String> {
     Some(answer).filter(|answer| !answer.is_empty())
 }
 
-/// One line, byte by byte: what follows it belongs to whoever reads next.
+/// One line, byte by byte: what follows it belongs to the next reader.
 fn line(input: &mut (impl Read + ?Sized)) -> Vec<u8> {
     let mut line = Vec::new();
     let mut byte = [0];

@@ -15,7 +15,7 @@ pub fn cells(text: &str) -> usize {
 pub enum Cut {
     /// At its end: for sentences and command lines.
     End,
-    /// Before its last part: for paths, whose last name says most.
+    /// Before its last part: for paths: the last name says most.
     Middle,
 }
 

@@ -94,7 +94,7 @@ pub fn ago(time: Duration) -> String {
 pub struct Clock<Tz: TimeZone = Local> {
     /// The present moment.
     pub now: DateTime<Utc>,
-    /// Whose clock the user looks at.
+    /// The time zone that the user looks at.
     pub zone: Tz,
 }
 

@@ -22,7 +22,7 @@ impl fmt::Display for Lines {
     }
 }
 
-/// Larger texts are counted, not compared: nobody reads the result.
+/// Larger texts are counted, not compared: the result would not be read.
 const BYTES_MAX: usize = 4 << 20;
 
 /// As [`BYTES_MAX`].

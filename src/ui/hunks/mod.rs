@@ -257,7 +257,7 @@ fn header(group: &[DiffOp]) -> String {
     format!("@@ -{} +{} @@", range(old), range(new))
 }
 
-/// One line, escaped, and cut if nobody could read it.
+/// One line, escaped, and cut if it is too long to read.
 fn cut(text: &[u8]) -> String {
     match text.get(..LINE_MAX) {
         Some(start) if text.len() > LINE_MAX => {

@@ -1,7 +1,7 @@
 //! From the bytes a terminal sends to keys.
 //!
 //! Knows that an arrow key begins with the very byte that Esc is, and that on a slow line the rest
-//! of it comes later; so whoever reads waits [`Keys::PATIENCE`] before a lone Esc is one. What is
+//! of it comes later; so the reader waits [`Keys::PATIENCE`] before a lone Esc is one. What is
 //! pasted is text and never a command: a line feed in it presses nothing.
 
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Keys {
         None
     }
 
-    /// Whether a key has begun whose rest should be here within [`Self::PATIENCE`].
+    /// Whether a key has begun, the rest of which should be here within [`Self::PATIENCE`].
     pub(super) fn is_half(&self) -> bool {
         !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS)
     }

@@ -15,7 +15,7 @@ pub struct Turn {
     pub id: String,
     /// When it was, in words.
     pub when: String,
-    /// Which agent's turn it is, or whose checkpoint.
+    /// The agent of the turn, or the owner of the checkpoint.
     pub who: String,
     /// The user's words that began it.
     pub prompt: Option<String>,
@@ -81,7 +81,7 @@ pub enum News {
 pub struct Planned {
     /// The plan, a line for each path.
     pub text: String,
-    /// How many paths are kept because somebody else changed them.
+    /// How many paths are kept because others changed them.
     pub conflicts: usize,
     /// Why the conversation cannot be taken back after all, if so.
     pub no_conversation: Option<String>,
@@ -117,7 +117,7 @@ pub struct Model {
     pub(super) title: String,
     pub(super) turns: Vec<Turn>,
     pub(super) step: Step,
-    /// What is searched for; `None` while nobody searches.
+    /// What is searched for; `None` while there is no search.
     pub(super) search: Option<String>,
     /// The turns that fit the search.
     pub(super) fitting: Vec<usize>,
@@ -134,7 +134,7 @@ pub struct Model {
 
 /// Differences of more turns are found out again.
 const DIFFS_MAX: usize = 16;
-/// Nobody looks for more.
+/// More are never looked for.
 const SEARCH_MAX_CHARS: usize = 200;
 
 impl Model {

@@ -83,11 +83,11 @@ pub(super) enum Woken {
     Else,
     /// Nothing came in the time there was.
     Quiet,
-    /// Nobody is at the other end any more.
+    /// The other end is closed.
     HungUp,
     /// A signal says to end.
     End(i32),
-    /// Somebody else, a panic, has given the terminal back.
+    /// A panic has given the terminal back already.
     Lost,
 }
 
@@ -223,7 +223,7 @@ impl Drop for Screen {
     }
 }
 
-/// Ends this process as a signal does that nobody heeds.
+/// Ends this process as an unhandled signal does.
 pub(super) fn end_by(signal: i32) -> io::Result<()> {
     low_level::emulate_default_handler(signal)
 }

@@ -7,7 +7,7 @@ const LINES_MAX: usize = 3000;
 /// How far a tab goes.
 const TAB: usize = 4;
 
-/// Lines to look at. They are printable: whoever made the text has escaped what is in it.
+/// Lines to look at. They are printable: what made the text has escaped it.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     lines: Vec<(Paint, String)>,

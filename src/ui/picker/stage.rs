@@ -36,7 +36,7 @@ pub struct Picker {
 }
 
 impl Picker {
-    /// Takes the terminal over. The waker is for whoever sends news.
+    /// Takes the terminal over. The waker is for the thread that sends news.
     ///
     /// # Errors
     ///
