@@ -208,6 +208,25 @@ fn what_was_held_stays_held_when_smaller_files_come() {
     assert!(world.run(&["status"]).stdout.contains("not held: data/ (7 paths"));
 }
 
+/// A mark that is gone proves nothing, nor does that of another directory.
+#[test]
+fn what_takes_the_place_of_an_environment_is_held() {
+    for line in [
+        "rm -rf cache && mkdir cache && echo precious > cache/file",
+        "rm cache/pyvenv.cfg && echo precious > cache/file",
+    ] {
+        let mut world = repository();
+        world.write("cache/pyvenv.cfg", "home = /usr/bin");
+        world.run(&["create"]);
+        git(&world, &world.root(), line);
+        let before = files(&world);
+        world.run(&["create"]);
+        git(&world, &world.root(), "rm -rf cache");
+        world.run(&["restore", "latest", "--yes"]);
+        assert!(files(&world) == before, "{line}");
+    }
+}
+
 /// Its size would fill the budget, and nothing else would be held from then on.
 #[test]
 fn a_file_with_holes_counts_with_its_room_while_it_is_held() {

@@ -380,14 +380,16 @@ fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
 /// Whether what was decided about a name still counts when only its directory has changed.
 fn keeps_decision(skipped: Option<SkipReason>) -> bool {
     match skipped {
-        None | Some(SkipReason::Ignored | SkipReason::MadeAgain | SkipReason::Excluded) => true,
+        None | Some(SkipReason::Ignored | SkipReason::Excluded) => true,
+        // The mark that proved it may be gone, or of the directory that was there before.
         Some(_) => false,
     }
 }
 
-/// Whether something left out for this reason is looked at all the same: it may fit in.
+/// Whether something left out for this reason has a stamp all the same: once that moves, it may be
+/// held.
 fn is_asked_about(reason: SkipReason) -> bool {
-    matches!(reason, SkipReason::TooLarge | SkipReason::Ignored)
+    matches!(reason, SkipReason::TooLarge | SkipReason::Ignored | SkipReason::MadeAgain)
 }
 
 pub(super) fn is_file(stamp: &Stamp) -> bool {
