@@ -56,6 +56,7 @@ pub fn run_os() -> ExitCode {
         }));
         cli::run(process)
     };
+    process::unmask_owner();
     process::with_os(run).into()
 }
 

@@ -379,7 +379,15 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
     f(&mut process)
 }
 
-/// Lets everybody else go first, for the rest of this process's life.
+/// Takes the owner's own permissions out of the umask: a file made without them could not be opened
+/// again. Those of the group and of others stay in it.
+pub fn unmask_owner() {
+    use rustix::{fs::Mode, process::umask};
+    let usual = umask(Mode::RWXG | Mode::RWXO);
+    umask(usual - Mode::RWXU);
+}
+
+/// Lets every other process go first, for the rest of this one's life.
 pub fn be_nice() {
     // As nice as it was will do.
     let _as_before = rustix::process::nice(NICENESS);

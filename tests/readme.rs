@@ -8,7 +8,7 @@ use turnback::{
     process::{Exit, Terminal},
 };
 
-use crate::support::world::World;
+use crate::support::{real::git, world::World};
 
 fn readme() -> String {
     fs::read_to_string("README.md").unwrap()
@@ -38,23 +38,61 @@ fn every_subcommand_setting_and_exit_code_is_there() {
     }
 }
 
-#[test]
-fn every_command_in_it_exists() {
-    let commands = commands();
-    assert!(commands.iter().any(|line| line == "cargo run --release -- demo"));
-    assert!(commands.iter().any(|line| line == "cargo test"));
+/// A project as the README tells of it, with two turns of an agent in it.
+fn project() -> World {
     let mut world = World::new();
     let temp = world.root();
     world.set("TMPDIR", &temp.to_string_lossy());
+    world.set("CLAUDE_CONFIG_DIR", &world.home().join(".claude").to_string_lossy());
+    fs::create_dir(world.home().join(".claude")).unwrap();
+    git(&world, &temp, "git init -q");
+    world.write("src/cart.ts", "// TODO\n");
+    world.write("notes.md", "mine\n");
+    git(&world, &temp, "git add -A && git commit -qm one");
+    for turn in ["one", "two"] {
+        world.agent_writes(turn, "src/cart.ts", &format!("// TODO {turn}\n"));
+        world.wait(1);
+    }
+    world
+}
+
+/// An agent that asks its user nothing wants to delete what is too large to be held.
+fn refuse(world: &World, line: &str) {
+    world.write("big.db", vec![1; 80 << 20]);
+    let payload = serde_json::json!({
+        "session_id": "s1", "cwd": world.root(), "prompt_id": "three", "tool_name": "Bash",
+        "hook_event_name": "PreToolUse", "permission_mode": "bypassPermissions",
+        "tool_input": { "command": line }, "tool_use_id": "x",
+    });
+    let args = ["hook", "--agent", "claude-code"];
+    let answer = world.run_in(&world.root(), &args, &payload.to_string()).stdout;
+    assert!(answer.contains("deny"), "{answer}");
+}
+
+#[test]
+fn every_command_in_it_does_what_it_says() {
+    let commands = commands();
+    assert!(commands.iter().any(|line| line == "cargo run --release -- demo"));
+    assert!(commands.iter().any(|line| line == "cargo test"));
     for line in commands.iter().filter_map(|line| line.strip_prefix("turnback ")) {
         let words = shell_words::split(line).unwrap();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        // One of them is for a terminal only, and this one can do no more than lines.
-        let is_terminal = words[0] == "rewind";
-        world.terminal = Terminal { stdin: is_terminal, stdout: is_terminal, ..world.terminal };
-        let output = world.run(&words);
-        assert_ne!(output.exit, Exit::Usage, "turnback {line}: {}", output.stderr);
-        assert_ne!(output.exit, Exit::Bug, "turnback {line}: {}", output.stderr);
+        let mut world = project();
+        world.terminal = Terminal { stdout: words[0] == "rewind", ..world.terminal };
+        let first: &[&str] = match words[0] {
+            "redo" => &["undo", "--yes"],
+            "doctor" => &["install", "--yes"],
+            "allow" => {
+                refuse(&world, "rm big.db");
+                &["allow"]
+            }
+            _ => &["list"],
+        };
+        assert_eq!(world.run(first).exit, Exit::Ok, "{first:?}");
+        let output = world.run_asked(&words, &mut "y\ny\ny\n".as_bytes());
+        // The files come back; this agent's conversation is not there.
+        let expected = if words.contains(&"--conversation") { Exit::Conflicts } else { Exit::Ok };
+        assert_eq!(output.exit, expected, "turnback {line}: {}{}", output.stdout, output.stderr);
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use crate::support::{temp::write, world::World};
+use crate::support::{real::bound_by_permissions, temp::write, world::World};
 
 /// A restore brought `a` back as it was, and made `b` again.
 fn restored() -> World {
@@ -24,23 +24,10 @@ fn restored() -> World {
     world
 }
 
-/// What says how to run a program that permissions bind, whoever runs the tests; `None` if there
-/// is no way to.
-fn bound() -> Option<Command> {
-    if !rustix::process::geteuid().is_root() {
-        return Some(Command::new("env"));
-    }
-    let mut command = Command::new("setpriv");
-    let without = "-dac_override,-dac_read_search";
-    command.args(["--bounding-set", without, "--inh-caps", without]);
-    let works = Command::new("setpriv").args(["--bounding-set", without, "true"]).status();
-    works.is_ok_and(|status| status.success()).then_some(command)
-}
-
 #[test]
 fn what_would_go_and_may_not_be_read_stays_and_is_named() {
     let world = restored();
-    let Some(mut command) = bound() else { return };
+    let mut command = bound_by_permissions();
     let secret = world.root().join("d/b");
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     command.arg(env!("CARGO_BIN_EXE_turnback")).args(["undo", "--yes"]);

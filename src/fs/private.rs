@@ -53,8 +53,6 @@ pub fn can_make_files(dir: &Path) -> bool {
 /// Gives a directory that was just made to its owner alone.
 pub fn protect_dir(path: &Path) -> io::Result<()> {
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
-    // One that an odd umask has closed cannot be opened yet.
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
     hand_over(&OpenOptions::new().read(true).custom_flags(flags).open(path)?, path);
     Ok(())
 }

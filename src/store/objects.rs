@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
     time::Instant,
@@ -49,8 +49,6 @@ pub struct Batch<'a> {
     pending: Pending,
     /// Whether it is still worth asking the file system for a reflink.
     reflinks: bool,
-    /// Whether files come out with other permissions than asked for; `None` before the first.
-    umask_is_odd: Option<bool>,
     buffer: Vec<u8>,
 }
 
@@ -87,8 +85,7 @@ impl Objects {
         create_private_dirs(&self.dir)?;
         let lock = Lock::share(&self.lock(), deadline)?;
         let pending = Pending::default();
-        let (reflinks, umask_is_odd, buffer) = (true, None, Vec::new());
-        Ok(Batch { objects: self, lock, pending, reflinks, umask_is_odd, buffer })
+        Ok(Batch { objects: self, lock, pending, reflinks: true, buffer: Vec::new() })
     }
 
     /// Keeps everybody else from adding objects, until it is dropped. Makes no directory: whoever
@@ -328,7 +325,6 @@ impl Batch<'_> {
             match options.read(true).write(true).create_new(true).mode(PERMISSIONS).open(&path) {
                 Ok(file) => {
                     hand_over(&file, &path);
-                    self.protect(&path, &file)?;
                     return Ok((path, file));
                 }
                 // Another process of the same number: a dead one, or one in another container.
@@ -336,23 +332,6 @@ impl Batch<'_> {
                 Err(err) => return Err(Error::io("make", &path)(err)),
             }
         }
-    }
-
-    /// An odd umask takes permissions away from its owner. It does not change while we run, so
-    /// that one look is enough for the usual case.
-    fn protect(&mut self, path: &Path, file: &File) -> Result<()> {
-        let looked = match self.umask_is_odd {
-            Some(odd) => Ok(odd),
-            None => file.metadata().map(|data| data.permissions().mode() & 0o7777 != PERMISSIONS),
-        };
-        let protected = looked.and_then(|odd| {
-            self.umask_is_odd = Some(odd);
-            if odd { file.set_permissions(fs::Permissions::from_mode(PERMISSIONS)) } else { Ok(()) }
-        });
-        if protected.is_err() {
-            discard(path);
-        }
-        protected.map_err(Error::io("protect", path))
     }
 
     fn keep(&mut self, id: ContentId, path: PathBuf, written: io::Result<()>) -> Result<()> {
@@ -592,7 +571,7 @@ mod tests {
             assert_eq!(batch.publish().unwrap().new, 1);
             assert_eq!(fixture.0.read(&id).unwrap(), bytes);
             fixture.0.verify(&id).unwrap();
-            assert_eq!(fs::metadata(fixture.0.path(&id)).unwrap().permissions().mode(), 0o100_400);
+            assert_eq!(fs::metadata(fixture.0.path(&id)).unwrap().mode(), 0o100_400);
         }
         assert_eq!(fixture.0.ids().unwrap().len(), 5);
     }

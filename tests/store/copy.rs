@@ -22,7 +22,7 @@ use turnback::{
     store::{Draft, Store, copy::CopyStore, objects::Objects, record},
 };
 
-use super::{Fixture, draft, held, plain_root, save, save_new};
+use super::{Fixture, OnDisk, draft, held, plain_root, save, save_new};
 use crate::support::{
     temp::{TempDir, chmod, count, link, on_disk, special, write},
     walk::{walk, walk_but},
@@ -75,18 +75,18 @@ impl Fixture for CopyFixture {
     fn content_count(&self) -> usize {
         count(&self.state().objects())
     }
+}
 
-    fn break_writing(&self) -> bool {
+impl OnDisk for CopyFixture {
+    fn break_writing(&self) {
         // Permissions would not stop root.
         write(&self.state().objects(), "a file where a directory belongs");
-        true
     }
 
-    fn make_newer(&self, id: CheckpointId) -> bool {
+    fn make_newer(&self, id: CheckpointId) {
         let path = record::path_of(&self.root_state(), id);
         let text = fs::read_to_string(&path).unwrap();
         write(&path, text.replace("\"version\": 1", "\"version\": 2"));
-        true
     }
 }
 

@@ -19,7 +19,7 @@ use turnback::{
     store::{Draft, Saved, Store, git::GitStore},
 };
 
-use super::{Fixture, draft, held, save};
+use super::{Fixture, OnDisk, draft, held, save};
 use crate::support::{
     temp::{TempDir, chmod, count, link, noise, on_disk, write},
     walk::{walk, walk_but},
@@ -197,8 +197,10 @@ impl Fixture for GitFixture {
     fn content_count(&self) -> usize {
         self.own_objects().len() + count(&self.state().objects())
     }
+}
 
-    fn break_writing(&self) -> bool {
+impl OnDisk for GitFixture {
+    fn break_writing(&self) {
         // Permissions would not stop root.
         let dir = turnback::state::hash_name(&[self.git_dir().as_os_str().as_bytes()]);
         let config = fs::read_to_string(self.git_dir().join("config")).unwrap();
@@ -209,11 +211,10 @@ impl Fixture for GitFixture {
             write(&dir.join(format!("objects/{number:02x}")), "not a directory");
         }
         link(&dir.join("objects/pack"), "nowhere at all");
-        true
     }
 
     #[expect(clippy::disallowed_methods, reason = "a ref that a newer turnback wrote")]
-    fn make_newer(&self, id: CheckpointId) -> bool {
+    fn make_newer(&self, id: CheckpointId) {
         let record = self.root_state().checkpoints().join(format!("{id}.json"));
         let text = fs::read_to_string(&record).unwrap();
         write(&record, text.replace("\"version\": 1", "\"version\": 2"));
@@ -229,7 +230,6 @@ impl Fixture for GitFixture {
         }
         let new = repo.write_object(&tree).unwrap();
         fs::write(self.ref_path(id), format!("{new}\n")).unwrap();
-        true
     }
 }
 
@@ -253,13 +253,15 @@ impl Fixture for Sha256Fixture {
     fn content_count(&self) -> usize {
         self.0.content_count()
     }
+}
 
-    fn break_writing(&self) -> bool {
-        self.0.break_writing()
+impl OnDisk for Sha256Fixture {
+    fn break_writing(&self) {
+        self.0.break_writing();
     }
 
-    fn make_newer(&self, id: CheckpointId) -> bool {
-        self.0.make_newer(id)
+    fn make_newer(&self, id: CheckpointId) {
+        self.0.make_newer(id);
     }
 }
 

@@ -86,3 +86,14 @@ pub(crate) fn git(world: &World, dir: &Path, line: &str) -> String {
     let done = try_git(world, dir, line);
     done.unwrap_or_else(|err| panic!("{line}: {err}")).trim().to_owned()
 }
+
+/// The beginning of a command line that permissions bind, also where root runs the tests.
+pub(crate) fn bound_by_permissions() -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new("env");
+    }
+    let mut command = Command::new("setpriv");
+    let without = "-dac_override,-dac_read_search";
+    command.args(["--bounding-set", without, "--inh-caps", without]);
+    command
+}
