@@ -119,6 +119,10 @@ impl Error {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("`turnback prune` frees space; nothing of yours was changed")
                 }
+                io::ErrorKind::PermissionDenied => Some(
+                    "`chmod -R u+rwX DIRECTORY` gives you back what a command took; then run this \
+                     again",
+                ),
                 _ => None,
             },
             Self::NoSuchCheckpoint { .. } => Some("run `turnback list` to see what there is"),

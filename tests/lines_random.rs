@@ -202,6 +202,10 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
         world.wait(1);
         ask(&world, &cwd, "PostToolUse", "t1", line);
     }
+    if !rustix::process::geteuid().is_root() {
+        // What its owner may not read cannot be held before it is replaced.
+        let _opened = try_git(&world, &code, "chmod -R u+rwX .");
+    }
     let shown = if wished("TURNBACK_SEED").is_some() { script } else { about };
     let about_root = if project.is_git { "shop" } else { project.cwd() };
     // A plain directory is protected where the agent works in it.

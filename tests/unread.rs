@@ -230,7 +230,7 @@ fn what_a_directory_needs_that_the_disk_does_not_give_stays() {
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
     keep_house(&world);
     let told = world.run(&["status"]).stdout;
-    assert!(told.contains("cannot free what nobody needs"), "{told}");
+    assert!(told.contains("cannot free unused contents"), "{told}");
     assert_eq!(sizes(&world), [5000, 6000]);
     fs::rename(away, &top).unwrap();
     keep_house(&world);

@@ -8,6 +8,7 @@ use std::{
         fs::{MetadataExt, PermissionsExt, symlink},
     },
     path::{Path, PathBuf},
+    process::Command,
     sync::atomic::{AtomicU32, Ordering},
 };
 
@@ -55,9 +56,11 @@ impl Drop for TempDir {
         // A process in the background may be adding files; a test may have taken permissions away, or be
         // failing already.
         let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+        let open = || Command::new("chmod").args(["-R", "u+rwX"]).arg(&self.0).output();
         let removed = (0..500).any(|_| {
             let removed = fs::remove_dir_all(&self.0).is_ok();
             if !removed && !std::thread::panicking() {
+                let _opened = open();
                 pause();
             }
             removed
