@@ -55,12 +55,12 @@ impl State {
     }
 
     /// What the last round of housekeeping saw and did. Its time is when the next one is due.
-    pub fn house(&self) -> PathBuf {
+    pub fn maintenance_file(&self) -> PathBuf {
         self.dir.join("house.json")
     }
 
     /// Held during maintenance.
-    pub fn house_lock(&self) -> PathBuf {
+    pub fn maintenance_lock(&self) -> PathBuf {
         self.dir.join("house.lock")
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use turnback::process::Exit;
 
 use crate::{
-    house::Slow,
+    maintenance::Slow,
     support::{
         real,
         temp::{Files, chmod, on_disk, write},

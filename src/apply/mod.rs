@@ -21,7 +21,7 @@ use std::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{CheckpointId, Kind, RelPath, Root, Stamp},
     plan::{Action, RestorePlan, Step},
     store::Store,
@@ -70,7 +70,7 @@ pub fn run(
     let top = Dir::open(root.path()).map_err(Error::io("open", root.path()))?;
     let mut apply = Apply {
         top: &top,
-        way: Way::from(&top),
+        way: DirCursor::from(&top),
         store,
         seen,
         id,
@@ -91,7 +91,7 @@ pub fn run(
 
 struct Apply<'a> {
     top: &'a Dir,
-    way: Way<'a>,
+    way: DirCursor<'a>,
     store: &'a dyn Store,
     seen: &'a Seen<'a>,
     id: CheckpointId,

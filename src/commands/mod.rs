@@ -43,7 +43,7 @@ use serde_json::Value;
 use crate::{
     config as settings,
     error::{Error, Result},
-    fs::Real,
+    fs::PathResolver,
     ledger,
     model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
     process::Process,
@@ -100,7 +100,7 @@ impl Desk {
         };
         let state = settings::state(process, None)?;
         let home = process.var("HOME").map(PathBuf::from);
-        let real = Real::default();
+        let real = PathResolver::default();
         if let Ok(start) = real.of(&start) {
             settle_around(&start, &state, process.now);
         }

@@ -12,8 +12,8 @@ use crate::{
     cache::Table,
     error::{Error, Result},
     fs::{clear_away, is_in_the_way},
-    house::Memory,
     ledger,
+    maintenance::MaintenanceState,
     model::Root,
     restore_log::RestoreLog,
     state::{RootState, State},
@@ -46,8 +46,8 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
 fn shared_files(state: &State) -> Vec<(String, PathBuf)> {
     let mut paths = vec![
         state.objects().with_extension("lock"),
-        state.house(),
-        state.house_lock(),
+        state.maintenance_file(),
+        state.maintenance_lock(),
         state.journal(),
         state.journal().with_extension("old"),
         state.installed(),
@@ -156,7 +156,7 @@ pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
     for path in &damaged {
         add(&mut found, damage(&format!("sessions/{}", name(path)), why));
     }
-    if Memory::is_damaged(state) {
+    if MaintenanceState::is_damaged(state) {
         let why = "it cannot be read; to the next round all looks new";
         add(&mut found, damage("house.json", why));
     }
@@ -175,8 +175,8 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
         0 => Vec::new(),
         count => vec![format!("removed {}", crate::ui::count(count as u64, "damaged ledger"))],
     };
-    if Memory::is_damaged(state) {
-        remove(&state.house())?;
+    if MaintenanceState::is_damaged(state) {
+        remove(&state.maintenance_file())?;
         done.push("removed the damaged house.json; the next round makes it again".to_owned());
     }
     Ok(done)

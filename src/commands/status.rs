@@ -15,16 +15,16 @@ use super::{
 };
 use crate::{
     error::Result,
-    fs::Real,
-    house::{self, Disk, Holding, Memory, Report},
+    fs::PathResolver,
     journal::{self, Line, LineKind},
     ledger,
+    maintenance::{self, Disk, MaintenanceState, Report, RootInventory},
     model::{Checkpoint, CheckpointId, Scope, Settings, Skipped},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     snapshot,
     state::State,
-    store::{Standing, Unread, own_bytes, record, weigh::Scales},
+    store::{Standing, Unread, own_bytes, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
@@ -104,9 +104,9 @@ struct Status {
 impl Status {
     fn of(process: &Process<'_>, desk: &Desk) -> Result<Self> {
         // One that a newer turnback wrote only says nothing.
-        let mut memory = Memory::read(&desk.state).unwrap_or_default();
-        let (holdings, unseen) = house::all(process, &desk.state, &mut memory)?;
-        let is_here = |holding: &&Holding| holding.place.path == desk.root.path();
+        let mut memory = MaintenanceState::read(&desk.state).unwrap_or_default();
+        let (holdings, unseen) = maintenance::all(process, &desk.state, &mut memory)?;
+        let is_here = |holding: &&RootInventory| holding.place.path == desk.root.path();
         let here = match holdings.iter().find(is_here) {
             Some(holding) => Place::of(process, desk, holding, &memory),
             None => Place::unknown(desk),
@@ -318,9 +318,14 @@ impl Status {
 }
 
 impl Place {
-    fn of(process: &Process<'_>, desk: &Desk, holding: &Holding, memory: &Memory) -> Self {
+    fn of(
+        process: &Process<'_>,
+        desk: &Desk,
+        holding: &RootInventory,
+        memory: &MaintenanceState,
+    ) -> Self {
         let is_live = holding.standing == Standing::Live;
-        let mut scales = Scales::new(&desk.state);
+        let mut scales = UsageIndex::new(&desk.state);
         scales.add(0, &holding.own, &[]);
         let seen = is_live.then(|| found(process, desk, &holding.place.path)).flatten();
         let (kind, why, scope) = seen.unwrap_or_else(|| {
@@ -480,7 +485,7 @@ fn found(
 ) -> Option<(&'static str, Option<String>, Scope)> {
     let home = process.var("HOME").map(PathBuf::from);
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &desk.state, real: &Real::default() };
+        Surroundings { home: home.as_deref(), state: &desk.state, real: &PathResolver::default() };
     let (root, scope) = root_around(path, &surroundings)?;
     let settings = crate::config::load(process, Some(path)).settings;
     let (kind, why) = match snapshot::open_store(&root, &desk.state, &settings) {
@@ -513,7 +518,11 @@ fn left_out(checkpoints: &[Checkpoint]) -> Vec<Skipped> {
 }
 
 /// When nothing is kept any more of a root that is gone, as rounds see time pass.
-fn forgotten_in(desk: &Desk, holding: &Holding, memory: &Memory) -> Option<Duration> {
+fn forgotten_in(
+    desk: &Desk,
+    holding: &RootInventory,
+    memory: &MaintenanceState,
+) -> Option<Duration> {
     let wanted = desk.settings.auto_prune && desk.settings.delete_orphans;
     let gone = (holding.standing == Standing::Gone && wanted)
         .then(|| memory.gone_for(&holding.name).unwrap_or_default())?;

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{Real, hand_over};
+use super::{PathResolver, hand_over};
 use crate::error::{Error, Result};
 
 /// A lock on a file of its own, exclusive unless said otherwise. Released when dropped, and by the
@@ -29,7 +29,7 @@ impl Lock {
     ///
     /// [`Error::Busy`] at the deadline; [`Error::Io`] if the file cannot be made.
     pub fn acquire(path: &Path, deadline: Instant) -> Result<Self> {
-        Self::acquire_by(&Real::default(), path, deadline)
+        Self::acquire_by(&PathResolver::default(), path, deadline)
     }
 
     /// The same, for a caller that also resolves paths.
@@ -37,7 +37,7 @@ impl Lock {
     /// # Errors
     ///
     /// As [`Lock::acquire`].
-    pub fn acquire_by(real: &Real, path: &Path, deadline: Instant) -> Result<Self> {
+    pub fn acquire_by(real: &PathResolver, path: &Path, deadline: Instant) -> Result<Self> {
         wait_for(real, path, deadline, File::try_lock)
     }
 
@@ -47,7 +47,7 @@ impl Lock {
     ///
     /// As [`Lock::acquire`].
     pub fn share(path: &Path, deadline: Instant) -> Result<Self> {
-        wait_for(&Real::default(), path, deadline, File::try_lock_shared)
+        wait_for(&PathResolver::default(), path, deadline, File::try_lock_shared)
     }
 
     /// Whether the file that is locked still has this name: one that was removed excludes no process.
@@ -68,7 +68,7 @@ impl Drop for Lock {
 }
 
 fn wait_for(
-    real: &Real,
+    real: &PathResolver,
     path: &Path,
     deadline: Instant,
     try_lock: fn(&File) -> Result<(), TryLockError>,

@@ -6,30 +6,30 @@
 
 mod attributes;
 mod dir;
-mod heir;
+mod dir_cursor;
 mod holes;
 mod lock;
+mod ownership;
+mod path_resolver;
 mod private;
-mod real;
 mod sync;
-mod way;
 
 use std::path::{Component, Path, PathBuf};
 
 pub use attributes::Owner;
 pub use dir::{Dir, Listed, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
-pub use heir::hand_over;
+pub use dir_cursor::DirCursor;
 pub use holes::Holes;
 pub use lock::Lock;
+pub use ownership::hand_over;
+pub use path_resolver::PathResolver;
 pub use private::{
     Small, can_make_files, clear_away, create_new_synced, create_private_dirs, is_in_the_way,
     is_lost, open_regular, overwrite, protect_dir, read_small, read_start, remove_left_beside,
     remove_tree, replace, replace_synced, replace_with, sync_dir,
 };
-pub use real::Real;
 pub(crate) use sync::{all_at_once, two_can_work};
-pub use way::Way;
 
 /// A path without `.` and `..`, by its text alone: what it names may be gone.
 pub fn without_dots(path: &Path) -> PathBuf {

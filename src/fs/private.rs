@@ -17,7 +17,7 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 
-use super::Real;
+use super::PathResolver;
 use super::hand_over;
 use crate::{
     error::{Error, Result},
@@ -278,7 +278,7 @@ pub enum Small {
 
 impl Small {
     /// Opens what is at `path`; `None` if nothing is, not even a link.
-    pub fn open(path: &Path, real: &Real) -> Option<Self> {
+    pub fn open(path: &Path, real: &PathResolver) -> Option<Self> {
         match real.open(path, careful() | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(file) => Some(Self::Open(file)),
             Err(err) if err.kind() == io::ErrorKind::NotFound => None,

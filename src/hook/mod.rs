@@ -32,11 +32,10 @@ use crate::{
     agent::{self, Answer, Dialect, EventKind, Markers},
     config::{self, Loaded},
     error::{Error, Result},
-    fs::Real,
-    house,
+    fs::PathResolver,
     journal::LineKind,
     ledger::Ledger,
-    left,
+    left, maintenance,
     model::{Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall},
     policy::{self, Action, Standing},
     process::{Exit, Process},
@@ -117,7 +116,7 @@ fn on_event(
             net::turn_begins(process, dialect, &context, prompt.as_deref())
         }
         Event::TurnEnds(context) => {
-            edges::look_after_house(process, &context);
+            edges::start_maintenance(process, &context);
             net::turn_ends(process, dialect, &context)
         }
         Event::SessionEnds(context) => {
@@ -143,7 +142,7 @@ fn on_call(
     if call.intent == Intent::Read {
         return Decision::NEUTRAL;
     }
-    let real = Real::default();
+    let real = PathResolver::default();
     expect_edited(&real, &call.intent);
     let cwd = working_directory_by(&real, process, &call.context);
     let mut loaded = config::load_by(process, Some(&cwd), &real);
@@ -179,7 +178,7 @@ fn on_call(
 
 /// Looks at the directory of a file that is edited: it is most often below the one the call is made
 /// in, and then this answers for both.
-fn expect_edited(real: &Real, intent: &Intent) {
+fn expect_edited(real: &PathResolver, intent: &Intent) {
     let (Intent::Write(paths) | Intent::Edit(paths)) = intent else { return };
     if let Some(above) = paths.first().filter(|path| path.is_absolute()).and_then(|it| it.parent())
     {
@@ -198,7 +197,7 @@ struct Hook<'h, 'p> {
     /// What `HOME` says.
     home: Option<PathBuf>,
     /// Where paths lead, for this call.
-    real: Real,
+    real: PathResolver,
     /// What the call names and can destroy, once its root is known.
     stakes: Vec<PathBuf>,
     /// The root around `cwd`, once somebody has looked.
@@ -401,7 +400,7 @@ impl Hook<'_, '_> {
             let id = saved.checkpoint.id;
             let text = format!("checkpoint {id} before {}", self.call.tool);
             write_journal(self.process, Some(reach.root.path()), LineKind::Deed, &text);
-            house::ask(self.process, state, self.settings());
+            maintenance::start_if_due(self.process, state, self.settings());
         }
         Ok(saved)
     }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     cache::{Row, Table},
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{ContentId, DirPath, Found, Kind, RelPath, SkipReason},
 };
 
@@ -72,7 +72,7 @@ struct Candidate {
 struct Intake<'a, 'd> {
     scan: &'a mut Scan,
     frame: &'a Frame<'a>,
-    way: Way<'d>,
+    way: DirCursor<'d>,
     old: Option<&'a Table>,
     file_max: u64,
 }
@@ -89,7 +89,7 @@ pub(super) fn take_in(
         return;
     }
     let file_max = FILE_MAX_BYTES.min(frame.wishes.victim_size_max);
-    let mut intake = Intake { scan, frame, way: Way::from(top), old, file_max };
+    let mut intake = Intake { scan, frame, way: DirCursor::from(top), old, file_max };
     intake.take_directories(ground);
     intake.take_files();
 }
@@ -313,7 +313,7 @@ fn content_of(old: &Row<'_>, found: &Found) -> Option<ContentId> {
 }
 
 /// Whether a path is, or lies in, an ignored directory that a build writes its output to.
-pub(super) fn is_in_output(scan: &Scan, way: &mut Way<'_>, path: &RelPath) -> bool {
+pub(super) fn is_in_output(scan: &Scan, way: &mut DirCursor<'_>, path: &RelPath) -> bool {
     let mut above = std::iter::successors(Some(path.clone()), RelPath::parent);
     above.any(|path| {
         let is_ignored = scan.find(&path).is_some_and(|row| row.marks.ignored);

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     cache::{DirRow, Table},
-    fs::{Dir, Listed, Way, read_small},
+    fs::{Dir, DirCursor, Listed, read_small},
     model::{DirPath, Kind, Root, RootKind},
 };
 
@@ -83,7 +83,7 @@ impl Ground {
 pub(super) struct Descent<'a> {
     root: &'a Root,
     wishes: &'a Wishes,
-    pub(super) way: Way<'a>,
+    pub(super) way: DirCursor<'a>,
     whole: Ground,
     /// The directories on the way that were read, with what holds inside each.
     inside: Vec<(DirPath, Ground)>,
@@ -91,7 +91,7 @@ pub(super) struct Descent<'a> {
 
 impl<'a> Descent<'a> {
     pub(super) fn new(root: &'a Root, wishes: &'a Wishes, top: &'a Dir, whole: Ground) -> Self {
-        Self { root, wishes, way: Way::from(top), whole, inside: Vec::new() }
+        Self { root, wishes, way: DirCursor::from(top), whole, inside: Vec::new() }
     }
 
     /// The ground that holds in the directory at `path`: nested repositories and ignore files on
@@ -171,12 +171,12 @@ pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
 /// Whether an ignore file is new, changed or gone, so that every decision is open again.
 pub(super) fn rules_changed(top: &Dir, base: &Table, suspects: &Suspects) -> bool {
     let is_rules = |entry| base.row(entry).name == rules::IGNORE_FILE;
-    let mut way = Way::from(top);
+    let mut way = DirCursor::from(top);
     suspects.reread.iter().any(|&(_, entry, _)| is_rules(entry))
         || suspects.relist.iter().any(|&number| rules_came_or_went(&mut way, &base.dir(number)))
 }
 
-fn rules_came_or_went(way: &mut Way<'_>, dir: &DirRow<'_>) -> bool {
+fn rules_came_or_went(way: &mut DirCursor<'_>, dir: &DirRow<'_>) -> bool {
     let before = dir.row(rules::IGNORE_FILE).map(|row| row.stamp);
     before != way.enter(dir.path).and_then(|dir| dir.stat_child(c".gitignore")).ok()
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::{
     cache::{DirRow, Row, Table},
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{DirPath, Kind, SkipReason, Stamp},
 };
 
@@ -81,7 +81,7 @@ fn table_middle(table: &Table) -> usize {
 fn verify_range(ground: &Ground<'_>, from: usize, to: usize) -> Suspects {
     let Ground { top, device, table } = *ground;
     let mut suspects = Suspects::default();
-    let mut way = Way::from(top);
+    let mut way = DirCursor::from(top);
     let mut number = from;
     while number < to {
         let dir = table.dir(number);

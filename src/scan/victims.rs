@@ -12,7 +12,7 @@ use std::{
 
 use super::{Named, Request, Scan, Victim, VictimPath, budget, is_racy, regenerable};
 use crate::{
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
 };
 
@@ -139,7 +139,7 @@ impl Collect<'_, '_> {
     fn is_output(&self, path: &VictimPath) -> bool {
         match path {
             VictimPath::Below(rel) => Dir::open(self.request.root.path())
-                .is_ok_and(|top| budget::is_in_output(self.scan, &mut Way::from(&top), rel)),
+                .is_ok_and(|top| budget::is_in_output(self.scan, &mut DirCursor::from(&top), rel)),
             VictimPath::Outside(path) => path.components().any(|name| {
                 name.as_os_str().to_str().is_some_and(|name| TOOL_CACHES.contains(&name))
             }),

@@ -10,7 +10,7 @@ pub mod reading;
 pub mod record;
 pub mod standing;
 pub mod sweep;
-pub mod weigh;
+pub mod usage;
 
 use std::{collections::BTreeMap, io::Read, time::Instant};
 
@@ -32,7 +32,7 @@ pub use git::{GitStore, Held, Opened, Step as RepositoryStep, StepKind, maintain
 pub use naming::{Source, changes, named_as};
 pub use record::Unread;
 pub use standing::Standing;
-pub use weigh::own_bytes;
+pub use usage::own_bytes;
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::{
     model::{CheckpointId, Settings},
-    plan::{self, Stock},
+    plan::{self, RetentionInput},
     state::{RootState, State},
-    store::{own_bytes, weigh::Scales},
+    store::{own_bytes, usage::UsageIndex},
     ui,
 };
 
@@ -43,20 +43,21 @@ fn missing(state: &State, settings: &Settings) -> u64 {
 /// What goes of each root so that `excess` bytes are freed, as far as anything may.
 pub fn plan(
     state: &State,
-    stocks: &[Stock<'_>],
+    inputs: &[RetentionInput<'_>],
     owns: &[&RootState],
     excess: u64,
 ) -> Vec<BTreeSet<CheckpointId>> {
-    let lines: Vec<Vec<CheckpointId>> = stocks.iter().map(|stock| stock.may_go()).collect();
-    let mut scales = Scales::new(state);
+    let lines: Vec<Vec<CheckpointId>> =
+        inputs.iter().map(|retention_input| retention_input.may_go()).collect();
+    let mut usage = UsageIndex::new(state);
     for (n, (own, line)) in owns.iter().zip(&lines).enumerate() {
-        scales.add(n, own, line);
+        usage.add(n, own, line);
     }
-    let mut goes = vec![BTreeSet::new(); lines.len()];
-    for (line, id) in plan::fit(&lines, &scales.things(), excess) {
-        goes[line].insert(id);
+    let mut dropped = vec![BTreeSet::new(); lines.len()];
+    for (line, id) in plan::evict(&lines, &usage.chunks(), excess) {
+        dropped[line].insert(id);
     }
-    goes
+    dropped
 }
 
 /// Which limits are not kept to, a fragment each: what is left must stay.

@@ -28,7 +28,7 @@ const LEAP_MAX_SECONDS: u64 = 2 * 24 * 60 * 60;
 
 /// What the last round of housekeeping saw and did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct MaintenanceState {
     version: u32,
     /// When it was, by the system's clock.
     at: Option<DateTime<Utc>>,
@@ -37,14 +37,14 @@ pub struct Memory {
     /// Whether the clock leapt ahead, and it is not yet known whether it is right.
     doubted: bool,
     /// By the name of each root's directory.
-    roots: BTreeMap<String, Seen>,
+    roots: BTreeMap<String, RootHistory>,
     /// What it did.
     pub report: Option<Report>,
 }
 
 /// What was seen of one root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct RootHistory {
     /// The greatest sequence number there was, and the time: whenever it had grown.
     ages: Vec<(u64, u64)>,
     /// Since when it has been gone.
@@ -68,21 +68,21 @@ pub struct Report {
     pub unmet: Vec<String>,
 }
 
-impl Default for Memory {
+impl Default for MaintenanceState {
     fn default() -> Self {
         let (version, roots) = (VERSION, BTreeMap::new());
         Self { version, at: None, lived: 0, doubted: false, roots, report: None }
     }
 }
 
-impl Memory {
+impl MaintenanceState {
     /// Reads it. One that is lost or damaged makes everything look new, and so stay longer.
     ///
     /// # Errors
     ///
     /// [`Error::FormatTooNew`]: then a newer turnback keeps house.
     pub fn read(state: &State) -> Result<Self> {
-        let path = state.house();
+        let path = state.maintenance_file();
         let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
         let version = |bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok();
         let found = version(&bytes).and_then(|value| value["version"].as_u64()).unwrap_or(1);
@@ -96,7 +96,7 @@ impl Memory {
 
     /// Whether it is there and cannot be read. An empty one only has a time.
     pub fn is_damaged(state: &State) -> bool {
-        match read_small(&state.house(), SIZE_MAX_BYTES) {
+        match read_small(&state.maintenance_file(), SIZE_MAX_BYTES) {
             Ok(None) => false,
             Ok(Some(bytes)) => {
                 let is_whole = is_lost(&bytes) || serde_json::from_slice::<Self>(&bytes).is_ok();
@@ -114,7 +114,7 @@ impl Memory {
     /// is not made again.
     pub fn write(&self, state: &State) -> Result<()> {
         let bytes = serde_json::to_vec(self).expect("strings and numbers always serialize");
-        replace(&state.house(), &bytes)
+        replace(&state.maintenance_file(), &bytes)
     }
 
     /// When the last round was, by the system's clock.
@@ -204,7 +204,7 @@ mod tests {
 
     /// The days that have passed after rounds at these days.
     fn lived(days: &[i64]) -> u64 {
-        let mut memory = Memory::default();
+        let mut memory = MaintenanceState::default();
         for day in days {
             let now = DateTime::from_timestamp(1_795_183_331 + day * 86_400, 0).unwrap();
             memory.tick(now, INTERVAL);
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_state_that_was_removed_meanwhile_does_not_come_back() {
         let dir = std::env::temp_dir().join(format!("tb-clock-removed-{}", std::process::id()));
-        assert!(Memory::default().write(&State::new(dir.clone())).is_err());
+        assert!(MaintenanceState::default().write(&State::new(dir.clone())).is_err());
         assert!(!dir.exists());
     }
 
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_as_old_as_rounds_have_seen_it() {
-        let mut memory = Memory::default();
+        let mut memory = MaintenanceState::default();
         let start = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
         let day = |days: u64| Duration::from_secs(days * DAY);
         for round in 0..5 {
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_comes_back_is_not_gone() {
-        let mut memory = Memory::default();
+        let mut memory = MaintenanceState::default();
         let start = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
         for (round, is_gone, expected) in
             [(0, true, 0), (1, true, 1), (2, true, 2), (3, false, 0), (4, true, 0), (5, true, 1)]

@@ -10,7 +10,7 @@ use crate::model::{DirPath, RelPath, Stamp};
 ///
 /// What is held open stays the directory it was when it was opened, whatever becomes of its name.
 /// Paths in the order of a tree cost one `openat` a directory.
-pub struct Way<'a> {
+pub struct DirCursor<'a> {
     top: &'a Dir,
     /// Where we are.
     at: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct Way<'a> {
     open: Vec<(usize, Rc<Dir>)>,
 }
 
-impl<'a> Way<'a> {
+impl<'a> DirCursor<'a> {
     /// At the top.
     pub fn from(top: &'a Dir) -> Self {
         Self { top, at: Vec::new(), open: Vec::new() }
@@ -104,7 +104,7 @@ mod tests {
     fn every_way_leads_where_the_name_does() {
         let temp = tree("names");
         let top = Dir::open(&temp).unwrap();
-        let mut way = Way::from(&top);
+        let mut way = DirCursor::from(&top);
         for path in ["", "a", "a/b/c", "a/bc", "a/b", "", "d", "a/b/c", "a/b/c"] {
             let wanted = super::super::stat_path(&temp.join(path)).unwrap();
             let found = way.enter(path.as_bytes()).unwrap().stat().unwrap().0;
@@ -118,7 +118,7 @@ mod tests {
         let temp = tree("refused");
         std::os::unix::fs::symlink("..", temp.join("a/up")).unwrap();
         let top = Dir::open(&temp).unwrap();
-        let mut way = Way::from(&top);
+        let mut way = DirCursor::from(&top);
         for path in ["a/..", "a//b", "./a", "a/up", "a/b/none", "a/b/../../d"] {
             assert!(way.enter(path.as_bytes()).is_err(), "{path:?}");
         }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     model::{CheckpointId, ContentId},
-    plan::Thing,
+    plan::Chunk,
     state::{RootState, State},
 };
 
@@ -37,20 +37,20 @@ fn below(dir: &Path, depth: usize) -> u64 {
 }
 
 /// What checkpoints of one or more roots hold in turnback's own store, by who needs it.
-pub struct Scales {
+pub struct UsageIndex {
     objects: Objects,
     state: State,
     weights: Weights,
     /// The bytes of an object, where they are known, and for each line that needs it the place of
     /// the last that does; `None` for one that stays.
     needed: HashMap<ContentId, Need>,
-    others: Vec<Thing>,
+    others: Vec<Chunk>,
 }
 
 /// The bytes of an object, and the lines that need it.
 type Need = (Option<u64>, Vec<(usize, Option<usize>)>);
 
-impl Scales {
+impl UsageIndex {
     /// With nothing on them.
     pub fn new(state: &State) -> Self {
         let objects = Objects::new(state.objects());
@@ -94,7 +94,7 @@ impl Scales {
     }
 
     fn add_other(&mut self, line: usize, place: Option<usize>, bytes: u64) {
-        self.others.extend(place.map(|place| Thing { bytes, until: vec![(line, place)] }));
+        self.others.extend(place.map(|place| Chunk { bytes, until: vec![(line, place)] }));
     }
 
     /// The room of everything that is on them.
@@ -106,15 +106,15 @@ impl Scales {
     }
 
     /// What would be free if everything went that may.
-    pub fn things(self) -> Vec<Thing> {
+    pub fn chunks(self) -> Vec<Chunk> {
         let objects = self.objects;
-        let thing = |(id, (bytes, by)): (ContentId, Need)| {
+        let chunk = |(id, (bytes, by)): (ContentId, Need)| {
             let until: Option<Vec<_>> =
                 by.into_iter().map(|(line, place)| Some((line, place?))).collect();
             let bytes = bytes.unwrap_or_else(|| room(&objects.path(&id)));
-            Some(Thing { until: until?, bytes })
+            Some(Chunk { until: until?, bytes })
         };
-        self.needed.into_iter().filter_map(thing).chain(self.others).collect()
+        self.needed.into_iter().filter_map(chunk).chain(self.others).collect()
     }
 }
 

@@ -6,10 +6,10 @@
 //! next one.
 
 mod clock;
-mod holding;
-mod litter;
-mod room;
-mod round;
+mod inventory;
+mod run;
+mod space;
+mod stale_files;
 pub mod warm;
 
 use std::{
@@ -22,10 +22,10 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use clock::{Memory, Report};
-pub use holding::{Holding, all, pins};
-pub use room::{Disk, plan as plan_room, unmet};
-pub use round::{Ended, keep, tidy};
+pub use clock::{MaintenanceState, Report};
+pub use inventory::{RootInventory, all, pins};
+pub use run::{EndedSession, maintain_repositories, run};
+pub use space::{Disk, plan as plan_room, unmet};
 
 use crate::{
     fs::{create_private_dirs, hand_over, stat_path},
@@ -36,19 +36,19 @@ use crate::{
 };
 
 /// A round that was started and never heard of again is tried once more after this.
-const AGAIN: Duration = Duration::from_secs(10 * 60);
+const RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
 /// Two processes that start in one second may see each other's stamps from the future.
 const AHEAD_NS: i64 = 60_000_000_000;
 
 /// Starts a round if it is time for one. Costs one look at a file if it is not.
-pub fn ask(process: &Process<'_>, state: &State, settings: &Settings) {
+pub fn start_if_due(process: &Process<'_>, state: &State, settings: &Settings) {
     if settings.auto_prune && is_due(state, settings.prune_interval, process.now) {
         start(process, state, settings.prune_interval, &["housekeep".into()]);
     }
 }
 
 /// Starts a round after the end of a session, to drop its checkpoints.
-pub fn ask_after(
+pub fn start_after_session(
     process: &Process<'_>,
     state: &State,
     settings: &Settings,
@@ -62,7 +62,7 @@ pub fn ask_after(
 
 /// Whether it is time for a round.
 pub fn is_due(state: &State, interval: Duration, now: DateTime<Utc>) -> bool {
-    let Ok(stamp) = stat_path(&state.house()) else { return true };
+    let Ok(stamp) = stat_path(&state.maintenance_file()) else { return true };
     let age = now.timestamp_nanos_opt().unwrap_or(i64::MAX).saturating_sub(stamp.mtime_ns);
     let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
     // A time far ahead is one that the clock showed by mistake.
@@ -71,7 +71,7 @@ pub fn is_due(state: &State, interval: Duration, now: DateTime<Utc>) -> bool {
 
 fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsString]) {
     // The next call must not start another one, nor wait a whole day if this one dies.
-    let since = TimeDelta::from_std(interval.saturating_sub(AGAIN)).unwrap_or(TimeDelta::MAX);
+    let since = TimeDelta::from_std(interval.saturating_sub(RETRY_AFTER)).unwrap_or(TimeDelta::MAX);
     let again = process.now.checked_sub_signed(since).unwrap_or(process.now);
     let made = create_private_dirs(state.dir()).map_err(io::Error::other);
     let started = made.and_then(|()| stamp(state, again)).and_then(|()| process.start_aside(args));
@@ -93,7 +93,7 @@ fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
         .truncate(false)
         .mode(0o600)
         .custom_flags(flags)
-        .open(state.house())?;
-    hand_over(&file, &state.house());
+        .open(state.maintenance_file())?;
+    hand_over(&file, &state.maintenance_file());
     file.set_modified(SystemTime::from(at))
 }

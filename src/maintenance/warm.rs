@@ -16,7 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     config, crash,
     error::{Error, Result},
-    fs::{Lock, Real, create_private_dirs, stat_path},
+    fs::{Lock, PathResolver, create_private_dirs, stat_path},
     ledger,
     model::{Agent, By, Cause, Reach, Reason, Scope, SessionId, Settings},
     process::Process,
@@ -28,13 +28,13 @@ use crate::{
 
 /// Ten times what 79,000 files take. In a directory that takes longer, a session that changes nothing
 /// shall not fill the disk; what is not come to is left to calls.
-const TIME: Duration = Duration::from_secs(10);
+const TIME_MAX: Duration = Duration::from_secs(10);
 /// A call that saved so shortly before we began is why there is nothing to do.
-const JUST_NOW: TimeDelta = TimeDelta::seconds(10);
+const RECENT: TimeDelta = TimeDelta::seconds(10);
 
 /// Which session it is, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visit {
+pub struct WarmRequest {
     /// The agent.
     pub agent: Agent,
     /// The name it is called by in the hook line.
@@ -46,7 +46,7 @@ pub struct Visit {
 }
 
 /// Starts a look at the root of a session that begins; it keeps house afterwards if that is due.
-pub fn ask(process: &Process<'_>, name: &str, session: &SessionId, dir: &Path) -> bool {
+pub fn start(process: &Process<'_>, name: &str, session: &SessionId, dir: &Path) -> bool {
     let args: [OsString; 7] = [
         "warm".into(),
         "--agent".into(),
@@ -73,16 +73,16 @@ pub fn is_cold(state: &State, root: &Path) -> bool {
 /// # Errors
 ///
 /// Fails if the root cannot be read or the store not be written.
-pub fn warm(process: &Process<'_>, visit: &Visit) -> Result<()> {
-    let settings = config::load(process, Some(&visit.dir)).settings;
-    let state = config::state(process, Some(&visit.dir))?;
+pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
+    let settings = config::load(process, Some(&warm_request.dir)).settings;
+    let state = config::state(process, Some(&warm_request.dir))?;
     if !settings.enabled || !settings.triggers.session_start {
         return Ok(());
     }
     let home = process.var("HOME").map(PathBuf::from);
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
-    let Some((root, scope)) = root_around(&visit.dir, &surroundings) else { return Ok(()) };
+        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
+    let Some((root, scope)) = root_around(&warm_request.dir, &surroundings) else { return Ok(()) };
     if scope == Scope::Named {
         return Ok(());
     }
@@ -96,29 +96,34 @@ pub fn warm(process: &Process<'_>, visit: &Visit) -> Result<()> {
         Err(Error::Busy { .. }) => return Ok(()),
         Err(err) => return Err(err),
     };
-    let since = process.now - JUST_NOW;
-    if is_covered(&state, visit, root.path(), since) {
+    let since = process.now - RECENT;
+    if is_covered(&state, warm_request, root.path(), since) {
         return Ok(());
     }
     crash::point("warm");
     let reach = Reach { root, scope, victims: Vec::new() };
-    let order = order(&reach, &settings, visit, process.now);
-    snapshot::take(process, &state, order).map(drop)
+    let request = request(&reach, &settings, warm_request, process.now);
+    snapshot::take(process, &state, request).map(drop)
 }
 
-fn is_covered(state: &State, visit: &Visit, root: &Path, since: DateTime<Utc>) -> bool {
-    ledger::covered_since(state, &visit.name, &visit.session.0, root, since)
+fn is_covered(
+    state: &State,
+    warm_request: &WarmRequest,
+    root: &Path,
+    since: DateTime<Utc>,
+) -> bool {
+    ledger::covered_since(state, &warm_request.name, &warm_request.session.0, root, since)
 }
 
-fn order<'a>(
+fn request<'a>(
     reach: &'a Reach,
     settings: &'a Settings,
-    visit: &Visit,
+    warm_request: &WarmRequest,
     taken_at: DateTime<Utc>,
 ) -> Order<'a> {
     let by = By {
-        agent: visit.agent,
-        session: visit.session.clone(),
+        agent: warm_request.agent,
+        session: warm_request.session.clone(),
         turn: None,
         subagent: None,
         prompt: None,
@@ -132,7 +137,7 @@ fn order<'a>(
         taken_at,
         always: false,
 
-        deadline: Some(Instant::now() + TIME),
+        deadline: Some(Instant::now() + TIME_MAX),
         waits: false,
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{clock::Memory, holding::Holding};
+use super::{clock::MaintenanceState, inventory::RootInventory};
 use crate::{
     error::{Error, Result},
     fs::{Lock, remove_tree, stat_path},
@@ -65,11 +65,11 @@ fn is_temporary(name: &str) -> bool {
 }
 
 /// Takes a root's directory away: first its name, in one go, then what is in it.
-pub(super) fn bury(state: &State, root: &RootState) -> Result<()> {
+pub(super) fn remove_orphan(state: &State, root: &RootState) -> Result<()> {
     let name = root.dir().file_name().unwrap_or_default().to_string_lossy();
     let gone = state.dir().join(format!("{GONE}{name}"));
-    let _nobody_saves = Lock::acquire(&root.lock(), Instant::now())?;
-    crate::crash::point("house-bury");
+    let _lock = Lock::acquire(&root.lock(), Instant::now())?;
+    crate::crash::point("maintenance-remove-orphan");
     fs::rename(root.dir(), &gone).map_err(Error::io("set aside", root.dir()))?;
     remove_tree(&gone).map_err(Error::io("remove", &gone))
 }
@@ -78,31 +78,31 @@ pub(super) fn bury(state: &State, root: &RootState) -> Result<()> {
 /// doubt.
 pub(super) fn drop_old(
     state: &State,
-    holdings: &[Holding],
+    inventories: &[RootInventory],
     settings: &Settings,
-    memory: &Memory,
+    memory: &MaintenanceState,
     now: DateTime<Utc>,
 ) -> Result<()> {
     if memory.is_in_doubt() {
         return Ok(());
     }
-    let retention = holdings.iter().map(|holding| holding.settings.retention);
+    let retention = inventories.iter().map(|inventory| inventory.settings.retention);
     let retention = retention.max().unwrap_or_default().max(settings.retention);
     drop_ledgers(state, retention, now)?;
-    for holding in holdings {
-        let is_stale = holding.idle().is_some_and(|idle| idle > holding.settings.retention);
+    for inventory in inventories {
+        let is_stale = inventory.idle().is_some_and(|idle| idle > inventory.settings.retention);
         // No agent has worked there for so long: what it left is not asked about any more,
         // and the next scan may take its time.
         if is_stale {
-            remove(&holding.own.cache())?;
-            let left = holding.own.left();
+            remove(&inventory.own.cache())?;
+            let left = inventory.own.left();
             remove_tree(&left).map_err(Error::io("remove", &left))?;
         }
     }
     for root in record::all_roots(state)? {
-        let is_nobodys = !root.place().exists() && record::ids(&root)?.is_empty();
-        if is_nobodys && is_older(root.dir(), EMPTY_STAYS, now) {
-            bury(state, &root)?;
+        let is_abandoned = !root.place().exists() && record::ids(&root)?.is_empty();
+        if is_abandoned && is_older(root.dir(), EMPTY_STAYS, now) {
+            remove_orphan(state, &root)?;
         }
     }
     Ok(())
@@ -119,7 +119,7 @@ fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()
         let is_old =
             is_older(&lock, stays, now) && (!ledger.exists() || is_older(&ledger, stays, now));
         // The process that holds it is at work.
-        if is_old && let Ok(_alone) = Lock::acquire(&lock, Instant::now()) {
+        if is_old && let Ok(_lock) = Lock::acquire(&lock, Instant::now()) {
             remove(&ledger)?;
             remove(&lock)?;
         }

@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::clock::Memory;
+use super::clock::MaintenanceState;
 use crate::{
     config, crash,
     error::Result,
     fs::Lock,
     model::{Checkpoint, CheckpointId, Settings},
-    plan::{self, Pin, Pins, Stock},
+    plan::{self, Pin, Pins, RetentionInput},
     process::Process,
     restore_log::RestoreLog,
     state::{RootState, State},
@@ -30,7 +30,7 @@ const SLICE: usize = 8;
 const REST: Duration = Duration::from_millis(25);
 
 /// One root and all there is of it.
-pub struct Holding {
+pub struct RootInventory {
     /// The name of its directory.
     pub name: String,
     /// Our part of it.
@@ -59,27 +59,27 @@ pub struct Holding {
 pub fn all(
     process: &Process<'_>,
     state: &State,
-    memory: &mut Memory,
-) -> Result<(Vec<Holding>, Vec<String>)> {
-    let (mut holdings, mut unseen) = (Vec::new(), Vec::new());
+    memory: &mut MaintenanceState,
+) -> Result<(Vec<RootInventory>, Vec<String>)> {
+    let (mut inventories, mut unreadable) = (Vec::new(), Vec::new());
     for own in record::all_roots(state)? {
         let place = match record::known_place(&own) {
             Ok(Some(place)) => place,
             Ok(None) => continue,
             Err(err) => {
                 let dir = ui::escape_path(own.dir()).into_owned();
-                unseen.push(format!("cannot tell which root {dir} belongs to: {err}"));
+                unreadable.push(format!("cannot tell which root {dir} belongs to: {err}"));
                 continue;
             }
         };
         let path = ui::escape_path(&place.path).into_owned();
-        match Holding::look(process, state, own, place, memory) {
-            Ok(holding) => holdings.push(holding),
-            Err(err) => unseen.push(format!("cannot look at {path}: {err}")),
+        match RootInventory::look(process, state, own, place, memory) {
+            Ok(inventory) => inventories.push(inventory),
+            Err(err) => unreadable.push(format!("cannot look at {path}: {err}")),
         }
     }
-    holdings.sort_by(|a, b| a.place.path.cmp(&b.place.path));
-    Ok((holdings, unseen))
+    inventories.sort_by(|a, b| a.place.path.cmp(&b.place.path));
+    Ok((inventories, unreadable))
 }
 
 /// What a restore needs that is under way in a root; `None` for everything, if that cannot be told.
@@ -109,13 +109,13 @@ pub fn pins(
     pins
 }
 
-impl Holding {
+impl RootInventory {
     fn look(
         process: &Process<'_>,
         state: &State,
         own: RootState,
         place: RootPlace,
-        memory: &mut Memory,
+        memory: &mut MaintenanceState,
     ) -> Result<Self> {
         let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let standing = Standing::of(&place);
@@ -135,9 +135,9 @@ impl Holding {
     }
 
     /// What decides about them.
-    pub fn stock(&self) -> Stock<'_> {
+    pub fn retention_input(&self) -> RetentionInput<'_> {
         let Self { checkpoints, ages, pinned, .. } = self;
-        Stock { newest_first: checkpoints, ages, pinned }
+        RetentionInput { newest_first: checkpoints, ages, pinned }
     }
 
     /// The age of the newest checkpoint, as rounds have seen it.
@@ -152,13 +152,13 @@ impl Holding {
     /// Fails if restores or saves go on all the while, or something cannot be removed.
     pub fn forget(&mut self, ids: &BTreeSet<CheckpointId>) -> Result<usize> {
         // A restore that is under way may need any of them.
-        let _nobody_restores = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
+        let _lock = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
         let pinned = under_way(&self.own);
         let goes = |id: &&CheckpointId| pinned.as_ref().is_some_and(|pinned| !pinned.contains(id));
         let ids: Vec<CheckpointId> = ids.iter().filter(goes).copied().collect();
         let mut gone = 0;
         for slice in ids.chunks(SLICE) {
-            crash::point("house-slice");
+            crash::point("maintenance-slice");
             gone += self.store.forget(slice)?;
             thread::sleep(REST);
         }

@@ -6,9 +6,9 @@ use std::{
 };
 
 use super::{
-    clock::{Memory, Report},
-    holding::{Holding, all},
-    litter, room, stamp,
+    clock::{MaintenanceState, Report},
+    inventory::{RootInventory, all},
+    space, stale_files, stamp,
 };
 use crate::{
     config, crash,
@@ -16,7 +16,7 @@ use crate::{
     fs::Lock,
     journal::{self, Line, LineKind},
     model::{Agent, CheckpointId, SessionId, Settings},
-    plan::{Limits, PrunePlan, Stock},
+    plan::{Limits, PrunePlan, RetentionInput},
     process::Process,
     state::{RootState, State},
     store::{Standing, Unread, git::give_up_history, maintain, own_bytes, record, sweep},
@@ -24,11 +24,11 @@ use crate::{
 };
 
 /// How long a round waits for those who save.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// A session that is over: all of its checkpoints but the newest are to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedSession {
     /// The agent.
     pub agent: Agent,
     /// Which.
@@ -42,31 +42,35 @@ pub struct Ended {
 /// # Errors
 ///
 /// Fails if our own files cannot be read or written. What was removed until then is no loss.
-pub fn keep(process: &Process<'_>, state: &State, ended: Option<&Ended>) -> Result<Option<Report>> {
+pub fn run(
+    process: &Process<'_>,
+    state: &State,
+    ended: Option<&EndedSession>,
+) -> Result<Option<Report>> {
     let settings = config::load(process, None).settings;
     if !state.dir().is_dir() || !(settings.auto_prune || ended.is_some()) {
         return Ok(None);
     }
     // What a session leaves must not be forgotten because a round is under way.
-    let patience = ended.map_or(Duration::ZERO, |_| PATIENCE);
-    let _lock = match Lock::acquire(&state.house_lock(), Instant::now() + patience) {
+    let lock_wait = ended.map_or(Duration::ZERO, |_| LOCK_WAIT);
+    let _lock = match Lock::acquire(&state.maintenance_lock(), Instant::now() + lock_wait) {
         Ok(lock) => lock,
         Err(Error::Busy { .. }) => return Ok(None),
         Err(err) => return Err(err),
     };
-    let mut memory = Memory::read(state)?;
+    let mut memory = MaintenanceState::read(state)?;
     memory.tick(process.now, settings.prune_interval);
     let report = Report::default();
     let mut round = Round { process, state, settings, memory, report };
     round.run(ended)?;
     let Round { mut memory, report, .. } = round;
     memory.report = Some(report.clone());
-    crash::point("house-write");
+    crash::point("maintenance-write");
     memory.write(state)?;
-    stamp(state, process.now).map_err(Error::io("write", &state.house()))?;
+    stamp(state, process.now).map_err(Error::io("write", &state.maintenance_file()))?;
     journal::write(
         state,
-        &Line { at: process.now, kind: LineKind::Deed, root: None, text: told(&report) },
+        &Line { at: process.now, kind: LineKind::Deed, root: None, text: summary(&report) },
     );
     Ok(Some(report))
 }
@@ -77,15 +81,15 @@ pub fn keep(process: &Process<'_>, state: &State, ended: Option<&Ended>) -> Resu
 /// # Errors
 ///
 /// Fails if one cannot be read or written.
-pub fn tidy(process: &Process<'_>, state: &State) -> Result<()> {
+pub fn maintain_repositories(process: &Process<'_>, state: &State) -> Result<()> {
     let settings = config::load(process, None).settings;
-    let room = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
-    maintain(state, room).map(drop)
+    let space = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
+    maintain(state, space).map(drop)
 }
 
-fn told(report: &Report) -> String {
+fn summary(report: &Report) -> String {
     let dropped = ui::count(report.dropped as u64, "checkpoint");
-    let mut text = format!("kept house: {dropped} dropped, {} freed", ui::size(report.freed));
+    let mut text = format!("maintenance: {dropped} dropped, {} freed", ui::size(report.freed));
     if report.orphans > 0 {
         let gone = ui::count(report.orphans as u64, "directory that is gone");
         text.push_str(&format!(", nothing kept of {gone}"));
@@ -101,27 +105,27 @@ struct Round<'a, 'p> {
     process: &'a Process<'p>,
     state: &'a State,
     settings: Settings,
-    memory: Memory,
+    memory: MaintenanceState,
     report: Report,
 }
 
 impl Round<'_, '_> {
-    fn run(&mut self, ended: Option<&Ended>) -> Result<()> {
-        litter::reclaim(self.state, self.process.now)?;
-        let (mut holdings, unseen) = all(self.process, self.state, &mut self.memory)?;
-        self.report.unmet.extend(unseen);
-        for holding in &mut holdings {
+    fn run(&mut self, ended: Option<&EndedSession>) -> Result<()> {
+        stale_files::reclaim(self.state, self.process.now)?;
+        let (mut inventories, unreadable) = all(self.process, self.state, &mut self.memory)?;
+        self.report.unmet.extend(unreadable);
+        for inventory in &mut inventories {
             let mut goes = BTreeSet::new();
             if let Some(ended) = ended {
-                let plan = holding.stock().end_session(ended.agent, &ended.session);
+                let plan = inventory.retention_input().end_session(ended.agent, &ended.session);
                 goes.extend(plan.goes.into_keys());
             }
             if self.settings.auto_prune {
-                goes.extend(self.plan(holding).goes.into_keys());
+                goes.extend(self.plan(inventory).goes.into_keys());
             }
-            self.forget(holding, &goes);
-            if let Err(err) = self.give_up(holding) {
-                let path = ui::escape_path(&holding.place.path);
+            self.forget(inventory, &goes);
+            if let Err(err) = self.give_up(inventory) {
+                let path = ui::escape_path(&inventory.place.path);
                 self.report.unmet.push(format!("cannot give up what is damaged of {path}: {err}"));
             }
         }
@@ -129,15 +133,15 @@ impl Round<'_, '_> {
         if self.settings.auto_prune {
             // Where nothing can be freed, dropping checkpoints would gain nothing.
             if record::in_the_way(self.state)?.is_none() {
-                self.make_room(&mut holdings);
+                self.make_room(&mut inventories);
             }
-            self.report.unmet.extend(room::unmet(self.state, &self.settings));
-            self.bury(&holdings);
-            litter::drop_old(
-                self.state, &holdings, &self.settings, &self.memory, self.process.now,
+            self.report.unmet.extend(space::unmet(self.state, &self.settings));
+            self.remove_orphans(&inventories);
+            stale_files::drop_old(
+                self.state, &inventories, &self.settings, &self.memory, self.process.now,
             )?;
             // There are more pieces than should be, and less is held for certain; nothing is lost.
-            let _later = tidy(self.process, self.state);
+            let _later = maintain_repositories(self.process, self.state);
         }
         let roots = self.state.roots();
         let is_there = |name: &str| roots.join(name).is_dir();
@@ -145,26 +149,26 @@ impl Round<'_, '_> {
         Ok(())
     }
 
-    fn plan(&mut self, holding: &Holding) -> PrunePlan {
-        let Settings { max_checkpoints, retention, .. } = holding.settings;
-        let is_gone = holding.standing == Standing::Gone;
-        let gone_for = self.memory.gone(&holding.name, is_gone);
+    fn plan(&mut self, inventory: &RootInventory) -> PrunePlan {
+        let Settings { max_checkpoints, retention, .. } = inventory.settings;
+        let is_gone = inventory.standing == Standing::Gone;
+        let gone_for = self.memory.gone(&inventory.name, is_gone);
         if is_gone && self.settings.delete_orphans && gone_for > retention {
-            return holding.stock().clear();
+            return inventory.retention_input().clear();
         }
         let (keep, older_than) = (Some(max_checkpoints), Some(retention));
-        holding.stock().prune(Limits { keep, older_than })
+        inventory.retention_input().prune(Limits { keep, older_than })
     }
 
     /// Forgets checkpoints of one root, a few at a time.
-    fn forget(&mut self, holding: &mut Holding, ids: &BTreeSet<CheckpointId>) {
+    fn forget(&mut self, inventory: &mut RootInventory, ids: &BTreeSet<CheckpointId>) {
         if ids.is_empty() {
             return;
         }
-        match holding.forget(ids) {
+        match inventory.forget(ids) {
             Ok(gone) => self.report.dropped += gone,
             Err(err) => {
-                let path = ui::escape_path(&holding.place.path);
+                let path = ui::escape_path(&inventory.place.path);
                 self.report.unmet.push(format!("cannot drop checkpoints of {path}: {err}"));
             }
         }
@@ -172,53 +176,54 @@ impl Round<'_, '_> {
 
     /// Gives up records that could not be read for as long as any other is kept. What nothing else
     /// needs goes with the next sweep.
-    fn give_up(&mut self, holding: &Holding) -> Result<()> {
+    fn give_up(&mut self, inventory: &RootInventory) -> Result<()> {
         let is_lost = |why: Unread| match why {
             Unread::Damaged | Unread::Withheld => true,
             Unread::Newer => false,
         };
-        let unread = holding.unread.iter().filter(|(_, why)| is_lost(**why));
+        let unread = inventory.unread.iter().filter(|(_, why)| is_lost(**why));
         let mut damaged: Vec<CheckpointId> = unread.map(|(id, _)| *id).collect();
-        damaged.extend(record::aside(&holding.own)?);
-        let ages = self.memory.damaged(&holding.name, &damaged);
-        let is_over = |age: Duration| age > holding.settings.retention;
+        damaged.extend(record::aside(&inventory.own)?);
+        let ages = self.memory.damaged(&inventory.name, &damaged);
+        let is_over = |age: Duration| age > inventory.settings.retention;
         let over = damaged.into_iter().zip(ages).filter(|(_, age)| is_over(*age));
         let over: Vec<CheckpointId> = over.map(|(id, _)| id).collect();
         if self.settings.auto_prune && !over.is_empty() {
-            let _alone = Lock::acquire(&holding.own.lock(), Instant::now() + PATIENCE)?;
-            crash::point("house-give-up");
-            over.into_iter().try_for_each(|id| record::give_up(&holding.own, id))?;
+            let _lock = Lock::acquire(&inventory.own.lock(), Instant::now() + LOCK_WAIT)?;
+            crash::point("maintenance-give-up");
+            over.into_iter().try_for_each(|id| record::give_up(&inventory.own, id))?;
         }
         Ok(())
     }
 
     fn sweep(&mut self) {
-        match sweep::sweep(self.state, Instant::now() + PATIENCE) {
+        match sweep::sweep(self.state, Instant::now() + LOCK_WAIT) {
             Ok(freed) => self.report.freed += freed,
             Err(err) => self.report.unmet.push(format!("cannot free unused contents: {err}")),
         }
     }
 
     /// Drops the oldest of those that have most until there is room, as far as any may go.
-    fn make_room(&mut self, holdings: &mut [Holding]) {
-        let mut excess = room::excess(self.state, &self.settings);
+    fn make_room(&mut self, inventories: &mut [RootInventory]) {
+        let mut excess = space::excess(self.state, &self.settings);
         if excess > 0 {
             // No file of any checkpoint depends on it.
             match give_up_history(self.state) {
                 Ok(freed) => self.report.freed += freed,
                 Err(err) => self.report.unmet.push(format!("cannot free old history: {err}")),
             }
-            excess = room::excess(self.state, &self.settings);
+            excess = space::excess(self.state, &self.settings);
         }
         if excess == 0 {
             return;
         }
-        let stocks: Vec<Stock<'_>> = holdings.iter().map(Holding::stock).collect();
-        let owns: Vec<&RootState> = holdings.iter().map(|holding| &holding.own).collect();
-        let mut goes = room::plan(self.state, &stocks, &owns, excess);
-        drop((stocks, owns));
-        for (holding, goes) in holdings.iter_mut().zip(&mut goes) {
-            self.forget(holding, goes);
+        let inputs: Vec<RetentionInput<'_>> =
+            inventories.iter().map(RootInventory::retention_input).collect();
+        let owns: Vec<&RootState> = inventories.iter().map(|inventory| &inventory.own).collect();
+        let mut goes = space::plan(self.state, &inputs, &owns, excess);
+        drop((inputs, owns));
+        for (inventory, goes) in inventories.iter_mut().zip(&mut goes) {
+            self.forget(inventory, goes);
         }
         if goes.iter().any(|goes| !goes.is_empty()) {
             self.sweep();
@@ -226,12 +231,13 @@ impl Round<'_, '_> {
     }
 
     /// Removes what is left of roots that are gone, and of which there is no checkpoint any more.
-    fn bury(&mut self, holdings: &[Holding]) {
-        for holding in holdings.iter().filter(|it| it.standing == Standing::Gone) {
-            let is_empty = holding.checkpoints.is_empty()
-                && record::ids(&holding.own).is_ok_and(|ids| ids.is_empty());
-            let is_gone = Standing::of(&holding.place) == Standing::Gone;
-            if is_empty && is_gone && litter::bury(self.state, &holding.own).is_ok() {
+    fn remove_orphans(&mut self, inventories: &[RootInventory]) {
+        for inventory in inventories.iter().filter(|it| it.standing == Standing::Gone) {
+            let is_empty = inventory.checkpoints.is_empty()
+                && record::ids(&inventory.own).is_ok_and(|ids| ids.is_empty());
+            let is_gone = Standing::of(&inventory.place) == Standing::Gone;
+            if is_empty && is_gone && stale_files::remove_orphan(self.state, &inventory.own).is_ok()
+            {
                 self.report.orphans += 1;
             }
         }

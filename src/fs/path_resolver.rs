@@ -20,14 +20,14 @@ use rustix::{
 /// What one call found out about paths. True for as long as no directory is moved: for one hook
 /// call or one command, not for what waits in between.
 #[derive(Debug, Default)]
-pub struct Real {
+pub struct PathResolver {
     /// Directories that no symlink leads to. None of those above them is one either.
     plain: RefCell<Vec<PathBuf>>,
     /// What others lead to.
     led: RefCell<Vec<(PathBuf, PathBuf)>>,
 }
 
-impl Real {
+impl PathResolver {
     /// The path without symlinks, as [`fs::canonicalize`] has it.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Real {
     }
 
     /// The path without symlinks as far as it exists.
-    pub fn as_far_as(&self, path: &Path) -> PathBuf {
+    pub fn resolve_existing(&self, path: &Path) -> PathBuf {
         for above in path.ancestors() {
             if let Ok(found) = self.of(above) {
                 let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
@@ -190,7 +190,7 @@ mod tests {
         ];
         // In the one order something is known that in the other is not.
         for order in [names.to_vec(), names.iter().rev().copied().collect()] {
-            let real = Real::default();
+            let real = PathResolver::default();
             for name in order {
                 let path = top.join(name);
                 let (ours, theirs) = (real.of(&path), fs::canonicalize(&path));
@@ -199,7 +199,7 @@ mod tests {
                 assert_eq!(ours.ok(), theirs.ok(), "{name}");
             }
         }
-        let real = Real::default();
+        let real = PathResolver::default();
         assert_eq!(real.of(Path::new("/")).unwrap(), Path::new("/"));
         assert_eq!(real.of(Path::new(".")).ok(), fs::canonicalize(".").ok());
         clear(&top);
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn what_a_link_leads_to_is_never_taken_for_plain() {
         let top = laid_out("plain");
-        let real = Real::default();
+        let real = PathResolver::default();
         assert!(!real.expect(&top.join("link/b")));
         assert!(!real.is_plain(&top));
         assert!(real.open(&top.join("link/file"), OFlags::RDONLY, Mode::empty()).is_ok());
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn one_look_answers_for_all_that_is_above() {
         let top = laid_out("above");
-        let real = Real::default();
+        let real = PathResolver::default();
         assert!(real.open(&top.join("a/file"), OFlags::RDONLY, Mode::empty()).is_ok());
         assert!(real.is_plain(&top.join("a")) && real.is_plain(&top));
         for other in ["a/b", "a/fil", "", "a/../a", "a/"] {
@@ -235,9 +235,9 @@ mod tests {
     #[test]
     fn what_is_missing_keeps_its_name() {
         let top = laid_out("missing");
-        let real = Real::default();
-        assert_eq!(real.as_far_as(&top.join("link/x/y")), top.join("a/x/y"));
-        assert_eq!(real.as_far_as(&top.join("a/b")), top.join("a/b"));
+        let real = PathResolver::default();
+        assert_eq!(real.resolve_existing(&top.join("link/x/y")), top.join("a/x/y"));
+        assert_eq!(real.resolve_existing(&top.join("a/b")), top.join("a/b"));
         clear(&top);
     }
 }
