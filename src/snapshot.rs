@@ -17,7 +17,7 @@ use crate::{
         Cause, Checkpoint, Reach, Root, RootKind, Settings, SkipReason, Skipped, Stamp, StoreChoice,
     },
     process::Process,
-    scan::{self, Named, Request, Scan, UserDirs, Wishes},
+    scan::{self, Named, Request, Scan, ScanLimits, UserDirs},
     state::{RootState, State},
     store::{self, Draft, Saved, Store},
 };
@@ -26,7 +26,7 @@ use crate::{
 const WARM_MAX: Duration = Duration::from_secs(1);
 
 /// What to take a checkpoint of, and why.
-pub struct Order<'a> {
+pub struct SnapshotRequest<'a> {
     /// Of what.
     pub reach: &'a Reach,
     /// The settings for it.
@@ -49,9 +49,9 @@ pub struct Order<'a> {
 /// # Errors
 ///
 /// Fails if neither can.
-pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Saved> {
-    let store = store::open(&order.reach.root, state, order.settings.store)?;
-    take_into(store.as_ref(), process, state, order)
+pub fn take(process: &Process<'_>, state: &State, request: SnapshotRequest<'_>) -> Result<Saved> {
+    let store = store::open(&request.reach.root, state, request.settings.store)?;
+    take_into(store.as_ref(), process, state, request)
 }
 
 /// The same, with the store of that root at hand.
@@ -63,10 +63,10 @@ pub fn take_into(
     store: &dyn Store,
     process: &Process<'_>,
     state: &State,
-    order: Order<'_>,
+    request: SnapshotRequest<'_>,
 ) -> Result<Saved> {
-    let wishes = wishes(order.settings);
-    let Order { reach, cause, taken_at, always, deadline, waits, .. } = order;
+    let limits = scan_limits(request.settings);
+    let SnapshotRequest { reach, cause, taken_at, always, deadline, waits, .. } = request;
     let after = if waits {
         await_warm(&state.root(&reach.root), deadline);
         None
@@ -74,7 +74,7 @@ pub fn take_into(
         // Whoever does not wait is waited for, and not for ever: a call may be first.
         Some(store.list()?.first().map_or(0, |newest| newest.sequence))
     };
-    let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, deadline };
+    let look = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
@@ -97,18 +97,18 @@ fn await_warm(place: &RootState, deadline: Option<Instant>) {
 }
 
 /// How to look at a root.
-pub struct Look<'a> {
+pub struct ScanOptions<'a> {
     /// At what.
     pub reach: &'a Reach,
     /// What the settings say about which files are captured.
-    pub wishes: &'a Wishes,
+    pub limits: &'a ScanLimits,
     /// How much of each victim.
     pub named: Named,
     /// When to stop.
     pub deadline: Option<Instant>,
 }
 
-impl Look<'_> {
+impl ScanOptions<'_> {
     /// Looks at the root of `store` as it is now, with the help of its cache.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Look<'_> {
             root: store.root(),
             scope: self.reach.scope.clone(),
             base: None,
-            wishes: self.wishes,
+            limits: self.limits,
             user,
             victims: &self.reach.victims,
             ours: state.dir(),
@@ -154,8 +154,8 @@ pub fn user_dirs(process: &Process<'_>) -> UserDirs {
 }
 
 /// What the settings say about which files are captured.
-pub fn wishes(settings: &Settings) -> Wishes {
-    Wishes {
+pub fn scan_limits(settings: &Settings) -> ScanLimits {
+    ScanLimits {
         exclude: settings.exclude.clone(),
         private: settings.private.clone(),
         file_size_max: settings.max_file_size,
@@ -174,12 +174,12 @@ pub fn open_store(root: &Root, state: &State, settings: &Settings) -> Result<Box
 }
 
 /// What the last checkpoint of a root holds, by its cache.
-pub struct Held {
+pub struct LastCheckpoint {
     root: Root,
     table: Option<Table>,
 }
 
-impl Held {
+impl LastCheckpoint {
     /// Reads the cache of `root`, whose part of our files is `place`. Nobody's lock is needed: its
     /// checksum tells one that somebody is in the middle of writing.
     pub fn of(root: &Root, place: &RootState) -> Self {
@@ -273,7 +273,7 @@ fn real(place: &Path) -> PathBuf {
 }
 
 /// Says where the checkpoints of a root are kept and, if that is not its repository, why.
-pub fn keeper(store: &dyn Store, choice: StoreChoice) -> (&'static str, Option<&str>) {
+pub fn store_kind(store: &dyn Store, choice: StoreChoice) -> (&'static str, Option<&str>) {
     match (store.root().kind(), choice) {
         (RootKind::Git { .. }, StoreChoice::Files) => ("files", Some("your settings say so")),
         (RootKind::Git { .. }, StoreChoice::Auto) => ("git", None),

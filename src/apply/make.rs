@@ -124,11 +124,11 @@ fn anew<T>(parent: &Dir, name: &CStr, make: impl Fn(&CStr) -> io::Result<T>) -> 
 /// to whom its directory belongs. To be called before it gets its permissions: a new owner takes
 /// the special ones away.
 fn inherit(parent: &Dir, temporary: &CStr, instead: Option<Instead<'_>>, file: Option<&File>) {
-    if let Some(owner) = instead.map(|instead| instead.owner).or_else(|| parent.heir()) {
+    if let Some(owner) = instead.map(|instead| instead.owner).or_else(|| parent.new_owner()) {
         parent.give(temporary, owner);
     }
     if let (Some(instead), Some(file)) = (instead, file) {
-        parent.copy_notes(instead.name, file);
+        parent.copy_attributes(instead.name, file);
     }
 }
 

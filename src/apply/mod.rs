@@ -281,7 +281,7 @@ impl Apply<'_> {
         let (parent, name) = self.parent(&step.path)?;
         match parent.create_dir(&name, 0o700) {
             Ok(()) => {
-                parent.heir().into_iter().for_each(|heir| parent.give(&name, heir));
+                parent.new_owner().into_iter().for_each(|owner| parent.give(&name, owner));
                 Ok(true)
             }
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {

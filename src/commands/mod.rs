@@ -48,8 +48,8 @@ use crate::{
     model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
     process::Process,
     reach::{Surroundings, look_around_real},
-    scan::{Named, Scan, Wishes},
-    snapshot::{self, Look},
+    scan::{Named, Scan, ScanLimits},
+    snapshot::{self, ScanOptions},
     state::State,
     store::{
         self, Store,
@@ -165,8 +165,8 @@ impl Desk {
     ///
     /// Fails if the root cannot be read.
     pub(crate) fn look(&self, process: &Process<'_>, victims: Vec<PathBuf>) -> Result<Scan> {
-        let (reach, wishes) = (self.reach(victims), snapshot::wishes(&self.settings));
-        whole(&reach, &wishes).at(process, &self.state, self.store.as_ref())
+        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
+        whole(&reach, &limits).at(process, &self.state, self.store.as_ref())
     }
 
     /// The same for a scan of a moment ago: only `victims` are looked at.
@@ -176,8 +176,8 @@ impl Desk {
         mut scan: Scan,
         victims: Vec<PathBuf>,
     ) -> Scan {
-        let (reach, wishes) = (self.reach(victims), snapshot::wishes(&self.settings));
-        whole(&reach, &wishes).also(process, &self.state, self.store.as_ref(), &mut scan);
+        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
+        whole(&reach, &limits).also(process, &self.state, self.store.as_ref(), &mut scan);
         scan
     }
 
@@ -188,8 +188,8 @@ impl Desk {
 }
 
 /// How commands look at a root: at all of it, and at what is named itself.
-fn whole<'a>(reach: &'a Reach, wishes: &'a Wishes) -> Look<'a> {
-    Look { reach, wishes, named: Named::Alone, deadline: None }
+fn whole<'a>(reach: &'a Reach, limits: &'a ScanLimits) -> ScanOptions<'a> {
+    ScanOptions { reach, limits, named: Named::Alone, deadline: None }
 }
 
 /// Lets the root at or around `start` be found by its path, if it was moved there or is mounted there

@@ -128,7 +128,7 @@ fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
 /// Where the files of a checkpoint are, and why they are not in a private repository if the next ones
 /// would not be either.
 fn keeper<'a>(desk: &'a Desk, checkpoint: &Checkpoint) -> (&'static str, Option<&'a str>) {
-    let next = snapshot::keeper(desk.store.as_ref(), desk.settings.store);
+    let next = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
     match record::read(&desk.state.root(&desk.root), checkpoint.id).map(|record| record.keeper) {
         Ok(Keeper::Git) => ("git", None),
         Ok(Keeper::Copy) => ("files", next.1.filter(|_| next.0 == "files")),

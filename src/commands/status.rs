@@ -357,7 +357,7 @@ impl Place {
 
     /// One that nothing was ever saved of.
     fn unknown(desk: &Desk) -> Self {
-        let (kind, why) = snapshot::keeper(desk.store.as_ref(), desk.settings.store);
+        let (kind, why) = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
         let checkpoints = desk.store.list().unwrap_or_default();
         let unwritable = desk.state.unwritable(Some(&desk.state.root(&desk.root)));
         let unwritable = unwritable.filter(|_| !desk.is_gone);
@@ -490,7 +490,7 @@ fn found(
     let settings = crate::config::load(process, Some(path)).settings;
     let (kind, why) = match snapshot::open_store(&root, &desk.state, &settings) {
         Ok(store) => {
-            let (kind, why) = snapshot::keeper(store.as_ref(), settings.store);
+            let (kind, why) = snapshot::store_kind(store.as_ref(), settings.store);
             (kind, why.map(str::to_owned))
         }
         Err(err) => ("files", Some(err.to_string())),

@@ -43,14 +43,14 @@ impl Dir {
     /// # Errors
     ///
     /// Fails if there is no such name.
-    pub fn room_of(&self, name: &CStr) -> io::Result<u64> {
+    pub fn allocated_bytes(&self, name: &CStr) -> io::Result<u64> {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512))
     }
 
     /// To whom something new in this directory belongs: where root puts it, to the directory's
     /// owner. Anybody else can only make what is his own.
-    pub fn heir(&self) -> Option<Owner> {
+    pub fn new_owner(&self) -> Option<Owner> {
         if !geteuid().is_root() {
             return None;
         }
@@ -73,7 +73,7 @@ impl Dir {
 
     /// Copies what people and programs noted on the file `name`, and its access list, to a file
     /// that will take its place. Not what only the system may note.
-    pub fn copy_notes(&self, name: &CStr, to: &File) {
+    pub fn copy_attributes(&self, name: &CStr, to: &File) {
         let Ok((from, _)) = self.open_file(name) else { return };
         if !matches!(flistxattr_query(&from), Ok(1..=NOTES_MAX_BYTES)) {
             return;

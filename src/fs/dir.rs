@@ -47,38 +47,38 @@ impl Dir {
 
     /// Opens the directory `name` in this one only to stand in it: needs no permission to read
     /// it, and costs less. Cannot be listed.
-    pub fn stand_in(&self, name: &CStr) -> io::Result<Self> {
-        Ok(Self(openat(&self.0, name, stand(), Mode::empty())?))
+    pub fn enter_child(&self, name: &CStr) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, name, path_only(), Mode::empty())?))
     }
 
     /// Opens the directory that `path` lies in, below this one, through no symlink.
     pub fn parent_of(&self, path: &RelPath) -> io::Result<Self> {
         match path.parent() {
-            Some(parent) => self.stand_at(parent.as_bytes()),
-            None => self.again(),
+            Some(parent) => self.enter_path(parent.as_bytes()),
+            None => self.reopen(),
         }
     }
 
     /// Opens the directory at `path` below this one, through no symlink, only to stand in it. An
     /// empty path is this directory.
-    pub fn stand_below(&self, path: &DirPath) -> io::Result<Self> {
-        if path.0.is_empty() { self.again() } else { self.stand_at(&path.0) }
+    pub fn enter_below(&self, path: &DirPath) -> io::Result<Self> {
+        if path.0.is_empty() { self.reopen() } else { self.enter_path(&path.0) }
     }
 
-    fn stand_at(&self, path: &[u8]) -> io::Result<Self> {
+    fn enter_path(&self, path: &[u8]) -> io::Result<Self> {
         if path.split(|&byte| byte == b'/').any(|name| matches!(name, b"" | b"." | b"..")) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a name"));
         }
-        let mut dir = self.again()?;
+        let mut dir = self.reopen()?;
         for name in path.split(|&byte| byte == b'/') {
-            dir = dir.stand_in(&c_name(name)?)?;
+            dir = dir.enter_child(&c_name(name)?)?;
         }
         Ok(dir)
     }
 
     /// The same directory, opened anew only to stand in it.
-    pub fn again(&self) -> io::Result<Self> {
-        Ok(Self(openat(&self.0, c".", stand(), Mode::empty())?))
+    pub fn reopen(&self) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, c".", path_only(), Mode::empty())?))
     }
 
     /// The same directory, opened anew for listing.
@@ -239,12 +239,12 @@ pub fn stat_path(path: &Path) -> io::Result<Stamp> {
 }
 
 #[cfg(target_os = "linux")]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
 #[cfg(not(target_os = "linux"))]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OPEN_DIR | OFlags::NOFOLLOW
 }
 

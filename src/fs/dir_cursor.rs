@@ -31,7 +31,7 @@ impl<'a> DirCursor<'a> {
         }
         let mut here = match self.open.last() {
             Some((_, here)) => Rc::clone(here),
-            None => self.push(0, self.top.again()?),
+            None => self.push(0, self.top.reopen()?),
         };
         let done = self.open.last().map_or(0, |(end, _)| *end);
         self.at.clear();
@@ -44,7 +44,7 @@ impl<'a> DirCursor<'a> {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a name"));
             }
             end += name.len() + usize::from(end > 0);
-            let below = here.stand_in(&c_name(name)?)?;
+            let below = here.enter_child(&c_name(name)?)?;
             here = self.push(end, below);
         }
         Ok(here)

@@ -24,7 +24,7 @@ pub struct PathResolver {
     /// Directories that no symlink leads to. None of those above them is one either.
     plain: RefCell<Vec<PathBuf>>,
     /// What others lead to.
-    led: RefCell<Vec<(PathBuf, PathBuf)>>,
+    resolved: RefCell<Vec<(PathBuf, PathBuf)>>,
 }
 
 impl PathResolver {
@@ -38,7 +38,7 @@ impl PathResolver {
             return Ok(path.to_owned());
         }
         let known = |(asked, real): &(PathBuf, PathBuf)| (asked == path).then(|| real.clone());
-        if let Some(real) = self.led.borrow().iter().find_map(known) {
+        if let Some(real) = self.resolved.borrow().iter().find_map(known) {
             return Ok(real);
         }
         match self.enter(path) {
@@ -48,7 +48,7 @@ impl PathResolver {
             Err(_) => (),
         }
         let real = fs::canonicalize(path)?;
-        self.led.borrow_mut().push((path.to_owned(), real.clone()));
+        self.resolved.borrow_mut().push((path.to_owned(), real.clone()));
         Ok(real)
     }
 
@@ -106,7 +106,7 @@ impl PathResolver {
 
     /// Opens a directory, to see that no symlink leads there.
     fn enter(&self, path: &Path) -> Result<(), Errno> {
-        open_plain(path, stand(), Mode::empty())?;
+        open_plain(path, path_only(), Mode::empty())?;
         self.plain.borrow_mut().push(path.to_owned());
         Ok(())
     }
@@ -132,8 +132,8 @@ fn open_plain(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
     // One call more than with `openat2`: tracers do not show the flags of that call, and would count
     // it as a write.
     let file = File::from(openat(CWD, path, flags, mode)?);
-    let led = readlinkat(CWD, place_of(&file), Vec::new())?;
-    if led.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }
+    let resolved = readlinkat(CWD, place_of(&file), Vec::new())?;
+    if resolved.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }
 }
 
 /// Where the system shows an open file.
@@ -144,7 +144,7 @@ fn place_of(file: &File) -> PathBuf {
 }
 
 #[cfg(target_os = "linux")]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
@@ -155,7 +155,7 @@ fn open_plain(path: &Path, _: OFlags, _: Mode) -> Result<File, Errno> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 

@@ -279,7 +279,7 @@ pub enum Small {
 impl Small {
     /// Opens what is at `path`; `None` if nothing is, not even a link.
     pub fn open(path: &Path, real: &PathResolver) -> Option<Self> {
-        match real.open(path, careful() | OFlags::NOFOLLOW, Mode::empty()) {
+        match real.open(path, nonblocking() | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(file) => Some(Self::Open(file)),
             Err(err) if err.kind() == io::ErrorKind::NotFound => None,
             Err(_) => Some(Self::Link),
@@ -307,7 +307,7 @@ impl Small {
 }
 
 /// Never waits for a pipe.
-fn careful() -> OFlags {
+fn nonblocking() -> OFlags {
     OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
 }
 
@@ -317,7 +317,7 @@ fn careful() -> OFlags {
 ///
 /// Fails if there is none, or something else.
 pub fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
-    let flags = careful().bits().cast_signed();
+    let flags = nonblocking().bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let stamp = regular(&file)?;
     Ok((file, stamp))
@@ -332,7 +332,7 @@ fn regular(file: &File) -> io::Result<Stamp> {
 }
 
 fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
-    let flags = careful().bits().cast_signed();
+    let flags = nonblocking().bits().cast_signed();
     read_regular(OpenOptions::new().read(true).custom_flags(flags).open(path)?, size_max)
 }
 

@@ -41,7 +41,7 @@ use crate::{
     process::{Exit, Process},
     reach::{self, Surroundings},
     shell,
-    snapshot::{self, Order},
+    snapshot::{self, SnapshotRequest},
     state::State,
     store::{Saved, record},
     transcript, ui,
@@ -291,7 +291,7 @@ impl Hook<'_, '_> {
         if found.is_empty() {
             return Vec::new();
         }
-        let held = snapshot::Held::of(&outer.root, &state.root(&outer.root));
+        let held = snapshot::LastCheckpoint::of(&outer.root, &state.root(&outer.root));
         let left_out = found.into_iter().filter(|(root, _)| !held.has_directory(root.path()));
         let reach = |around| {
             let mut reach = reach::reach_in(around, &self.cwd, context, effect, &surroundings);
@@ -361,7 +361,7 @@ impl Hook<'_, '_> {
             return Standing::Bare;
         }
         let Effect::Touches(_) = &self.effect else { return Standing::Begun };
-        let held = snapshot::Held::of(&reach.root, &place);
+        let held = snapshot::LastCheckpoint::of(&reach.root, &place);
         let is_covered =
             |path: &PathBuf| covered::has(ledger, &held, path, crate::fs::stat_path(path));
         if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
@@ -386,7 +386,7 @@ impl Hook<'_, '_> {
     ) -> Result<Saved> {
         // Without the ledger our time is up already; what a snapshot takes, it takes.
         let deadline = deadline.unwrap_or_else(|| Instant::now() + self.settings().deadline);
-        let order = Order {
+        let request = SnapshotRequest {
             reach,
             settings: self.settings(),
             cause: self.cause(ledger),
@@ -395,7 +395,7 @@ impl Hook<'_, '_> {
             deadline: Some(deadline),
             waits: true,
         };
-        let saved = snapshot::take(self.process, state, order)?;
+        let saved = snapshot::take(self.process, state, request)?;
         if saved.is_new {
             let id = saved.checkpoint.id;
             let text = format!("checkpoint {id} before {}", self.call.tool);

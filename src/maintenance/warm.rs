@@ -21,7 +21,7 @@ use crate::{
     model::{Agent, By, Cause, Reach, Reason, Scope, SessionId, Settings},
     process::Process,
     reach::{Surroundings, root_around},
-    snapshot::{self, Order},
+    snapshot::{self, SnapshotRequest},
     state::State,
     store::record,
 };
@@ -120,7 +120,7 @@ fn request<'a>(
     settings: &'a Settings,
     warm_request: &WarmRequest,
     taken_at: DateTime<Utc>,
-) -> Order<'a> {
+) -> SnapshotRequest<'a> {
     let by = By {
         agent: warm_request.agent,
         session: warm_request.session.clone(),
@@ -130,7 +130,7 @@ fn request<'a>(
         transcript: None,
         position: None,
     };
-    Order {
+    SnapshotRequest {
         reach,
         settings,
         cause: Cause { reason: Reason::Net, by: Some(by), tool: None, summary: None, of: None },

@@ -9,10 +9,10 @@ use std::{io, sync::atomic::AtomicU64};
 
 use super::{
     Scan,
-    ground::Ground,
-    list::{Frame, Lister, Listings, Place},
+    dir_rules::DirRules,
+    list::{DirVisit, Lister, Listings, WalkContext},
     regenerable,
-    sources::Wishes,
+    rule_sources::ScanLimits,
     victims::weight,
     walk::mark_unlisted,
 };
@@ -71,7 +71,7 @@ struct Candidate {
 /// What takes in files and directories is working on.
 struct Intake<'a, 'd> {
     scan: &'a mut Scan,
-    frame: &'a Frame<'a>,
+    context: &'a WalkContext<'a>,
     way: DirCursor<'d>,
     old: Option<&'a Table>,
     file_max: u64,
@@ -80,17 +80,17 @@ struct Intake<'a, 'd> {
 /// Takes in what is ignored or large, as far as there is room, and names the rest.
 pub(super) fn take_in(
     scan: &mut Scan,
-    frame: &Frame<'_>,
+    context: &WalkContext<'_>,
     top: &Dir,
     old: Option<&Table>,
-    ground: impl FnOnce() -> Ground,
+    dir_rules: impl FnOnce() -> DirRules,
 ) {
     if !scan.fresh.values().flat_map(|fresh| &fresh.found).any(is_candidate) {
         return;
     }
-    let file_max = FILE_MAX_BYTES.min(frame.wishes.victim_size_max);
-    let mut intake = Intake { scan, frame, way: DirCursor::from(top), old, file_max };
-    intake.take_directories(ground);
+    let file_max = FILE_MAX_BYTES.min(context.limits.victim_size_max);
+    let mut intake = Intake { scan, context, way: DirCursor::from(top), old, file_max };
+    intake.take_directories(dir_rules);
     intake.take_files();
 }
 
@@ -114,18 +114,18 @@ fn stays_out(found: &Found, old: Option<&Row<'_>>) -> bool {
 impl Intake<'_, '_> {
     /// Lists every ignored directory that is not too large to be held, so that its files can be
     /// offered.
-    fn take_directories(&mut self, ground: impl FnOnce() -> Ground) {
+    fn take_directories(&mut self, dir_rules: impl FnOnce() -> DirRules) {
         let mut waiting = self.new_directories();
         if waiting.is_empty() {
             return;
         }
         waiting.sort();
-        let ground = ground();
+        let dir_rules = dir_rules();
         let mut looks = LOOKS_MAX;
         let mut candidates = Vec::with_capacity(waiting.len());
         for (is_new, dir, name) in waiting {
             let limit = looks.min(DIRECTORY_FILES_MAX);
-            let (entries, listed) = self.list(&ground, &DirPath(dir.join(&name)), limit);
+            let (entries, listed) = self.list(&dir_rules, &DirPath(dir.join(&name)), limit);
             looks = looks.saturating_sub(entries);
             let (was_held, is_too_large) = (!is_new, entries > limit);
             candidates.push(Candidate { dir, name, was_held, entries, listed, is_too_large });
@@ -174,20 +174,26 @@ impl Intake<'_, '_> {
     }
 
     /// How many entries an ignored directory has, and all of them; it stops after `limit` and one.
-    fn list(&mut self, ground: &Ground, path: &DirPath, limit: u64) -> (u64, io::Result<Listings>) {
-        let wishes = Wishes {
+    fn list(
+        &mut self,
+        dir_rules: &DirRules,
+        path: &DirPath,
+        limit: u64,
+    ) -> (u64, io::Result<Listings>) {
+        let limits = ScanLimits {
             files_max: limit + 1,
             file_size_max: self.file_max,
-            ..self.frame.wishes.clone()
+            ..self.context.limits.clone()
         };
-        let frame = Frame { wishes: &wishes, captured: AtomicU64::new(0), ..*self.frame };
-        let mut lister = Lister::taking_ignored(&frame, self.old);
+        let context = WalkContext { limits: &limits, captured: AtomicU64::new(0), ..*self.context };
+        let mut lister = Lister::taking_ignored(&context, self.old);
         let done = self.way.listable(path).and_then(|open| {
-            if open.stat()?.1 != frame.device {
+            if open.stat()?.1 != context.device {
                 return Err(io::ErrorKind::CrossesDevices.into());
             }
-            let place = Place { path: path.clone(), depth: path.depth(), ground, is_ignored: true };
-            lister.list(&open, &place, true)
+            let visit =
+                DirVisit { path: path.clone(), depth: path.depth(), dir_rules, is_ignored: true };
+            lister.list(&open, &visit, true)
         });
         (lister.seen, done.map(|()| lister.listed))
     }
@@ -245,7 +251,7 @@ impl Intake<'_, '_> {
                 offers.push(Offer { dir, name, bytes, was_held });
             }
         }
-        let waits = self.frame.deadline.is_some();
+        let waits = self.context.deadline.is_some();
         let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
         for offer in &mut offers {
             offer.bytes = self.weight(&offer.dir.0, &offer.name, offer.bytes, sparse_max);
@@ -255,11 +261,11 @@ impl Intake<'_, '_> {
 
     /// What is left of the budget beside what is held and not offered.
     fn room(&mut self) -> Room {
-        let wishes = self.frame.wishes;
+        let limits = self.context.limits;
         let (mut files, mut bytes, mut others, mut large) = (0, 0_u64, 0, Vec::new());
         self.scan.each(|dir, row| match row.skipped {
             None if row.kind() == Some(Kind::Directory) => (),
-            None if is_in_budget(&row, wishes) && row.content.is_some() => {
+            None if is_in_budget(&row, limits) && row.content.is_some() => {
                 files += 1;
                 if row.stamp.size > self.file_max {
                     large.push((dir.to_vec(), row.name.to_vec(), row.stamp.size));
@@ -267,16 +273,16 @@ impl Intake<'_, '_> {
                     bytes = bytes.saturating_add(row.stamp.size);
                 }
             }
-            None => others += u64::from(!is_in_budget(&row, wishes)),
+            None => others += u64::from(!is_in_budget(&row, limits)),
             Some(_) => (),
         });
         for (dir, name, size) in large {
             bytes = bytes.saturating_add(self.weight(&dir, &name, size, SPARSE_MAX_BYTES));
         }
         Room {
-            files: FILES_MAX.min(wishes.files_max.saturating_sub(others)).saturating_sub(files),
+            files: FILES_MAX.min(limits.files_max.saturating_sub(others)).saturating_sub(files),
             bytes: BYTES_MAX.saturating_sub(bytes),
-            unread: if self.frame.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
+            unread: if self.context.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
         }
     }
 
@@ -301,8 +307,8 @@ impl Intake<'_, '_> {
 }
 
 /// Whether a file that is held counts in the budget.
-fn is_in_budget(row: &Row<'_>, wishes: &Wishes) -> bool {
-    let is_large = row.kind() == Some(Kind::File) && row.stamp.size > wishes.file_size_max;
+fn is_in_budget(row: &Row<'_>, limits: &ScanLimits) -> bool {
+    let is_large = row.kind() == Some(Kind::File) && row.stamp.size > limits.file_size_max;
     row.marks.ignored || is_large && !row.marks.tracked
 }
 

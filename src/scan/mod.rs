@@ -5,12 +5,12 @@
 //! not touch keeps those of the table.
 
 mod budget;
-mod crew;
-mod ground;
+mod dir_rules;
 mod list;
+mod parallel;
 mod regenerable;
+mod rule_sources;
 mod rules;
-mod sources;
 mod tracked;
 mod verify;
 mod victims;
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-pub use sources::{UserDirs, Wishes};
+pub use rule_sources::{ScanLimits, UserDirs};
 pub use victims::{is_made_again, name_victims};
 pub use walk::{Named, Request, walk};
 
@@ -48,7 +48,7 @@ pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
 }
 
 /// Takes one directory: its path, its stamp, whether that is racy, and its entries.
-type Show<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
+type DirVisitor<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
 
 /// What a walk over a root found.
 #[derive(Clone, Debug, Default)]
@@ -141,7 +141,7 @@ impl Scan {
 
     /// Takes the base apart: every directory becomes a fresh one without an id, and a file keeps
     /// its content only if `keep` says so. For a base that must not be believed.
-    pub fn unfold(&mut self, mut keep: impl FnMut(&Found) -> bool) {
+    pub fn forget_base(&mut self, mut keep: impl FnMut(&Found) -> bool) {
         let mut fresh = BTreeMap::new();
         self.each_directory(|path, stamp, racy, rows| {
             let found = rows.map(|row| row.to_found()).collect();
@@ -196,7 +196,7 @@ impl Scan {
     ) {
         let untouched = self.fresh.is_empty() && self.gone.is_empty();
         let mut fresh = self.fresh.iter().peekable();
-        let show = |path: &'a DirPath, new: &'a Fresh, each: &mut Show<'_, 'a>| {
+        let show = |path: &'a DirPath, new: &'a Fresh, each: &mut DirVisitor<'_, 'a>| {
             each(&path.0[..], new.stamp, new.racy, &mut new.found.iter().map(Row::from));
         };
         for dir in self.base.iter().flat_map(Table::dirs) {

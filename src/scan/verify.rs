@@ -32,7 +32,7 @@ const ENTRIES_FOR_TWO: usize = 800;
 
 /// Compares every directory and file of `table` with what lies below `top`, which is on `device`.
 pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
-    let mut suspects = verify_all(&Ground { top, device, table });
+    let mut suspects = verify_all(&Comparison { top, device, table });
     suspects.relist.sort_unstable();
     suspects.relist.dedup();
     // Where one thread began in the middle of what is gone.
@@ -44,29 +44,29 @@ pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
 }
 
 /// What is compared.
-struct Ground<'a> {
+struct Comparison<'a> {
     top: &'a Dir,
     /// What is on another device is mounted there, and none of the root.
     device: u64,
     table: &'a Table,
 }
 
-fn verify_all(ground: &Ground<'_>) -> Suspects {
-    let table = ground.table;
+fn verify_all(comparison: &Comparison<'_>) -> Suspects {
+    let table = comparison.table;
     let dirs = table.dir_count();
     if table.entry_count() < ENTRIES_FOR_TWO {
-        return verify_range(ground, 0, dirs);
+        return verify_range(comparison, 0, dirs);
     }
     let middle = table_middle(table);
     std::thread::scope(|scope| {
-        let second =
-            std::thread::Builder::new().spawn_scoped(scope, || verify_range(ground, middle, dirs));
-        let mut suspects = verify_range(ground, 0, middle);
+        let second = std::thread::Builder::new()
+            .spawn_scoped(scope, || verify_range(comparison, middle, dirs));
+        let mut suspects = verify_range(comparison, 0, middle);
         match second.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(more)) => suspects.append(more),
             // A panic must not pass for "nothing changed".
             Ok(Err(_)) => suspects.relist.extend(middle..dirs),
-            Err(_) => suspects.append(verify_range(ground, middle, dirs)),
+            Err(_) => suspects.append(verify_range(comparison, middle, dirs)),
         }
         suspects
     })
@@ -78,8 +78,8 @@ fn table_middle(table: &Table) -> usize {
     table.dirs().position(|dir| dir.first() >= half).unwrap_or(table.dir_count())
 }
 
-fn verify_range(ground: &Ground<'_>, from: usize, to: usize) -> Suspects {
-    let Ground { top, device, table } = *ground;
+fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects {
+    let Comparison { top, device, table } = *comparison;
     let mut suspects = Suspects::default();
     let mut way = DirCursor::from(top);
     let mut number = from;
@@ -137,15 +137,15 @@ fn above(table: &Table, number: usize) -> Option<usize> {
 fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspects: &mut Suspects) {
     for (entry, row) in (dir.first()..).zip(dir.rows()) {
         match wanted(&row) {
-            Look::Away => (),
-            Look::Again => suspects.relist.push(number),
-            Look::Mounted => {
+            Check::Away => (),
+            Check::Again => suspects.relist.push(number),
+            Check::Mounted => {
                 let child = c_name(row.name).and_then(|name| open.open_child(&name)?.stat());
                 if child.is_ok_and(|(_, now_on)| now_on == device) {
                     suspects.relist.push(number);
                 }
             }
-            Look::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
+            Check::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
                 Ok(stamp) if is_same(&row, &stamp) => (),
                 Ok(stamp) => suspects.reread.push((number, entry, stamp)),
                 Err(_) => suspects.relist.push(number),
@@ -155,7 +155,7 @@ fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspec
 }
 
 /// What has to be looked at to know whether an entry is as it was.
-enum Look {
+enum Check {
     /// Nothing: its own directory tells, or nobody wants to know.
     Away,
     /// Its stamp.
@@ -166,14 +166,14 @@ enum Look {
     Mounted,
 }
 
-fn wanted(row: &Row<'_>) -> Look {
+fn wanted(row: &Row<'_>) -> Check {
     match (row.skipped, row.kind()) {
         // An ignore file governs others, even if it is ignored itself.
-        (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Look::At,
-        (None, Some(Kind::Directory)) => Look::Away,
+        (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Check::At,
+        (None, Some(Kind::Directory)) => Check::Away,
         // What did not fit in the budget may by now.
         (None | Some(SkipReason::TooLarge | SkipReason::Ignored | SkipReason::Output), _) => {
-            Look::At
+            Check::At
         }
         (
             Some(
@@ -183,8 +183,8 @@ fn wanted(row: &Row<'_>) -> Look {
                 | SkipReason::KeptChanging,
             ),
             _,
-        ) => Look::Again,
-        (Some(SkipReason::OtherFileSystem), _) => Look::Mounted,
+        ) => Check::Again,
+        (Some(SkipReason::OtherFileSystem), _) => Check::Mounted,
         (
             Some(
                 SkipReason::MadeAgain
@@ -194,7 +194,7 @@ fn wanted(row: &Row<'_>) -> Look {
                 | SkipReason::GitPrivate,
             ),
             _,
-        ) => Look::Away,
+        ) => Check::Away,
     }
 }
 

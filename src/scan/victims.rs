@@ -186,7 +186,7 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
         if kind == Kind::File && !is_alone && !self.is_held(path) {
-            let size_max = self.request.wishes.victim_size_max;
+            let size_max = self.request.limits.victim_size_max;
             let waits = self.request.deadline.is_some();
             let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
             let weight = weight(dir, &c_name, stamp.size, size_max..=sparse_max);
@@ -254,7 +254,7 @@ impl Collect<'_, '_> {
     }
 
     fn has_room(&self, size: u64) -> bool {
-        let room = self.request.wishes.victim_size_max.saturating_mul(TOGETHER);
+        let room = self.request.limits.victim_size_max.saturating_mul(TOGETHER);
         self.bytes.saturating_add(size) <= room
     }
 
@@ -276,7 +276,7 @@ pub(super) fn weight(dir: &Dir, name: &CStr, size: u64, matter: RangeInclusive<u
     if !matter.contains(&size) {
         return size;
     }
-    dir.room_of(name).map_or(size, |room| room.min(size))
+    dir.allocated_bytes(name).map_or(size, |room| room.min(size))
 }
 
 fn is_in_git(path: &Path) -> bool {

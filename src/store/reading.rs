@@ -205,7 +205,7 @@ impl Reader<'_> {
     }
 
     fn read_part(&mut self, path: &DirPath, part: &mut [Found]) -> Result<()> {
-        let dir = self.top.stand_below(path);
+        let dir = self.top.enter_below(path);
         for found in part.iter_mut().filter(|found| found.is_unread()) {
             let private = found.marks.private;
             self.read(dir.as_ref().ok(), &path.join(&found.name), found, private)?;

@@ -149,7 +149,7 @@ impl CopyStore {
     fn put<'s>(&'s self, draft: &mut Draft, batch: &mut Batch<'s>) -> Result<Named> {
         let scan = &mut draft.scan;
         if !self.is_believed(scan) {
-            scan.unfold(|found| found.content.is_some_and(|id| batch.contains(&id)));
+            scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
         let mut changing = self.read(scan, draft.deadline, batch)?;
         let mut dot_gits = scan.repositories.clone();
@@ -321,7 +321,7 @@ impl Store for CopyStore {
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         if !self.is_believed(scan) {
             // Another store may have named them, in its own way.
-            scan.unfold(|_| false);
+            scan.forget_base(|_| false);
         }
         reading::read_all(self.root.path(), scan, None, &mut NameOnly)?;
         let mut unsaved = BTreeMap::new();

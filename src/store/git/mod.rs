@@ -532,7 +532,7 @@ impl Store for GitStore {
         let repo = self.repo.refreshed();
         if !self.anchored(scan) {
             // Another store may have named them, in its own way.
-            scan.unfold(|_| false);
+            scan.forget_base(|_| false);
         }
         let mut skipped =
             reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;

@@ -552,7 +552,7 @@ fn distrust(
             });
         }
         if !is_whole {
-            scan.unfold(|found| found.content.is_some_and(|id| is_there(id, found.marks)));
+            scan.forget_base(|found| found.content.is_some_and(|id| is_there(id, found.marks)));
         }
     }
     Ok(())

@@ -10,8 +10,8 @@ use std::{
 };
 
 use super::{
+    rule_sources::{GitRules, RuleSources, ScanLimits},
     rules::{self, Rules},
-    sources::{Said, Sources, Wishes},
     tracked::Tracked,
     verify::Suspects,
 };
@@ -23,17 +23,17 @@ use crate::{
 
 /// What decides about the files of one repository, or of a plain root. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Ground {
+pub(super) struct DirRules {
     pub(super) rules: Rules,
     pub(super) tracked: Arc<Tracked>,
     hash: gix::hash::Kind,
 }
 
-impl Ground {
-    /// That of the whole root.
-    pub(super) fn read(root: &Root, sources: &Sources, wishes: &Wishes) -> Self {
-        let Said { global, case, hash } = sources.read();
-        let rules = Rules::new(&global, &wishes.exclude, &wishes.private, case);
+impl DirRules {
+    /// Reads the rules of the whole root.
+    pub(super) fn read(root: &Root, sources: &RuleSources, limits: &ScanLimits) -> Self {
+        let GitRules { global, case, hash } = sources.read();
+        let rules = Rules::new(&global, &limits.exclude, &limits.private, case);
         let tracked = match root.kind() {
             RootKind::Git { git_dir, .. } => Tracked::read(&git_dir.join("index"), hash, 0),
             RootKind::Plain { .. } => Tracked::default(),
@@ -41,7 +41,7 @@ impl Ground {
         Self { rules, tracked: tracked.into(), hash }
     }
 
-    /// The ground inside the directory at `path`, which has these names: its ignore file counts,
+    /// The rules inside the directory at `path`, which has these names: its ignore file counts,
     /// and in the root itself whether there is one.
     pub(super) fn inside(&self, open: &Dir, path: &DirPath, names: &[Listed]) -> Self {
         let ignore_file = names.iter().find(|listed| listed.name.to_bytes() == rules::IGNORE_FILE);
@@ -56,12 +56,12 @@ impl Ground {
         Self { rules, ..self.clone() }
     }
 
-    /// The ground of the repository whose worktree is the directory at `path`, if it is one and
+    /// The rules of the repository whose worktree is the directory at `path`, if it is one and
     /// not the root itself.
     pub(super) fn nested(
         &self,
         root: &Root,
-        wishes: &Wishes,
+        limits: &ScanLimits,
         open: &Dir,
         path: &DirPath,
         names: &[Listed],
@@ -71,7 +71,7 @@ impl Ground {
             return None;
         }
         let git_dir = nested_git_dir(root, open, path, listed)?;
-        let exclude = read_small(&git_dir.join("info/exclude"), wishes.file_size_max);
+        let exclude = read_small(&git_dir.join("info/exclude"), limits.file_size_max);
         let rules = self.rules.nested(&path.0, exclude.ok().flatten().as_deref());
         let tracked = Tracked::read(&git_dir.join("index"), self.hash, path.0.len() + 1);
         Some(Self { rules, tracked: tracked.into(), hash: self.hash })
@@ -82,21 +82,26 @@ impl Ground {
 /// directories above is not read again.
 pub(super) struct Descent<'a> {
     root: &'a Root,
-    wishes: &'a Wishes,
+    limits: &'a ScanLimits,
     pub(super) way: DirCursor<'a>,
-    whole: Ground,
+    whole: DirRules,
     /// The directories on the way that were read, with what holds inside each.
-    inside: Vec<(DirPath, Ground)>,
+    inside: Vec<(DirPath, DirRules)>,
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(root: &'a Root, wishes: &'a Wishes, top: &'a Dir, whole: Ground) -> Self {
-        Self { root, wishes, way: DirCursor::from(top), whole, inside: Vec::new() }
+    pub(super) fn new(
+        root: &'a Root,
+        limits: &'a ScanLimits,
+        top: &'a Dir,
+        whole: DirRules,
+    ) -> Self {
+        Self { root, limits, way: DirCursor::from(top), whole, inside: Vec::new() }
     }
 
-    /// The ground that holds in the directory at `path`: nested repositories and ignore files on
+    /// The rules that holds in the directory at `path`: nested repositories and ignore files on
     /// the way down to it, not those in it.
-    pub(super) fn at(&mut self, path: &DirPath) -> io::Result<Ground> {
+    pub(super) fn at(&mut self, path: &DirPath) -> io::Result<DirRules> {
         let leads_there = |above: &DirPath| above != path && above.contains(&path.0);
         while self.inside.last().is_some_and(|(above, _)| !leads_there(above)) {
             self.inside.pop();
@@ -110,14 +115,14 @@ impl<'a> Descent<'a> {
             let open = self.way.enter(&above.0)?;
             let names = names_of_rules(&open);
             let here = self.here();
-            let nested = here.nested(self.root, self.wishes, &open, &above, &names);
+            let nested = here.nested(self.root, self.limits, &open, &above, &names);
             let inside = nested.as_ref().unwrap_or(here).inside(&open, &above, &names);
             self.inside.push((above, inside));
         }
         Ok(self.here().clone())
     }
 
-    fn here(&self) -> &Ground {
+    fn here(&self) -> &DirRules {
         self.inside.last().map_or(&self.whole, |(_, inside)| inside)
     }
 }
@@ -127,7 +132,7 @@ fn nested_git_dir(root: &Root, open: &Dir, path: &DirPath, listed: &Listed) -> O
     let dir = root.path().join(Path::new(std::ffi::OsStr::from_bytes(&path.0)));
     match open.stat_child(&listed.name).ok()?.kind()? {
         Kind::Directory => {
-            let git = open.stand_in(&listed.name).ok()?;
+            let git = open.enter_child(&listed.name).ok()?;
             git.stat_child(c"HEAD").ok()?;
             Some(dir.join(".git"))
         }

@@ -34,7 +34,7 @@ pub struct UserDirs {
 
 /// What the settings say about which files are captured.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct ScanLimits {
     /// Patterns of untracked files to leave out.
     pub exclude: Vec<String>,
     /// Patterns of untracked files whose bytes never go into a repository.
@@ -48,7 +48,7 @@ pub struct Wishes {
 }
 
 /// The files that decide, for one root.
-pub(super) struct Sources {
+pub(super) struct RuleSources {
     /// The repository's own configuration, then the user's, the strongest first.
     configs: Vec<PathBuf>,
     info_exclude: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub(super) struct Sources {
 }
 
 /// What they say.
-pub(super) struct Said {
+pub(super) struct GitRules {
     /// Whole ignore files, the weakest first.
     pub(super) global: Vec<Vec<u8>>,
     /// Whether names that differ in case only are the same.
@@ -66,7 +66,7 @@ pub(super) struct Said {
     pub(super) hash: HashKind,
 }
 
-impl Sources {
+impl RuleSources {
     pub(super) fn of(root: &Root, user: &UserDirs) -> Self {
         let RootKind::Git { git_dir, common_dir } = root.kind() else {
             return Self { configs: Vec::new(), info_exclude: None, usual_excludes: None };
@@ -84,7 +84,7 @@ impl Sources {
     }
 
     /// A digest that changes whenever one of the files, or what the user wishes, may have.
-    pub(super) fn digest(&self, wishes: &Wishes) -> ContentId {
+    pub(super) fn digest(&self, limits: &ScanLimits) -> ContentId {
         let mut hash = Sha256::new();
         let excludes = self.named_excludes();
         for path in self.configs.iter().chain(&self.info_exclude).chain(&excludes) {
@@ -97,12 +97,12 @@ impl Sources {
                 hash.update(number.to_le_bytes());
             }
         }
-        for pattern in wishes.exclude.iter().chain(["\0".to_owned()].iter()).chain(&wishes.private)
+        for pattern in limits.exclude.iter().chain(["\0".to_owned()].iter()).chain(&limits.private)
         {
             hash.update(pattern.as_bytes());
             hash.update([0]);
         }
-        for number in [wishes.file_size_max, wishes.files_max] {
+        for number in [limits.file_size_max, limits.files_max] {
             hash.update(number.to_le_bytes());
         }
         ContentId::new(&hash.finalize())
@@ -134,14 +134,14 @@ impl Sources {
     }
 
     /// Reads them.
-    pub(super) fn read(&self) -> Said {
+    pub(super) fn read(&self) -> GitRules {
         let read = |path: &PathBuf| read_small(path, CONFIG_MAX_BYTES).ok().flatten();
         let configs: Vec<Vec<u8>> = self.configs.iter().filter_map(read).collect();
         let find = |section, key| configs.iter().find_map(|bytes| value(bytes, section, key));
         let is_set = |key| find("core", key).is_some_and(|value| !is_no(&value));
         let excludes = self.named_excludes();
         let sha256 = find("extensions", "objectFormat").is_some_and(|value| value == b"sha256");
-        Said {
+        GitRules {
             global: excludes.iter().chain(&self.info_exclude).filter_map(read).collect(),
             case: if is_set("ignoreCase") { Case::Fold } else { Case::Sensitive },
             hash: if sha256 { HashKind::Sha256 } else { HashKind::Sha1 },

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    ground::Ground,
-    list::{Frame, Lister, Listings, Place},
+    dir_rules::DirRules,
+    list::{DirVisit, Lister, Listings, WalkContext},
 };
 use crate::{
     cache::Table,
@@ -28,7 +28,7 @@ pub(super) struct Job {
     pub(super) open: Dir,
     pub(super) path: DirPath,
     pub(super) depth: usize,
-    pub(super) ground: Ground,
+    pub(super) dir_rules: DirRules,
 }
 
 /// Directories that wait, and how many are being listed.
@@ -86,21 +86,21 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Lists the directory at `place` and everything below it, if `alone` in this thread only.
+/// Lists the directory at `visit` and everything below it, if `alone` in this thread only.
 ///
 /// # Errors
 ///
 /// Fails if that directory itself cannot be listed.
 pub(super) fn list_all(
-    frame: &Frame<'_>,
+    context: &WalkContext<'_>,
     base: Option<&Table>,
     open: &Dir,
-    place: &Place<'_>,
+    visit: &DirVisit<'_>,
     alone: bool,
 ) -> io::Result<Listings> {
     let queue = Queue::default();
-    let mut first = Lister::new(frame, base, &[], Some(&queue));
-    first.list(open, place, true)?;
+    let mut first = Lister::new(context, base, &[], Some(&queue));
+    first.list(open, visit, true)?;
     let can_share = !alone && two_can_work();
     thread::scope(|scope| {
         let mut second: Option<ScopedJoinHandle<'_, Listings>> = None;
@@ -110,7 +110,7 @@ pub(super) fn list_all(
             if !tried && first.seen >= ENTRIES_FOR_TWO {
                 tried = true;
                 let queue = &queue;
-                let help = move || work(Lister::new(frame, base, &[], Some(queue)), queue);
+                let help = move || work(Lister::new(context, base, &[], Some(queue)), queue);
                 second = thread::Builder::new().spawn_scoped(scope, help).ok();
             }
             first.take_on(job);
