@@ -121,7 +121,7 @@ impl RootState {
     }
 
     /// Which root this is: its path, device and inode, for `status` and for orphans.
-    pub fn place(&self) -> PathBuf {
+    pub fn location(&self) -> PathBuf {
         self.dir.join("root.json")
     }
 

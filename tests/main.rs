@@ -45,7 +45,7 @@ mod talk;
 mod terminal;
 mod tidy;
 mod turns;
-mod unread;
+mod unreadable;
 mod unseen;
 mod upkeep;
 mod warm;

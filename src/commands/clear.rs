@@ -49,7 +49,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let pinned = prune::pinned(&desk, &checkpoints)?;
     let plan = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
     let own = desk.state.root(&desk.root);
-    if plan.goes.is_empty() && record::aside(&own)?.is_empty() {
+    if plan.goes.is_empty() && record::quarantined(&own)?.is_empty() {
         let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
     }
@@ -112,7 +112,7 @@ fn clear_several(
 
 /// Lets go of the damaged records that were put aside, and so of what they may have named.
 fn give_up_aside(own: &RootState) -> Result<()> {
-    record::aside(own)?.into_iter().try_for_each(|id| record::give_up(own, id))
+    record::quarantined(own)?.into_iter().try_for_each(|id| record::give_up(own, id))
 }
 
 fn is_sure(process: &mut Process<'_>, count: usize) -> bool {

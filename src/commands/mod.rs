@@ -196,7 +196,7 @@ fn whole<'a>(reach: &'a Reach, limits: &'a ScanLimits) -> ScanOptions<'a> {
 /// as well. What cannot be found passes for new: it is for `origin` to say where its checkpoints are.
 fn settle_around(start: &Path, state: &State, now: DateTime<Utc>) {
     let worktree = start.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    let known = || start.ancestors().find(|dir| state.root_at(dir).place().exists());
+    let known = || start.ancestors().find(|dir| state.root_at(dir).location().exists());
     let candidates = match worktree.or_else(known) {
         Some(dir) => vec![dir],
         None => start.ancestors().collect(),
@@ -216,7 +216,7 @@ fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
     if in_repository {
         return None;
     }
-    start.ancestors().find(|dir| state.root_at(dir).place().exists()).map(Path::to_owned)
+    start.ancestors().find(|dir| state.root_at(dir).location().exists()).map(Path::to_owned)
 }
 
 fn pick(

@@ -27,7 +27,7 @@ use super::stats::Stats;
 fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
     let left = |name: &str| own.left().join(name);
     let paths = [
-        own.place(),
+        own.location(),
         own.lock(),
         own.anchor(),
         own.cache(),
@@ -108,10 +108,10 @@ fn read_all(own: &RootState) -> Vec<Damage> {
     if let Err(err) = RestoreLog::read(own) {
         found.push(damage("restore-log", &told(err)));
     }
-    if let Err(err) = record::known_place(own) {
+    if let Err(err) = record::known_location(own) {
         found.push(damage("root.json", &lost_place(err)));
     }
-    found.extend(record::damage_aside(own).unwrap_or_default());
+    found.extend(record::quarantine_damage(own).unwrap_or_default());
     found
 }
 
@@ -137,11 +137,12 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         fs::rename(&log, &aside).map_err(Error::io("put aside", &log))?;
         done.push("put the damaged restore-log aside, as restore-log.damaged".to_owned());
     }
-    let is_lost = !matches!(record::read_place(own), Ok(Some(_)) | Err(Error::FormatTooNew { .. }));
+    let is_lost =
+        !matches!(record::read_location(own), Ok(Some(_)) | Err(Error::FormatTooNew { .. }));
     // A root without checkpoints has no state, and needs none.
     if is_lost && own.checkpoints().is_dir() && root.path().is_dir() {
         let store = record::store_of(own)?;
-        record::write_place(own, root, store.as_deref(), now)?;
+        record::write_location(own, root, store.as_deref(), now)?;
         done.push("wrote root.json again".to_owned());
     }
     Ok(done)
@@ -190,7 +191,7 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
 pub(crate) fn check_places(state: &State, here: Option<&RootState>) -> Result<Vec<Damage>> {
     let mut found = Vec::new();
     for own in record::all_roots(state)? {
-        if let Err(err) = record::known_place(&own)
+        if let Err(err) = record::known_location(&own)
             && Some(&own) != here
         {
             let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();

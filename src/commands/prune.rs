@@ -97,7 +97,7 @@ fn wanted(process: &Process<'_>, desk: &Desk, args: &Args) -> Result<Wanted> {
 
 /// Adds to a plan what goes so that the rest takes no more than `max` bytes.
 fn make_room(desk: &Desk, stock: RetentionInput<'_>, max: u64, plan: &mut PrunePlan) -> Result<()> {
-    if let Some((path, _)) = record::in_the_way(&desk.state)? {
+    if let Some((path, _)) = record::gc_blocker(&desk.state)? {
         return Err(Error::Other {
             message: format!("nothing can be freed: cannot read `{}`", ui::escape_path(&path)),
             hint: Some("run `turnback status` to see what keeps it".to_owned()),
@@ -133,12 +133,12 @@ fn own_first(desk: &Desk) -> Result<Vec<RootState>> {
 /// What must stay of a project's checkpoints.
 pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> Result<Pins> {
     let own = desk.state.root(&desk.root);
-    Ok(maintenance::pins(&own, checkpoints, &desk.store.unread()?))
+    Ok(maintenance::pins(&own, checkpoints, &desk.store.unreadable()?))
 }
 
 /// How many bytes carrying out the plan would free.
 fn would_free(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
-    if record::in_the_way(&desk.state)?.is_some() {
+    if record::gc_blocker(&desk.state)?.is_some() {
         return Ok(0);
     }
     let goes: Vec<CheckpointId> = plan.goes.keys().copied().collect();

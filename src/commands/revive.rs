@@ -22,7 +22,7 @@ pub(crate) fn gone_root(start: &Path, state: &State, real: &PathResolver) -> Opt
     let start = canonical(start, real);
     for dir in start.ancestors() {
         let has_git = dir.join(".git").symlink_metadata().is_ok();
-        let place = record::read_place(&state.root_at(dir)).ok().flatten();
+        let place = record::read_location(&state.root_at(dir)).ok().flatten();
         match place {
             // Whatever is there now is looked at as usual.
             _ if has_git => return None,

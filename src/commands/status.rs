@@ -24,7 +24,7 @@ use crate::{
     reach::{Surroundings, root_around},
     snapshot,
     state::State,
-    store::{Standing, Unread, own_bytes, record, usage::UsageIndex},
+    store::{RootStatus, Unreadable, own_bytes, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
@@ -67,9 +67,9 @@ struct Place {
     last: Option<DateTime<Utc>>,
     /// Bytes in turnback's own store, content that others need as well among it.
     size: u64,
-    standing: Standing,
+    standing: RootStatus,
     /// Those that cannot be read.
-    unread: BTreeMap<CheckpointId, Unread>,
+    unread: BTreeMap<CheckpointId, Unreadable>,
     /// Whether that is only because no agent calls yet.
     awaits_agent: bool,
     /// Why it is there and not protected.
@@ -95,7 +95,7 @@ struct Status {
     unseen: Vec<String>,
     disk: Option<Disk>,
     /// Because of which record nothing can be freed.
-    in_the_way: Option<(PathBuf, Unread)>,
+    in_the_way: Option<(PathBuf, Unreadable)>,
     last_prune: Option<(DateTime<Utc>, Report)>,
     trouble: Option<Line>,
     troubles: usize,
@@ -124,7 +124,7 @@ impl Status {
             total: own_bytes(desk.state.dir()),
             unseen,
             disk: Disk::of(&desk.state),
-            in_the_way: record::in_the_way(&desk.state)?,
+            in_the_way: record::gc_blocker(&desk.state)?,
             last_prune: memory.at().zip(memory.report),
             troubles: lines.len(),
             trouble: lines.pop(),
@@ -227,12 +227,12 @@ impl Status {
         let Some((path, why)) = &self.in_the_way else { return String::new() };
         let path = ui::path(path, desk.home.as_deref());
         let until = match why {
-            Unread::Damaged => {
+            Unreadable::Damaged => {
                 let retention = ui::duration(desk.settings.retention);
                 format!("is damaged; it is given up after {retention}, or with turnback clear")
             }
-            Unread::Newer => "is from a newer turnback; update this one".to_owned(),
-            Unread::Withheld => {
+            Unreadable::Newer => "is from a newer turnback; update this one".to_owned(),
+            Unreadable::IoError => {
                 let retention = ui::duration(desk.settings.retention);
                 format!("cannot be read from the disk; after {retention} of that it is given up")
             }
@@ -324,7 +324,7 @@ impl Place {
         holding: &RootInventory,
         memory: &MaintenanceState,
     ) -> Self {
-        let is_live = holding.standing == Standing::Live;
+        let is_live = holding.standing == RootStatus::Live;
         let mut scales = UsageIndex::new(&desk.state);
         scales.add(0, &holding.own, &[]);
         let seen = is_live.then(|| found(process, desk, &holding.place.path)).flatten();
@@ -341,7 +341,7 @@ impl Place {
             last: holding.checkpoints.first().map(|newest| newest.taken_at),
             size: own_bytes(holding.own.dir()) + scales.total(),
             standing: holding.standing,
-            unread: holding.unread.clone(),
+            unread: holding.unreadable.clone(),
             unprotected: is_live
                 .then(|| unprotected(&holding.settings, &scope, unwritable.as_deref()))
                 .flatten()
@@ -368,8 +368,8 @@ impl Place {
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
             size: 0,
-            unread: desk.store.unread().unwrap_or_default(),
-            standing: if desk.is_gone { Standing::Gone } else { Standing::Live },
+            unread: desk.store.unreadable().unwrap_or_default(),
+            standing: if desk.is_gone { RootStatus::Gone } else { RootStatus::Live },
             unprotected: unprotected(&desk.settings, &desk.scope, unwritable.as_deref())
                 .filter(|_| !desk.is_gone)
                 .map(str::to_owned),
@@ -385,7 +385,7 @@ impl Place {
     /// Looks which agents have hooks here, and which of them do not run them. Hooks that were set up by
     /// hand are known only by their calls: `was_called` says that there was one.
     fn listen(mut self, process: &Process<'_>, state: &State, was_called: bool) -> Self {
-        if self.standing == Standing::Live && self.unprotected.is_none() {
+        if self.standing == RootStatus::Live && self.unprotected.is_none() {
             let (registered, silent) = silent(process, state, &self.path);
             self.silent = silent;
             self.is_unregistered = registered == 0 && was_called;
@@ -409,7 +409,7 @@ impl Place {
         names.join(", ")
     }
 
-    fn unread_ids(&self, why: Unread) -> Vec<String> {
+    fn unread_ids(&self, why: Unreadable) -> Vec<String> {
         let fitting = self.unread.iter().filter(|(_, it)| **it == why);
         fitting.map(|(id, _)| id.to_string()).collect()
     }
@@ -417,14 +417,14 @@ impl Place {
     /// A line for each checkpoint that cannot be read.
     fn unread_words(&self, home: Option<&Path>) -> String {
         let path = ui::path(&self.path, home);
-        let line = |(id, why): (&CheckpointId, &Unread)| match why {
-            Unread::Damaged => {
+        let line = |(id, why): (&CheckpointId, &Unreadable)| match why {
+            Unreadable::Damaged => {
                 format!("damaged: {} of {path}; turnback check names what is\n", id.short())
             }
-            Unread::Newer => {
+            Unreadable::Newer => {
                 format!("checkpoint {} of {path} is from a newer turnback\n", id.short())
             }
-            Unread::Withheld => {
+            Unreadable::IoError => {
                 format!("checkpoint {} of {path} cannot be read from the disk\n", id.short())
             }
         };
@@ -433,17 +433,21 @@ impl Place {
 
     fn standing_words(&self) -> String {
         let standing = match (self.standing, &self.unprotected, self.forgotten_in) {
-            (Standing::Live, None, _) if self.is_unregistered => {
+            (RootStatus::Live, None, _) if self.is_unregistered => {
                 "protected if an agent still calls turnback; `turnback install` has set up none"
                     .to_owned()
             }
-            (Standing::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),
-            (Standing::Live, None, _) => format!("protected, but not from {}", self.silent_names()),
-            (Standing::Live, Some(why), _) => format!("not protected: {why}"),
-            (Standing::Gone, _, None) => "gone".to_owned(),
-            (Standing::Gone, _, Some(Duration::ZERO)) => "gone; forgotten soon".to_owned(),
-            (Standing::Gone, _, Some(rest)) => format!("gone; forgotten in {}", ui::duration(rest)),
-            (Standing::Unreachable, _, _) => "out of reach".to_owned(),
+            (RootStatus::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),
+            (RootStatus::Live, None, _) => {
+                format!("protected, but not from {}", self.silent_names())
+            }
+            (RootStatus::Live, Some(why), _) => format!("not protected: {why}"),
+            (RootStatus::Gone, _, None) => "gone".to_owned(),
+            (RootStatus::Gone, _, Some(Duration::ZERO)) => "gone; forgotten soon".to_owned(),
+            (RootStatus::Gone, _, Some(rest)) => {
+                format!("gone; forgotten in {}", ui::duration(rest))
+            }
+            (RootStatus::Unreachable, _, _) => "out of reach".to_owned(),
         };
         match &self.why {
             Some(why) => format!("{standing} ({why})"),
@@ -453,9 +457,9 @@ impl Place {
 
     fn json(&self) -> Value {
         let standing = match self.standing {
-            Standing::Live => "live",
-            Standing::Gone => "gone",
-            Standing::Unreachable => "unreachable",
+            RootStatus::Live => "live",
+            RootStatus::Gone => "gone",
+            RootStatus::Unreachable => "unreachable",
         };
         json!({
             "path": self.path.to_string_lossy(),
@@ -465,12 +469,12 @@ impl Place {
             "last": self.last.map(moment),
             "size": self.size,
             "standing": standing,
-            "protected": self.standing == Standing::Live && self.unprotected.is_none(),
+            "protected": self.standing == RootStatus::Live && self.unprotected.is_none(),
             "unwritable": self.unwritable.as_ref().map(|dir| dir.to_string_lossy()),
             "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),
-            "damaged": self.unread_ids(Unread::Damaged),
-            "newer": self.unread_ids(Unread::Newer),
-            "withheld": self.unread_ids(Unread::Withheld),
+            "damaged": self.unread_ids(Unreadable::Damaged),
+            "newer": self.unread_ids(Unreadable::Newer),
+            "withheld": self.unread_ids(Unreadable::IoError),
             "silent": self.silent.iter().map(Silent::json).collect::<Vec<_>>(),
             "status": self.standing_words(),
         })
@@ -524,7 +528,7 @@ fn forgotten_in(
     memory: &MaintenanceState,
 ) -> Option<Duration> {
     let wanted = desk.settings.auto_prune && desk.settings.delete_orphans;
-    let gone = (holding.standing == Standing::Gone && wanted)
+    let gone = (holding.standing == RootStatus::Gone && wanted)
         .then(|| memory.gone_for(&holding.name).unwrap_or_default())?;
     Some(holding.settings.retention.saturating_sub(gone))
 }

@@ -17,9 +17,9 @@ use crate::{
     restore_log::RestoreLog,
     state::{RootState, State},
     store::{
-        Standing, Store, Unread,
-        record::{self, RootPlace},
-        standing::open_known,
+        RootStatus, Store, Unreadable,
+        record::{self, RootLocation},
+        root_status::open_known,
     },
     ui,
 };
@@ -36,9 +36,9 @@ pub struct RootInventory {
     /// Our part of it.
     pub own: RootState,
     /// Where it was when it was last seen.
-    pub place: RootPlace,
+    pub place: RootLocation,
     /// Whether it is there.
-    pub standing: Standing,
+    pub standing: RootStatus,
     /// Its store.
     pub store: Box<dyn Store>,
     /// The settings for it.
@@ -46,7 +46,7 @@ pub struct RootInventory {
     /// All checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
     /// Those that cannot be read.
-    pub unread: BTreeMap<CheckpointId, Unread>,
+    pub unreadable: BTreeMap<CheckpointId, Unreadable>,
     ages: Vec<Duration>,
     pinned: Pins,
 }
@@ -63,7 +63,7 @@ pub fn all(
 ) -> Result<(Vec<RootInventory>, Vec<String>)> {
     let (mut inventories, mut unreadable) = (Vec::new(), Vec::new());
     for own in record::all_roots(state)? {
-        let place = match record::known_place(&own) {
+        let place = match record::known_location(&own) {
             Ok(Some(place)) => place,
             Ok(None) => continue,
             Err(err) => {
@@ -95,14 +95,14 @@ fn under_way(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
 pub fn pins(
     own: &RootState,
     checkpoints: &[Checkpoint],
-    unread: &BTreeMap<CheckpointId, Unread>,
+    unreadable: &BTreeMap<CheckpointId, Unreadable>,
 ) -> Pins {
-    let pin = |(id, why): (&CheckpointId, &Unread)| match why {
-        Unread::Newer => (*id, Pin::Newer),
-        Unread::Damaged => (*id, Pin::Damaged),
-        Unread::Withheld => (*id, Pin::Withheld),
+    let pin = |(id, why): (&CheckpointId, &Unreadable)| match why {
+        Unreadable::Newer => (*id, Pin::Newer),
+        Unreadable::Damaged => (*id, Pin::Damaged),
+        Unreadable::IoError => (*id, Pin::IoError),
     };
-    let mut pins: Pins = unread.iter().map(pin).collect();
+    let mut pins: Pins = unreadable.iter().map(pin).collect();
     let under_way = under_way(own)
         .unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect());
     pins.extend(under_way.into_iter().map(|id| (id, Pin::UnderWay)));
@@ -114,24 +114,35 @@ impl RootInventory {
         process: &Process<'_>,
         state: &State,
         own: RootState,
-        place: RootPlace,
+        place: RootLocation,
         memory: &mut MaintenanceState,
     ) -> Result<Self> {
         let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let standing = Standing::of(&place);
+        let standing = RootStatus::of(&place);
         let store = open_known(&place, state)?;
         let checkpoints = store.list()?;
-        let mut unread = record::unread(&own)?;
-        unread.extend(store.unread()?);
+        let mut unreadable = record::unreadable(&own)?;
+        unreadable.extend(store.unreadable()?);
         if let (Some(newest), Some(oldest)) = (checkpoints.first(), checkpoints.last()) {
             memory.see(&name, newest.sequence, oldest.sequence);
         }
         let seen = |(age, it): (Duration, &Checkpoint)| age.min(memory.age(&name, it.sequence));
         let ages = plan::ages(&checkpoints, process.now);
         let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
-        let pinned = pins(&own, &checkpoints, &unread);
+        let pinned = pins(&own, &checkpoints, &unreadable);
         let settings = config::load(process, Some(&place.path)).settings;
-        Ok(Self { name, own, place, standing, store, settings, checkpoints, unread, ages, pinned })
+        Ok(Self {
+            name,
+            own,
+            place,
+            standing,
+            store,
+            settings,
+            checkpoints,
+            unreadable,
+            ages,
+            pinned,
+        })
     }
 
     /// What decides about them.

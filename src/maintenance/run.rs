@@ -19,7 +19,7 @@ use crate::{
     plan::{Limits, PrunePlan, RetentionInput},
     process::Process,
     state::{RootState, State},
-    store::{Standing, Unread, git::give_up_history, maintain, own_bytes, record, sweep},
+    store::{RootStatus, Unreadable, git::give_up_history, maintain, own_bytes, record, sweep},
     ui,
 };
 
@@ -132,7 +132,7 @@ impl Round<'_, '_> {
         self.sweep();
         if self.settings.auto_prune {
             // Where nothing can be freed, dropping checkpoints would gain nothing.
-            if record::in_the_way(self.state)?.is_none() {
+            if record::gc_blocker(self.state)?.is_none() {
                 self.make_room(&mut inventories);
             }
             self.report.unmet.extend(space::unmet(self.state, &self.settings));
@@ -151,7 +151,7 @@ impl Round<'_, '_> {
 
     fn plan(&mut self, inventory: &RootInventory) -> PrunePlan {
         let Settings { max_checkpoints, retention, .. } = inventory.settings;
-        let is_gone = inventory.standing == Standing::Gone;
+        let is_gone = inventory.standing == RootStatus::Gone;
         let gone_for = self.memory.gone(&inventory.name, is_gone);
         if is_gone && self.settings.delete_orphans && gone_for > retention {
             return inventory.retention_input().clear();
@@ -177,13 +177,13 @@ impl Round<'_, '_> {
     /// Gives up records that could not be read for as long as any other is kept. What nothing else
     /// needs goes with the next sweep.
     fn give_up(&mut self, inventory: &RootInventory) -> Result<()> {
-        let is_lost = |why: Unread| match why {
-            Unread::Damaged | Unread::Withheld => true,
-            Unread::Newer => false,
+        let is_lost = |why: Unreadable| match why {
+            Unreadable::Damaged | Unreadable::IoError => true,
+            Unreadable::Newer => false,
         };
-        let unread = inventory.unread.iter().filter(|(_, why)| is_lost(**why));
-        let mut damaged: Vec<CheckpointId> = unread.map(|(id, _)| *id).collect();
-        damaged.extend(record::aside(&inventory.own)?);
+        let unreadable = inventory.unreadable.iter().filter(|(_, why)| is_lost(**why));
+        let mut damaged: Vec<CheckpointId> = unreadable.map(|(id, _)| *id).collect();
+        damaged.extend(record::quarantined(&inventory.own)?);
         let ages = self.memory.damaged(&inventory.name, &damaged);
         let is_over = |age: Duration| age > inventory.settings.retention;
         let over = damaged.into_iter().zip(ages).filter(|(_, age)| is_over(*age));
@@ -232,10 +232,10 @@ impl Round<'_, '_> {
 
     /// Removes what is left of roots that are gone, and of which there is no checkpoint any more.
     fn remove_orphans(&mut self, inventories: &[RootInventory]) {
-        for inventory in inventories.iter().filter(|it| it.standing == Standing::Gone) {
+        for inventory in inventories.iter().filter(|it| it.standing == RootStatus::Gone) {
             let is_empty = inventory.checkpoints.is_empty()
                 && record::ids(&inventory.own).is_ok_and(|ids| ids.is_empty());
-            let is_gone = Standing::of(&inventory.place) == Standing::Gone;
+            let is_gone = RootStatus::of(&inventory.place) == RootStatus::Gone;
             if is_empty && is_gone && stale_files::remove_orphan(self.state, &inventory.own).is_ok()
             {
                 self.report.orphans += 1;

@@ -100,7 +100,7 @@ pub(super) fn drop_old(
         }
     }
     for root in record::all_roots(state)? {
-        let is_abandoned = !root.place().exists() && record::ids(&root)?.is_empty();
+        let is_abandoned = !root.location().exists() && record::ids(&root)?.is_empty();
         if is_abandoned && is_older(root.dir(), EMPTY_STAYS, now) {
             remove_orphan(state, &root)?;
         }

@@ -28,7 +28,7 @@ pub enum Pin {
     /// A newer turnback wrote it, and knows what to do with it.
     Newer,
     /// The disk does not give its record, and perhaps will again.
-    Withheld,
+    IoError,
 }
 
 impl Pin {
@@ -38,7 +38,7 @@ impl Pin {
             Self::UnderWay => "a restore is under way",
             Self::Damaged => "it is damaged: turnback check --repair",
             Self::Newer => "a newer turnback wrote it",
-            Self::Withheld => "the disk does not give its record",
+            Self::IoError => "the disk does not give its record",
         }
     }
 }
@@ -127,7 +127,7 @@ impl RetentionInput<'_> {
         let mut plan = PrunePlan::default();
         for Checkpoint { id, .. } in self.newest_first {
             match self.pinned.get(id) {
-                Some(pin @ (Pin::UnderWay | Pin::Newer | Pin::Withheld)) => {
+                Some(pin @ (Pin::UnderWay | Pin::Newer | Pin::IoError)) => {
                     plan.spared.insert(*id, pin.words());
                 }
                 Some(Pin::Damaged) | None => {
@@ -319,7 +319,7 @@ mod tests {
     fn what_cannot_be_read_stays_and_may_be_cleared_if_it_is_damaged() {
         let all = [asked(5, 0), asked(4, 400), asked(3, 400), asked(2, 400), asked(1, 400)];
         let id = CheckpointId::from_bits;
-        let pins = [(id(4), Pin::Damaged), (id(3), Pin::Newer), (id(2), Pin::Withheld)];
+        let pins = [(id(4), Pin::Damaged), (id(3), Pin::Newer), (id(2), Pin::IoError)];
         let (pinned, ages) = (Pins::from(pins), ages(&all, now()));
         let stock = RetentionInput { newest_first: &all, ages: &ages, pinned: &pinned };
         let plan = stock.prune(Limits { keep: Some(0), older_than: None });

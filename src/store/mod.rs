@@ -8,7 +8,7 @@ pub mod naming;
 pub mod objects;
 pub mod reading;
 pub mod record;
-pub mod standing;
+pub mod root_status;
 pub mod sweep;
 pub mod usage;
 
@@ -30,8 +30,8 @@ use crate::{
 pub use copy::CopyStore;
 pub use git::{GitStore, Held, Opened, Step as RepositoryStep, StepKind, maintain};
 pub use naming::{Source, changes, named_as};
-pub use record::Unread;
-pub use standing::Standing;
+pub use record::Unreadable;
+pub use root_status::RootStatus;
 pub use usage::own_bytes;
 
 /// A checkpoint that has not been saved yet.
@@ -181,7 +181,7 @@ pub trait Store {
     /// # Errors
     ///
     /// Fails if they cannot be listed.
-    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
         Ok(BTreeMap::new())
     }
 
@@ -313,7 +313,7 @@ fn of_git(store: GitStore, choice: StoreChoice) -> Box<dyn Store> {
 /// A root without a usable repository: one that had one goes on where it was.
 fn open_plain(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
     let own = state.root(root);
-    let (name, git_dir) = match record::read_place(&own) {
+    let (name, git_dir) = match record::read_location(&own) {
         Ok(Some(place)) => (place.store, place.git_dir),
         Ok(None) => (None, None),
         // The records know as well, and are many more to read.

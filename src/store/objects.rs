@@ -93,7 +93,7 @@ impl Objects {
 
     /// Keeps everybody else from adding objects, until it is dropped. Makes no directory: whoever
     /// removed the whole state does not find it there again.
-    pub fn alone(&self, deadline: Instant) -> Result<Lock> {
+    pub fn lock_exclusive(&self, deadline: Instant) -> Result<Lock> {
         Lock::acquire(&self.lock(), deadline)
     }
 
@@ -147,7 +147,7 @@ impl Objects {
     }
 
     /// Removes an object and returns the room it took on the disk; 0 if it has gone already. For
-    /// whoever holds [`Objects::alone`].
+    /// whoever holds [`Objects::lock_exclusive`].
     pub fn remove(&self, id: &ContentId) -> Result<u64> {
         let path = self.path(id);
         let found = match fs::symlink_metadata(&path) {
@@ -623,14 +623,14 @@ mod tests {
         let fixture = Fixture::new("locks");
         let batch = fixture.0.batch(soon()).unwrap();
         let second = fixture.0.batch(soon()).unwrap();
-        assert!(matches!(fixture.0.alone(soon()), Err(Error::Busy { .. })));
+        assert!(matches!(fixture.0.lock_exclusive(soon()), Err(Error::Busy { .. })));
         drop(second);
         let held = batch.publish().unwrap();
-        assert!(matches!(fixture.0.alone(soon()), Err(Error::Busy { .. })));
+        assert!(matches!(fixture.0.lock_exclusive(soon()), Err(Error::Busy { .. })));
         drop(held);
-        let alone = fixture.0.alone(soon()).unwrap();
+        let lock = fixture.0.lock_exclusive(soon()).unwrap();
         assert!(matches!(fixture.0.batch(soon()), Err(Error::Busy { .. })));
-        drop(alone);
+        drop(lock);
     }
 
     #[test]
@@ -654,7 +654,7 @@ mod tests {
     #[test]
     fn whoever_frees_makes_nothing_that_was_removed() {
         let dir = std::env::temp_dir().join(format!("tb-obj-removed-{}", std::process::id()));
-        assert!(Objects::new(dir.join("objects")).alone(soon()).is_err());
+        assert!(Objects::new(dir.join("objects")).lock_exclusive(soon()).is_err());
         assert!(!dir.exists());
     }
 

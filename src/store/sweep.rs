@@ -32,7 +32,7 @@ const REST: Duration = Duration::from_millis(40);
 /// `deadline` for those who save. An anchor that stands for something removed goes first.
 ///
 /// If there is a record of which nobody knows what it needs, nothing is removed; see
-/// [`record::in_the_way`].
+/// [`record::gc_blocker`].
 /// Killed anywhere, what was to go and is still there goes with the next sweep.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     surplus.retain(|id| !marks.needed.contains(id));
     let (mut freed, mut is_first) = (0, true);
     loop {
-        let alone = objects.alone(deadline)?;
+        let lock = objects.lock_exclusive(deadline)?;
         if !marks.look(state, &objects)? {
             return Ok(freed);
         }
@@ -66,7 +66,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
                 break;
             }
         }
-        drop(alone);
+        drop(lock);
         if surplus.is_empty() {
             break;
         }
@@ -103,7 +103,7 @@ impl Marks {
     fn look(&mut self, state: &State, objects: &Objects) -> Result<bool> {
         for root in record::all_roots(state)? {
             let name = root.dir().file_name().unwrap_or_default().to_owned();
-            if !record::aside(&root)?.is_empty() {
+            if !record::quarantined(&root)?.is_empty() {
                 return Ok(false);
             }
             for id in record::ids(&root)? {

@@ -287,11 +287,11 @@ fn a_tampered_record_is_listed_as_such_and_leads_nowhere() {
 fn where_a_root_was_is_written_down() {
     let fixture = CopyFixture::new();
     save_new(&fixture);
-    let place = record::read_place(&fixture.root_state()).unwrap().unwrap();
+    let place = record::read_location(&fixture.root_state()).unwrap().unwrap();
     assert_eq!((&place.path, &place.git_dir), (&fixture.root.path().to_owned(), &None));
     let roots = record::all_roots(&fixture.state()).unwrap();
     assert_eq!(roots, [fixture.root_state()]);
-    let path = fixture.root_state().place();
+    let path = fixture.root_state().location();
     let newer = fs::read_to_string(&path).unwrap().replace("\"version\": 1", "\"version\": 9");
     write(&path, &newer);
     write(&fixture.root.path().join("a"), "a");

@@ -50,7 +50,7 @@ pub(super) fn newest(state: &RootState) -> Result<Newest> {
         return Ok(hinted);
     }
     let mut kept = record::read_all(state)?;
-    let sequence = kept.first().map_or(0, record::Kept::sequence);
+    let sequence = kept.first().map_or(0, record::RecordEntry::sequence);
     let newest = (!kept.is_empty()).then(|| kept.swap_remove(0));
     Ok(Newest { record: newest.and_then(|newest| newest.record.ok()), sequence })
 }

@@ -10,7 +10,7 @@ use crate::{
         Damage,
         git::{Checked, RepositoryLook},
         objects::object,
-        record::{Kept, Record},
+        record::{Record, RecordEntry},
     },
 };
 
@@ -18,11 +18,11 @@ use crate::{
 const DEPTH_MAX: usize = 2048;
 
 /// Everything wrong with `records` and what they need.
-pub(super) fn check(store: &CopyStore, records: Vec<Kept>, read_data: bool) -> Vec<Damage> {
+pub(super) fn check(store: &CopyStore, records: Vec<RecordEntry>, read_data: bool) -> Vec<Damage> {
     let (good, damage) = (HashSet::new(), Vec::new());
     let repositories = Checked::default();
     let mut check = Check { store, read_data, id: None, good, repositories, damage };
-    for Kept { id, record, .. } in records {
+    for RecordEntry { id, record, .. } in records {
         check.id = Some(id);
         match record {
             Ok(record) => check.record(&record),

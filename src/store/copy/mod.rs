@@ -23,12 +23,12 @@ pub(super) use anchor::{drop_hint, read as read_anchor};
 pub(crate) use directory::{entry_of, parse as parse_directory};
 
 use super::{
-    Damage, Draft, Saved, Store, Unread,
+    Damage, Draft, Saved, Store, Unreadable,
     git::{Held, are_same, hold_others, places, pointers_for},
     listing::{self, Line, Listing},
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victim_path},
-    record::{self, Keeper, Kept, Record},
+    record::{self, Record, RecordEntry, StoreKind},
     sweep,
 };
 use anchor::Newest;
@@ -46,7 +46,7 @@ use crate::{
 };
 
 /// How long a save without a deadline waits for others.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long any save waits for those who free objects: saving beside them could lose some.
 const SWEEP_MAX: Duration = Duration::from_secs(5);
 
@@ -78,14 +78,15 @@ impl CopyStore {
     fn record(&self, id: CheckpointId) -> Result<Record> {
         let record = record::read(&self.state, id)?;
         match record.keeper {
-            Keeper::Copy => Ok(record),
-            Keeper::Git => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+            StoreKind::Copy => Ok(record),
+            StoreKind::Git => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
         }
     }
 
     /// Records of this store, and those that nobody can read.
-    fn records(&self) -> Result<Vec<Kept>> {
-        let is_ours = |kept: &Kept| !matches!(&kept.record, Ok(r) if r.keeper == Keeper::Git);
+    fn records(&self) -> Result<Vec<RecordEntry>> {
+        let is_ours =
+            |kept: &RecordEntry| !matches!(&kept.record, Ok(r) if r.keeper == StoreKind::Git);
         Ok(record::read_all(&self.state)?.into_iter().filter(is_ours).collect())
     }
 
@@ -93,7 +94,7 @@ impl CopyStore {
     fn lock(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
         let now = Instant::now();
         let wait =
-            deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(now) / 2);
+            deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
         match Lock::acquire(&self.state.lock(), now + wait) {
             Ok(lock) => Ok(Some(lock)),
             Err(Error::Busy { .. }) => Ok(None),
@@ -141,14 +142,14 @@ impl CopyStore {
         };
         let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
         let (repositories, dangling) = (named.repositories.clone(), named.dangling.clone());
-        let (keeper, tree, store) = (Keeper::Copy, None, None);
+        let (keeper, tree, store) = (StoreKind::Copy, None, None);
         Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
     /// Reads and names everything. What the base says is believed only while its anchor stands.
     fn put<'s>(&'s self, draft: &mut Draft, batch: &mut Batch<'s>) -> Result<Named> {
         let scan = &mut draft.scan;
-        if !self.is_believed(scan) {
+        if !self.trusts_cache(scan) {
             scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
         let mut changing = self.read(scan, draft.deadline, batch)?;
@@ -198,11 +199,11 @@ impl CopyStore {
             && scan.repositories.is_empty()
             && self.root.path().join(".git").symlink_metadata().is_err();
         may_be
-            && newest.keeper == Keeper::Copy
+            && newest.keeper == StoreKind::Copy
             && newest.checkpoint.top == scan.top()
             && newest.checkpoint.partial == scan.partial
             && is_bare(newest)
-            && self.is_believed(scan)
+            && self.trusts_cache(scan)
     }
 
     /// The checkpoint that a draft gives way to.
@@ -213,12 +214,12 @@ impl CopyStore {
         }
     }
 
-    fn is_believed(&self, scan: &Scan) -> bool {
+    fn trusts_cache(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
 
     /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
-    fn leave_traces(&self, scan: &Scan, checkpoint: &Checkpoint) {
+    fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint) {
         let Some(top) = scan.top() else { return };
         let facts = Facts {
             anchor: Some(top),
@@ -237,10 +238,10 @@ impl CopyStore {
 
     fn add(&self, draft: &Draft, record: &Record, batch: Batch<'_>, locked: bool) -> Result<()> {
         let held = batch.publish()?;
-        record::write_place(&self.state, &self.root, None, draft.taken_at)?;
+        record::write_location(&self.state, &self.root, None, draft.taken_at)?;
         record::write(&self.state, record)?;
         if locked {
-            self.leave_traces(&draft.scan, &record.checkpoint);
+            self.write_cache(&draft.scan, &record.checkpoint);
         }
         drop(held);
         Ok(())
@@ -253,7 +254,7 @@ impl CopyStore {
             drop(batch.publish()?);
         }
         if locked && (scan.refreshed || !had_base || !scan.fresh.is_empty()) {
-            self.leave_traces(scan, newest);
+            self.write_cache(scan, newest);
         }
         Ok(())
     }
@@ -304,7 +305,7 @@ impl Store for CopyStore {
     }
 
     fn list(&self) -> Result<Vec<Checkpoint>> {
-        Ok(self.records()?.into_iter().map(Kept::into_checkpoint).collect())
+        Ok(self.records()?.into_iter().map(RecordEntry::into_checkpoint).collect())
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
@@ -319,7 +320,7 @@ impl Store for CopyStore {
     }
 
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
-        if !self.is_believed(scan) {
+        if !self.trusts_cache(scan) {
             // Another store may have named them, in its own way.
             scan.forget_base(|_| false);
         }
@@ -345,23 +346,23 @@ impl Store for CopyStore {
         self.objects.open(&content.id)
     }
 
-    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
-        record::unread(&self.state)
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
+        record::unreadable(&self.state)
     }
 
     fn repair(&self) -> Result<Vec<String>> {
         if !self.state.dir().is_dir() {
             return Ok(Vec::new());
         }
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
-        record::mend_all(&self.state, |_| None)
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
+        record::salvage_all(&self.state, |_| None)
     }
 
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
         if !self.state.dir().is_dir() {
             return Ok(0);
         }
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         let mut kept = self.records()?;
         kept.retain(|kept| ids.contains(&kept.id));
         drop_hint(&self.state)?;
@@ -372,7 +373,7 @@ impl Store for CopyStore {
         if self.forget(ids)? == 0 {
             return Ok(0);
         }
-        match sweep::sweep(self.state.state(), Instant::now() + PATIENCE) {
+        match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
             // The checkpoints are gone; whoever removes the next one frees what they had.
             Err(Error::Busy { .. }) => Ok(0),
             swept => swept,

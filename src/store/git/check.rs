@@ -7,7 +7,7 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{GitStore, Known, meta, modes, refs, repo::Repo, repository, tree};
+use super::{GitStore, LoadedCheckpoint, meta, modes, refs, repo::Repo, repository, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
@@ -24,7 +24,7 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
     let earlier = store.earlier()?;
     for (n, store) in std::iter::once(store).chain(&earlier).enumerate() {
         let repo = store.repo.refreshed();
-        let mut known = store.known(&repo)?;
+        let mut known = store.loaded(&repo)?;
         let is_own = n == 0;
         // What else is in an earlier one belongs to another root by now.
         known.retain(|known| is_own || known.record.is_some());
@@ -50,9 +50,9 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
 /// Fails if something cannot be read or written.
 pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
     let repo = store.repo.refreshed();
-    let known = store.known(&repo)?;
+    let known = store.loaded(&repo)?;
     let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
-    let mut done = record::mend_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
+    let mut done = record::salvage_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, &name)?;
         done.push(format!("dropped {name}, which led nowhere"));
@@ -62,7 +62,7 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
         if store.private.dir().is_dir() {
             done.extend(store.private.mend()?);
         }
-        made += store.mend_refs()?;
+        made += store.repair_refs()?;
     }
     if made > 0 {
         done.push(format!("made {} again", crate::ui::count(made as u64, "ref")));
@@ -82,7 +82,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn checkpoint(&mut self, known: &Known) {
+    fn checkpoint(&mut self, known: &LoadedCheckpoint) {
         let id = known.checkpoint.id;
         self.record(id, known);
         // A save that was killed right before its ref leaves a record, and everything it names.
@@ -143,7 +143,7 @@ impl Checker<'_> {
     }
 
     /// What the private store has of a checkpoint.
-    fn record(&mut self, id: CheckpointId, known: &Known) {
+    fn record(&mut self, id: CheckpointId, known: &LoadedCheckpoint) {
         let Some(record) = &known.record else {
             let what = format!("checkpoints/{id}.json");
             self.note(id, what, "the private record is missing or cannot be read".to_owned());

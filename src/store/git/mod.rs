@@ -4,8 +4,8 @@
 //! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
 //! configures. Nothing of ours is ever below the user's `.git`: see `repository`.
 
-mod anywhere;
 mod check;
+mod fallback;
 mod files;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -19,11 +19,11 @@ mod pack;
 mod refs;
 mod repo;
 mod repository;
-mod restage;
+mod reset_branch;
+mod restore_index;
 mod save;
 mod sink;
 mod stream;
-mod tip;
 mod tree;
 
 use std::{
@@ -41,7 +41,8 @@ use gix::{
 pub use index::{IndexEntry, IndexFlags};
 pub(super) use repository::{
     Checked, HeldFile, Look as RepositoryLook, Needed, PointerFile, Weights, are_same, hold_others,
-    mend_refs as mend_repository_refs, parse_pointer, places, pointer_file, pointers_for, sweep,
+    parse_pointer, places, pointer_file, pointers_for, repair_refs as repair_repository_refs,
+    sweep,
 };
 pub use repository::{
     Ends, Held, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, give_up_history,
@@ -55,12 +56,12 @@ use self::{
     sink::GitSink,
 };
 use super::{
-    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unread,
+    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unreadable,
     copy::entry_of,
     listing,
     objects::Objects,
     reading,
-    record::{self, Keeper, Kept, Record},
+    record::{self, Record, RecordEntry, StoreKind},
     sweep as free,
 };
 use crate::{
@@ -77,7 +78,7 @@ use crate::{
 };
 
 /// How long a removal waits for those who save.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// Keeps the checkpoints of one root in a private repository; reads those it has as copies, too,
 /// from the time before it was a git repository.
@@ -105,7 +106,7 @@ struct Parts {
 }
 
 /// A checkpoint that is there, not yet looked into.
-struct There {
+struct StoredCheckpoint {
     id: CheckpointId,
     sequence: u64,
     record: Option<Record>,
@@ -113,7 +114,7 @@ struct There {
 }
 
 /// A checkpoint that is there, as far as it can be read.
-struct Known {
+struct LoadedCheckpoint {
     checkpoint: Checkpoint,
     /// The private record, if it can be read.
     record: Option<Record>,
@@ -226,7 +227,7 @@ impl GitStore {
 
     /// Whether a checkpoint is kept as copies.
     fn is_copy(&self, id: CheckpointId) -> bool {
-        record::read(&self.state, id).is_ok_and(|record| record.keeper == Keeper::Copy)
+        record::read(&self.state, id).is_ok_and(|record| record.keeper == StoreKind::Copy)
     }
 
     /// The tree of a checkpoint.
@@ -249,10 +250,10 @@ impl GitStore {
     /// # Errors
     ///
     /// Fails if the records cannot be read, or a ref cannot be made.
-    fn mend_refs(&self) -> Result<usize> {
+    fn repair_refs(&self) -> Result<usize> {
         let repo = self.repo.refreshed();
         let mut made = 0;
-        for there in self.there(&repo, &record::read_all(&self.state)?)? {
+        for there in self.stored(&repo, &record::read_all(&self.state)?)? {
             let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
             if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
                 refs::set(&repo, &self.refs.name(there.id), tree)?;
@@ -263,14 +264,14 @@ impl GitStore {
     }
 
     /// Every checkpoint that has a ref or a record of ours, newest first.
-    fn known(&self, repo: &Repo) -> Result<Vec<Known>> {
-        let there = self.there(repo, &record::read_all(&self.state)?)?;
-        Ok(there.into_iter().map(|there| self.know(repo, there)).collect())
+    fn loaded(&self, repo: &Repo) -> Result<Vec<LoadedCheckpoint>> {
+        let there = self.stored(repo, &record::read_all(&self.state)?)?;
+        Ok(there.into_iter().map(|there| self.load(repo, there)).collect())
     }
 
     /// The same, looking into no tree that a record already speaks for. Those in other repositories
     /// are none of it.
-    fn there(&self, repo: &Repo, kept: &[Kept]) -> Result<Vec<There>> {
+    fn stored(&self, repo: &Repo, kept: &[RecordEntry]) -> Result<Vec<StoredCheckpoint>> {
         let mut refs = self.refs.list(repo)?;
         let mut there = Vec::new();
         for kept in kept {
@@ -279,7 +280,12 @@ impl GitStore {
                 Ok(record) if record.store.as_deref() == Some(self.private.name()) => {
                     let (id, sequence) = (kept.id, kept.sequence());
                     let has_ref = has_ref || self.refs.checkpoint(repo, id)?.is_some();
-                    there.push(There { id, sequence, record: Some(record.clone()), has_ref });
+                    there.push(StoredCheckpoint {
+                        id,
+                        sequence,
+                        record: Some(record.clone()),
+                        has_ref,
+                    });
                 }
                 // Only the ref tells whose it is.
                 Err(_) if has_ref => there.push(self.without_record(repo, kept.id)),
@@ -291,13 +297,13 @@ impl GitStore {
         Ok(there)
     }
 
-    fn without_record(&self, repo: &Repo, id: CheckpointId) -> There {
+    fn without_record(&self, repo: &Repo, id: CheckpointId) -> StoredCheckpoint {
         let json = self.tree_id(repo, id).and_then(|tree| {
             let (_, meta) = read_parts(repo, tree)?;
             repo.read(&meta, ObjectKind::Blob)
         });
         let sequence = json.map_or(0, |json| meta::order(&json).0);
-        There { id, sequence, record: None, has_ref: true }
+        StoredCheckpoint { id, sequence, record: None, has_ref: true }
     }
 
     /// Whether a newer turnback wrote a checkpoint, by its record or what the repository has of it.
@@ -310,9 +316,9 @@ impl GitStore {
     }
 
     /// Looks into the tree of a checkpoint.
-    fn know(&self, repo: &Repo, there: There) -> Known {
+    fn load(&self, repo: &Repo, there: StoredCheckpoint) -> LoadedCheckpoint {
         let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
-        know(repo, there.id, tree.ok().flatten(), there.record)
+        load(repo, there.id, tree.ok().flatten(), there.record)
     }
 
     /// What was staged at a checkpoint, or why it need or must not be staged again.
@@ -326,7 +332,7 @@ impl GitStore {
         let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
         let json = repo.read(&meta, ObjectKind::Blob)?;
         let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
-        if let Some(refusal) = then.and_then(|then| restage::refusal(user, &then)) {
+        if let Some(refusal) = then.and_then(|then| restore_index::refusal(user, &then)) {
             return Ok(Err(refusal));
         }
         if parts.extra.is_none() && self.is_staged(user, index) {
@@ -361,7 +367,12 @@ impl GitStore {
 }
 
 /// Puts together what is known of a checkpoint from its record and its tree.
-fn know(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Record>) -> Known {
+fn load(
+    repo: &Repo,
+    id: CheckpointId,
+    tree: Option<ObjectId>,
+    record: Option<Record>,
+) -> LoadedCheckpoint {
     let read = tree.map(|tree| read_parts(repo, tree));
     let (parts, json) = match &read {
         Some(Ok((parts, meta))) => {
@@ -387,7 +398,7 @@ fn know(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Re
         (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
         (None, None) => record::placeholder(id, order, "its tree cannot be read"),
     };
-    Known { checkpoint, record, tree, parts, usual }
+    LoadedCheckpoint { checkpoint, record, tree, parts, usual }
 }
 
 /// Reads a checkpoint's tree: what it holds, and its `meta`.
@@ -487,7 +498,7 @@ impl Store for GitStore {
     fn list(&self) -> Result<Vec<Checkpoint>> {
         let repo = self.repo.refreshed();
         let mut refs = self.refs.list(&repo)?;
-        let unrecorded = |id| self.know(&repo, self.without_record(&repo, id)).checkpoint;
+        let unrecorded = |id| self.load(&repo, self.without_record(&repo, id)).checkpoint;
         let mut listed = Vec::new();
         for kept in record::read_all(&self.state)? {
             let has_ref = refs.remove(&kept.id);
@@ -552,7 +563,7 @@ impl Store for GitStore {
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {
-        self.anywhere(id, |repo| tree::read(repo, id), || self.copies.directory(id))
+        self.read_from_any(id, |repo| tree::read(repo, id), || self.copies.directory(id))
     }
 
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
@@ -560,18 +571,18 @@ impl Store for GitStore {
         match content.place {
             Place::Private => self.objects.open(id),
             Place::Store => {
-                self.anywhere(id, |repo| stream::open(repo, id), || self.copies.open(content))
+                self.read_from_any(id, |repo| stream::open(repo, id), || self.copies.open(content))
             }
         }
     }
 
-    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
         let repo = self.repo.refreshed();
-        let mut unread = record::unread(&self.state)?;
-        let there = self.there(&repo, &record::read_all(&self.state)?)?;
-        for There { id, .. } in there.iter().filter(|there| there.record.is_none()) {
+        let mut unread = record::unreadable(&self.state)?;
+        let there = self.stored(&repo, &record::read_all(&self.state)?)?;
+        for StoredCheckpoint { id, .. } in there.iter().filter(|there| there.record.is_none()) {
             if self.is_newer(&repo, *id) {
-                unread.insert(*id, Unread::Newer);
+                unread.insert(*id, Unreadable::Newer);
             }
         }
         Ok(unread)
@@ -582,7 +593,7 @@ impl Store for GitStore {
             return Ok(0);
         }
         crate::fs::create_private_dirs(self.state.dir())?;
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         let repo = self.repo.refreshed();
         let mut there: Vec<CheckpointId> = self.refs.list(&repo)?.into_iter().collect();
         there.extend(record::ids(&self.state)?);
@@ -605,7 +616,7 @@ impl Store for GitStore {
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
         match self.forget(ids)? {
             0 => Ok(0),
-            _ => match free::sweep(self.state.state(), Instant::now() + PATIENCE) {
+            _ => match free::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
                 // The checkpoints are gone; whoever removes the next one frees what they had.
                 Err(Error::Busy { .. }) => Ok(0),
                 swept => swept,
@@ -627,7 +638,7 @@ impl Store for GitStore {
         if !self.state.dir().is_dir() {
             return Ok(Vec::new());
         }
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         check::repair(self)
     }
 
@@ -644,9 +655,9 @@ impl Store for GitStore {
         let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
             return Ok(IndexOutcome::NotKept);
         };
-        restage::sweep(&user)?;
+        restore_index::sweep(&user)?;
         match self.staged_then(&user, id)? {
-            Ok(entries) => restage::write(&user, &entries),
+            Ok(entries) => restore_index::write(&user, &entries),
             Err(left) => Ok(left),
         }
     }
@@ -657,19 +668,19 @@ impl Store for GitStore {
 
     fn plan_head(&self, then: &Head) -> Result<Option<HeadMove>, String> {
         match self.user() {
-            Some(user) => tip::plan(&user, then),
+            Some(user) => reset_branch::plan(&user, then),
             None => Err("there is no repository".to_owned()),
         }
     }
 
     fn move_head(&self, to: &HeadMove, why: &str) -> Result<bool> {
-        self.user().map_or(Ok(false), |user| tip::go(&user, to, why))
+        self.user().map_or(Ok(false), |user| reset_branch::execute(&user, to, why))
     }
 
     fn index_differs(&self, id: CheckpointId) -> Result<bool> {
         let Some(user) = self.user().filter(|_| !self.is_copy(id)) else { return Ok(false) };
         match self.staged_then(&user, id)? {
-            Ok(entries) => Ok(restage::differs(&user, &entries)),
+            Ok(entries) => Ok(restore_index::differs(&user, &entries)),
             Err(_) => Ok(false),
         }
     }

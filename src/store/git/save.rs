@@ -22,14 +22,14 @@ use gix::{
 
 use self::unchanged::latest;
 use super::{
-    GitStore, Held, Known, Parts,
+    GitStore, Held, LoadedCheckpoint, Parts,
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
     objects::Writer,
     refs::own,
     repo::{Odb, Repo, content_id},
-    repository::{self, Holding, Theirs},
+    repository::{self, HeldRepository, Theirs},
     sink::{GitSink, Private},
     tree::{self, Builder},
 };
@@ -47,12 +47,12 @@ use crate::{
         listing::{self, Line, Listing},
         objects::id_of,
         reading,
-        record::{self, Keeper, Kept, Record},
+        record::{self, Record, RecordEntry, StoreKind},
     },
 };
 
 /// How long a save without a deadline waits for others.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// What a save has made so far: everything but the checkpoint itself.
 struct Made {
@@ -73,8 +73,8 @@ struct Made {
 
 /// What is held of the root's own repository.
 struct Own {
-    holding: Holding,
-    place: repository::Place,
+    held_repository: HeldRepository,
+    place: repository::RepositoryLocation,
 }
 
 /// The index as it was before objects were borrowed, so that those it names are among them.
@@ -96,10 +96,10 @@ struct Save<'a> {
     facts: Option<Facts>,
     had_base: bool,
     head: Option<Head>,
-    kept: Vec<Kept>,
+    kept: Vec<RecordEntry>,
     /// The highest sequence number of all.
     sequence: u64,
-    newest: Option<Known>,
+    newest: Option<LoadedCheckpoint>,
 }
 
 impl GitStore {
@@ -131,7 +131,7 @@ impl GitStore {
     fn lock_until(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
         let now = Instant::now();
         let wait =
-            deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(now) / 2);
+            deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
         match Lock::acquire(&self.state.lock(), now + wait) {
             Ok(lock) => Ok(Some(lock)),
             Err(Error::Busy { .. }) => Ok(None),
@@ -148,13 +148,13 @@ impl<'a> Save<'a> {
         let repo = store.repo.refreshed();
         let anchor = store.refs.anchor(&repo).ok().flatten();
         let base = draft.scan.base.as_ref();
-        let is_believed = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
+        let trusts_cache = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
         let facts =
-            base.map(|base| *base.facts()).filter(|_| anchor.is_some_and(|id| is_believed(&id)));
+            base.map(|base| *base.facts()).filter(|_| anchor.is_some_and(|id| trusts_cache(&id)));
         let kept = record::read_all(&store.state)?;
-        let there = store.there(&repo, &kept)?;
+        let there = store.stored(&repo, &kept)?;
         let sequence = there.first().map_or(0, |there| there.sequence);
-        let mut known = there.into_iter().map(|there| store.know(&repo, there));
+        let mut known = there.into_iter().map(|there| store.load(&repo, there));
         let newest = known.find(|known| known.parts.is_some());
         let head = store.user().map(|user| head::read(&user));
         let had_base = base.is_some();
@@ -178,7 +178,7 @@ impl<'a> Save<'a> {
         let private = Mutex::new(Private::new(&self.store.objects));
         let mut left_out = Vec::new();
         let (own, index) = self.hold_own(&writer, draft.deadline, &mut left_out)?;
-        distrust(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
+        invalidate(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
         let made = self.make(draft, &writer, &private, own, index, left_out)?;
         let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = self.unchanged_since(draft, &made) {
@@ -193,7 +193,7 @@ impl<'a> Save<'a> {
         let (state, root, taken_at) = (&self.store.state, &self.store.root, draft.taken_at);
         let name = self.store.name();
         let aside = || {
-            record::write_place(state, root, Some(name), taken_at)?;
+            record::write_location(state, root, Some(name), taken_at)?;
             private.publish()
         };
         let (_, _held) = beside(is_much, aside, || writer.finish())?;
@@ -202,7 +202,7 @@ impl<'a> Save<'a> {
             return Ok(first);
         }
         self.publish(&record, tree, made.parts.files)?;
-        self.leave_traces(&draft.scan, &record.checkpoint, &made);
+        self.write_cache(&draft.scan, &record.checkpoint, &made);
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
     }
 
@@ -222,13 +222,16 @@ impl<'a> Save<'a> {
         let index_path = if index.file.is_err() { "\0".into() } else { own(&user, "index") };
         let (common_dir, own_index) = (&*user.common_dir, &*index_path);
         let theirs = Theirs { common_dir, own_index, name: &path, deadline };
-        let holding = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
-        left_out.extend(repository::history_left_out(&path, &holding));
-        if holding.new > 0 {
+        let held_repository = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
+        left_out.extend(repository::history_left_out(&path, &held_repository));
+        if held_repository.new > 0 {
             self.repo = self.repo.refreshed();
         }
-        let place = repository::Place { common_dir: user.common_dir.clone(), pointers: Vec::new() };
-        Ok((Some(Own { holding, place }), Some(index)))
+        let place = repository::RepositoryLocation {
+            common_dir: user.common_dir.clone(),
+            pointers: Vec::new(),
+        };
+        Ok((Some(Own { held_repository, place }), Some(index)))
     }
 
     fn read_index(&self, user: &Repo) -> IndexRead {
@@ -246,22 +249,23 @@ impl<'a> Save<'a> {
         let root = self.store.root.path();
         let own = made.own.as_ref().map(|own| {
             let tree = content_id(&tree.unwrap_or(ObjectId::null(self.repo.hash)));
-            let administration = own.holding.administration();
+            let administration = own.held_repository.administration();
             repository::held(root, &own.place, &self.store.private, tree, administration, true)
         });
         own.into_iter().chain(made.others.0.iter().cloned()).collect()
     }
 
-    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Known> {
+    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&LoadedCheckpoint> {
         let new = self.repositories(made, None);
-        let has_repositories = |newest: &Known| {
+        let has_repositories = |newest: &LoadedCheckpoint| {
             newest.record.as_ref().is_some_and(|old| {
                 repository::are_same(&old.repositories, &new) && old.dangling == made.dangling
             })
         };
         let head = self.head.as_ref();
-        let is_same =
-            |newest: &&Known| newest.is_same(made, draft, head) && has_repositories(newest);
+        let is_same = |newest: &&LoadedCheckpoint| {
+            newest.is_same(made, draft, head) && has_repositories(newest)
+        };
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
@@ -303,7 +307,7 @@ impl<'a> Save<'a> {
         let state = self.store.state.state();
         let others =
             repository::hold_others(state, root, &found.places, draft.deadline, &mut skipped)?;
-        let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out.is_none());
+        let is_whole = own.as_ref().is_none_or(|own| own.held_repository.left_out.is_none());
         let (index, extra, stamp) = match index {
             Some(index) if !is_whole && is_over(draft.deadline) => {
                 let path = b".git/index".to_vec();
@@ -412,7 +416,7 @@ impl<'a> Save<'a> {
         };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
         let (store, repositories) = (Some(self.store.name().to_owned()), Vec::new());
-        let (keeper, tree, dangling) = (Keeper::Git, None, made.dangling.clone());
+        let (keeper, tree, dangling) = (StoreKind::Git, None, made.dangling.clone());
         Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
@@ -429,7 +433,7 @@ impl<'a> Save<'a> {
         let meta = writer.add(ObjectKind::Blob, &json, odb)?;
         let mut tree = Builder::default();
         let parts = &made.parts;
-        let administration = made.own.as_ref().map(|own| own.holding.administration());
+        let administration = made.own.as_ref().map(|own| own.held_repository.administration());
         let repository = administration.map(|it| it.tree);
         let repository_modes = administration.and_then(|it| it.modes);
         let parts = [
@@ -483,15 +487,15 @@ impl<'a> Save<'a> {
         let has_news = scan.refreshed || !self.had_base || !scan.fresh.is_empty();
         if has_news || index_is_new || !is_known {
             self.store.refs.move_anchor(&self.repo, files)?;
-            self.leave_traces(scan, newest, made);
+            self.write_cache(scan, newest, made);
         } else if let Some(own) = &made.own {
-            own.holding.write_cache(&self.repo);
+            own.held_repository.write_cache(&self.repo);
         }
         Ok(())
     }
 
     /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
-    fn leave_traces(&self, scan: &Scan, checkpoint: &Checkpoint, made: &Made) {
+    fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint, made: &Made) {
         let Some(top) = scan.top().filter(|_| self.lock.is_some()) else { return };
         let facts = Facts {
             anchor: Some(top),
@@ -507,16 +511,16 @@ impl<'a> Save<'a> {
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
         if let Some(own) = &made.own {
-            own.holding.write_cache(&self.repo);
+            own.held_repository.write_cache(&self.repo);
         }
     }
 }
 
 /// Takes apart a scan that names objects which may no longer be there.
-fn distrust(
+fn invalidate(
     repo: &Repo,
     scan: &mut Scan,
-    believe: bool,
+    trust_cache: bool,
     writer: &Writer,
     private: &Mutex<Private<'_>>,
 ) -> Result<()> {
@@ -537,11 +541,11 @@ fn distrust(
         if marks.private {
             held.contains(&id)
         } else {
-            believe || writer.relies_on(repo.object_id(&id), odb)
+            trust_cache || writer.relies_on(repo.object_id(&id), odb)
         }
     };
     let lost = hidden.iter().any(|id| !held.contains(id));
-    if lost || (has_content && !believe) {
+    if lost || (has_content && !trust_cache) {
         // Without a base there is nothing to take apart as long as nothing is missing.
         let mut is_whole = scan.base.is_none();
         if is_whole {
@@ -558,7 +562,7 @@ fn distrust(
     Ok(())
 }
 
-impl Known {
+impl LoadedCheckpoint {
     /// Whether it holds what a new checkpoint would, and leaves out the same. The size of what is
     /// left out does not count: a growing log is no reason for a checkpoint.
     fn is_same(&self, made: &Made, draft: &Draft, head: Option<&Head>) -> bool {

@@ -36,7 +36,7 @@ use crate::{
 /// A path, and a few numbers.
 const SIZE_MAX_BYTES: u64 = 64 << 10;
 /// How long adopting an entry waits for a save into it: a hook has three seconds for everything.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_WAIT: Duration = Duration::from_secs(1);
 /// So many directories are remembered that were at a path before.
 const FORMER_MAX: usize = 8;
 
@@ -345,7 +345,7 @@ impl Registry {
     fn adopt(&self, entry: &Entry, path: &Path, now: &Identity) -> Result<Found> {
         let (old, new) = (self.dir.join(&entry.name), self.place_of(path));
         let is_done = || new.symlink_metadata().is_ok();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + LOCK_WAIT;
         let _nobody_saves = match Lock::acquire(&old.join("lock"), deadline) {
             Ok(lock) => lock,
             // Another process was first, and there is nothing to lock any more.

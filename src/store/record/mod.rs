@@ -3,9 +3,9 @@
 
 pub mod identity;
 
-mod place;
-mod recall;
-mod unread;
+mod location;
+mod record_cache;
+mod unreadable;
 mod version;
 mod wire;
 
@@ -19,16 +19,17 @@ use chrono::{DateTime, Utc};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-pub use place::{RootPlace, known_place, read_place, settle, write_place};
-pub(super) use unread::mend_all;
-pub use unread::{
-    Needs, Unread, aside, damage_aside, give_up, in_the_way, is_newer, needs, unread,
+pub use location::{RootLocation, known_location, read_location, settle, write_location};
+pub(super) use unreadable::salvage_all;
+pub use unreadable::{
+    Needs, Unreadable, gc_blocker, give_up, is_newer, needs, quarantine_damage, quarantined,
+    unreadable,
 };
 pub(super) use wire::{agent_name, agent_named};
 
 use self::{
-    place::PlaceFile,
-    recall::{Recall, UNKNOWN_MAX},
+    location::LocationFile,
+    record_cache::{RecordCache, UNKNOWN_MAX},
     version::{from_json, to_json},
     wire::RecordFile,
 };
@@ -49,7 +50,7 @@ pub struct Record {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// Who holds the directory that [`Checkpoint::top`] names.
-    pub keeper: Keeper,
+    pub keeper: StoreKind,
     /// The listing of private and special entries below the root.
     pub besides: Option<ContentId>,
     /// The listing of entries outside the root.
@@ -76,14 +77,14 @@ impl Record {
 /// The kind of store that holds a checkpoint's files. A directory can become a repository and
 /// cease to be one; its records stay together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
+pub enum StoreKind {
     /// The repository.
     Git,
     /// The private objects.
     Copy,
 }
 
-impl Keeper {
+impl StoreKind {
     const ALL: [Self; 2] = [Self::Git, Self::Copy];
 
     fn name(self) -> &'static str {
@@ -96,7 +97,7 @@ impl Keeper {
 
 /// A record that is there, whether or not it can be read.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RecordEntry {
     /// The name it has.
     pub id: CheckpointId,
     /// What it says.
@@ -105,7 +106,7 @@ pub struct Kept {
     order: (u64, DateTime<Utc>),
 }
 
-impl Kept {
+impl RecordEntry {
     /// Its sequence number; 0 if it cannot be told.
     pub fn sequence(&self) -> u64 {
         self.order.0
@@ -155,7 +156,7 @@ pub fn write(state: &RootState, record: &Record) -> Result<()> {
 ///
 /// [`Error::NoSuchCheckpoint`], [`Error::FormatTooNew`] or [`Error::Damaged`].
 pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
-    match read_kept(state, id)? {
+    match read_entry(state, id)? {
         Some(kept) => kept.record,
         None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
     }
@@ -166,20 +167,20 @@ pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
 /// # Errors
 ///
 /// Fails if the directory cannot be listed. A record that cannot be read is still in the result.
-pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
-    let (ids, mut recall) = (ids(state)?, Recall::load(state));
+pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
+    let (ids, mut cache) = (ids(state)?, RecordCache::load(state));
     let mut kept = Vec::with_capacity(ids.len());
     let mut unknown = Vec::new();
     for id in ids {
-        if let Some(Ok(record)) = recall.find(id).map(RecordFile::into_record)
+        if let Some(Ok(record)) = cache.find(id).map(RecordFile::into_record)
             && record.checkpoint.id == id
         {
             let order = (record.checkpoint.sequence, record.checkpoint.taken_at);
-            kept.push(Kept { id, record: Ok(record), order });
+            kept.push(RecordEntry { id, record: Ok(record), order });
             continue;
         }
-        let stamp = recall.stamp(id);
-        let read = read_kept(state, id)?;
+        let stamp = cache.stamp(id);
+        let read = read_entry(state, id)?;
         if read.as_ref().is_some_and(|kept| kept.record.is_ok()) {
             unknown.push((kept.len(), stamp));
         }
@@ -187,12 +188,12 @@ pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
     }
     if unknown.len() > UNKNOWN_MAX {
         for (at, stamp) in unknown {
-            let Kept { id, record, .. } = &kept[at];
+            let RecordEntry { id, record, .. } = &kept[at];
             if let Ok(record) = record {
-                recall.add(*id, stamp, &RecordFile::of(record));
+                cache.add(*id, stamp, &RecordFile::of(record));
             }
         }
-        recall.save(state);
+        cache.save(state);
     }
     // By their keys first: they are large, and in the order of a directory, which is none.
     kept.sort_by_cached_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
@@ -244,8 +245,12 @@ pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Res
 }
 
 /// The sequence number and the name of the next checkpoint, given all there are.
-pub fn next(state: &RootState, kept: &[Kept], taken_at: DateTime<Utc>) -> (u64, CheckpointId) {
-    next_after(state, kept.iter().map(Kept::sequence).max().unwrap_or(0), taken_at)
+pub fn next(
+    state: &RootState,
+    kept: &[RecordEntry],
+    taken_at: DateTime<Utc>,
+) -> (u64, CheckpointId) {
+    next_after(state, kept.iter().map(RecordEntry::sequence).max().unwrap_or(0), taken_at)
 }
 
 /// The same, given the greatest sequence number there is.
@@ -282,7 +287,7 @@ fn new_id(dir: &Path, sequence: u64, taken_at: DateTime<Utc>, salt: u64) -> Chec
     CheckpointId::from_bits(u64::from_be_bytes(bits))
 }
 
-fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
+fn read_entry(state: &RootState, id: CheckpointId) -> Result<Option<RecordEntry>> {
     let what = format!("checkpoints/{id}.json");
     let bytes = match read_small(&path_of(state, id), SIZE_MAX_BYTES) {
         Ok(Some(bytes)) => bytes,
@@ -298,7 +303,7 @@ fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
                 }
                 err => err,
             });
-            return Ok(Some(Kept { id, record, order: Default::default() }));
+            return Ok(Some(RecordEntry { id, record, order: Default::default() }));
         }
     };
     let record = from_json::<RecordFile>(&what, &bytes).and_then(|file| {
@@ -310,7 +315,7 @@ fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
         Ok(record) => (record.checkpoint.sequence, record.checkpoint.taken_at),
         Err(_) => guess_order(&bytes),
     };
-    Ok(Some(Kept { id, record, order }))
+    Ok(Some(RecordEntry { id, record, order }))
 }
 
 /// Whether an error says that what is there is no record, whenever it is read.
@@ -353,7 +358,7 @@ pub fn all_roots(state: &State) -> Result<Vec<RootState>> {
 /// Reads bytes as each kind of record; for fuzz/.
 pub(crate) fn parse_any(bytes: &[u8]) {
     let _damaged = from_json::<RecordFile>("x", bytes).map(RecordFile::into_record);
-    let _damaged = from_json::<PlaceFile>("x", bytes).map(PlaceFile::into_place);
+    let _damaged = from_json::<LocationFile>("x", bytes).map(LocationFile::into_location);
     let _order = guess_order(bytes);
-    recall::parse_any(bytes);
+    record_cache::parse_any(bytes);
 }

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Keeper, Record,
+    Record, StoreKind,
     version::{VERSION, Versioned, moment},
 };
 use crate::{
@@ -152,7 +152,7 @@ impl RecordFile {
 
     pub(super) fn into_record(self) -> Result<Record, &'static str> {
         let checkpoint = CheckpointId::parse(&self.id).ok_or("`id` is not an id")?;
-        let keeper = Keeper::ALL.into_iter().find(|keeper| keeper.name() == self.keeper);
+        let keeper = StoreKind::ALL.into_iter().find(|keeper| keeper.name() == self.keeper);
         let of = self.of.map(|of| CheckpointId::parse(&of).ok_or("`of` is not an id"));
         let cause = Cause {
             reason: Reason::from_name(&self.reason).ok_or("an unknown reason")?,
@@ -354,7 +354,7 @@ mod tests {
             pointers: vec![(b"sub/.git".to_vec(), b"gitdir: ../x\n".to_vec())],
         };
         let (store, repositories) = (Some("ab12".to_owned()), vec![held]);
-        let keeper = Keeper::Git;
+        let keeper = StoreKind::Git;
         let (outside, dangling) = (None, vec![(b"l/.git".to_vec(), b"gitdir: ../gone\n".to_vec())]);
         Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }

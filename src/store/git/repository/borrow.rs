@@ -23,8 +23,8 @@ use gix::bstr::ByteSlice;
 use rustix::fs::OFlags;
 
 use super::{
+    damaged_packs::{is_sound, marked_damaged},
     names_of,
-    unsound::{is_sound, unsound},
 };
 use crate::{
     error::{Error, Result},
@@ -345,7 +345,8 @@ impl<'a> Borrow<'a> {
                 return Ok(());
             }
         };
-        let place = if is_extension { Place::Extension } else { Place::of(name, depth) };
+        let place =
+            if is_extension { ObjectDirKind::Extension } else { ObjectDirKind::of(name, depth) };
         let to = self.linked.join(OsStr::from_bytes(name));
         let (mut is_leaf, mut is_whole, mut files, mut dirs) = (true, true, Vec::new(), Vec::new());
         for child in names {
@@ -413,7 +414,7 @@ impl<'a> Borrow<'a> {
             return Ok(false);
         }
         if from.extension().is_some_and(|end| end == "idx") && !is_sound(from) {
-            return self.link_or_copy_as(from, &unsound(to), size);
+            return self.link_or_copy_as(from, &marked_damaged(to), size);
         }
         self.link_or_copy_as(from, to, size)
     }
@@ -497,7 +498,7 @@ fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
 
 /// What a directory below one of objects is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ObjectDirKind {
     /// `objects` itself.
     Top,
     /// `objects/pack`.
@@ -510,7 +511,7 @@ pub(super) enum Place {
     Other,
 }
 
-impl Place {
+impl ObjectDirKind {
     /// That of a directory of git's own, `depth` levels below `objects`.
     pub(super) fn of(name: &[u8], depth: usize) -> Self {
         let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Administration, Place, Private, path_for, pointers_for};
+use super::{Administration, Private, RepositoryLocation, path_for, pointers_for};
 use crate::{
     fs::stat_path,
     model::ContentId,
@@ -115,7 +115,7 @@ fn is_plain_place(path: &[u8]) -> bool {
 /// The entry for the record.
 pub(in crate::store) fn held(
     root: &Path,
-    place: &Place,
+    place: &RepositoryLocation,
     private: &Private,
     tree: ContentId,
     administration: &Administration,

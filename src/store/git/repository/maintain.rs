@@ -6,7 +6,7 @@ mod copy;
 mod missing;
 mod packs;
 mod sweep;
-mod weights;
+mod usage;
 
 use std::{
     collections::HashSet,
@@ -26,9 +26,9 @@ use self::{
 };
 pub(in crate::store) use self::{
     sweep::{Needed, sweep},
-    weights::Weights,
+    usage::Weights,
 };
-use super::{Private, borrow, borrow::Limits, is_extension, names_of, unsound};
+use super::{Private, borrow, borrow::Limits, damaged_packs, is_extension, names_of};
 use crate::{
     crash,
     error::{Error, Result},
@@ -46,7 +46,7 @@ const PACKS_MAX: usize = 16;
 /// How often borrowed objects are looked for while checkpoints keep coming.
 const MAINTAINED_NS: i64 = 600_000_000_000;
 /// How long letting go waits for those who save.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// A pack with less dead in it than a quarter is left as it is if it is larger than this.
 const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
 /// Directories of extensions of git nest less deep.
@@ -265,7 +265,7 @@ impl Maintenance<'_> {
             let plain = if is_extension(name.as_os_str().as_bytes()) {
                 files_below(&ours, 0)
             } else {
-                unsound::packs(&ours.join("pack"))
+                damaged_packs::packs(&ours.join("pack"))
             };
             self.let_go_plain(theirs.as_deref(), &ours, plain, oldest, &mut missing)?;
         }
@@ -294,7 +294,7 @@ impl Maintenance<'_> {
         // No checkpoint may lose what it needs, nor one that is saved until we are alone.
         let mut marks = self.marks(repo)?;
         self.copy_borrowed(repo, &marks, |id| lost.contains(id), &mut u64::MAX.clone())?;
-        let _alone = match self.private.alone(Instant::now() + PATIENCE) {
+        let _alone = match self.private.lock_exclusive(Instant::now() + LOCK_WAIT) {
             Ok(lock) => lock,
             Err(Error::Busy { .. }) => return Ok(()),
             Err(err) => return Err(err),
@@ -327,13 +327,14 @@ impl Maintenance<'_> {
         if gone.is_empty() {
             return Ok(());
         }
-        let _alone = match self.private.alone(Instant::now() + PATIENCE) {
+        let _alone = match self.private.lock_exclusive(Instant::now() + LOCK_WAIT) {
             Ok(lock) => lock,
             Err(Error::Busy { .. }) => return Ok(()),
             Err(err) => return Err(err),
         };
         for path in gone.iter().filter(|path| !is_in(theirs, ours, path)) {
-            let _next_time = fs::remove_file(unsound::unsound(&path.with_extension("idx")));
+            let _next_time =
+                fs::remove_file(damaged_packs::marked_damaged(&path.with_extension("idx")));
             let _next_time = fs::remove_file(path);
         }
         Ok(())

@@ -8,14 +8,14 @@
 mod administration;
 mod borrow;
 mod check;
-mod frame;
+mod damaged_packs;
 mod held;
 mod history;
 mod loose;
 mod maintain;
 mod origin;
 mod rebuild;
-mod unsound;
+mod skeleton;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -86,7 +86,7 @@ pub(in crate::store) struct Private {
 
 /// A repository of the user's that a checkpoint is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Place {
+pub(in crate::store) struct RepositoryLocation {
     /// The git directory that all its worktrees share. Absolute.
     pub(in crate::store) common_dir: PathBuf,
     /// The files that lead there, absolute, and what they say.
@@ -97,7 +97,7 @@ pub(in crate::store) struct Place {
 #[derive(Default)]
 pub(in crate::store) struct Places {
     /// Repositories, each once.
-    pub(in crate::store) places: Vec<Place>,
+    pub(in crate::store) places: Vec<RepositoryLocation>,
     /// The files that lead to the known one, which is none of them: absolute, and what they say.
     pub(in crate::store) of_known: Vec<(PathBuf, Vec<u8>)>,
     /// The files that lead nowhere.
@@ -119,7 +119,7 @@ pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Pl
         }
         let known = found.places.iter().position(|place| place.common_dir == common_dir);
         let at = known.unwrap_or_else(|| {
-            found.places.push(Place { common_dir, pointers: Vec::new() });
+            found.places.push(RepositoryLocation { common_dir, pointers: Vec::new() });
             found.places.len() - 1
         });
         found.places[at].pointers.extend(pointer);
@@ -191,7 +191,7 @@ impl Private {
     }
 
     /// Keeps everybody else from saving.
-    fn alone(&self, deadline: Instant) -> Result<Lock> {
+    fn lock_exclusive(&self, deadline: Instant) -> Result<Lock> {
         Lock::acquire(&self.dir.join("lock"), deadline)
     }
 
@@ -225,10 +225,10 @@ impl Private {
 
     /// Sees to it that no save relies on a borrowed pack that was damaged, nor on a cache that did.
     fn distrust_damaged_packs(&self) -> Result<()> {
-        let unsound = unsound::unsound_indexes(&self.linked());
-        if !unsound.is_empty() {
+        let damaged = damaged_packs::damaged_indexes(&self.linked());
+        if !damaged.is_empty() {
             refs::drop_anchors(&self.repo())?;
-            unsound::set_aside(&unsound);
+            damaged_packs::set_aside(&damaged);
         }
         Ok(())
     }
@@ -240,8 +240,8 @@ impl Private {
         }
         create_private_dirs(&self.dir)?;
         let soonest = Instant::now() + SWEEP_MAX;
-        let alone = self.alone(deadline.map_or(soonest, |at| at.max(soonest)))?;
-        if alone.is_at(&self.dir.join("lock")) { self.create(common_dir) } else { Ok(()) }
+        let lock = self.lock_exclusive(deadline.map_or(soonest, |at| at.max(soonest)))?;
+        if lock.is_at(&self.dir.join("lock")) { self.create(common_dir) } else { Ok(()) }
     }
 
     /// Makes it, unless it is there.
@@ -295,14 +295,14 @@ impl Private {
         theirs: &Theirs<'_>,
         writer: &Writer,
         left_out: &mut Vec<Skipped>,
-    ) -> Result<Holding> {
+    ) -> Result<HeldRepository> {
         let Theirs { common_dir, own_index, name, deadline } = *theirs;
         self.follow(common_dir);
         // Refs first: what they name is linked afterwards.
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let limits = Limits { deadline, ..Limits::default() };
         let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
-        Ok(Holding { looked, left_out: borrowed.left_out, new: borrowed.new })
+        Ok(HeldRepository { looked, left_out: borrowed.left_out, new: borrowed.new })
     }
 
     fn borrow(
@@ -340,7 +340,7 @@ pub(in crate::store) struct Theirs<'a> {
 }
 
 /// What came of holding a repository.
-pub(in crate::store) struct Holding {
+pub(in crate::store) struct HeldRepository {
     looked: administration::Looked,
     /// Why objects of the user's could be neither linked nor copied, and how many bytes.
     pub(in crate::store) left_out: Option<(SkipReason, u64)>,
@@ -348,7 +348,7 @@ pub(in crate::store) struct Holding {
     pub(in crate::store) new: usize,
 }
 
-impl Holding {
+impl HeldRepository {
     /// What it has of the git directory beside objects.
     pub(in crate::store) fn administration(&self) -> &Administration {
         &self.looked.administration
@@ -370,7 +370,7 @@ impl Holding {
 pub(in crate::store) fn hold_others(
     state: &State,
     root: &Path,
-    places: &[Place],
+    places: &[RepositoryLocation],
     deadline: Option<Instant>,
     left_out: &mut Vec<Skipped>,
 ) -> Result<(Vec<Held>, Vec<Lock>)> {
@@ -404,7 +404,7 @@ pub(in crate::store) fn hold_others(
 }
 
 /// What says that a repository's history could not be held whole.
-pub(in crate::store) fn history_left_out(path: &[u8], holding: &Holding) -> Option<Skipped> {
+pub(in crate::store) fn history_left_out(path: &[u8], holding: &HeldRepository) -> Option<Skipped> {
     let path = [path, b"/objects"].concat();
     holding.left_out.map(|(reason, size)| Skipped { path, reason, size })
 }
@@ -433,7 +433,7 @@ pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option
 /// # Errors
 ///
 /// Fails if one cannot be written.
-pub(in crate::store) fn mend_refs(state: &State, held: &Held) -> Result<Option<String>> {
+pub(in crate::store) fn repair_refs(state: &State, held: &Held) -> Result<Option<String>> {
     let private = Private::named(state, &held.store);
     let repo = private.repo();
     let tree = repo.object_id(&held.tree);

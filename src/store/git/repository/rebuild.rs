@@ -33,7 +33,7 @@ pub use self::{
     retire::{Ends, SetAside, remove_unfinished},
     steps::{Step, StepKind, is_reftable, steps},
 };
-use super::{Held, Private, borrow, names_of, unsound};
+use super::{Held, Private, borrow, damaged_packs, names_of};
 use crate::{
     error::{Error, Result},
     fs::{Dir, read_small, remove_tree},
@@ -50,7 +50,7 @@ use crate::{
             objects::loose_bytes,
             refs,
             repo::{Repo, open_odb},
-            restage, tree,
+            restore_index, tree,
         },
         record::Record,
     },
@@ -373,7 +373,7 @@ impl<'a> Build<'a> {
         }
         let place = to.join(path);
         let Some(dir) = place.parent().filter(|dir| dir.is_dir()) else { return Ok(()) };
-        let bytes = restage::index_bytes(self.repo.hash, &entries)?;
+        let bytes = restore_index::index_bytes(self.repo.hash, &entries)?;
         let _old = fs::remove_file(&place);
         crate::fs::replace_with(&place, &bytes, 0o644)?;
         let objects = to.join("objects");
@@ -504,10 +504,10 @@ fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
 /// Whether a borrowed file is, or belongs to, a damaged pack that nothing can be read of. Git would
 /// complain about it for ever, and it may be newer than the checkpoint.
 fn is_beyond_use(path: &Path) -> bool {
-    let is_unsound = path.file_name() != path.file_name().map(unsound::original_name);
+    let is_damaged = path.file_name() != path.file_name().map(damaged_packs::original_name);
     let pack =
-        if is_unsound { path.with_extension("").with_extension("pack") } else { path.into() };
-    let index = unsound::unsound(&pack.with_extension("idx"));
+        if is_damaged { path.with_extension("").with_extension("pack") } else { path.into() };
+    let index = damaged_packs::marked_damaged(&pack.with_extension("idx"));
     let is_short = |path: &Path, least| fs::metadata(path).is_ok_and(|found| found.len() < least);
     let is_pack = pack.extension().is_some_and(|end| end == "pack");
     is_pack
@@ -518,7 +518,7 @@ fn is_beyond_use(path: &Path) -> bool {
 fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(to)?;
     for name in names_of(from)? {
-        let (from, to) = (from.join(&name), to.join(unsound::original_name(&name)));
+        let (from, to) = (from.join(&name), to.join(damaged_packs::original_name(&name)));
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;

@@ -76,7 +76,7 @@ pub(super) fn latest(
     checkpoint: &Checkpoint,
     made: &Made,
 ) -> Option<(CheckpointId, ContentId)> {
-    let administration = made.own.as_ref().map(|own| own.holding.administration());
+    let administration = made.own.as_ref().map(|own| own.held_repository.administration());
     let latest = (checkpoint.id, surroundings(administration, scan.index));
     scan.victims.is_empty().then_some(latest)
 }

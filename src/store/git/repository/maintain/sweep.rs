@@ -66,7 +66,7 @@ fn sweep_one(
 ) -> Result<u64> {
     let mut sweep = Sweep { private, repo: private.repo(), needed, marks: Marks::default() };
     if sweep.is_idle()? {
-        let _alone = private.alone(deadline)?;
+        let _lock = private.lock_exclusive(deadline)?;
         if sweep.is_idle()? {
             return remove_repository(state, private);
         }
@@ -82,7 +82,7 @@ fn sweep_one(
     let written = sweep.marks.seen.clone();
     let added = sweep.save_survivors(&condemned)?;
     crash::point("sweep-pack");
-    let _alone = private.alone(deadline)?;
+    let _lock = private.lock_exclusive(deadline)?;
     sweep.repo = sweep.repo.refreshed();
     for name in sweep.mark()? {
         refs::delete(&sweep.repo, &name)?;

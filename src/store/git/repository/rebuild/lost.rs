@@ -11,7 +11,7 @@ use std::{
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{
-    Build, Held, Private, Tree, head, read_small, refs, restage, root,
+    Build, Held, Private, Tree, head, read_small, refs, restore_index, root,
     steps::{is_of_the_user, led_to, part_at, place_of, short},
 };
 use crate::{
@@ -217,7 +217,7 @@ fn has_staged(repo: &Repo) -> bool {
 /// Whether what is staged at the place of a repository comes back with it.
 fn stages_the_same(build: &Build<'_>, root: &Path, record: &Record, now: &Repo) -> bool {
     if let Ok(Some((path, entries))) = build.staged(root, record) {
-        return path != Path::new("index") || !restage::differs(now, &entries);
+        return path != Path::new("index") || !restore_index::differs(now, &entries);
     }
     let there = read_small(&now.common_dir.join("index"), INDEX_MAX_BYTES).ok().flatten();
     let both = build.files.file(b"index").zip(there);

@@ -14,8 +14,8 @@ use std::{
 };
 
 use super::{
-    Build, EntryKind, Held, OLD, Private, Tree, names_of, read_small, restage, steps::place_of,
-    temporary_beside,
+    Build, EntryKind, Held, OLD, Private, Tree, names_of, read_small, restore_index,
+    steps::place_of, temporary_beside,
 };
 use crate::{
     error::{Error, Result},
@@ -166,7 +166,7 @@ fn is_as_held(
     let mut is_same = true;
     if let Some((path, entries)) = Build::new(&private, &repo, held)?.staged(root, record)? {
         let dir = old.join(path.parent().unwrap_or(Path::new("")));
-        is_same = !restage::differs(&Repo::at(&dir, repo.hash), &entries);
+        is_same = !restore_index::differs(&Repo::at(&dir, repo.hash), &entries);
         now.remove(path.as_os_str().as_bytes());
     }
     Tree::open(&repo, held)?.each(&mut |path, kind, id| {

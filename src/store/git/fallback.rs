@@ -13,7 +13,7 @@ use crate::{
 impl GitStore {
     /// Reads an object wherever the root has one of that name: in its private repository, among the
     /// copies, or in the repository it had before.
-    pub(super) fn anywhere<T>(
+    pub(super) fn read_from_any<T>(
         &self,
         id: &ContentId,
         read: impl Fn(&Repo) -> Result<T>,

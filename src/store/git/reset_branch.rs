@@ -28,7 +28,7 @@ use crate::{
 /// More history than this is not looked through for what was pushed.
 const COMMITS_MAX: usize = 1_000_000;
 /// As long as git itself waits for a ref's lock, and a little more.
-const PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// How the branch would go back to `then`; `None` if it stands there. The error says why it must
 /// not, as a fragment.
@@ -79,17 +79,18 @@ pub(super) fn plan(repo: &Repo, then: &Head) -> Result<Option<HeadMove>, String>
 
 /// Moves the branch, if it still stands where the move begins, and HEAD is still on it. Its reflog
 /// and HEAD's tell of it, as they tell of git's own moves. Whether it was moved.
-pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
+pub(super) fn execute(repo: &Repo, execute: &HeadMove, why: &str) -> Result<bool> {
     let now = head::read(repo);
-    let stands = now.branch.as_ref() == Some(&go.branch) && now.commit.as_ref() == Some(&go.from);
-    if !stands || now.in_progress.is_some() || !has_reflog(repo, &go.branch) {
+    let stands =
+        now.branch.as_ref() == Some(&execute.branch) && now.commit.as_ref() == Some(&execute.from);
+    if !stands || now.in_progress.is_some() || !has_reflog(repo, &execute.branch) {
         return Ok(false);
     }
     let id = |hex: &str| {
         ObjectId::from_hex(hex.as_bytes()).map_err(|_| Error::damaged(hex, "no name of a commit"))
     };
-    let (from, to) = (id(&go.from)?, id(&go.to)?);
-    check_place(repo, &go.branch)?;
+    let (from, to) = (id(&execute.from)?, id(&execute.to)?);
+    check_place(repo, &execute.branch)?;
     let log = LogChange {
         mode: RefLog::AndReference,
         force_create_reflog: false,
@@ -107,14 +108,14 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         let (git_dir, common_dir) = (repo.git_dir.clone(), repo.common_dir.clone());
         gix::refs::file::Store::for_linked_worktree_opts(git_dir, common_dir, repo.hash, options)
     };
-    let wait = gix::lock::acquire::Fail::AfterDurationWithBackoff(PATIENCE);
+    let wait = gix::lock::acquire::Fail::AfterDurationWithBackoff(LOCK_WAIT);
     let prepared = match store.transaction().prepare(Some(edit), wait, wait) {
         Ok(prepared) => prepared,
         // Somebody has committed, or checked out another branch, in this very moment.
         Err(_) if head::read(repo).commit != now.commit => return Ok(false),
         Err(err) => return Err(repo.error(&err)),
     };
-    sync_lock(&repo.common_dir.join(&go.branch))?;
+    sync_lock(&repo.common_dir.join(&execute.branch))?;
     let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
     let who = gix::actor::SignatureRef {
         name: "turnback".into(),
@@ -122,7 +123,7 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         time: &time,
     };
     prepared.commit(Some(who)).map_err(|err| repo.error(&err))?;
-    let above = repo.common_dir.join(&go.branch);
+    let above = repo.common_dir.join(&execute.branch);
     above.parent().map_or(Ok(()), crate::fs::sync_dir)?;
     Ok(true)
 }

@@ -20,7 +20,7 @@ const RECORD_MAX_BYTES: usize = 16 << 10;
 pub(super) const UNKNOWN_MAX: usize = 8;
 
 /// Records as they were read from a directory, by their names.
-pub(super) struct Recall {
+pub(super) struct RecordCache {
     bytes: Vec<u8>,
     known: HashMap<CheckpointId, Known>,
     dir: Option<Dir>,
@@ -41,7 +41,7 @@ struct Known {
     json: std::ops::Range<usize>,
 }
 
-impl Recall {
+impl RecordCache {
     /// Reads what is known of the records of a root; nothing, if that cannot be understood.
     pub(super) fn load(state: &RootState) -> Self {
         let bytes = read_small(&state.records(), SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
@@ -172,18 +172,18 @@ mod tests {
     }
 
     fn sequences(place: &RootState) -> Vec<u64> {
-        read_all(place).unwrap().iter().map(super::super::Kept::sequence).collect()
+        read_all(place).unwrap().iter().map(super::super::RecordEntry::sequence).collect()
     }
 
     #[test]
     fn what_was_read_once_is_not_opened_again() {
         let place = place("once", 12);
         assert_eq!(sequences(&place), (0..12).rev().collect::<Vec<_>>());
-        let recall = Recall::load(&place);
-        assert_eq!(recall.known.len(), 12);
-        let mut recall = Recall::load(&place);
+        let cache = RecordCache::load(&place);
+        assert_eq!(cache.known.len(), 12);
+        let mut cache = RecordCache::load(&place);
         let all = ids(&place).unwrap();
-        let found = all.iter().filter_map(|id| recall.find(*id)?.into_record().ok());
+        let found = all.iter().filter_map(|id| cache.find(*id)?.into_record().ok());
         let mut numbers: Vec<u64> = found.map(|found| found.checkpoint.sequence).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..12).collect::<Vec<_>>());

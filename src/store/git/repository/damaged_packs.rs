@@ -18,10 +18,10 @@ use super::{
 };
 
 /// What the name of an index ends in whose pack is damaged.
-const UNSOUND: &str = ".unsound";
+const DAMAGED_SUFFIX: &str = ".unsound";
 
 /// The indexes among the borrowed packs whose packs have been overwritten or cut short.
-pub(super) fn unsound_indexes(linked: &Path) -> Vec<PathBuf> {
+pub(super) fn damaged_indexes(linked: &Path) -> Vec<PathBuf> {
     let dirs = borrowed_dirs(linked).into_iter().map(|dir| dir.join("pack"));
     let paths = dirs.flat_map(|dir| {
         let names = names_of(&dir).unwrap_or_default();
@@ -34,29 +34,31 @@ pub(super) fn unsound_indexes(linked: &Path) -> Vec<PathBuf> {
 /// The packs in a directory whose indexes have lost their names.
 pub(super) fn packs(dir: &Path) -> Vec<PathBuf> {
     let names = names_of(dir).unwrap_or_default();
-    let indexes = names.iter().filter(|name| name.as_bytes().ends_with(UNSOUND.as_bytes()));
+    let indexes = names.iter().filter(|name| name.as_bytes().ends_with(DAMAGED_SUFFIX.as_bytes()));
     indexes.map(|name| dir.join(original_name(name)).with_extension("pack")).collect()
 }
 
-/// Takes the names from unsound indexes, so that no save takes what they list for held.
-pub(super) fn set_aside(unsound_indexes: &[PathBuf]) {
-    for path in unsound_indexes {
+/// Takes the names from damaged indexes, so that no save takes what they list for held.
+pub(super) fn set_aside(damaged_indexes: &[PathBuf]) {
+    for path in damaged_indexes {
         // If that fails the objects are relied on as if nothing was wrong.
-        let _still_there = fs::rename(path, unsound(path));
+        let _still_there = fs::rename(path, marked_damaged(path));
     }
 }
 
 /// The name under which an index is kept whose pack is damaged: a rebuild gives it its own again,
 /// for what can still be read of the pack.
-pub(super) fn unsound(index: &Path) -> PathBuf {
+pub(super) fn marked_damaged(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();
-    name.push(UNSOUND);
+    name.push(DAMAGED_SUFFIX);
     name.into()
 }
 
 /// The name that a borrowed file had in the user's repository.
 pub(super) fn original_name(name: &OsStr) -> &OsStr {
-    OsStr::from_bytes(name.as_bytes().strip_suffix(UNSOUND.as_bytes()).unwrap_or(name.as_bytes()))
+    OsStr::from_bytes(
+        name.as_bytes().strip_suffix(DAMAGED_SUFFIX.as_bytes()).unwrap_or(name.as_bytes()),
+    )
 }
 
 /// Whether the pack of an index ends in the checksum that the index has for it.

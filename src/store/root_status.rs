@@ -2,7 +2,7 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
-use super::{Store, record::RootPlace};
+use super::{Store, record::RootLocation};
 use crate::{
     error::Result,
     model::{Root, RootKind, StoreChoice},
@@ -12,7 +12,7 @@ use crate::{
 
 /// Whether a root is still where it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RootStatus {
     /// It is there.
     Live,
     /// It is gone, and the directory it was in is the one it was: somebody removed it.
@@ -21,9 +21,9 @@ pub enum Standing {
     Unreachable,
 }
 
-impl Standing {
+impl RootStatus {
     /// Looks.
-    pub fn of(place: &RootPlace) -> Self {
+    pub fn of(place: &RootLocation) -> Self {
         match fs::metadata(&place.path) {
             Ok(found) if found.is_dir() => return Self::Live,
             Err(err) if err.kind() == io::ErrorKind::NotFound => (),
@@ -40,7 +40,7 @@ impl Standing {
 /// # Errors
 ///
 /// Fails if it cannot be opened.
-pub fn open_known(place: &RootPlace, state: &State) -> Result<Box<dyn Store>> {
+pub fn open_known(place: &RootLocation, state: &State) -> Result<Box<dyn Store>> {
     let path = &place.path;
     let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
     super::open(&Root::new(path.clone(), kind), state, StoreChoice::Auto)

@@ -25,7 +25,7 @@ use crate::{
 
 /// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RootPlace {
+pub struct RootLocation {
     /// Its path.
     pub path: PathBuf,
     /// Its device, inode and birth time.
@@ -45,13 +45,13 @@ pub struct RootPlace {
 /// Writes down where a root is, unless that is known, and in which private repository its
 /// checkpoints are. What is there and too new is left alone, and so is the place of a root that was
 /// found under a second path (see [`identity`](super::identity)).
-pub fn write_place(
+pub fn write_location(
     state: &RootState,
     root: &Root,
     store: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let known = read_place(state);
+    let known = read_location(state);
     if matches!(known, Err(Error::FormatTooNew { .. })) {
         return Ok(());
     }
@@ -64,7 +64,7 @@ pub fn write_place(
         return Ok(());
     }
     let there = Identity::of(root.path()).map_err(Error::io("look at", root.path()))?;
-    let place = RootPlace {
+    let place = RootLocation {
         path: root.path().to_owned(),
         root: there,
         former: known
@@ -85,7 +85,7 @@ pub fn write_place(
         return Ok(());
     }
     create_private_dirs(state.dir())?;
-    replace_synced(&state.place(), &to_json(&PlaceFile::of(&place))?)
+    replace_synced(&state.location(), &to_json(&LocationFile::of(&place))?)
 }
 
 /// Sees to it that what we keep of the root at `path` is found under that path, if it is kept under
@@ -107,10 +107,10 @@ pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
 }
 
 /// Reads where a root was; `None` if nobody wrote it down.
-pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
-    let Some(bytes) = read_small(&state.place(), SIZE_MAX_BYTES)? else { return Ok(None) };
-    let file: PlaceFile = from_json("root.json", &bytes)?;
-    let place = file.into_place().ok_or_else(|| Error::damaged("root.json", "not a path"))?;
+pub fn read_location(state: &RootState) -> Result<Option<RootLocation>> {
+    let Some(bytes) = read_small(&state.location(), SIZE_MAX_BYTES)? else { return Ok(None) };
+    let file: LocationFile = from_json("root.json", &bytes)?;
+    let place = file.into_location().ok_or_else(|| Error::damaged("root.json", "not a path"))?;
     Ok(Some(place))
 }
 
@@ -119,9 +119,9 @@ pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
 /// # Errors
 ///
 /// [`Error::Damaged`] if there are records and nothing says where the root was, and as
-/// [`read_place`].
-pub fn known_place(state: &RootState) -> Result<Option<RootPlace>> {
-    match read_place(state)? {
+/// [`read_location`].
+pub fn known_location(state: &RootState) -> Result<Option<RootLocation>> {
+    match read_location(state)? {
         None if !super::ids(state)?.is_empty() => Err(Error::damaged("root.json", "it is missing")),
         place => Ok(place),
     }
@@ -129,7 +129,7 @@ pub fn known_place(state: &RootState) -> Result<Option<RootPlace>> {
 
 /// `root.json`.
 #[derive(Serialize, Deserialize)]
-pub(super) struct PlaceFile {
+pub(super) struct LocationFile {
     version: u32,
     path: String,
     #[serde(flatten)]
@@ -147,14 +147,14 @@ pub(super) struct PlaceFile {
     first_seen: DateTime<Utc>,
 }
 
-impl Versioned for PlaceFile {
+impl Versioned for LocationFile {
     fn version(&self) -> u32 {
         self.version
     }
 }
 
-impl PlaceFile {
-    fn of(place: &RootPlace) -> Self {
+impl LocationFile {
+    fn of(place: &RootLocation) -> Self {
         Self {
             version: VERSION,
             path: escape_path(&place.path),
@@ -169,8 +169,8 @@ impl PlaceFile {
         }
     }
 
-    pub(super) fn into_place(self) -> Option<RootPlace> {
-        Some(RootPlace {
+    pub(super) fn into_location(self) -> Option<RootLocation> {
+        Some(RootLocation {
             path: parse_path(&self.path).ok()?,
             root: self.root,
             former: self.former,
