@@ -1,30 +1,31 @@
-//! The directories on the way down to one, held open, so that the way to its neighbour begins there
-//! and not at the top again. No symlink is followed.
+//! A cursor that moves through a directory tree and keeps the directories above it open, so that
+//! the next path starts from the nearest one. Follows no symlink.
 
 use std::{io, rc::Rc};
 
 use super::{Dir, c_name};
 use crate::model::{DirPath, RelPath, Stamp};
 
-/// The directories from an open one down to where we are.
+/// The open directories from a top directory down to the current one.
 ///
-/// What is held open stays the directory it was when it was opened, whatever becomes of its name.
-/// Paths in the order of a tree cost one `openat` a directory.
+/// An open directory stays the same one even if it is renamed meanwhile. Paths in tree order cost
+/// one `openat` for each directory.
 pub struct DirCursor<'a> {
     top: &'a Dir,
-    /// Where we are.
+    /// The path of the current directory.
     at: Vec<u8>,
-    /// Each directory on the way, with the length of its path.
+    /// Each open directory on the way, with the length of its path.
     open: Vec<(usize, Rc<Dir>)>,
 }
 
 impl<'a> DirCursor<'a> {
-    /// At the top.
+    /// Starts at the top.
     pub fn from(top: &'a Dir) -> Self {
         Self { top, at: Vec::new(), open: Vec::new() }
     }
 
-    /// The directory at `path` below the top, only to stand in it. An empty path is the top.
+    /// Moves to the directory at `path` below the top and returns it, as [`Dir::enter_child`] opens
+    /// it. An empty path is the top.
     pub fn enter(&mut self, path: &[u8]) -> io::Result<Rc<Dir>> {
         while self.open.last().is_some_and(|(end, _)| !is_above(&self.at[..*end], path)) {
             self.open.pop();
@@ -56,13 +57,13 @@ impl<'a> DirCursor<'a> {
         dir
     }
 
-    /// The directory that `path` lies in.
+    /// The directory that contains `path`.
     pub fn parent_of(&mut self, path: &RelPath) -> io::Result<Rc<Dir>> {
         let above = path.parent();
         self.enter(above.as_ref().map_or(&[], |above| above.as_bytes()))
     }
 
-    /// What the system says about `path`, a symlink itself included.
+    /// The stamp of `path`. A symlink is not followed.
     pub fn stat(&mut self, path: &RelPath) -> io::Result<Stamp> {
         self.parent_of(path)?.stat_child(&c_name(path.name())?)
     }
@@ -75,7 +76,7 @@ impl<'a> DirCursor<'a> {
         }
     }
 
-    /// Begins at the top again: the names on the way may be those of other directories now.
+    /// Starts at the top again, because the names on the way may belong to other directories now.
     pub fn forget(&mut self) {
         self.open.clear();
         self.at.clear();

@@ -1,4 +1,4 @@
-//! A root and all there is of it, wherever it is.
+//! Collects what maintenance needs to know about each root: location, status, checkpoints, limits.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,38 +24,39 @@ use crate::{
     ui,
 };
 
-/// So many are forgotten at a time while others wait.
+/// How many checkpoints are forgotten under one hold of the lock.
 const SLICE: usize = 8;
-/// How long others have between two slices: more than a look at the lock takes them.
+/// The pause between two slices: long enough for a waiting save to take the lock.
 const REST: Duration = Duration::from_millis(25);
 
-/// One root and all there is of it.
+/// One root with everything that the store has of it.
 pub struct RootInventory {
-    /// The name of its directory.
+    /// The name of its state directory.
     pub name: String,
-    /// Our part of it.
+    /// Its state directory.
     pub own: RootState,
-    /// Where it was when it was last seen.
+    /// Its last known location.
     pub place: RootLocation,
-    /// Whether it is there.
+    /// Whether it still exists.
     pub standing: RootStatus,
     /// Its store.
     pub store: Box<dyn Store>,
-    /// The settings for it.
+    /// The settings that apply to it.
     pub settings: Settings,
     /// All checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// Those that cannot be read.
+    /// Checkpoints whose records cannot be read, and why.
     pub unreadable: BTreeMap<CheckpointId, Unreadable>,
     ages: Vec<Duration>,
     pinned: Pins,
 }
 
-/// Every root, and a fragment for each that cannot be looked at.
+/// Takes the inventory of every root. Also returns a message fragment for each root that cannot be
+/// read.
 ///
 /// # Errors
 ///
-/// Fails if they cannot be listed.
+/// Fails if the roots cannot be listed.
 pub fn all(
     process: &Process<'_>,
     state: &State,
@@ -82,7 +83,8 @@ pub fn all(
     Ok((inventories, unreadable))
 }
 
-/// What a restore needs that is under way in a root; `None` for everything, if that cannot be told.
+/// The checkpoints that an interrupted restore needs; `None` (so: all of them) if its log cannot be
+/// read.
 fn under_way(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
     match RestoreLog::read(own) {
         Ok(Some(log)) => Some(BTreeSet::from([log.of, log.held])),
@@ -91,7 +93,7 @@ fn under_way(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
     }
 }
 
-/// What must stay of the checkpoints of one root, given those that cannot be read.
+/// The checkpoints of one root that must be kept, and why.
 pub fn pins(
     own: &RootState,
     checkpoints: &[Checkpoint],
@@ -145,24 +147,24 @@ impl RootInventory {
         })
     }
 
-    /// What decides about them.
+    /// The input for the retention rules in `plan`.
     pub fn retention_input(&self) -> RetentionInput<'_> {
         let Self { checkpoints, ages, pinned, .. } = self;
         RetentionInput { newest_first: checkpoints, ages, pinned }
     }
 
-    /// The age of the newest checkpoint, as rounds have seen it.
+    /// The age of the newest checkpoint, on the maintenance clock.
     pub fn idle(&self) -> Option<Duration> {
         self.ages.first().copied()
     }
 
-    /// Forgets checkpoints, a few at a time. What they alone held is freed by the next sweep.
+    /// Forgets checkpoints, a slice at a time. The next sweep frees what only they needed.
     ///
     /// # Errors
     ///
-    /// Fails if restores or saves go on all the while, or something cannot be removed.
+    /// Fails if a restore or saves hold the locks for too long, or if something cannot be removed.
     pub fn forget(&mut self, ids: &BTreeSet<CheckpointId>) -> Result<usize> {
-        // A restore that is under way may need any of them.
+        // A restore under way may need any of them.
         let _lock = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
         let pinned = under_way(&self.own);
         let goes = |id: &&CheckpointId| pinned.as_ref().is_some_and(|pinned| !pinned.contains(id));

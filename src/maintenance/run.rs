@@ -1,4 +1,4 @@
-//! One round of housekeeping: what there is, what goes, and what came of it.
+//! One maintenance run: takes the inventory, drops checkpoints, frees space, and reports.
 
 use std::{
     collections::BTreeSet,
@@ -23,25 +23,25 @@ use crate::{
     ui,
 };
 
-/// How long a round waits for those who save.
+/// How long a run waits for saves to finish.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// A session that is over: all of its checkpoints but the newest are to go.
+/// A session that has ended; all of its checkpoints except the newest may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedSession {
-    /// The agent.
+    /// Its agent.
     pub agent: Agent,
-    /// Which.
+    /// Its id.
     pub session: SessionId,
 }
 
-/// Keeps house: everything within the limits, unless the settings forbid it, and the
-/// checkpoints of a session that is over. `None` if there was nothing to do, or another process is
-/// at it.
+/// Runs maintenance: applies the limits unless the settings forbid it, and drops the checkpoints of
+/// `ended`. Returns `None` if there was nothing to do or another process is already doing it.
 ///
 /// # Errors
 ///
-/// Fails if our own files cannot be read or written. What was removed until then is no loss.
+/// Fails if the state directory cannot be read or written. Whatever was removed by then was due to
+/// be removed.
 pub fn run(
     process: &Process<'_>,
     state: &State,
@@ -51,7 +51,7 @@ pub fn run(
     if !state.dir().is_dir() || !(settings.auto_prune || ended.is_some()) {
         return Ok(None);
     }
-    // What a session leaves must not be forgotten because a round is under way.
+    // The end of a session is reported once, so this run waits for another one to finish.
     let lock_wait = ended.map_or(Duration::ZERO, |_| LOCK_WAIT);
     let _lock = match Lock::acquire(&state.maintenance_lock(), Instant::now() + lock_wait) {
         Ok(lock) => lock,
@@ -75,12 +75,12 @@ pub fn run(
     Ok(Some(report))
 }
 
-/// Maintains the private repositories: borrowed objects become our own as far as the disk limit
-/// allows, and many pieces few.
+/// Maintains the private repositories: copies borrowed objects as far as the disk limit allows, and
+/// merges packs.
 ///
 /// # Errors
 ///
-/// Fails if one cannot be read or written.
+/// Fails if a repository cannot be read or written.
 pub fn maintain_repositories(process: &Process<'_>, state: &State) -> Result<()> {
     let settings = config::load(process, None).settings;
     let space = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
@@ -131,7 +131,7 @@ impl Round<'_, '_> {
         }
         self.sweep();
         if self.settings.auto_prune {
-            // Where nothing can be freed, dropping checkpoints would gain nothing.
+            // While a record blocks freeing, dropping checkpoints would gain nothing.
             if record::gc_blocker(self.state)?.is_none() {
                 self.make_room(&mut inventories);
             }
@@ -140,7 +140,8 @@ impl Round<'_, '_> {
             stale_files::drop_old(
                 self.state, &inventories, &self.settings, &self.memory, self.process.now,
             )?;
-            // There are more pieces than should be, and less is held for certain; nothing is lost.
+            // A failure costs no data: packs stay unmerged and objects stay borrowed until the next
+            // run.
             let _later = maintain_repositories(self.process, self.state);
         }
         let roots = self.state.roots();
@@ -174,8 +175,8 @@ impl Round<'_, '_> {
         }
     }
 
-    /// Gives up records that could not be read for as long as any other is kept. What nothing else
-    /// needs goes with the next sweep.
+    /// Gives up records that have been unreadable for longer than the retention time. The next
+    /// sweep frees what only they may have needed.
     fn give_up(&mut self, inventory: &RootInventory) -> Result<()> {
         let is_lost = |why: Unreadable| match why {
             Unreadable::Damaged | Unreadable::IoError => true,
@@ -203,7 +204,7 @@ impl Round<'_, '_> {
         }
     }
 
-    /// Drops the oldest of those that have most until there is room, as far as any may go.
+    /// Drops the oldest checkpoints of the largest roots until the limits hold.
     fn make_room(&mut self, inventories: &mut [RootInventory]) {
         let mut excess = space::excess(self.state, &self.settings);
         if excess > 0 {
@@ -230,7 +231,7 @@ impl Round<'_, '_> {
         }
     }
 
-    /// Removes what is left of roots that are gone, and of which there is no checkpoint any more.
+    /// Removes the state of roots that no longer exist and have no checkpoints left.
     fn remove_orphans(&mut self, inventories: &[RootInventory]) {
         for inventory in inventories.iter().filter(|it| it.standing == RootStatus::Gone) {
             let is_empty = inventory.checkpoints.is_empty()

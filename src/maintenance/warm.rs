@@ -1,9 +1,9 @@
-//! Looks at a root before anybody waits for it: takes a checkpoint where a session or a turn begins,
-//! so that the first call finds a cache that is warm and, mostly, nothing to save.
+//! Takes a checkpoint in the background when a session or turn begins, so that the first call finds
+//! a warm cache and, usually, nothing to save.
 //!
-//! Started by the hook at the session's start, and at a prompt if something was done since the last
-//! look; never on the way to the agent's first word. A save waits for it a while (see
-//! `snapshot::take`), then finds what it left. If a call was first, it has nothing to do.
+//! The hook starts this at the start of a session, and at a prompt if something changed since the
+//! last scan; it never delays the agent's first answer. A save waits for it briefly (see
+//! `snapshot::take`) and then uses its result. If a call saves first, this has nothing to do.
 
 use std::{
     ffi::OsString,
@@ -26,26 +26,26 @@ use crate::{
     store::record,
 };
 
-/// Ten times what 79,000 files take. In a directory that takes longer, a session that changes nothing
-/// shall not fill the disk; what is not come to is left to calls.
+/// Ten times what 79,000 files take. In a larger directory, a session that changes nothing should
+/// not fill the disk; the rest is left to the calls.
 const TIME_MAX: Duration = Duration::from_secs(10);
-/// A call that saved so shortly before we began is why there is nothing to do.
+/// If a call saved this shortly before the start, there is nothing to do.
 const RECENT: TimeDelta = TimeDelta::seconds(10);
 
-/// Which session it is, and where.
+/// Which session to warm up for, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarmRequest {
     /// The agent.
     pub agent: Agent,
-    /// The name it is called by in the hook line.
+    /// The agent's name on the hook's command line.
     pub name: String,
     /// The session.
     pub session: SessionId,
-    /// The directory it works in.
+    /// The directory in which the session works.
     pub dir: PathBuf,
 }
 
-/// Starts a look at the root of a session that begins; it keeps house afterwards if that is due.
+/// Starts the warm-up for a session. It also runs maintenance afterwards if that is due.
 pub fn start(process: &Process<'_>, name: &str, session: &SessionId, dir: &Path) -> bool {
     let args: [OsString; 7] = [
         "warm".into(),
@@ -56,11 +56,11 @@ pub fn start(process: &Process<'_>, name: &str, session: &SessionId, dir: &Path)
         "--dir".into(),
         dir.into(),
     ];
-    // Without it the first call takes as long as it takes.
+    // If it cannot be started, the first call only takes longer.
     process.start_aside(&args).is_ok()
 }
 
-/// Whether something was done in a root since it was last looked at: costs two looks at files.
+/// Whether anything was done in a root since its last scan. Costs two stats.
 pub fn is_cold(state: &State, root: &Path) -> bool {
     let own = state.root_at(root);
     let changed = |path: &Path| stat_path(path).map(|stamp| stamp.mtime_ns).ok();
@@ -68,11 +68,11 @@ pub fn is_cold(state: &State, root: &Path) -> bool {
     done.is_some_and(|done| changed(&own.cache()).is_none_or(|looked| looked < done))
 }
 
-/// Takes a checkpoint of the root that a session works in, unless a call was first.
+/// Takes a checkpoint of the root that a session works in, unless a call has already saved one.
 ///
 /// # Errors
 ///
-/// Fails if the root cannot be read or the store not be written.
+/// Fails if the root cannot be read or the store cannot be written.
 pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     let settings = config::load(process, Some(&warm_request.dir)).settings;
     let state = config::state(process, Some(&warm_request.dir))?;
@@ -86,13 +86,13 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     if scope == Scope::Named {
         return Ok(());
     }
-    // What cannot be found passes for new.
+    // A root whose earlier location cannot be found counts as new.
     let _found = record::settle(&state, root.path(), process.now);
     let place = state.root(&root);
     create_private_dirs(place.dir())?;
     let _at_work = match Lock::acquire(&place.warming(), Instant::now()) {
         Ok(lock) => lock,
-        // Another process does what we would.
+        // Another process is already warming this root.
         Err(Error::Busy { .. }) => return Ok(()),
         Err(err) => return Err(err),
     };

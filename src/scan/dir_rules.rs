@@ -1,5 +1,5 @@
-//! What decides about the files of one repository, or of a plain root: its rules and what it
-//! tracks. Hides where nested repositories and ignore files on the way change that.
+//! The ignore rules and tracked paths that apply in a directory. Hides how nested repositories and
+//! ignore files on the way down change them.
 
 use std::{
     ffi::CString,
@@ -21,7 +21,7 @@ use crate::{
     model::{DirPath, Kind, Root, RootKind},
 };
 
-/// What decides about the files of one repository, or of a plain root. Cheap to clone.
+/// The rules and tracked paths of one repository, or of a plain root. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct DirRules {
     pub(super) rules: Rules,
@@ -41,8 +41,8 @@ impl DirRules {
         Self { rules, tracked: tracked.into(), hash }
     }
 
-    /// The rules inside the directory at `path`, which has these names: its ignore file counts,
-    /// and in the root itself whether there is one.
+    /// The rules inside the directory at `path` with these names: adds its ignore file. In the root
+    /// it also notes whether there is one.
     pub(super) fn inside(&self, open: &Dir, path: &DirPath, names: &[Listed]) -> Self {
         let ignore_file = names.iter().find(|listed| listed.name.to_bytes() == rules::IGNORE_FILE);
         let rules = match ignore_file {
@@ -56,8 +56,8 @@ impl DirRules {
         Self { rules, ..self.clone() }
     }
 
-    /// The rules of the repository whose worktree is the directory at `path`, if it is one and
-    /// not the root itself.
+    /// The rules of the nested repository whose worktree is the directory at `path`; `None` if it
+    /// is not one, or is the root.
     pub(super) fn nested(
         &self,
         root: &Root,
@@ -78,14 +78,14 @@ impl DirRules {
     }
 }
 
-/// What holds in one directory after the other. In the order of a tree, what was read of the
-/// directories above is not read again.
+/// Computes the rules for one directory after another. In tree order, rules of the directories
+/// above are not read again.
 pub(super) struct Descent<'a> {
     root: &'a Root,
     limits: &'a ScanLimits,
     pub(super) way: DirCursor<'a>,
     whole: DirRules,
-    /// The directories on the way that were read, with what holds inside each.
+    /// The directories above, with the rules inside each.
     inside: Vec<(DirPath, DirRules)>,
 }
 
@@ -99,8 +99,8 @@ impl<'a> Descent<'a> {
         Self { root, limits, way: DirCursor::from(top), whole, inside: Vec::new() }
     }
 
-    /// The rules that holds in the directory at `path`: nested repositories and ignore files on
-    /// the way down to it, not those in it.
+    /// The rules that apply to the directory at `path`: those of nested repositories and ignore
+    /// files above it, without its own.
     pub(super) fn at(&mut self, path: &DirPath) -> io::Result<DirRules> {
         let leads_there = |above: &DirPath| above != path && above.contains(&path.0);
         while self.inside.last().is_some_and(|(above, _)| !leads_there(above)) {
@@ -142,14 +142,14 @@ fn nested_git_dir(root: &Root, open: &Dir, path: &DirPath, listed: &Listed) -> O
             let target = dir.join(std::ffi::OsStr::from_bytes(target));
             let target = std::fs::canonicalize(target).ok()?;
             let RootKind::Git { common_dir, .. } = root.kind() else { return None };
-            // It may point anywhere; only a place of this very repository is looked into.
+            // The line may name any path; only one inside this very repository is read.
             target.starts_with(common_dir).then_some(target)
         }
         Kind::Link | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => None,
     }
 }
 
-/// The names that matter for the rules of a directory.
+/// The names in a directory that affect its rules.
 fn names_of_rules(open: &Dir) -> Vec<Listed> {
     [c".git", c".gitignore"]
         .into_iter()
@@ -160,7 +160,8 @@ fn names_of_rules(open: &Dir) -> Vec<Listed> {
         .collect()
 }
 
-/// Whether a name is `.git`, or the same thing by another spelling where case does not count.
+/// Whether a name is `.git`, or the same file in another spelling on a case-insensitive file
+/// system.
 pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
     let bytes = name.to_bytes();
     if bytes == b".git" {
@@ -173,7 +174,8 @@ pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
     inode(name).is_some_and(|this| inode(c".git") == Some(this))
 }
 
-/// Whether an ignore file is new, changed or gone, so that every decision is open again.
+/// Whether an ignore file was added, changed or removed, so that every earlier decision must be
+/// made again.
 pub(super) fn rules_changed(top: &Dir, base: &Table, suspects: &Suspects) -> bool {
     let is_rules = |entry| base.row(entry).name == rules::IGNORE_FILE;
     let mut way = DirCursor::from(top);

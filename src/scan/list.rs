@@ -1,5 +1,5 @@
-//! Lists directories, decides about each name in them, and asks the system about those that
-//! matter. One [`Lister`] works in one thread; what several share is their [`WalkContext`].
+//! Lists directories, decides what to do with each name, and stats those that matter. A [`Lister`]
+//! works in one thread; [`WalkContext`] is what all threads share.
 
 use std::{
     ffi::CString,
@@ -23,19 +23,19 @@ use crate::{
     model::{ContentId, DirPath, Found, Fresh, Kind, Marks, Root, RootKind, SkipReason, Stamp},
 };
 
-/// Deep enough for every honest tree, and few enough open directories for every system.
+/// Deeper than real trees, and few enough open directories for every system.
 const DEPTH_MAX: usize = 900;
-/// How many entries are looked at between two looks at the clock.
+/// How many entries are handled between two looks at the clock.
 const ENTRIES_PER_LOOK: u64 = 256;
 
-/// What every thread of a walk knows.
+/// What all threads of a walk share.
 pub(super) struct WalkContext<'a> {
     pub(super) root: &'a Root,
     pub(super) limits: &'a ScanLimits,
     pub(super) now_ns: i64,
     pub(super) deadline: Option<Instant>,
     pub(super) device: u64,
-    /// Permission bits for others that the repository's own objects grant.
+    /// The permission bits for group and others that the repository's object files have.
     pub(super) open_bits: u32,
     /// How many files are held so far.
     pub(super) captured: AtomicU64,
@@ -46,22 +46,22 @@ impl WalkContext<'_> {
         matches!(self.root.kind(), RootKind::Git { .. })
     }
 
-    /// Whether an untracked file shows itself to fewer people than the repository's objects do.
+    /// Whether an untracked file is readable by fewer users than the repository's objects are.
     pub(super) fn is_private_mode(&self, stamp: &Stamp, untracked: bool) -> bool {
         untracked && is_file(stamp) && self.open_bits & !stamp.mode != 0
     }
 }
 
-/// One directory on the way down.
+/// One directory to list.
 pub(super) struct DirVisit<'g> {
     pub(super) path: DirPath,
     pub(super) depth: usize,
     pub(super) dir_rules: &'g DirRules,
-    /// Whether an ignore file names it, or what it lies in.
+    /// Whether it, or a directory above it, is ignored.
     pub(super) is_ignored: bool,
 }
 
-/// What is known of an entry from the last scan.
+/// What the last scan knew about an entry.
 type CachedEntry = (Stamp, Option<ContentId>, Marks);
 
 /// Lists directories in one thread.
@@ -70,11 +70,11 @@ pub(super) struct Lister<'a> {
     base: Option<&'a Table>,
     /// Directories of the base that are gone.
     gone: &'a [DirPath],
-    /// Where directories wait for whoever has time; without it, each is listed at once.
+    /// Directories waiting for an idle thread; without a queue, each is listed at once.
     queue: Option<&'a Queue>,
-    /// Whether what is ignored is held: the budget is being filled.
+    /// Whether ignored files are held, because the budget is being filled.
     takes_ignored: bool,
-    /// Where the last tracked path was found.
+    /// Where the last tracked path was found in the index.
     hint: usize,
     /// How many entries it has looked at.
     pub(super) seen: u64,
@@ -82,7 +82,7 @@ pub(super) struct Lister<'a> {
     pub(super) listed: Listings,
 }
 
-/// What listers found.
+/// The results of one or more listers.
 #[derive(Default)]
 pub(super) struct Listings {
     pub(super) fresh: Vec<(DirPath, Fresh)>,
@@ -102,22 +102,22 @@ impl<'a> Lister<'a> {
         Self { context, base, gone, queue, takes_ignored, hint, seen, listed }
     }
 
-    /// One that holds what is ignored, up to the limit of `context`.
+    /// A lister that also holds ignored files, up to the limit of `context`.
     pub(super) fn taking_ignored(context: &'a WalkContext<'a>, base: Option<&'a Table>) -> Self {
         Self { takes_ignored: true, ..Self::new(context, base, &[], None) }
     }
 
     /// Lists an open directory, decides about each name, and walks what has to be walked. Unless
-    /// `anew`, what the base knows of a name keeps what was decided about it.
-    pub(super) fn list(&mut self, open: &Dir, visit: &DirVisit<'_>, anew: bool) -> io::Result<()> {
+    /// `full`, what the base knows of a name keeps what was decided about it.
+    pub(super) fn list(&mut self, open: &Dir, visit: &DirVisit<'_>, full: bool) -> io::Result<()> {
         let (stamp, _) = open.stat()?;
         let mut names = Vec::new();
         open.list(|listed| names.push(listed))?;
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let (root, limits) = (self.context.root, self.context.limits);
         let nested = visit.dir_rules.nested(root, limits, open, &visit.path, &names);
-        // What lies in a nested repository is decided by it, and it may be new.
-        let anew = anew || nested.is_some();
+        // A nested repository decides about everything in it, and may have just appeared.
+        let full = full || nested.is_some();
         let dir_rules = nested.as_ref().unwrap_or(visit.dir_rules);
         let inner = dir_rules.inside(open, &visit.path, &names);
         let here = DirVisit { path: visit.path.clone(), dir_rules: &inner, ..*visit };
@@ -125,10 +125,10 @@ impl<'a> Lister<'a> {
         let mut found = Vec::with_capacity(names.len());
         for listed in &names {
             if self.takes_ignored && self.is_full() {
-                // It is left out whole: there is no need to know what else is in it.
+                // The directory is left out as a whole, so the other names in it do not matter.
                 break;
             }
-            if let Some(entry) = self.entry(open, &here, listed, old.as_ref(), anew) {
+            if let Some(entry) = self.entry(open, &here, listed, old.as_ref(), full) {
                 found.push(entry);
             }
         }
@@ -138,14 +138,15 @@ impl<'a> Lister<'a> {
         Ok(())
     }
 
-    /// What one name in a directory is; `None` for git's own, and for what is already gone.
+    /// The entry for one name; `None` for git's own directory and for a file that has just been
+    /// deleted.
     fn entry(
         &mut self,
         open: &Dir,
         visit: &DirVisit<'_>,
         listed: &Listed,
         old: Option<&DirRow<'_>>,
-        anew: bool,
+        full: bool,
     ) -> Option<Found> {
         let name = listed.name.to_bytes();
         if name.starts_with(TEMPORARY_PREFIX.as_bytes()) {
@@ -153,7 +154,7 @@ impl<'a> Lister<'a> {
         }
         let kind = listed.kind.or_else(|| open.stat_child(&listed.name).ok()?.kind());
         if is_git_private(open, &listed.name) {
-            // A repository is held as one, and no part of the files around it.
+            // A nested repository is held as a repository, not as files.
             let stamp = Stamp { mode: kind.map_or(0, Kind::mode_bits), ..Stamp::default() };
             let (marks, skipped) = (Marks::default(), Some(SkipReason::GitPrivate));
             return Some(Found { name: name.to_vec(), stamp, content: None, marks, skipped });
@@ -168,7 +169,7 @@ impl<'a> Lister<'a> {
             skipped: None,
         };
         match old {
-            Some(row) if !anew && keeps_decision(row.skipped) => {
+            Some(row) if !full && keeps_decision(row.skipped) => {
                 let Marks { tracked, ignored, .. } = row.marks;
                 found.marks = Marks { tracked, ignored, ..found.marks };
                 found.skipped = row.skipped;
@@ -176,12 +177,12 @@ impl<'a> Lister<'a> {
             _ => self.decide(&mut found, open, &listed.name, &path, kind, visit),
         }
         self.look(&mut found, open, &listed.name, &path, visit);
-        self.settle(&mut found, open, &listed.name, visit, path, old, anew);
+        self.settle(&mut found, open, &listed.name, visit, path, old, full);
         (found.stamp.mode != 0).then_some(found)
     }
 
-    /// Whether a name is tracked, and if not, what the rules say. What is ignored waits for the
-    /// budget, unless it is proven to be made again.
+    /// Whether a name is tracked and, if not, what the rules say. Ignored entries wait for the
+    /// budget, unless they are proven to be regenerable.
     fn decide(
         &mut self,
         found: &mut Found,
@@ -215,7 +216,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Asks the system about a name, unless nobody wants to know.
+    /// Stats a name, unless its stamp is not needed.
     fn look(
         &mut self,
         found: &mut Found,
@@ -233,7 +234,7 @@ impl<'a> Lister<'a> {
                 found.stamp = stamp;
                 found.marks.racy = is_racy(&stamp, self.context.now_ns);
             }
-            // Gone between the listing and now.
+            // Deleted between the listing and now.
             Err(err) if err.kind() == io::ErrorKind::NotFound => found.stamp.mode = 0,
             Err(_) => {
                 found.skipped = Some(SkipReason::Unreadable);
@@ -252,7 +253,7 @@ impl<'a> Lister<'a> {
                 || untracked && self.context.is_git() && visit.dir_rules.rules.is_private(path));
     }
 
-    /// Holds it, walks it, or says why not.
+    /// Holds the entry, walks into it, or notes why it is left out.
     #[expect(clippy::too_many_arguments, reason = "what is known of one name, from three sides")]
     fn settle(
         &mut self,
@@ -262,10 +263,10 @@ impl<'a> Lister<'a> {
         visit: &DirVisit<'_>,
         path: Vec<u8>,
         old: Option<Row<'_>>,
-        anew: bool,
+        full: bool,
     ) {
         match (found.skipped, found.kind()) {
-            (None, Some(Kind::Directory)) if !anew && self.is_in_base(&path) => {
+            (None, Some(Kind::Directory)) if !full && self.is_in_base(&path) => {
                 found.content = old.and_then(|row| row.content);
             }
             (None, Some(Kind::Directory)) => self.descend(found, open, name, visit, path),
@@ -283,7 +284,7 @@ impl<'a> Lister<'a> {
             && !self.gone.iter().any(|gone| gone.contains(path))
     }
 
-    /// Counts a file in, and takes over what is known of its bytes.
+    /// Counts a file and takes over its known content id.
     fn capture(&mut self, found: &mut Found, old: Option<CachedEntry>) {
         let captured = &self.context.captured;
         if captured.load(Ordering::Relaxed) >= self.context.limits.files_max {
@@ -301,7 +302,7 @@ impl<'a> Lister<'a> {
         found.content = known.and_then(|(_, content, _)| content);
     }
 
-    /// Walks the directory `name`, or leaves it to whoever has time.
+    /// Lists the directory `name`, or leaves it to an idle thread.
     fn descend(
         &mut self,
         found: &mut Found,
@@ -337,10 +338,10 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Lists what waited.
+    /// Lists a directory from the queue.
     pub(super) fn take_on(&mut self, job: Job) {
         let Job { open, path, depth, dir_rules } = job;
-        // What is ignored never waits here: it waits for the budget.
+        // Ignored directories are never queued: they wait for the budget.
         let visit = DirVisit { path, depth, dir_rules: &dir_rules, is_ignored: false };
         if self.list(&open, &visit, true).is_err() {
             self.listed.unlisted.push(visit.path);
@@ -370,8 +371,8 @@ impl Listings {
     }
 }
 
-/// The stamp of a name that was just listed. Only a second `NotFound` is believed: one alone would
-/// let a file pass for deleted that a network file system lost sight of for a moment.
+/// The stamp of a name that was just listed. `NotFound` must come twice: a network file system can
+/// lose sight of a file for a moment, and it must not count as deleted.
 fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
     match open.stat_child(name) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => open.stat_child(name),
@@ -379,7 +380,7 @@ fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
     }
 }
 
-/// Whether what was decided about a name still counts when only its directory has changed.
+/// Whether an earlier decision about a name still holds when only its directory has changed.
 fn keeps_decision(skipped: Option<SkipReason>) -> bool {
     match skipped {
         None | Some(SkipReason::Ignored | SkipReason::MadeAgain | SkipReason::Excluded) => true,
@@ -387,7 +388,7 @@ fn keeps_decision(skipped: Option<SkipReason>) -> bool {
     }
 }
 
-/// Whether something left out for this reason is looked at all the same: it may fit in.
+/// Whether an entry left out for this reason is still statted, because the budget may take it.
 fn is_asked_about(reason: SkipReason) -> bool {
     matches!(reason, SkipReason::TooLarge | SkipReason::Ignored)
 }

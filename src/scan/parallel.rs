@@ -1,5 +1,4 @@
-//! Walks a whole tree with two threads where that is worth it: directories wait in a queue for
-//! whoever has time. Hides who listed what.
+//! Walks a whole tree with up to two threads. Directories wait in a queue for an idle thread.
 
 use std::{
     io,
@@ -17,10 +16,10 @@ use crate::{
     model::DirPath,
 };
 
-/// Below so many entries a second thread costs more than it saves: 0.1 ms to start one, 1.6 µs to
-/// look at an entry.
+/// With fewer entries a second thread costs more than it saves: 0.1 ms to start it, against 1.6 µs
+/// for each entry.
 const ENTRIES_FOR_TWO: u64 = 300;
-/// So many directories wait at most, each held open.
+/// How many directories may wait, each held open.
 const WAITING_MAX: usize = 32;
 
 /// A directory that waits to be listed.
@@ -31,7 +30,7 @@ pub(super) struct Job {
     pub(super) dir_rules: DirRules,
 }
 
-/// Directories that wait, and how many are being listed.
+/// Directories that wait, and the number being listed.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<Waiting>,
@@ -45,7 +44,7 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Leaves a directory to whoever has time, or gives it back if enough are waiting.
+    /// Queues a directory for an idle thread, or returns it if enough are waiting.
     pub(super) fn offer(&self, job: Job) -> Option<Job> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.jobs.len() >= WAITING_MAX {
@@ -56,7 +55,7 @@ impl Queue {
         None
     }
 
-    /// The next directory, once there is one; `None` when all are listed.
+    /// The next directory, once there is one; `None` when all have been listed.
     fn next(&self) -> Option<Job> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -77,7 +76,7 @@ impl Queue {
     }
 }
 
-/// Counts a directory as listed, even if listing it panics: nobody may wait for it forever.
+/// Counts a directory as listed even if listing it panics, so that no thread waits forever.
 struct Turn<'q>(&'q Queue);
 
 impl Drop for Turn<'_> {
@@ -86,7 +85,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Lists the directory at `visit` and everything below it, if `alone` in this thread only.
+/// Lists the directory of `visit` and everything below it; only in this thread if `alone`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Compares the last scan with the disk, one stat a file and nothing listed.
+//! Compares the last scan with the disk: one stat for each file, and no listing.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use crate::{
     model::{DirPath, Kind, SkipReason, Stamp},
 };
 
-/// What may have changed since the last scan, by the numbers of a table.
+/// What may have changed since the last scan, as numbers of directories and entries in its table.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
-    /// Directories whose names may have changed, in order.
+    /// Directories in which names may have changed, in order.
     pub(super) relist: Vec<usize>,
-    /// Files whose bytes may have changed: the directory, the entry, and what the system says now.
+    /// Files with possibly changed content: the directory, the entry, and the new stamp.
     pub(super) reread: Vec<(usize, usize, Stamp)>,
-    /// Directories that are gone, each standing for everything below it.
+    /// Directories that no longer exist; each stands for everything below it.
     pub(super) gone: Vec<usize>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
     let mut suspects = verify_all(&Comparison { top, device, table });
     suspects.relist.sort_unstable();
     suspects.relist.dedup();
-    // Where one thread began in the middle of what is gone.
+    // The second thread may have started in the middle of a removed directory.
     let gone = suspects.gone.iter();
     let gone: Vec<_> = gone.map(|&it| DirPath(table.dir(it).path.to_vec())).collect();
     let is_there = |number: usize| !gone.iter().any(|gone| gone.contains(table.dir(number).path));
@@ -46,7 +46,7 @@ pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
 /// What is compared.
 struct Comparison<'a> {
     top: &'a Dir,
-    /// What is on another device is mounted there, and none of the root.
+    /// The root's device. A directory on another one is a mount point and not part of the root.
     device: u64,
     table: &'a Table,
 }
@@ -64,7 +64,7 @@ fn verify_all(comparison: &Comparison<'_>) -> Suspects {
         let mut suspects = verify_range(comparison, 0, middle);
         match second.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(more)) => suspects.append(more),
-            // A panic must not pass for "nothing changed".
+            // A panic must not count as "nothing changed".
             Ok(Err(_)) => suspects.relist.extend(middle..dirs),
             Err(_) => suspects.append(verify_range(comparison, middle, dirs)),
         }
@@ -72,7 +72,7 @@ fn verify_all(comparison: &Comparison<'_>) -> Suspects {
     })
 }
 
-/// The first directory behind the middle entry.
+/// The first directory after the middle entry.
 fn table_middle(table: &Table) -> usize {
     let half = table.entry_count() / 2;
     table.dirs().position(|dir| dir.first() >= half).unwrap_or(table.dir_count())
@@ -87,8 +87,8 @@ fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects
         let dir = table.dir(number);
         match way.enter(dir.path).and_then(|dir| Ok((dir.stat()?, dir))) {
             Ok(((_, now_on), _)) if now_on != device => {
-                // Something was mounted over it. The directory it is in does not change by that,
-                // and has to be asked all the same.
+                // Something was mounted over it. That does not change the stamp of the directory
+                // above, which has to be listed nevertheless.
                 suspects.gone.push(number);
                 suspects.relist.extend(above(table, number));
                 number = skip_below(table, number, to);
@@ -104,7 +104,8 @@ fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects
                 suspects.gone.push(number);
                 number = skip_below(table, number, to);
             }
-            // Out of descriptors, no permission: it is there, and must not pass for deleted.
+            // Out of descriptors, or no permission: the directory exists and must not count as
+            // deleted.
             Err(_) => {
                 suspects.relist.push(number);
                 number += 1;
@@ -114,7 +115,7 @@ fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects
     suspects
 }
 
-/// Whether there is no such directory any more.
+/// Whether an error means that the directory no longer exists.
 fn is_gone(err: &io::Error) -> bool {
     use rustix::io::Errno;
     Errno::from_io_error(err)
@@ -127,7 +128,7 @@ fn skip_below(table: &Table, number: usize, to: usize) -> usize {
     (number + 1..to).find(|&next| !gone.contains(table.dir(next).path)).unwrap_or(to)
 }
 
-/// The directory that `number` is in.
+/// The number of the directory that contains `number`.
 fn above(table: &Table, number: usize) -> Option<usize> {
     let path = DirPath(table.dir(number).path.to_vec());
     let (above, _) = path.split()?;
@@ -154,24 +155,24 @@ fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspec
     }
 }
 
-/// What has to be looked at to know whether an entry is as it was.
+/// What to check to know whether an entry is unchanged.
 enum Check {
-    /// Nothing: its own directory tells, or nobody wants to know.
+    /// Nothing: its own directory tells, or its state does not matter.
     Away,
     /// Its stamp.
     At,
-    /// The whole directory: last time it could not be had.
+    /// List the whole directory: last time it could not be read.
     Again,
-    /// Whether something is still mounted there.
+    /// Check whether something is still mounted there.
     Mounted,
 }
 
 fn wanted(row: &Row<'_>) -> Check {
     match (row.skipped, row.kind()) {
-        // An ignore file governs others, even if it is ignored itself.
+        // An ignore file affects other files, even if it is ignored itself.
         (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Check::At,
         (None, Some(Kind::Directory)) => Check::Away,
-        // What did not fit in the budget may by now.
+        // The budget may take now what did not fit before.
         (None | Some(SkipReason::TooLarge | SkipReason::Ignored | SkipReason::Output), _) => {
             Check::At
         }

@@ -1,7 +1,7 @@
-//! Walks a root into a [`Scan`]: what the last scan saw is compared, what may have changed is
-//! read anew, and whatever is left out is noted with its reason.
+//! Walks a root into a [`Scan`]: compares the last scan with the disk, reads again what may have
+//! changed, and notes what is left out and why.
 //!
-//! Opens directories and, for their rules, ignore files; never the files themselves.
+//! Opens directories and ignore files, but never the files to be held.
 
 use std::{
     collections::BTreeMap,
@@ -35,7 +35,7 @@ use crate::{
 /// What to walk, and how far.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// Where.
+    /// The root.
     pub root: &'a Root,
     /// How much of it.
     pub scope: Scope,
@@ -47,12 +47,12 @@ pub struct Request<'a> {
     pub user: &'a UserDirs,
     /// Paths to hold in any case. Absolute, without `.` or `..`.
     pub victims: &'a [PathBuf],
-    /// The state directory, which is nobody's victim.
+    /// The state directory, which is never a victim.
     pub ours: &'a Path,
     /// How much of each of them.
     pub named: Named,
-    /// When the scan began, in nanoseconds since 1970: what changed later than this, or hardly
-    /// before, is looked at again next time.
+    /// When the scan began, in nanoseconds since 1970. A later change, or one shortly before, is
+    /// checked again by the next scan.
     pub now_ns: i64,
     /// When to stop.
     pub deadline: Option<Instant>,
@@ -61,9 +61,9 @@ pub struct Request<'a> {
 /// How much of each victim is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// It and everything below it, within limits: a call names it.
+    /// It and everything below it, within limits, because a call names it.
     WithAllBelow,
-    /// It alone, whatever its size: a restore is about to replace it.
+    /// It alone, whatever its size, because a restore is about to replace it.
     Alone,
 }
 
@@ -87,11 +87,11 @@ pub fn walk(mut request: Request<'_>) -> Result<Scan> {
     Ok(scan)
 }
 
-/// Everything called `.git` below the root, but its own.
+/// Every `.git` below the root, except the root's own.
 fn nested_repositories(scan: &Scan, root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     scan.each_directory(|dir, _, _, rows| {
-        // Names are in order, and hardly any comes before this one.
+        // Names are sorted, and hardly any sorts before this one.
         let mut first = rows.take_while(|row| row.name <= &b".git"[..]);
         if !dir.is_empty()
             && let Some(row) = first.find(|row| row.skipped == Some(SkipReason::GitPrivate))
@@ -152,15 +152,15 @@ impl<'a> Walk<'a> {
         }
         self.scan.tracked = base.facts().tracked;
         self.scan.usual = base.facts().usual;
-        // The budget counts what is held in directories that are not read again.
+        // The budget also counts files in directories that are not read again.
         self.scan.base = Some(base.clone());
         self.incremental(&base, &suspects)
     }
 
-    /// Walks every directory, taking over what `base` knows of files whose stamps are the same.
+    /// Walks every directory. Takes over what `base` knows of files with unchanged stamps.
     fn full(&mut self, base: Option<&Table>) -> io::Result<()> {
         if let RootKind::Git { git_dir, .. } = self.context.root.kind() {
-            // Before it is read: what changes meanwhile is seen next time.
+            // Stat before reading: the next scan then notices a change in between.
             self.scan.index = stat_path(&git_dir.join("index")).unwrap_or_default();
         }
         let dir_rules = self.take_dir_rules();
@@ -180,12 +180,12 @@ impl<'a> Walk<'a> {
         if *self.context.captured.get_mut() < self.context.limits.files_max {
             return Ok(listed);
         }
-        // Which files are too many must not depend on which thread came first.
+        // Which files exceed the limit must not depend on which thread was faster.
         *self.context.captured.get_mut() = 0;
         parallel::list_all(&self.context, base, &self.top.listable()?, &visit, true)
     }
 
-    /// Takes over what was listed.
+    /// Adds the results of listers.
     fn add(&mut self, listed: Listings) {
         let Listings { fresh, unlisted, out_of_time } = listed;
         self.scan.refreshed = true;
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
         mark_unlisted(&mut self.scan.fresh, unlisted);
     }
 
-    /// Reads anew what `suspects` names, and no more.
+    /// Reads only what `suspects` names.
     fn incremental(&mut self, base: &Table, suspects: &Suspects) -> io::Result<()> {
         for &number in &suspects.gone {
             self.scan.gone.push(DirPath(base.dir(number).path.to_vec()));
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Notes that one file of a directory that is otherwise as it was has to be read.
+    /// Marks one file for reading, in a directory that is otherwise unchanged.
     fn reread(&mut self, base: &Table, number: usize, entry: usize, stamp: Stamp) {
         let row = base.row(entry);
         let rel = DirPath(base.dir(number).path.to_vec());
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Lists one directory of the base anew. Known names keep what was decided about them.
+    /// Lists one directory of the base again. Known names keep their decisions.
     fn relist(
         &mut self,
         base: &Table,
@@ -273,7 +273,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Forgets that the files of a directory were counted.
+    /// Subtracts the files of a directory from the count.
     fn count_out(&mut self, dir: &DirRow<'_>) {
         let held = dir.rows().filter(|row| row.skipped.is_none());
         let files = held.filter(|row| row.kind() != Some(Kind::Directory)).count();
@@ -281,7 +281,7 @@ impl<'a> Walk<'a> {
         *captured = captured.saturating_sub(files as u64);
     }
 
-    /// Notes that a directory, of which the base knows something, can no longer be read.
+    /// Notes that a directory of the base can no longer be read.
     fn leave_out(&mut self, base: &Table, path: &DirPath) {
         let Some((above, name)) = path.split() else { return };
         self.scan.gone.push(path.clone());
@@ -293,7 +293,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The directory at `path`, ready to be changed: as it is in the base, if it was not read.
+    /// The directory at `path`, for modification; copied from the base if it was not read again.
     fn touch(&mut self, base: &Table, path: &DirPath) -> &mut Fresh {
         self.scan.fresh.entry(path.clone()).or_insert_with(|| {
             base.find_dir(&path.0).map_or_else(Fresh::default, |dir| Fresh {
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Makes every directory above a changed one a changed one.
+    /// Marks every directory above a changed one as changed.
     fn touch_above(&mut self, base: &Table) {
         let changed: Vec<DirPath> = self.scan.fresh.keys().cloned().collect();
         for path in changed {
@@ -324,7 +324,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Notes directories that could be opened but not listed.
+/// Marks directories that could be opened but not listed.
 pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<DirPath>) {
     for path in unlisted {
         let Some((above, name)) = path.split() else { continue };
@@ -336,7 +336,7 @@ pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<
     }
 }
 
-/// Whether the last scan knew a directory as ignored, by itself or with what it lies in.
+/// Whether the last scan saw a directory as ignored, by its own name or one above it.
 fn is_ignored(base: &Table, path: &DirPath) -> bool {
     path.split().is_some_and(|(above, name)| {
         let row = base.find_dir(&above.0).and_then(|dir| dir.row(name));
@@ -344,7 +344,7 @@ fn is_ignored(base: &Table, path: &DirPath) -> bool {
     })
 }
 
-/// The part about repositories: their rules and what they track.
+/// Rules, and what git tracks.
 impl Walk<'_> {
     fn take_dir_rules(&mut self) -> DirRules {
         match self.dir_rules.take() {
@@ -353,7 +353,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether git now tracks other paths than when the base was made.
+    /// Whether git's set of tracked paths differs from that of the base.
     fn tracked_set_changed(&mut self, facts: &Facts) -> bool {
         let RootKind::Git { git_dir, .. } = self.context.root.kind() else { return false };
         let stamp = stat_path(&git_dir.join("index")).unwrap_or_default();
