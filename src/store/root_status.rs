@@ -1,4 +1,4 @@
-//! Whether a root is still where it was, and everything that is to be had of its checkpoints.
+//! Determines whether a root still exists, and opens the store of one that may not.
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
@@ -10,19 +10,19 @@ use crate::{
     state::State,
 };
 
-/// Whether a root is still where it was.
+/// Whether a root still exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootStatus {
-    /// It is there.
+    /// It exists.
     Live,
-    /// It is gone, and the directory it was in is the one it was: somebody removed it.
+    /// It was removed: its parent directory is still the same one.
     Gone,
-    /// It cannot be seen, and neither can where it was: perhaps a disk that is not plugged in.
+    /// Neither it nor its parent can be reached, perhaps because a disk is not mounted.
     Unreachable,
 }
 
 impl RootStatus {
-    /// Looks.
+    /// Checks the location.
     pub fn of(place: &RootLocation) -> Self {
         match fs::metadata(&place.path) {
             Ok(found) if found.is_dir() => return Self::Live,
@@ -35,7 +35,7 @@ impl RootStatus {
     }
 }
 
-/// The store of a root, which may be gone.
+/// Opens the store of a root that may be gone.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
 //! The file store: plain copies below the state directory, for roots without a usable repository.
 //!
 //! Order of a save: the root's lock, the objects' lock (see [`objects`](super::objects)), reading,
-//! objects onto the disk, the record, the anchor, the cache. Killed anywhere, only objects that
-//! nothing names or a slower next scan remain. Whoever does not get the root's lock in time saves
-//! all the same, and leaves the anchor and the cache to the one who has it.
+//! objects synced, the record, the anchor, the cache. A crash leaves at most unreferenced objects
+//! or a slower next scan. A save that does not get the root's lock in time proceeds without it and
+//! leaves anchor and cache alone.
 
 mod anchor;
 mod check;
@@ -45,12 +45,12 @@ use crate::{
     state::{RootState, State},
 };
 
-/// How long a save without a deadline waits for others.
+/// How long a save without a deadline waits for other saves.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
-/// How long any save waits for those who free objects: saving beside them could lose some.
+/// How long any save waits for a sweep: saving beside one could lose objects.
 const SWEEP_MAX: Duration = Duration::from_secs(5);
 
-/// Keeps the checkpoints of one root as copies.
+/// The file store of one root.
 #[derive(Debug)]
 pub struct CopyStore {
     root: Root,
@@ -59,11 +59,11 @@ pub struct CopyStore {
 }
 
 impl CopyStore {
-    /// Opens the store of `root`. Makes nothing yet.
+    /// Opens the store of `root`. Creates nothing yet.
     ///
     /// # Errors
     ///
-    /// Never, so far: nothing is looked at before it is needed.
+    /// It never fails at present: files are opened only when they are needed.
     pub fn open(root: &Root, state: &State) -> Result<Self> {
         Ok(Self::of(root, state))
     }
@@ -83,14 +83,14 @@ impl CopyStore {
         }
     }
 
-    /// Records of this store, and those that nobody can read.
+    /// Records of this store, and unreadable ones.
     fn records(&self) -> Result<Vec<RecordEntry>> {
         let is_ours =
             |kept: &RecordEntry| !matches!(&kept.record, Ok(r) if r.keeper == StoreKind::Git);
         Ok(record::read_all(&self.state)?.into_iter().filter(is_ours).collect())
     }
 
-    /// `None` if somebody else has it for too long. Half of the time is for reading.
+    /// `None` if the lock is not free in time. Half of the time is reserved for reading.
     fn lock(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
         let now = Instant::now();
         let wait =
@@ -120,7 +120,7 @@ impl CopyStore {
         }
     }
 
-    /// The checkpoint that a draft, read and named, would become.
+    /// The record that a draft becomes once its files are stored.
     fn compose(&self, draft: &Draft, named: &Named, newest: &Newest) -> Record {
         let (sequence, id) = record::next_after(&self.state, newest.sequence, draft.taken_at);
         let outside = named.outside.keys().map(|path| PathBuf::from(OsStr::from_bytes(path)));
@@ -146,7 +146,7 @@ impl CopyStore {
         Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
-    /// Reads and names everything. What the base says is believed only while its anchor stands.
+    /// Reads and stores everything. Ids from the base are trusted only while its anchor is current.
     fn put<'s>(&'s self, draft: &mut Draft, batch: &mut Batch<'s>) -> Result<Named> {
         let scan = &mut draft.scan;
         if !self.trusts_cache(scan) {
@@ -169,7 +169,7 @@ impl CopyStore {
         Ok(Named { top, besides, outside, repositories, dangling, _locks: locks, changing })
     }
 
-    /// Puts what is unread into `batch`, and into others beside it where that is faster.
+    /// Reads the unread files into `batch`, and into parallel batches where that is faster.
     fn read<'s>(
         &'s self,
         scan: &mut Scan,
@@ -188,8 +188,8 @@ impl CopyStore {
         Ok(changing)
     }
 
-    /// Whether the newest checkpoint is what a draft would become, told without looking into it:
-    /// the common case of a scan that saw no change since.
+    /// Whether the newest checkpoint equals the draft, decided without reading anything: the common
+    /// case of a scan without changes.
     fn is_plainly(&self, newest: &Record, draft: &Draft) -> bool {
         let scan = &draft.scan;
         let is_bare = |record: &Record| record.besides.is_none() && record.outside.is_none();
@@ -218,7 +218,7 @@ impl CopyStore {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
 
-    /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
+    /// Writes the cache for the next scan. A failure only makes that scan slower.
     fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint) {
         let Some(top) = scan.top() else { return };
         let facts = Facts {
@@ -247,7 +247,7 @@ impl CopyStore {
         Ok(())
     }
 
-    /// Nothing changed. Objects are written only where the newest checkpoint had lost some.
+    /// Nothing changed. Objects are written only if the newest checkpoint has lost some.
     fn keep(&self, scan: &Scan, newest: &Checkpoint, batch: Batch<'_>, locked: bool) -> Result<()> {
         let had_base = scan.base.is_some();
         if !batch.is_empty() {
@@ -296,7 +296,7 @@ impl Store for CopyStore {
             self.keep(&draft.scan, &checkpoint, batch, lock.is_some())?;
             return Ok(Saved { checkpoint, is_new: false });
         }
-        // Reading took a while, and who could not wait has saved without the lock.
+        // Reading takes time, and a save without the lock may have been faster.
         if let Some(first) = self.overtaken(&draft)? {
             return Ok(first);
         }
@@ -321,7 +321,7 @@ impl Store for CopyStore {
 
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         if !self.trusts_cache(scan) {
-            // Another store may have named them, in its own way.
+            // Another store may have set the ids.
             scan.forget_base(|_| false);
         }
         reading::read_all(self.root.path(), scan, None, &mut NameOnly)?;
@@ -374,7 +374,7 @@ impl Store for CopyStore {
             return Ok(0);
         }
         match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
-            // The checkpoints are gone; whoever removes the next one frees what they had.
+            // The checkpoints are gone; the next removal frees their objects.
             Err(Error::Busy { .. }) => Ok(0),
             swept => swept,
         }
@@ -402,19 +402,19 @@ impl Store for CopyStore {
     }
 }
 
-/// A scan, once everything in it has a name.
+/// A scan in which everything has an id.
 struct Named {
     top: Option<ContentId>,
     besides: Listing,
     outside: Listing,
     repositories: Vec<Held>,
     dangling: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What keeps them until there is a record.
+    /// Locks that keep the objects until there is a record.
     _locks: Vec<Lock>,
     changing: Vec<Skipped>,
 }
 
-/// Puts what is read into the store.
+/// A sink that stores what is read.
 struct Keep<'a, 'b>(&'a mut Batch<'b>);
 
 impl Sink for Keep<'_, '_> {
@@ -427,7 +427,7 @@ impl Sink for Keep<'_, '_> {
     }
 }
 
-/// Names what is read.
+/// A sink that only computes ids.
 struct NameOnly;
 
 impl Sink for NameOnly {
@@ -440,8 +440,8 @@ impl Sink for NameOnly {
     }
 }
 
-/// Names the fresh directories, the deepest first, each by what `name` makes of its entries, and
-/// returns the name of the root's.
+/// Assigns ids to the fresh directories, the deepest first, using `name` on their entries. Returns
+/// the id of the root directory.
 fn name_directories(
     scan: &mut Scan,
     mut name: impl FnMut(&[Found]) -> Result<ContentId>,
@@ -460,7 +460,7 @@ fn name_directories(
     Ok(scan.top())
 }
 
-/// The listings of what is held below and outside the root.
+/// The listings of victims below the root and outside it.
 pub(super) fn victims(victims: &[Victim]) -> (Listing, Listing) {
     let (mut below, mut outside) = (Listing::new(), Listing::new());
     for victim in victims {
@@ -474,7 +474,7 @@ pub(super) fn victims(victims: &[Victim]) -> (Listing, Listing) {
     (below, outside)
 }
 
-/// A directory among victims has no content of its own: what is in it has lines of its own.
+/// A directory among the victims has no content: its files have lines of their own.
 fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
     if found.kind() != Some(Kind::Directory) {
         return entry_of(found, Place::Private);
@@ -484,8 +484,8 @@ fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
     found.is_held().then_some((entry, 0))
 }
 
-/// Whether the newest checkpoint holds what a new one would, and leaves out the same. The size of
-/// what is left out does not count: a growing log is no reason for a checkpoint.
+/// Whether the newest checkpoint holds and leaves out the same as a new one would. Sizes of skipped
+/// files do not count: a growing log is no reason for a checkpoint.
 fn is_same(newest: &Record, new: &Record) -> bool {
     let held = |record: &Record| {
         let checkpoint = &record.checkpoint;

@@ -1,4 +1,5 @@
-//! Looks for damage: whether every checkpoint can be read, down to its objects or its bytes.
+//! Checks the git store for damage: whether every checkpoint can be read, down to its objects or
+//! their bytes.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::{
     store::{Damage, listing, record},
 };
 
-/// Everything wrong with the checkpoints of a root, whichever private repository they are in.
+/// Everything wrong with the checkpoints of a root, in all its private repositories.
 ///
 /// # Errors
 ///
@@ -26,7 +27,7 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
         let repo = store.repo.refreshed();
         let mut known = store.loaded(&repo)?;
         let is_own = n == 0;
-        // What else is in an earlier one belongs to another root by now.
+        // Other checkpoints in an earlier repository now belong to another root.
         known.retain(|known| is_own || known.record.is_some());
         let seen = HashMap::new();
         let mut checker = Checker { store, repo: &repo, read_data, seen, repositories, found };
@@ -42,8 +43,8 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
     Ok(found)
 }
 
-/// Makes refs again that are gone while their trees are there, and drops those that lead nowhere.
-/// Says what was done. For whoever holds the root's lock.
+/// Creates missing refs again if their trees exist, and drops refs to missing objects. Returns what
+/// was done. The caller holds the root's lock.
 ///
 /// # Errors
 ///
@@ -74,9 +75,9 @@ struct Checker<'a> {
     store: &'a GitStore,
     repo: &'a Repo,
     read_data: bool,
-    /// What was looked at, and what is wrong with it: shared parts are looked at once.
+    /// What was checked, and what is wrong with it. Shared objects are checked once.
     seen: HashMap<ObjectId, Option<String>>,
-    /// Repositories that were looked at.
+    /// Repositories that were checked already.
     repositories: repository::Checked,
     found: Vec<Damage>,
 }
@@ -85,7 +86,7 @@ impl Checker<'_> {
     fn checkpoint(&mut self, known: &LoadedCheckpoint) {
         let id = known.checkpoint.id;
         self.record(id, known);
-        // A save that was killed right before its ref leaves a record, and everything it names.
+        // A save killed just before it created the ref leaves a record and everything it names.
         let top = known.tree.map_or_else(|| self.store.tree_id(self.repo, id), Ok);
         let top = match top {
             Ok(top) => top,
@@ -126,7 +127,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The anchor belongs to no checkpoint.
+    /// Checks the anchor, which belongs to no checkpoint.
     fn anchor(&mut self) {
         let Ok(names) = self.store.refs.dangling(self.repo) else { return };
         for name in names.into_iter().filter(|name| name.starts_with("refs/anchors/")) {
@@ -142,7 +143,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What the private store has of a checkpoint.
+    /// Checks what the private store has of a checkpoint.
     fn record(&mut self, id: CheckpointId, known: &LoadedCheckpoint) {
         let Some(record) = &known.record else {
             let what = format!("checkpoints/{id}.json");
@@ -183,7 +184,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Every tree and blob below a tree.
+    /// Checks every tree and blob below a tree.
     fn walk(&mut self, id: CheckpointId, top: ObjectId, is_index: bool) {
         let mut dirs = vec![(String::new(), top)];
         while let Some((path, dir)) = dirs.pop() {
@@ -191,7 +192,7 @@ impl Checker<'_> {
             let read = if is_index {
                 tree::entries(self.repo, &dir).map(|entries| entries.into_iter().collect())
             } else {
-                // As a restore will read it: every name looked at.
+                // Read as a restore reads it, which validates every name.
                 tree::read(self.repo, &super::content_id(&dir))
                     .and_then(|_| tree::entries(self.repo, &dir))
             };
@@ -212,11 +213,11 @@ impl Checker<'_> {
             for (name, kind, child) in entries {
                 let path = format!("{path}/{}", String::from_utf8_lossy(&name).escape_debug());
                 match kind {
-                    // A part of another checkpoint that is whole is whole here.
+                    // A subtree that another checkpoint shares was checked with that one.
                     EntryKind::Tree if is_new || self.is_bad(&child) => dirs.push((path, child)),
                     EntryKind::Tree | EntryKind::Commit => (),
                     EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link
-                        // A partial clone's index may name what was never fetched.
+                        // The index of a partial clone may name objects that were never fetched.
                         if !is_index || self.repo.has(&child) =>
                     {
                         self.blob(id, &path, child);
@@ -227,7 +228,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a tree's bytes are what its name says; only looked at with everything else.
+    /// Whether the bytes of a tree match its id; verified only in a full check.
     fn tree_damage(&self, tree: ObjectId) -> Option<String> {
         if !self.read_data || tree.is_empty_tree() {
             return None;
@@ -274,7 +275,7 @@ impl Checker<'_> {
     }
 
     fn name_of(&self, reader: &mut dyn std::io::Read) -> std::io::Result<ObjectId> {
-        // The size comes first in a name; large blobs check their own as they are read.
+        // The size is hashed first. Large blobs are verified while they are read.
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
         gix::objs::compute_hash(self.repo.hash, ObjectKind::Blob, &bytes)
@@ -286,7 +287,7 @@ impl Checker<'_> {
     }
 }
 
-/// The reason alone, where the name is told beside it.
+/// Only the reason of an error, where the name is given separately.
 fn bare(err: Error) -> String {
     match err {
         Error::Damaged { why, .. } => why,

@@ -1,8 +1,8 @@
-//! The git store: checkpoints as trees in a private repository of ours, and a private record for
-//! each. `docs/FORMAT.md` describes what is written.
+//! The git store: a checkpoint is a tree in a private repository of ours, plus a private record.
+//! `docs/FORMAT.md` describes the format.
 //!
-//! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
-//! configures. Nothing of ours is ever below the user's `.git`: see `repository`.
+//! Reads and writes objects and refs with gix and directly. Never runs git, nor anything that a
+//! repository configures. Nothing of ours is below the user's `.git`: see `repository`.
 
 mod check;
 mod fallback;
@@ -77,26 +77,25 @@ use crate::{
     state::{RootState, State},
 };
 
-/// How long a removal waits for those who save.
+/// How long a removal waits for saves.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// Keeps the checkpoints of one root in a private repository; reads those it has as copies, too,
-/// from the time before it was a git repository.
+/// The git store of one root. Also reads the copies it has from before it was a git repository.
 pub struct GitStore {
     root: Root,
     state: RootState,
     objects: Objects,
-    /// The user's repository; `None` while there is none.
+    /// The user's repository; `None` if there is none now.
     user: Option<Repo>,
     private: Private,
-    /// Access to the private repository.
+    /// The private repository, opened.
     repo: Repo,
     refs: Refs,
     copies: CopyStore,
     choice: StoreChoice,
 }
 
-/// The parts of a checkpoint's tree that say what it holds.
+/// The entries of a checkpoint's tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Parts {
     files: Option<ObjectId>,
@@ -105,7 +104,7 @@ struct Parts {
     extra: Option<ObjectId>,
 }
 
-/// A checkpoint that is there, not yet looked into.
+/// A checkpoint that exists; its tree has not been read.
 struct StoredCheckpoint {
     id: CheckpointId,
     sequence: u64,
@@ -113,12 +112,12 @@ struct StoredCheckpoint {
     has_ref: bool,
 }
 
-/// A checkpoint that is there, as far as it can be read.
+/// A checkpoint with everything that can be read of it.
 struct LoadedCheckpoint {
     checkpoint: Checkpoint,
     /// The private record, if it can be read.
     record: Option<Record>,
-    /// What its ref points at; `None` if the ref is gone.
+    /// The tree that its ref points at; `None` if the ref is missing.
     tree: Option<ObjectId>,
     /// `None` if it cannot be read.
     parts: Option<Parts>,
@@ -126,22 +125,22 @@ struct LoadedCheckpoint {
 }
 
 impl GitStore {
-    /// Opens the store of `root`, whose kind must be git. Makes nothing yet.
+    /// Opens the store of `root`, which must be of kind git. Creates nothing yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Repository`] if the repository cannot be used (any more).
+    /// [`Error::Repository`] if the repository cannot be used.
     pub fn open(root: &Root, state: &State) -> Result<Self> {
         Repo::open(root).map(|user| Self::with(user, root, state))
     }
 
-    /// The same for a repository that was looked at a moment ago.
+    /// Opens the store for a repository that was just inspected.
     pub fn looked_at(dirs: GitDirs, root: &Root, state: &State) -> Self {
         Self::with(Repo::looked_at(dirs), root, state)
     }
 
-    /// The store of a root that has no repository now but had one: where its git directory was, and
-    /// the name of the private repository.
+    /// The store of a root that no longer has a repository: `git_dir` is where it was, and `name`
+    /// the private repository.
     pub fn without_repository(
         git_dir: Option<&Path>,
         name: &str,
@@ -179,33 +178,33 @@ impl GitStore {
         Self { root, state, objects, user, private, repo, refs, copies, choice }
     }
 
-    /// The same store, which saves new checkpoints as `choice` says.
+    /// Sets where new checkpoints are saved.
     #[must_use]
     pub fn saving(mut self, choice: StoreChoice) -> Self {
         self.choice = choice;
         self
     }
 
-    /// Whether there is a private repository yet.
+    /// Whether it has any checkpoints in the private repository.
     pub fn is_used(&self) -> bool {
         self.private.exists() && !self.refs.list(&self.repo).is_ok_and(|refs| refs.is_empty())
     }
 
-    /// The part of it that keeps copies.
+    /// Its file store.
     pub fn into_copies(self) -> CopyStore {
         self.copies
     }
 
-    /// The name of its private repository.
+    /// The name of the private repository.
     pub fn name(&self) -> &str {
         self.private.name()
     }
 
-    /// The entries of the index that a checkpoint holds, in git's order; `None` if it holds none.
+    /// The index entries in a checkpoint, in git's order; `None` if it has no index.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such checkpoint, or if it is damaged.
+    /// Fails if the checkpoint does not exist or is damaged.
     pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
         let repo = self.repo_of(id);
         let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
@@ -215,8 +214,8 @@ impl GitStore {
         }
     }
 
-    /// The private repository that a checkpoint is in: a root may have had another one, before its
-    /// own was made anew with other names for objects.
+    /// The private repository of a checkpoint. It may be an earlier one, from before the user's
+    /// repository was recreated with another hash function.
     fn repo_of(&self, id: CheckpointId) -> Repo {
         let record = record::read(&self.state, id).ok();
         match record.and_then(|record| record.store).filter(|name| name != self.private.name()) {
@@ -225,7 +224,7 @@ impl GitStore {
         }
     }
 
-    /// Whether a checkpoint is kept as copies.
+    /// Whether a checkpoint is in the file store.
     fn is_copy(&self, id: CheckpointId) -> bool {
         record::read(&self.state, id).is_ok_and(|record| record.keeper == StoreKind::Copy)
     }
@@ -235,7 +234,7 @@ impl GitStore {
         match self.refs.checkpoint(repo, id)? {
             Some(tree) => Ok(tree),
             None if record::path_of(&self.state, id).exists() => {
-                // Somebody took our refs away; the objects may still be there.
+                // The ref was deleted; the objects may still exist.
                 let tree = record::read(&self.state, id)?.tree.map(|tree| repo.object_id(&tree));
                 tree.filter(|tree| repo.has(tree))
                     .ok_or_else(|| Error::damaged(self.refs.name(id), "the ref is gone"))
@@ -244,12 +243,12 @@ impl GitStore {
         }
     }
 
-    /// Makes the refs of checkpoints that have none but are still there, so that they are kept. How
-    /// many it made.
+    /// Creates missing refs of checkpoints that still exist, so that they are kept. Returns how
+    /// many.
     ///
     /// # Errors
     ///
-    /// Fails if the records cannot be read, or a ref cannot be made.
+    /// Fails if the records cannot be read, or if a ref cannot be created.
     fn repair_refs(&self) -> Result<usize> {
         let repo = self.repo.refreshed();
         let mut made = 0;
@@ -263,14 +262,14 @@ impl GitStore {
         Ok(made)
     }
 
-    /// Every checkpoint that has a ref or a record of ours, newest first.
+    /// Loads every checkpoint that has a ref or a record, newest first.
     fn loaded(&self, repo: &Repo) -> Result<Vec<LoadedCheckpoint>> {
         let there = self.stored(repo, &record::read_all(&self.state)?)?;
         Ok(there.into_iter().map(|there| self.load(repo, there)).collect())
     }
 
-    /// The same, looking into no tree that a record already speaks for. Those in other repositories
-    /// are none of it.
+    /// All checkpoints in this private repository, newest first. Reads trees only for those without
+    /// a record.
     fn stored(&self, repo: &Repo, kept: &[RecordEntry]) -> Result<Vec<StoredCheckpoint>> {
         let mut refs = self.refs.list(repo)?;
         let mut there = Vec::new();
@@ -287,7 +286,7 @@ impl GitStore {
                         has_ref,
                     });
                 }
-                // Only the ref tells whose it is.
+                // Only the ref tells that it belongs to this repository.
                 Err(_) if has_ref => there.push(self.without_record(repo, kept.id)),
                 Ok(_) | Err(_) => (),
             }
@@ -306,7 +305,7 @@ impl GitStore {
         StoredCheckpoint { id, sequence, record: None, has_ref: true }
     }
 
-    /// Whether a newer turnback wrote a checkpoint, by its record or what the repository has of it.
+    /// Whether a newer turnback wrote a checkpoint, according to its record or its `meta`.
     fn is_newer(&self, repo: &Repo, id: CheckpointId) -> bool {
         let meta = || {
             let (_, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
@@ -315,13 +314,13 @@ impl GitStore {
         record::is_newer(&self.state, id) || matches!(meta(), Err(Error::FormatTooNew { .. }))
     }
 
-    /// Looks into the tree of a checkpoint.
+    /// Reads the tree of a checkpoint.
     fn load(&self, repo: &Repo, there: StoredCheckpoint) -> LoadedCheckpoint {
         let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
         load(repo, there.id, tree.ok().flatten(), there.record)
     }
 
-    /// What was staged at a checkpoint, or why it need or must not be staged again.
+    /// The index entries of a checkpoint, or why they need not or must not be restored.
     fn staged_then(
         &self,
         user: &Repo,
@@ -341,7 +340,7 @@ impl GitStore {
         index::kept_entries(&repo, index, parts.extra).map(Ok)
     }
 
-    /// Whether the index is known to have this tree, and nothing that a tree cannot say.
+    /// Whether the cache proves that the index has exactly this tree.
     fn is_staged(&self, user: &Repo, tree: ObjectId) -> bool {
         let stamp = index::stamp(user);
         let facts = Table::facts_of(&self.state.cache());
@@ -352,7 +351,7 @@ impl GitStore {
         })
     }
 
-    /// The user's repository, looked at anew; `None` while there is none.
+    /// The user's repository, refreshed; `None` if there is none.
     fn user(&self) -> Option<Repo> {
         self.user.as_ref().map(Repo::refreshed)
     }
@@ -366,7 +365,7 @@ impl GitStore {
     }
 }
 
-/// Puts together what is known of a checkpoint from its record and its tree.
+/// Combines a checkpoint's record and tree.
 fn load(
     repo: &Repo,
     id: CheckpointId,
@@ -401,7 +400,7 @@ fn load(
     LoadedCheckpoint { checkpoint, record, tree, parts, usual }
 }
 
-/// Reads a checkpoint's tree: what it holds, and its `meta`.
+/// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.
 fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
     let mut parts = Parts::default();
     let mut meta = None;
@@ -412,7 +411,7 @@ fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
             (b"index", EntryKind::Tree) => &mut parts.index,
             (b"index.extra", EntryKind::Blob) => &mut parts.extra,
             (b"meta", EntryKind::Blob) => &mut meta,
-            // A newer format may have more; its `meta` says so.
+            // A newer format may have more entries; its `meta` has a newer version then.
             _ => continue,
         };
         *part = Some(id);
@@ -421,7 +420,7 @@ fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
     Ok((parts, meta))
 }
 
-/// The records of `modes`, with the contents that the tree has for them.
+/// The entries in `modes`, with their contents from the tree.
 fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
     let Some(modes) = parts.modes else { return Ok(BTreeMap::new()) };
     let mut lookup = Lookup { repo, top: parts.files, read: HashMap::new() };
@@ -437,7 +436,7 @@ fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
     Ok(entries)
 }
 
-/// Finds entries by path, reading each directory once.
+/// Looks up entries by path and reads each directory once.
 struct Lookup<'a> {
     repo: &'a Repo,
     top: Option<ObjectId>,
@@ -466,7 +465,7 @@ impl Lookup<'_> {
     }
 }
 
-/// The entries of files with modes of their own, from a scan instead of a tree.
+/// The entries of files with unusual modes, from a scan instead of a tree.
 fn odd_found(odd: &[(Vec<u8>, Found)]) -> Result<BTreeMap<RelPath, Entry>> {
     let entry = |(path, found): &(Vec<u8>, Found)| {
         let entry = entry_of(found, Place::Store)?.0;
@@ -542,7 +541,7 @@ impl Store for GitStore {
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         let repo = self.repo.refreshed();
         if !self.anchored(scan) {
-            // Another store may have named them, in its own way.
+            // Another store may have set the ids.
             scan.forget_base(|_| false);
         }
         let mut skipped =
@@ -617,7 +616,7 @@ impl Store for GitStore {
         match self.forget(ids)? {
             0 => Ok(0),
             _ => match free::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
-                // The checkpoints are gone; whoever removes the next one frees what they had.
+                // The checkpoints are gone; the next removal frees their objects.
                 Err(Error::Busy { .. }) => Ok(0),
                 swept => swept,
             },
@@ -693,11 +692,11 @@ impl Store for GitStore {
     }
 }
 
-/// How git names a file of these bytes.
+/// The blob id that git gives to these bytes.
 ///
 /// # Errors
 ///
-/// Fails if they collide with what was made to break the hash.
+/// Fails for bytes of a known SHA-1 collision attack.
 pub(super) fn blob_name(hash: gix::hash::Kind, bytes: &[u8]) -> Result<ContentId> {
     repo::name(hash, ObjectKind::Blob, bytes).map(|id| content_id(&id))
 }

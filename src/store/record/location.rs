@@ -1,4 +1,4 @@
-//! Where a root is, and where it was when it was first seen. Hides the format of `root.json`.
+//! Where a root is, and where it was first seen: `root.json`.
 
 use std::{
     fs,
@@ -23,28 +23,28 @@ use crate::{
     state::{RootState, State},
 };
 
-/// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
+/// The recorded location of a root. It distinguishes a removed root from an unmounted disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootLocation {
     /// Its path.
     pub path: PathBuf,
     /// Its device, inode and birth time.
     pub root: Identity,
-    /// Those of directories that were at its path before, the latest last.
+    /// Identities of earlier directories at its path, the latest last.
     pub former: Vec<Identity>,
-    /// Those of the directory it is in.
+    /// Device and inode of the parent directory.
     pub parent: (u64, u64),
     /// Its git directory, if it was a repository.
     pub git_dir: Option<PathBuf>,
-    /// The name of the private repository that its checkpoints are in, if they are in one.
+    /// The name of the private repository with its checkpoints, if there is one.
     pub store: Option<String>,
     /// When it was first seen.
     pub first_seen: DateTime<Utc>,
 }
 
-/// Writes down where a root is, unless that is known, and in which private repository its
-/// checkpoints are. What is there and too new is left alone, and so is the place of a root that was
-/// found under a second path (see [`identity`](super::identity)).
+/// Records where a root is, unless that is recorded already, and which private repository has its
+/// checkpoints. Leaves a file of a newer version alone, and that of a root found under a second
+/// path (see [`identity`](super::identity)).
 pub fn write_location(
     state: &RootState,
     root: &Root,
@@ -88,14 +88,13 @@ pub fn write_location(
     replace_synced(&state.location(), &to_json(&LocationFile::of(&place))?)
 }
 
-/// Sees to it that what we keep of the root at `path` is found under that path, if it is kept under
-/// another one: for a root that has moved, or is mounted twice. To be called before the state of a root
-/// is used that may be new.
+/// Moves the state of a root to its current path, if the root has moved or is mounted twice. Call
+/// it before the state of a root that may be new is used.
 ///
 /// # Errors
 ///
-/// Fails if our own files cannot be listed or renamed, or if another process saves for too long. Then
-/// the root passes for a new one.
+/// Fails if the state directory cannot be listed or renamed, or if another process saves for too
+/// long. The root then counts as new.
 pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
     let found = Registry::roots(state).resolve(path)?;
     if let Found::Moved { from } = &found {
@@ -106,7 +105,7 @@ pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
     Ok(found)
 }
 
-/// Reads where a root was; `None` if nobody wrote it down.
+/// Reads the location of a root; `None` if it was never recorded.
 pub fn read_location(state: &RootState) -> Result<Option<RootLocation>> {
     let Some(bytes) = read_small(&state.location(), SIZE_MAX_BYTES)? else { return Ok(None) };
     let file: LocationFile = from_json("root.json", &bytes)?;
@@ -114,12 +113,11 @@ pub fn read_location(state: &RootState) -> Result<Option<RootLocation>> {
     Ok(Some(place))
 }
 
-/// The same of a root that has checkpoints, of which this must be known.
+/// Reads the location of a root that has checkpoints, for which it must exist.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] if there are records and nothing says where the root was, and as
-/// [`read_location`].
+/// [`Error::Damaged`] if there are records but no location; otherwise as [`read_location`].
 pub fn known_location(state: &RootState) -> Result<Option<RootLocation>> {
     match read_location(state)? {
         None if !super::ids(state)?.is_empty() => Err(Error::damaged("root.json", "it is missing")),

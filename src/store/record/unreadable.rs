@@ -1,9 +1,8 @@
-//! Records that cannot be read: which there are, what can still be told of one, and where one goes
-//! that nothing can be told of.
+//! Unreadable records: lists them, determines what they still need, salvages or quarantines them.
 //!
-//! A record that is text as it should be but for a value or two still says what it needs. Of any
-//! other nobody knows, and whatever only it may need stays where it is until its time is up. What a
-//! newer turnback wrote is neither: it is left alone.
+//! A record that is valid JSON except for a value or two still tells what it needs. Any other may
+//! need anything, so nothing is freed until its retention time is over. A record that a newer
+//! turnback wrote is neither; it is left alone.
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
@@ -27,19 +26,19 @@ use crate::{
     },
 };
 
-/// The objects a record names; each may name more.
+/// The objects that a record names directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// A directory among the private objects.
     pub top: Option<ContentId>,
-    /// Listings.
+    /// Listings among the private objects.
     pub listings: Vec<ContentId>,
-    /// Trees in private repositories, by the names of those.
+    /// Trees, each with the name of its private repository.
     pub trees: Vec<(String, ContentId)>,
 }
 
 impl Record {
-    /// What it names among the private objects.
+    /// The objects that the record names.
     pub fn needs(&self) -> Needs {
         let top = self.checkpoint.top.filter(|_| self.keeper == StoreKind::Git);
         let own = [self.tree, top].into_iter().flatten();
@@ -60,7 +59,7 @@ pub enum Unreadable {
     Newer,
     /// It is damaged.
     Damaged,
-    /// The disk does not give it: it may be whole, and be given the next time.
+    /// An I/O error: the record may be intact, and readable later.
     IoError,
 }
 
@@ -89,12 +88,12 @@ pub fn is_newer(state: &RootState, id: CheckpointId) -> bool {
     kept.and_then(|kept| kept.record.err()).is_some_and(|err| is_unread(&err) == Unreadable::Newer)
 }
 
-/// What a record needs, even one that is damaged, as long as that can be told for certain; `None`
-/// if there is no such record.
+/// What a record needs. For a damaged one only if that is certain; `None` if there is no such
+/// record.
 ///
 /// # Errors
 ///
-/// Fails if nobody can tell.
+/// Fails if it cannot be determined.
 pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
     let Some(kept) = read_entry(state, id)? else { return Ok(None) };
     match kept.record {
@@ -107,8 +106,8 @@ pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
     }
 }
 
-/// The record because of which nobody knows what may be freed, and why it cannot be read; `None`
-/// if nothing is in the way.
+/// A record that blocks freeing because its needs are unknown, and why it cannot be read; `None` if
+/// nothing blocks.
 ///
 /// # Errors
 ///
@@ -127,13 +126,13 @@ pub fn gc_blocker(state: &State) -> Result<Option<(PathBuf, Unreadable)>> {
     Ok(None)
 }
 
-/// Makes damaged records readable from what is left of them, or puts them aside, and says what was
-/// done. `seen` is what else is known of a checkpoint. What they may need stays for now. For
-/// whoever holds the root's lock.
+/// Salvages damaged records from what is left of them, or quarantines them, and returns what was
+/// done. `seen` supplies what is known of a checkpoint from elsewhere. What the records may need is
+/// kept for now. The caller holds the root's lock.
 ///
 /// # Errors
 ///
-/// Fails if our own files cannot be written. Then each is as it was, or done with.
+/// Fails if the state directory cannot be written. Each record is then either unchanged or done.
 pub(in crate::store) fn salvage_all<'a>(
     state: &RootState,
     seen: impl Fn(CheckpointId) -> Option<&'a Checkpoint>,
@@ -141,7 +140,7 @@ pub(in crate::store) fn salvage_all<'a>(
     let mut done = Vec::new();
     for kept in read_all(state)? {
         let Ok(record) = &kept.record else { continue };
-        // The root's own is kept by the checkpoint's ref.
+        // The root's own repository is kept by the checkpoint's ref.
         for held in record.repositories.iter().filter(|held| record.tree != Some(held.tree)) {
             done.extend(repair_repository_refs(state.state(), held)?);
         }
@@ -158,12 +157,12 @@ pub(in crate::store) fn salvage_all<'a>(
     Ok(done)
 }
 
-/// What came of mending a record.
+/// The result of salvaging a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Salvaged {
-    /// It reads again.
+    /// It is readable again.
     Rebuilt,
-    /// Nothing could be told of it, and it lies beside the others now.
+    /// Nothing could be salvaged; it was moved to `damaged/`.
     Quarantined,
 }
 
@@ -184,7 +183,7 @@ fn salvage(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Re
     Ok(Salvaged::Rebuilt)
 }
 
-/// The damaged records that were put aside.
+/// The ids of quarantined records.
 ///
 /// # Errors
 ///
@@ -195,11 +194,11 @@ pub fn quarantined(state: &RootState) -> Result<Vec<CheckpointId>> {
     Ok(names.iter().filter_map(id).collect())
 }
 
-/// Removes a record that cannot be read, put aside or not: its time is up.
+/// Removes an unreadable or quarantined record whose retention time is over.
 ///
 /// # Errors
 ///
-/// Fails if it is still there.
+/// Fails if it could not be removed.
 pub fn give_up(state: &RootState, id: CheckpointId) -> Result<()> {
     for path in [path_of(state, id), quarantine_path(state, id)] {
         match fs::remove_file(&path) {
@@ -212,7 +211,7 @@ pub fn give_up(state: &RootState, id: CheckpointId) -> Result<()> {
     Ok(())
 }
 
-/// The damaged records of a root, as damage.
+/// The quarantined records of a root, as findings of a check.
 ///
 /// # Errors
 ///
@@ -227,11 +226,11 @@ fn quarantine_path(state: &RootState, id: CheckpointId) -> PathBuf {
     state.damaged().join(format!("{id}.json"))
 }
 
-/// A record from what is left of one that is damaged: all it names, or nothing at all.
+/// Salvages a damaged record: either everything it names, or `None`.
 fn salvage_record(state: &RootState, id: CheckpointId) -> Option<Record> {
     let bytes = read_small(&path_of(state, id), SIZE_MAX_BYTES).ok()??;
     let value: Value = serde_json::from_slice(&bytes).ok()?;
-    // What it names by a key that is not read so is anybody's guess.
+    // An unknown key could name anything.
     let is_known = value.as_object()?.keys().all(|key| KEYS.contains(&key.as_str()));
     let is_ours = is_known && value["version"] == VERSION && value["id"] == id.to_string();
     let keeper = StoreKind::ALL.into_iter().find(|keeper| value["keeper"] == keeper.name())?;
