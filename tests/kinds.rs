@@ -102,7 +102,7 @@ fn what_root_restores_still_belongs_to_its_owner() {
 }
 
 #[test]
-fn what_root_leaves_in_somebody_elses_home_belongs_to_that_one() {
+fn what_root_leaves_in_another_home_belongs_to_its_owner() {
     if !rustix::process::geteuid().is_root() {
         return;
     }

@@ -123,7 +123,7 @@ fn a_clock_that_stood_ahead_does_not_keep_rounds_away() {
 }
 
 #[test]
-fn nobody_keeps_house_where_that_is_switched_off() {
+fn no_maintenance_runs_where_it_is_switched_off() {
     let mut world = World::new();
     world.set("TURNBACK_AUTO_PRUNE", "off");
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
@@ -274,7 +274,7 @@ impl<F: FnMut()> Stdin for Slow<F> {
 }
 
 #[test]
-fn nothing_goes_while_somebody_is_asked_whether_to_restore() {
+fn nothing_goes_while_the_user_is_asked_whether_to_restore() {
     for mut world in [World::new(), World::with_git()] {
         world.write("a", "first");
         world.wait(1);

@@ -536,7 +536,7 @@ fn as_somebody(command: &mut Command) -> Output {
 }
 
 #[test]
-fn a_project_that_nobody_may_read_any_more_is_read_from_the_store() {
+fn a_project_without_read_permission_is_read_from_the_store() {
     for make in [project_in, large_in] {
         let world = make(World::new());
         let root = world.root();

@@ -241,7 +241,7 @@ fn a_refused_restore_leaves_modes_as_they_were() {
 }
 
 #[test]
-fn a_key_that_nobody_knows_frees_nothing() {
+fn an_unknown_key_frees_nothing() {
     let mut world = repository();
     world.write("untracked", noise(1, 100_000));
     runs(&mut world, &["create"]);

@@ -186,7 +186,7 @@ fn a_change_that_keeps_size_and_mtime_is_seen() {
 }
 
 #[test]
-fn a_stamp_taken_right_after_a_change_is_not_believed() {
+fn a_stamp_taken_right_after_a_change_is_not_trusted() {
     let mut place = Place::plain();
     place.write("a", "one");
     place.later_ns = 0;

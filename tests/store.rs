@@ -170,7 +170,7 @@ macro_rules! contract {
             at_the_deadline_what_there_is_is_kept,
             saving_twice_without_a_change_adds_nothing,
             a_checkpoint_that_was_asked_for_is_always_new,
-            whoever_gives_way_saves_nothing_after_another,
+            a_save_that_gives_way_saves_nothing_after_another,
             a_saved_checkpoint_never_changes,
             identify_after_save_equals_the_manifest,
             identify_saves_nothing,
@@ -457,7 +457,7 @@ fn a_checkpoint_that_was_asked_for_is_always_new<F: Fixture>() {
     assert_eq!(second.checkpoint.top, first.top);
 }
 
-fn whoever_gives_way_saves_nothing_after_another<F: Fixture>() {
+fn a_save_that_gives_way_saves_nothing_after_another<F: Fixture>() {
     let fixture = F::new();
     let path = fixture.root().path().join("a");
     write(&path, "a");

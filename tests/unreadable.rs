@@ -122,7 +122,7 @@ fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
 }
 
 #[test]
-fn a_record_that_still_says_what_it_needs_is_in_nobodys_way_and_can_be_mended() {
+fn a_record_that_still_says_what_it_needs_blocks_nothing_and_can_be_salvaged() {
     for mut world in [World::new(), World::with_git()] {
         let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
         damage(&world, &all[1], odd);
@@ -230,7 +230,7 @@ fn what_a_directory_needs_that_the_disk_does_not_give_stays() {
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
     run_maintenance(&world);
     let told = world.run(&["status"]).stdout;
-    assert!(told.contains("cannot free what nobody needs"), "{told}");
+    assert!(told.contains("cannot free unused contents"), "{told}");
     assert_eq!(sizes(&world), [5000, 6000]);
     fs::rename(away, &top).unwrap();
     run_maintenance(&world);
@@ -291,7 +291,7 @@ fn a_newer_checkpoint_is_never_dropped_by_any_command() {
 }
 
 #[test]
-fn a_newer_checkpoint_of_somebody_elses_state_keeps_its_ref() {
+fn a_newer_checkpoint_of_another_state_keeps_its_ref() {
     let mut world = World::with_git();
     let all: Vec<String> = (0..3).map(|_| save(&mut world, "a", 10)).collect();
     make_newer(&world, &all[0]);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_leads_where_the_name_does() {
+    fn every_path_leads_to_the_directory_of_that_name() {
         let temp = tree("names");
         let top = Dir::open(&temp).unwrap();
         let mut way = DirCursor::from(&top);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_name_is_refused_and_the_next_way_is_right() {
+    fn a_bad_name_is_refused_and_the_next_path_is_right() {
         let temp = tree("refused");
         std::os::unix::fs::symlink("..", temp.join("a/up")).unwrap();
         let top = Dir::open(&temp).unwrap();

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_inherits_it_does_not_hold_it() {
+    fn a_child_that_inherits_the_descriptor_does_not_hold_the_lock() {
         let path = std::env::temp_dir().join(format!("turnback-inherited-{}", std::process::id()));
         let first = Lock::acquire(&path, Instant::now()).unwrap();
         // What a process forked meanwhile has: the same open file under another descriptor.

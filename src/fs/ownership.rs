@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_another_name_is_not_given_away() {
+    fn a_file_with_another_hard_link_keeps_its_owner() {
         if !geteuid().is_root() {
             return;
         }

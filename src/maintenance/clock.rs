@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn no_leap_of_the_clock_is_taken_at_its_word() {
+    fn a_leap_of_the_clock_is_not_trusted() {
         for (days, expected) in [
             (&[0][..], 0),
             (&[0, 1, 2], 2),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_as_old_as_rounds_have_seen_it() {
+    fn a_checkpoint_is_as_old_as_runs_have_seen_it() {
         let mut memory = MaintenanceState::default();
         let start = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
         let day = |days: u64| Duration::from_secs(days * DAY);

@@ -622,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_deletes_while_somebody_saves() {
+    fn no_sweep_runs_while_a_save_does() {
         let fixture = Fixture::new("locks");
         let batch = fixture.0.batch(soon()).unwrap();
         let second = fixture.0.batch(soon()).unwrap();
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_frees_makes_nothing_that_was_removed() {
+    fn a_sweep_creates_nothing_that_was_removed() {
         let dir = std::env::temp_dir().join(format!("tb-obj-removed-{}", std::process::id()));
         assert!(Objects::new(dir.join("objects")).lock_exclusive(soon()).is_err());
         assert!(!dir.exists());

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_nobody_is_asked() {
+    fn without_a_terminal_no_question_is_asked() {
         assert_eq!(answer("y\n", false), (false, "y\n".into(), String::new()));
     }
 }

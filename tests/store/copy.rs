@@ -192,7 +192,7 @@ fn another_root_keeps_what_it_shares() {
 }
 
 #[test]
-fn whoever_gets_no_lock_saves_and_leaves_anchor_and_cache_alone() {
+fn a_save_without_the_lock_leaves_anchor_and_cache_alone() {
     let fixture = CopyFixture::new();
     write(&fixture.root.path().join("a"), "a");
     let first = save_new(&fixture);

@@ -409,7 +409,7 @@ fn an_unchanged_scan_names_the_newest_checkpoint() {
 }
 
 #[test]
-fn a_cache_whose_objects_are_gone_is_not_believed() {
+fn a_cache_without_its_objects_is_not_trusted() {
     let fixture = GitFixture::new();
     let root = fixture.root().path();
     write(&root.join("d/a"), "a");

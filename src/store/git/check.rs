@@ -8,7 +8,7 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{GitStore, LoadedCheckpoint, meta, modes, refs, repo::Repo, repository, tree};
+use super::{GitStore, Loaded, meta, modes, refs, repo::Repo, repository, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
@@ -83,7 +83,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn checkpoint(&mut self, known: &LoadedCheckpoint) {
+    fn checkpoint(&mut self, known: &Loaded) {
         let id = known.checkpoint.id;
         self.record(id, known);
         // A save killed just before it created the ref leaves a record and everything it names.
@@ -144,7 +144,7 @@ impl Checker<'_> {
     }
 
     /// Checks what the private store has of a checkpoint.
-    fn record(&mut self, id: CheckpointId, known: &LoadedCheckpoint) {
+    fn record(&mut self, id: CheckpointId, known: &Loaded) {
         let Some(record) = &known.record else {
             let what = format!("checkpoints/{id}.json");
             self.note(id, what, "the private record is missing or cannot be read".to_owned());

@@ -105,7 +105,7 @@ struct Parts {
 }
 
 /// A checkpoint that exists; its tree has not been read.
-struct StoredCheckpoint {
+struct Stored {
     id: CheckpointId,
     sequence: u64,
     record: Option<Record>,
@@ -113,7 +113,7 @@ struct StoredCheckpoint {
 }
 
 /// A checkpoint with everything that can be read of it.
-struct LoadedCheckpoint {
+struct Loaded {
     checkpoint: Checkpoint,
     /// The private record, if it can be read.
     record: Option<Record>,
@@ -263,14 +263,14 @@ impl GitStore {
     }
 
     /// Loads every checkpoint that has a ref or a record, newest first.
-    fn loaded(&self, repo: &Repo) -> Result<Vec<LoadedCheckpoint>> {
+    fn loaded(&self, repo: &Repo) -> Result<Vec<Loaded>> {
         let there = self.stored(repo, &record::read_all(&self.state)?)?;
         Ok(there.into_iter().map(|there| self.load(repo, there)).collect())
     }
 
     /// All checkpoints in this private repository, newest first. Reads trees only for those without
     /// a record.
-    fn stored(&self, repo: &Repo, kept: &[RecordEntry]) -> Result<Vec<StoredCheckpoint>> {
+    fn stored(&self, repo: &Repo, kept: &[RecordEntry]) -> Result<Vec<Stored>> {
         let mut refs = self.refs.list(repo)?;
         let mut there = Vec::new();
         for kept in kept {
@@ -279,12 +279,7 @@ impl GitStore {
                 Ok(record) if record.store.as_deref() == Some(self.private.name()) => {
                     let (id, sequence) = (kept.id, kept.sequence());
                     let has_ref = has_ref || self.refs.checkpoint(repo, id)?.is_some();
-                    there.push(StoredCheckpoint {
-                        id,
-                        sequence,
-                        record: Some(record.clone()),
-                        has_ref,
-                    });
+                    there.push(Stored { id, sequence, record: Some(record.clone()), has_ref });
                 }
                 // Only the ref tells that it belongs to this repository.
                 Err(_) if has_ref => there.push(self.without_record(repo, kept.id)),
@@ -296,13 +291,13 @@ impl GitStore {
         Ok(there)
     }
 
-    fn without_record(&self, repo: &Repo, id: CheckpointId) -> StoredCheckpoint {
+    fn without_record(&self, repo: &Repo, id: CheckpointId) -> Stored {
         let json = self.tree_id(repo, id).and_then(|tree| {
             let (_, meta) = read_parts(repo, tree)?;
             repo.read(&meta, ObjectKind::Blob)
         });
         let sequence = json.map_or(0, |json| meta::order(&json).0);
-        StoredCheckpoint { id, sequence, record: None, has_ref: true }
+        Stored { id, sequence, record: None, has_ref: true }
     }
 
     /// Whether a newer turnback wrote a checkpoint, according to its record or its `meta`.
@@ -315,7 +310,7 @@ impl GitStore {
     }
 
     /// Reads the tree of a checkpoint.
-    fn load(&self, repo: &Repo, there: StoredCheckpoint) -> LoadedCheckpoint {
+    fn load(&self, repo: &Repo, there: Stored) -> Loaded {
         let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
         load(repo, there.id, tree.ok().flatten(), there.record)
     }
@@ -366,12 +361,7 @@ impl GitStore {
 }
 
 /// Combines a checkpoint's record and tree.
-fn load(
-    repo: &Repo,
-    id: CheckpointId,
-    tree: Option<ObjectId>,
-    record: Option<Record>,
-) -> LoadedCheckpoint {
+fn load(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Record>) -> Loaded {
     let read = tree.map(|tree| read_parts(repo, tree));
     let (parts, json) = match &read {
         Some(Ok((parts, meta))) => {
@@ -397,7 +387,7 @@ fn load(
         (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
         (None, None) => record::placeholder(id, order, "its tree cannot be read"),
     };
-    LoadedCheckpoint { checkpoint, record, tree, parts, usual }
+    Loaded { checkpoint, record, tree, parts, usual }
 }
 
 /// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.
@@ -579,7 +569,7 @@ impl Store for GitStore {
         let repo = self.repo.refreshed();
         let mut unread = record::unreadable(&self.state)?;
         let there = self.stored(&repo, &record::read_all(&self.state)?)?;
-        for StoredCheckpoint { id, .. } in there.iter().filter(|there| there.record.is_none()) {
+        for Stored { id, .. } in there.iter().filter(|there| there.record.is_none()) {
             if self.is_newer(&repo, *id) {
                 unread.insert(*id, Unreadable::Newer);
             }

@@ -142,7 +142,7 @@ mod tests {
     const FILE: Bearer = Bearer { link: false, large: false };
 
     #[test]
-    fn what_git_minds_is_escaped_and_comes_back() {
+    fn what_git_rejects_is_escaped_and_comes_back() {
         let names: [&[u8]; 16] = [
             b".GIT", b".Git ", b".git.", b"git~1", b"GIT~1", b".git::$DATA", b".g\xe2\x80\x8cit",
             b".gitmodules", b".GITMODULES", b"gitmod~1", b"gi7eba~1", b"x\\.git", b".git\\x",

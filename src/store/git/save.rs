@@ -22,7 +22,7 @@ use gix::{
 
 use self::unchanged::latest;
 use super::{
-    GitStore, Held, LoadedCheckpoint, Parts,
+    GitStore, Held, Loaded, Parts,
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
@@ -99,7 +99,7 @@ struct Save<'a> {
     kept: Vec<RecordEntry>,
     /// The greatest sequence number.
     sequence: u64,
-    newest: Option<LoadedCheckpoint>,
+    newest: Option<Loaded>,
 }
 
 impl GitStore {
@@ -256,17 +256,16 @@ impl<'a> Save<'a> {
         own.into_iter().chain(made.others.0.iter().cloned()).collect()
     }
 
-    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&LoadedCheckpoint> {
+    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Loaded> {
         let new = self.repositories(made, None);
-        let has_repositories = |newest: &LoadedCheckpoint| {
+        let has_repositories = |newest: &Loaded| {
             newest.record.as_ref().is_some_and(|old| {
                 repository::are_same(&old.repositories, &new) && old.dangling == made.dangling
             })
         };
         let head = self.head.as_ref();
-        let is_same = |newest: &&LoadedCheckpoint| {
-            newest.is_same(made, draft, head) && has_repositories(newest)
-        };
+        let is_same =
+            |newest: &&Loaded| newest.is_same(made, draft, head) && has_repositories(newest);
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
@@ -563,7 +562,7 @@ fn invalidate(
     Ok(())
 }
 
-impl LoadedCheckpoint {
+impl Loaded {
     /// Whether it holds and leaves out the same as the new checkpoint would. Sizes of skipped files
     /// do not count: a growing log is no reason for a checkpoint.
     fn is_same(&self, made: &Made, draft: &Draft, head: Option<&Head>) -> bool {

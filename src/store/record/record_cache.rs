@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_or_no_record_of_that_name_is_not_believed() {
+    fn a_damaged_cache_is_not_trusted() {
         let place = place("damaged", 12);
         let all = || -> Vec<_> {
             read_all(&place).unwrap().into_iter().map(|kept| kept.record.unwrap()).collect()
