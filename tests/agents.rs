@@ -1,5 +1,5 @@
-//! What agents do that nobody would expect, through the whole program: each was seen in a real one
-//! or read in its documentation.
+//! Unexpected behaviour of agents, through the whole program. Each case was observed in a real
+//! agent or read in its documentation.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What people see: help, lists, plans, errors, exit codes.
+//! The output of the commands: help, lists, plans, errors, exit codes.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Killed in the middle of a restore: the next command says so, and it can be finished or taken
-//! back, exactly.
+//! Restores killed at any point: the next command reports it, and the restore can be finished or
+//! aborted exactly.
 
 use std::process::Command;
 

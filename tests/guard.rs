@@ -1,4 +1,4 @@
-//! What a call can destroy is held, or somebody is asked: through the whole program, with real
+//! What a call can destroy is held, or the user is asked: through the whole program, with real
 //! files and real git.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Projects that move, are copied, mounted twice or made again: which checkpoints they have.
+//! Projects that are moved, copied, mounted twice or created again, and the checkpoints they have.
 
 use std::{
     fs,

@@ -1,5 +1,4 @@
-//! What a file is besides its bytes: holes, owners, notes and other names, before and after a
-//! restore.
+//! Holes, owners, attributes and hard links, before and after a restore.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! Housekeeping, in a world of its own: when it starts, what each limit takes, and what none may.
+//! Maintenance: when it starts, what each limit removes, and what no limit may remove.
 
 use std::{
     collections::BTreeSet,

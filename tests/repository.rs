@@ -1,5 +1,5 @@
-//! What is held of a `.git` and comes back: odd files in it, parts of it, damaged packs, and what
-//! stands at the places of our own files.
+//! Restores of a `.git`: unusual files in it, parts of it, damaged packs, and other files in the
+//! place of our own.
 
 use std::{
     fs,

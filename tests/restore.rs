@@ -1,4 +1,4 @@
-//! Restores seen from outside: whose work survives, and that nothing is ever lost.
+//! Restores as the user sees them: what is kept, and that nothing is ever lost.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a scan sees, what it leaves out, and when it believes what it saw before.
+//! Scans: what they find, what they leave out, and when they trust the cache.
 //!
 //! Each rule that makes the cache right has a test that fails without it.
 

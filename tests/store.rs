@@ -1,4 +1,4 @@
-//! What every store promises, told once and kept by each of them.
+//! The contract of the stores, tested once for each of them.
 //!
 //! A store joins with one line, `contract!(name, ItsFixture)`, and a [`Fixture`].
 

@@ -1,5 +1,5 @@
-//! Checkpoints that cannot be read: named, kept with all they may need, and in nobody's way for
-//! ever. One that a newer turnback wrote is left alone.
+//! Unreadable checkpoints: they are named, and what they may need is kept, but not forever. A
+//! checkpoint of a newer turnback is left alone.
 
 use std::{
     collections::BTreeSet,

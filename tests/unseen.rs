@@ -1,4 +1,5 @@
-//! Undo beside what cannot be looked at: nothing stays without a word, and nothing passes for done.
+//! Undo where something cannot be read: nothing stays without a message, and nothing is reported as
+//! done that was not.
 
 use std::{
     fs,

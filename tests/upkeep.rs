@@ -1,4 +1,4 @@
-//! Housekeeping that is killed, that others work beside, and that git works after.
+//! Maintenance that is killed, that runs beside saves, and that leaves repositories intact for git.
 
 use std::{
     fs,

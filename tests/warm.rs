@@ -1,4 +1,4 @@
-//! A look at a project in the background, before the first call needs it.
+//! Warm-ups: checkpoints in the background before the first call needs one.
 
 use std::{
     fs::{self, File},

@@ -1,8 +1,8 @@
-//! Where the user keeps our files: the state directory and the settings file.
+//! Finds the state directory and the settings file.
 //!
-//! Neither is ever taken from inside the protected directory, where the agent can write. The one
-//! exception is a protected directory that holds the user's whole home: our usual places are in
-//! there too, and self-defence stands before them.
+//! Neither is ever inside the protected directory, where the agent can write. The one exception is
+//! a protected directory that contains the user's whole home: our default paths are in it too, and
+//! self-defence protects them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::{
     ui,
 };
 
-/// The places of one process, for one protected directory.
+/// The paths for one process and one protected directory.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// The state directory; `None` if there is no place for one.
@@ -23,7 +23,7 @@ pub(super) struct Places {
     pub(super) file: Option<PathBuf>,
     /// The user's home.
     pub(super) home: Option<PathBuf>,
-    /// What was not taken, and why.
+    /// What was ignored, and why.
     pub(super) notes: Vec<String>,
 }
 
@@ -104,12 +104,12 @@ impl Places {
     }
 }
 
-/// Whether `dir`, which is `place` with its links followed, is in the protected directory.
+/// Whether `dir`, the resolved form of `place`, is in the protected directory.
 fn is_in(dir: &Path, place: &dyn Fn() -> PathBuf, root: Option<&Path>) -> bool {
     root.is_some_and(|root| dir.starts_with(root) || place().starts_with(root))
 }
 
-/// Whether the protected directory holds everything of the user's.
+/// Whether the protected directory contains the user's whole home.
 fn holds(root: Option<&Path>, home: Option<&Path>, real: &PathResolver) -> bool {
     root.zip(home).is_some_and(|(root, home)| real.resolve_existing(home).starts_with(root))
 }

@@ -1,4 +1,4 @@
-//! What a checkpoint left out, in words: file by file, or by directory where there are many.
+//! Describes what a checkpoint leaves out: by file, or by directory if there are many.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Asking a person.
+//! Asks the user a question in the terminal.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Words of a command line that can be copied.
+//! Quotes words so that a printed command line can be copied.
 
 /// A word as a shell takes it, and as a terminal may show it: what would not show itself is written
 /// as `$'…'` has it, which bash, zsh and ksh read.

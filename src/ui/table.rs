@@ -1,4 +1,4 @@
-//! Rows in columns, measured in cells, that fit where they are shown.
+//! Lays out rows in columns, measured in cells, within a given width.
 
 use super::{Align, Cut, Paint, Style, cells, escape, fit, width::spaces};
 

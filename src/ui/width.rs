@@ -1,4 +1,4 @@
-//! How many cells of a terminal a text takes, and how to make it take fewer or more.
+//! Measures text in terminal cells, and shortens or pads it to a width.
 
 use std::borrow::Cow;
 

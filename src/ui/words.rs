@@ -1,4 +1,4 @@
-//! Counts, sizes, durations and moments in words.
+//! Formats counts, sizes, durations and times as text.
 
 use std::{fmt::Display, time::Duration};
 

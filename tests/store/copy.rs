@@ -1,4 +1,4 @@
-//! What only the file store promises: its format, its cache, its anchor.
+//! Tests for the file store only: its format, its cache, its anchor.
 
 use std::{
     ffi::OsStr,

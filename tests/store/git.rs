@@ -1,4 +1,4 @@
-//! What only the git store promises: what git sees of it, and that it survives git.
+//! Tests for the git store only: what git sees of it, and that git does not harm it.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What the git store keeps of git's index, and how it comes back.
+//! What the git store keeps of git's index, and how it is restored.
 
 use std::{fs, os::unix::ffi::OsStrExt};
 

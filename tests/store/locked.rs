@@ -1,4 +1,4 @@
-//! What a git, or one of us, that was killed leaves locked, and what stands where our refs should.
+//! Locks that a killed process left, git's or ours, and other files in the place of our refs.
 
 use std::{fs, path::PathBuf};
 

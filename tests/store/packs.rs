@@ -1,4 +1,4 @@
-//! How many packs there are in a private repository, and what maintenance does with them.
+//! The number of packs in a private repository, and what maintenance does with them.
 
 use std::{
     ffi::OsStr,

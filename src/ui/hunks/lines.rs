@@ -1,4 +1,4 @@
-//! Lines of two texts: which came and went, and how many.
+//! Compares the lines of two texts and counts additions and deletions.
 
 use std::{collections::HashMap, fmt, time::Instant};
 

@@ -1,4 +1,4 @@
-//! What a difference looks like.
+//! Tests of the output of differences.
 
 use super::{lines::LINES_MAX, *};
 

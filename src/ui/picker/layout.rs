@@ -1,4 +1,4 @@
-//! What goes where, by the size of the terminal alone.
+//! Computes the layout from the terminal's size alone.
 
 use ratatui::layout::Rect;
 

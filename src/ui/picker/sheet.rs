@@ -1,4 +1,5 @@
-//! Lines of a difference or a plan, as many as anyone reads, with a word where there are more.
+//! The lines of a difference or a plan, limited to a readable number, with a note if there are
+//! more.
 
 use crate::ui::{Paint, count};
 

@@ -1,4 +1,4 @@
-//! The loop between the terminal and the model: waits, takes in, draws. Decides nothing.
+//! The loop between terminal and model: waits, passes events on, draws. Decides nothing.
 
 use std::{io, sync::mpsc::Receiver};
 

@@ -1,4 +1,4 @@
-//! From what the picker knows to what is on the screen. Pure; draws only inside the frame.
+//! Draws the picker's state. Pure; draws only inside the frame.
 
 use ratatui::{
     Frame,
