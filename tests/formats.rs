@@ -178,7 +178,7 @@ fn a_cache_of_another_version_is_made_again() {
 
 /// Writes samples of what is written now.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "asked for by whoever changes a format")]
+#[expect(clippy::disallowed_methods, reason = "only for a change of the format")]
 fn freeze_what_is_written_now() {
     let Ok(version) = std::env::var("TURNBACK_FREEZE") else { return };
     for kind in ["git", "plain"] {

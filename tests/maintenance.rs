@@ -96,7 +96,7 @@ fn a_call_that_saved_something_starts_a_round_once_a_day() {
         world.before_bash(&format!("t{turn}"), "make");
     }
     assert_eq!(world.started(), [[""; 0]; 0], "it has been asked for");
-    // Whoever was asked died. It is tried again, but not at once.
+    // The run that was started died. It is tried again, but not at once.
     world.wait(11 * 60);
     world.write("a", "5");
     world.before_bash("t5", "make");
@@ -199,7 +199,7 @@ fn the_largest_root_gives_its_oldest_when_there_is_no_room() {
     run_maintenance(&world);
     assert_eq!(ids(&mut world), [all[4].clone(), all[3].clone(), all[2].clone()]);
     let others = State::new(world.state()).root_at(&small);
-    assert_eq!(count(&others.checkpoints()), 3, "the small one pays for nobody");
+    assert_eq!(count(&others.checkpoints()), 3, "the small root loses nothing");
     assert_eq!(report(&world)["unmet"], json!([]));
     assert!(own_bytes(&world.state()) <= 3_500_000);
     is_sound(&mut world);
@@ -250,7 +250,7 @@ fn what_was_held_before_a_restore_stays_seven_days() {
     assert_eq!(ids(&mut world), [newest]);
 }
 
-/// Somebody who is asked, lets others work, and then says yes.
+/// A user who is asked, lets other processes work, and then says yes.
 pub(crate) struct Slow<F: FnMut()>(pub(crate) Option<F>);
 
 impl<F: FnMut()> io::Read for Slow<F> {
@@ -390,7 +390,7 @@ fn a_session_that_is_over_leaves_its_newest_if_so_wanted() {
         world.run_started();
         let stay = ids(&mut world);
         assert_eq!(stay.len(), if wanted == "keep" { 3 } else { 2 }, "{wanted}");
-        assert_eq!(stay.last(), Some(&asked), "{wanted}: nobody's session");
+        assert_eq!(stay.last(), Some(&asked), "{wanted}: of no session");
     }
 }
 
@@ -425,7 +425,7 @@ fn the_leavings_of_the_dead_are_reclaimed() {
     for path in &litter {
         assert!(!path.exists(), "{}", path.display());
     }
-    assert!(young.exists(), "somebody may be writing it");
+    assert!(young.exists(), "it may still be written");
     assert!(!state.join("gone-0123").exists());
     assert_eq!(count(&state.join("sessions")), 3, "the ledger of a session that lives");
     is_sound(&mut world);

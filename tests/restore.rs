@@ -520,7 +520,7 @@ fn held(world: &mut World) -> BTreeSet<Vec<u8>> {
 
 /// Cases by default; `TURNBACK_TEST_CASES` asks for more.
 fn cases() -> u32 {
-    #[expect(clippy::disallowed_methods, reason = "a wish of whoever runs the test")]
+    #[expect(clippy::disallowed_methods, reason = "a setting for the test run")]
     let wish = std::env::var("TURNBACK_TEST_CASES");
     wish.ok().and_then(|wish| wish.parse().ok()).unwrap_or(12)
 }

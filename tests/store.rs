@@ -240,7 +240,7 @@ fn modes_and_links_come_back<F: Fixture>() {
         write(&path, "x");
         chmod(&path, mode);
     }
-    // Whoever is not root cannot read it; that is another promise.
+    // Users other than root cannot read it; another test covers that.
     if fs::read(root.join("0")).is_err() {
         fs::remove_file(root.join("0")).unwrap();
     }
@@ -465,7 +465,7 @@ fn a_save_that_gives_way_saves_nothing_after_another<F: Fixture>() {
     let late = |after| Draft { after: Some(after), ..draft(walk(fixture.root())) };
     write(&path, "b");
     let second = fixture.open().save(late(first.sequence)).unwrap();
-    assert!(second.is_new, "nobody was first");
+    assert!(second.is_new, "no other save was first");
     write(&path, "c");
     let third = fixture.open().save(late(first.sequence)).unwrap();
     assert_eq!((third.is_new, third.checkpoint.id), (false, second.checkpoint.id));
@@ -617,7 +617,7 @@ fn a_newer_format_is_listed_and_never_overwritten<F: Fixture>() {
     assert!(ours.sequence > newer.sequence);
     let count = fixture.content_count();
     fixture.open().remove(&[ours.id]).unwrap();
-    assert_eq!(fixture.content_count(), count, "nobody knows what the newer one needs");
+    assert_eq!(fixture.content_count(), count, "the needs of the newer one are unknown");
     assert!(matches!(fixture.open().tree(newer.id), Err(Error::FormatTooNew { .. })));
 }
 

@@ -164,7 +164,7 @@ fn what_is_no_conversation_keeps_no_file_from_coming_back() {
 fn a_fork_that_cannot_be_written_is_said_after_the_files() {
     let mut world = two_turns();
     let is_root = rustix::process::geteuid().is_root();
-    // Nobody can make a file in a directory that is gone, not even root.
+    // Not even root can create a file in a directory that is gone.
     if is_root {
         return;
     }

@@ -99,7 +99,7 @@ fn a_checkpoint_that_cannot_be_read_is_no_reason_to_leave_what_it_made() {
     }
 }
 
-/// Replaces a file that nobody may write in place.
+/// Replaces a file that must not be written in place.
 fn replace(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).unwrap();
     write(path, bytes);

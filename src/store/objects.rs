@@ -648,7 +648,7 @@ mod tests {
         assert!(matches!(fixture.0.read(&id), Err(Error::Damaged { .. })));
         assert!(io::copy(&mut fixture.0.open(&id).unwrap(), &mut io::sink()).is_err());
         assert!(fixture.0.remove(&id).unwrap() >= 512, "what it took on the disk, in blocks");
-        assert_eq!(fixture.0.remove(&id).unwrap(), 0, "somebody else was faster");
+        assert_eq!(fixture.0.remove(&id).unwrap(), 0, "another sweep was faster");
         assert!(matches!(fixture.0.open(&id).err(), Some(Error::Damaged { .. })));
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
         assert!(fixture.0.open(&id).is_err() && !fixture.0.contains(&id));
@@ -668,7 +668,7 @@ mod tests {
         let path = fixture.0.dir.join("tmp-1-1");
         crate::fs::replace(&path, b"half").unwrap();
         fixture.0.remove_stale(false).unwrap();
-        assert!(path.exists(), "it may be somebody's who is writing it now");
+        assert!(path.exists(), "another process may be writing it");
         let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         fixture.0.remove_stale(false).unwrap();

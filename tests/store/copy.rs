@@ -356,7 +356,7 @@ fn the_newest_is_found_though_the_hint_is_old() {
     let hinted = fixture.unchanged();
     let anchor = fs::read_to_string(fixture.root_state().anchor()).unwrap();
     assert!(anchor.ends_with(&format!("\n2 2 {}\n", second.id)), "{anchor}");
-    // Somebody without the lock adds one.
+    // A save without the lock adds one.
     let lock = Lock::acquire(&fixture.root_state().lock(), Instant::now()).unwrap();
     write(&path, "three");
     let deadline = Some(Instant::now() + Duration::from_millis(20));

@@ -96,7 +96,7 @@ impl GitFixture {
         self.git_at(&self.git_dir(), &work_tree, args)
     }
 
-    /// Runs git on the private repository, as somebody without turnback would.
+    /// Runs git on the private repository, as a user without turnback would.
     pub(crate) fn private_git(&self, args: &[&str]) -> Option<Output> {
         self.git_at(&self.private_dir(), &[], args)
     }
@@ -337,7 +337,7 @@ fn gc_keeps_everything_that_is_held() {
     if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
         return;
     }
-    // Ours is a repository that git leaves alone, should somebody run it there.
+    // Git leaves our repository alone, if it is run there.
     assert!(!fixture.private_git(&["repack", "-qad"]).unwrap().status.success());
     assert!(!fixture.private_git(&["prune", "--expire=now"]).unwrap().status.success());
     let _as_far_as_it_goes = fixture.private_git(&["gc", "-q", "--prune=now"]);

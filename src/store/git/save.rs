@@ -635,7 +635,7 @@ fn beside<T, U: Send>(
         let done = thread
             .and_then(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         // If no thread could be started, it has not run yet.
-        let done = done.or_else(begin).expect("whoever took it has done it");
+        let done = done.or_else(begin).expect("the thread that took it has finished");
         Ok((others?, done?))
     })
 }
