@@ -1,7 +1,7 @@
-//! What the last scan saw of a root. Hides the format of its file.
+//! The cache of a root's last scan, and its file format.
 //!
-//! A cache makes us fast and never right: whatever is wrong with it, it counts as absent. It is
-//! read whole and used where it lies; rows are looked at through [`Row`], not copied out.
+//! The cache only saves time: if anything is wrong with it, it counts as absent. The file is read
+//! whole and used in place; a [`Row`] borrows from it.
 
 use std::{path::Path, sync::Arc};
 
@@ -14,7 +14,8 @@ use crate::{
     },
 };
 
-/// Changes whenever the layout does. An older cache is not migrated: the next scan makes it anew.
+/// Changes with every change of the layout. An older cache is not migrated; the next scan writes a
+/// new one.
 const MAGIC: &[u8; 8] = b"tbcache4";
 /// Mtime, ctime, inode, size, mode.
 const STAMP_BYTES: usize = 36;
@@ -26,7 +27,7 @@ const FACTS_BYTES: usize = 6 * ID_BYTES + STAMP_BYTES + 3 * 4 + 3 * 8;
 const DIR_BYTES: usize = STAMP_BYTES + 4 * 4 + 4;
 /// Stamp, name offset, name length, marks, skip reason, id.
 const ENTRY_BYTES: usize = STAMP_BYTES + 4 + 2 + 1 + 1 + ID_BYTES;
-/// No root that we walk comes near it; a damaged length must not make us ask for more.
+/// No scanned root comes near it. It limits what a damaged length can make us allocate.
 const SIZE_MAX_BYTES: u64 = 2 << 30;
 
 const TRACKED: u8 = 1;
@@ -34,7 +35,7 @@ const PRIVATE: u8 = 2;
 const RACY: u8 = 4;
 const IGNORED: u8 = 8;
 
-/// What a table knows beside its rows.
+/// What a table stores besides its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The anchor of the store when the table was written.
@@ -70,7 +71,7 @@ pub struct Table {
     names_at: usize,
 }
 
-/// One name in a directory, wherever it is kept.
+/// One name in a directory, from a table or a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
     /// The name.
@@ -92,7 +93,7 @@ pub struct DirRow<'a> {
     pub path: &'a [u8],
     /// Its stamp before it was listed.
     pub stamp: Stamp,
-    /// Whether that stamp proves nothing.
+    /// Whether that stamp is racy and proves nothing.
     pub racy: bool,
     table: &'a Table,
     first: usize,
@@ -156,15 +157,15 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Reads the cache at `path`. `None` if there is none, or none that can be believed.
+    /// Reads the cache at `path`. `None` if it is missing or damaged.
     pub fn load(path: &Path) -> Option<Self> {
         let read = || Some(Self::parse(fs::read_small(path, SIZE_MAX_BYTES).ok()??));
-        // Another process may have been in the middle of writing it.
+        // Another process may have been writing it, so it is read once more.
         read()?.or_else(|| read()?)
     }
 
-    /// Whether there is a cache of this format at `path` that cannot be believed. One of another
-    /// format is none: it is made anew.
+    /// Whether the cache at `path` has this format and is damaged. A cache of another format counts
+    /// as absent.
     pub fn is_damaged(path: &Path) -> bool {
         match fs::read_small(path, SIZE_MAX_BYTES) {
             Ok(Some(bytes)) if bytes.starts_with(b"tbcache") && !bytes.starts_with(MAGIC) => false,
@@ -174,7 +175,7 @@ impl Table {
         }
     }
 
-    /// What the cache at `path` knows beside its rows, without its checksum and without them.
+    /// Reads only the facts of the cache at `path`, without verifying the checksum.
     pub fn facts_of(path: &Path) -> Option<Facts> {
         let header = fs::read_start(path, HEADER_BYTES).ok()?;
         let mut header = Reader(header.get(..HEADER_BYTES)?);
@@ -185,7 +186,7 @@ impl Table {
         Some(Facts::read(&mut header))
     }
 
-    /// Takes the bytes of a cache file; `None` if they are not one, whole and undamaged.
+    /// Parses a cache file; `None` unless it is complete and undamaged.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         let mut header = Reader(bytes.get(..HEADER_BYTES)?);
         if header.take(8) != MAGIC {
@@ -204,7 +205,7 @@ impl Table {
         whole.then_some(Self { bytes: Arc::new(bytes), facts, dirs, entries, names_at })
     }
 
-    /// What it knows beside its rows.
+    /// What the table stores besides its rows.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -236,7 +237,7 @@ impl Table {
         let (offset, length, first, count) = (row.u32(), row.u32(), row.u32(), row.u32());
         let racy = row.take(1)[0] & RACY != 0;
         let path = self.name(offset, length);
-        // A damaged row has no entries that are not there.
+        // A damaged row must not point at entries that do not exist.
         let first = (first as usize).min(self.entries);
         let count = (count as usize).min(self.entries - first);
         DirRow { path, stamp, racy, table: self, first, count }
@@ -274,8 +275,8 @@ impl Table {
         }
     }
 
-    /// The bytes of this table with other facts and with `fresh` in place of the directories of
-    /// those paths; `None` if one has other names by now. Costs what changed.
+    /// The bytes of this table with other facts and with `fresh` in place of the directories at
+    /// those paths; `None` if the names in one have changed. The cost depends on what changed only.
     pub fn patched<'f>(
         &self,
         facts: &Facts,
@@ -303,7 +304,7 @@ impl Table {
                 let at = HEADER_BYTES + self.dirs * DIR_BYTES + number * ENTRY_BYTES;
                 row.clear();
                 put_stamp(&mut row, &found.stamp);
-                // The name between them stays.
+                // The name reference in between stays.
                 row.extend_from_slice(&bytes[at + STAMP_BYTES..at + STAMP_BYTES + 6]);
                 put_known(&mut row, &Row::from(found));
                 bytes[at..at + ENTRY_BYTES].copy_from_slice(&row);
@@ -313,7 +314,7 @@ impl Table {
         Some(bytes)
     }
 
-    /// Empty where a damaged row points behind the end.
+    /// Empty if a damaged row points past the end.
     #[inline]
     fn name(&self, offset: u32, length: u32) -> &[u8] {
         let begin = self.names_at + offset as usize;
@@ -341,14 +342,14 @@ fn partition(numbers: std::ops::Range<usize>, before: impl Fn(usize) -> bool) ->
     low
 }
 
-/// Puts a table together: each directory, then its entries, in tree order.
+/// Builds a table: each directory, then its entries, in tree order.
 #[derive(Default)]
 pub struct Builder {
     dirs: Vec<u8>,
     entries: Vec<u8>,
     names: Vec<u8>,
     entry_count: u32,
-    /// The directory that is being filled: its row without its count, and its first entry.
+    /// The directory being filled: its row without the count, and its first entry.
     open: Option<(Vec<u8>, u32, bool)>,
 }
 
@@ -446,13 +447,13 @@ impl Facts {
     }
 }
 
-/// Writes down the checksum of all that follows it.
+/// Writes the checksum of everything that follows it.
 fn seal(bytes: &mut [u8]) {
     let checksum = u64::from(crc32fast::hash(&bytes[16..]));
     bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// What is known of an entry beside its name and stamp.
+/// Writes what is known of an entry besides its name and stamp.
 fn put_known(bytes: &mut Vec<u8>, row: &Row<'_>) {
     let mark = |set, mark| if set { mark } else { 0 };
     let marks = row.marks;
@@ -479,7 +480,7 @@ fn put_id(bytes: &mut Vec<u8>, id: Option<ContentId>) {
     bytes.extend_from_slice(id.unwrap_or(ContentId::new(&[])).hash(ID_BYTES));
 }
 
-/// Takes numbers off the front of a row; its length was checked.
+/// Reads numbers from the front of a row. Its length was checked before.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -527,9 +528,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes a cache file, for the holder of the root's lock. Not synced: a lost one costs a slow scan
-/// and nothing else. One that fits is overwritten where it lies: to rename a file over another makes
-/// ext4 write it out at once, which costs more than everything else here.
+/// Writes a cache file. The caller holds the root's lock. Not synced: losing it costs only a slow
+/// scan. A file of the same size is overwritten in place, because renaming over a file makes ext4
+/// write it out at once, which would cost more than the rest of the save.
 pub fn write(path: &Path, table: &[u8]) -> Result<()> {
     match fs::overwrite(path, table) {
         Ok(true) => Ok(()),

@@ -1,4 +1,5 @@
-//! What the hook did lately: one line an event, capped. The only witness when a hook goes wrong.
+//! The hook's log: one line for each event, limited in size. It is the only record when a hook
+//! fails.
 
 use std::{
     fs::{self, OpenOptions},
@@ -17,7 +18,7 @@ use crate::{
 
 /// Some 5,000 lines; one older file of that size is kept beside it.
 const SIZE_MAX_BYTES: u64 = 1 << 20;
-/// A line is cut there: a message can quote a whole payload.
+/// A longer text is cut, because a message can quote a whole payload.
 const TEXT_CHARS_MAX: usize = 400;
 
 /// One line of the journal.
@@ -25,15 +26,15 @@ const TEXT_CHARS_MAX: usize = 400;
 pub struct Line {
     /// When.
     pub at: DateTime<Utc>,
-    /// What sort of line it is.
+    /// The kind of line.
     pub kind: LineKind,
-    /// In which directory, where that is known.
+    /// The directory, if known.
     pub root: Option<String>,
     /// What happened.
     pub text: String,
 }
 
-/// What sort of line it is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineKind {
@@ -43,14 +44,14 @@ pub enum LineKind {
     Trouble,
 }
 
-/// Adds a line. A journal that cannot be written is given up silently: there is no place to tell it.
+/// Appends a line. If the journal cannot be written, there is no other place to report it.
 pub fn write(state: &State, line: &Line) {
     let path = state.journal();
     if create_private_dirs(state.dir()).is_err() {
         return;
     }
     if fs::metadata(&path).is_ok_and(|found| found.len() > SIZE_MAX_BYTES) {
-        // The process that loses this race appends to the new file or the old one; both are read.
+        // A process that loses this race appends to either file; both are read.
         let _moved = fs::rename(&path, path.with_extension("old"));
     }
     let text = line.text.chars().take(TEXT_CHARS_MAX).collect();
@@ -70,10 +71,10 @@ pub fn write(state: &State, line: &Line) {
     }
 }
 
-/// Every line that can still be read, oldest first.
+/// Every readable line, oldest first.
 pub fn read(state: &State) -> Vec<Line> {
     let path = state.journal();
-    // A last line may come after the limit was looked at.
+    // A line may have been added after the size was checked.
     let bytes = |path: &PathBuf| read_small(path, 2 * SIZE_MAX_BYTES).ok().flatten();
     let lines = |bytes: Vec<u8>| -> Vec<Line> {
         let lines = bytes.split(|&byte| byte == b'\n');

@@ -1,8 +1,8 @@
-//! Finds the repository of a worktree, and says whether we can keep anything in it.
+//! Finds the repository of a worktree, and decides whether it can be used.
 //!
-//! Knows git's files and how they can lie: a `.git` may point anywhere, be a pipe, belong to
-//! another user. Reads each at most once, runs nothing, and asks no environment. What is not
-//! understood is not used: the file store is always there.
+//! Repository files are untrusted: a `.git` may point anywhere, be a pipe, or belong to another
+//! user. Each is read at most once; nothing is run, and the environment is not consulted. A
+//! repository that is not understood is not used, because the file store always works.
 
 use std::{
     ffi::OsStr,
@@ -15,11 +15,11 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::{fs::read_small, model::RootKind};
 
-/// No configuration that a person writes comes near it.
+/// Larger than any handwritten configuration.
 const CONFIG_MAX_BYTES: u64 = 4 << 20;
-/// A path and a line end.
+/// Enough for a path and a newline.
 const POINTER_MAX_BYTES: u64 = 64 << 10;
-/// Five million refs; `store::git` reads no more.
+/// Enough for five million refs; `store::git` reads no more.
 const PACKED_REFS_MAX_BYTES: u64 = 512 << 20;
 /// Git's own limit on alternates of alternates.
 const ALTERNATES_DEPTH_MAX: usize = 5;
@@ -40,7 +40,7 @@ pub fn kind_of(worktree: &Path) -> RootKind {
     look(worktree).0
 }
 
-/// The same, with what was found of its repository.
+/// The kind of root, and the repository that was found.
 pub fn look(worktree: &Path) -> (RootKind, Option<GitDirs>) {
     match git_dirs(worktree) {
         Ok(Some(dirs)) => {
@@ -57,7 +57,7 @@ pub fn look(worktree: &Path) -> (RootKind, Option<GitDirs>) {
 ///
 /// # Errors
 ///
-/// Why the one that is there cannot be used, as a fragment.
+/// Why the repository cannot be used, as a message fragment.
 pub fn git_dirs(worktree: &Path) -> Result<Option<GitDirs>, String> {
     let dot_git = worktree.join(".git");
     let git_dir = match fs::metadata(&dot_git) {
@@ -78,11 +78,11 @@ pub fn git_dirs(worktree: &Path) -> Result<Option<GitDirs>, String> {
     inspect(worktree, &git_dir, &common_dir).map(Some)
 }
 
-/// Looks whether a known pair of git directories can be used for `worktree` now.
+/// Checks whether a known pair of git directories can be used for `worktree` now.
 ///
 /// # Errors
 ///
-/// Why not, as a fragment.
+/// Why not, as a message fragment.
 pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<GitDirs, String> {
     ours(git_dir)?;
     let head = read(&git_dir.join("HEAD"), POINTER_MAX_BYTES)?.ok_or("it has no HEAD")?;
@@ -90,7 +90,7 @@ pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<Git
         return Err("its HEAD is empty".to_owned());
     }
     let config = usable(common_dir)?;
-    // What the shared configuration says of the main worktree does not bind linked ones.
+    // Settings for the main worktree do not apply to linked ones.
     if git_dir == common_dir {
         main_worktree(&config, worktree, git_dir)?;
         let own = read(&git_dir.join("config.worktree"), CONFIG_MAX_BYTES)?.unwrap_or_default();
@@ -101,19 +101,19 @@ pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<Git
     Ok(GitDirs { git_dir, common_dir, sha256 })
 }
 
-/// What stands before the text of a symlink, where files that lead to a repository are told of.
+/// Marks the text of a symlink in records of `.git` files.
 pub const LINK: &[u8] = b"link: ";
 
-/// The repository behind something called `.git`: the git directory that all its worktrees share,
-/// and what the file says that leads there, or [`LINK`] and where the symlink leads, if it is one.
-/// `None` if there is none.
+/// The repository that something called `.git` leads to: the git directory that all its worktrees
+/// share, and the text of the file (or [`LINK`] and the target, for a symlink). `None` if it leads
+/// to none.
 pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
     let found = fs::symlink_metadata(dot_git).ok()?;
     if found.is_dir() || found.is_symlink() {
         let git_dir = fs::canonicalize(dot_git).ok().filter(|dir| dir.is_dir())?;
         let link = fs::read_link(dot_git).ok();
         let text = link.map(|text| [LINK, text.as_os_str().as_bytes()].concat());
-        // Whatever it has lost, what remains is history.
+        // A damaged repository still has its history.
         return Some((common_dir_of(&git_dir).unwrap_or(git_dir), text));
     }
     if !found.is_file() {
@@ -125,8 +125,8 @@ pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
     common_dir_of(&git_dir).map(|dir| (dir, Some(text)))
 }
 
-/// What a file or symlink called `.git` says that leads to no repository, or to none that can be
-/// found: as [`repository_at`] has it. `None` for anything else.
+/// The text of a `.git` file or symlink that leads to no repository, in the form of
+/// [`repository_at`]. `None` for anything else.
 pub fn dangling(dot_git: &Path) -> Option<Vec<u8>> {
     let found = fs::symlink_metadata(dot_git).ok()?;
     if found.is_symlink() {
@@ -151,7 +151,7 @@ fn common_dir_of(git_dir: &Path) -> Option<PathBuf> {
     common.join("objects").is_dir().then_some(common)
 }
 
-/// What a repository names its objects by, as far as its configuration can be read.
+/// The hash function of a repository, as far as its configuration can be read.
 pub fn hash_kind_of(common_dir: &Path) -> gix::hash::Kind {
     let config = inspect_config(common_dir);
     match config.and_then(|config| is_sha256(&config)) {
@@ -164,12 +164,12 @@ pub fn hash_kind_of(common_dir: &Path) -> gix::hash::Kind {
 ///
 /// # Errors
 ///
-/// Why it cannot be read, as a fragment.
+/// Why it cannot be read, as a message fragment.
 pub fn inspect_config(common_dir: &Path) -> Result<gix::config::File, String> {
     parse(&read(&common_dir.join("config"), CONFIG_MAX_BYTES)?.unwrap_or_default())
 }
 
-/// Looks at what all worktrees of a repository share; gives its configuration.
+/// Checks what all worktrees of a repository share; returns its configuration.
 fn usable(common_dir: &Path) -> Result<gix::config::File, String> {
     let objects = common_dir.join("objects");
     let refs = common_dir.join("refs");
@@ -206,8 +206,8 @@ fn read(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>, String> {
     })
 }
 
-/// Whether we may write in `dir` without making anything there another user's. Root could write
-/// anywhere, and would leave objects that the owner's own git cannot touch.
+/// Whether we can write in `dir` without creating files of the wrong owner. Root can write
+/// anywhere, and would leave objects that the owner's git cannot change.
 fn ours(dir: &Path) -> Result<(), String> {
     let name = dir.display();
     let found = fs::metadata(dir).map_err(|err| format!("`{name}`: {err}"))?;
@@ -231,7 +231,7 @@ fn regular_or_absent(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Follows the alternates as git will, so that no pipe among them can hold us up.
+/// Follows the alternates as git does, so that no pipe among them can block us.
 fn alternates(objects: &Path, depth: usize) -> Result<(), String> {
     if depth > ALTERNATES_DEPTH_MAX {
         return Err("its alternates are nested too deep".to_owned());
@@ -270,8 +270,8 @@ fn is_sha256(config: &gix::config::File) -> Result<bool, String> {
     }
 }
 
-/// Refuses what we do not know to be harmless. Git itself ignores extensions in format 0, but for
-/// a few it honours anyway; refusing is safe in both.
+/// Refuses unknown extensions. In format 0 git ignores most of them; refusing is safe in both
+/// formats.
 fn extensions(config: &gix::config::File, version: u32) -> Result<(), String> {
     const KNOWN: [&str; 8] = [
         "noop", "noop-v1", "partialclone", "preciousobjects", "worktreeconfig", "objectformat",

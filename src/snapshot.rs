@@ -1,5 +1,4 @@
-//! Takes a checkpoint of a root: scan, then save, with what both need to know. Used by the hook
-//! and by every command that takes one.
+//! Takes a checkpoint of a root: scans it, then saves. Shared by the hook and the commands.
 
 use std::{
     os::unix::ffi::OsStrExt,
@@ -17,44 +16,44 @@ use crate::{
         Cause, Checkpoint, Reach, Root, RootKind, Settings, SkipReason, Skipped, Stamp, StoreChoice,
     },
     process::Process,
-    scan::{self, Named, Request, Scan, UserDirs, Wishes},
+    scan::{self, Named, Request, Scan, ScanLimits, UserDirs},
     state::{RootState, State},
     store::{self, Draft, Saved, Store},
 };
 
-/// How long anybody waits for a look in the background before he takes one of his own.
+/// How long a save waits for a warm-up in the background before it proceeds on its own.
 const WARM_MAX: Duration = Duration::from_secs(1);
 
 /// What to take a checkpoint of, and why.
-pub struct Order<'a> {
-    /// Of what.
+pub struct SnapshotRequest<'a> {
+    /// What to capture.
     pub reach: &'a Reach,
-    /// The settings for it.
+    /// The settings that apply to it.
     pub settings: &'a Settings,
     /// Why.
     pub cause: Cause,
-    /// When.
+    /// The time of the checkpoint.
     pub taken_at: DateTime<Utc>,
     /// Whether to record it even if nothing changed.
     pub always: bool,
     /// When to stop and keep what there is.
     pub deadline: Option<Instant>,
-    /// Whether to wait a while for whoever warms the cache. Who does not gives way to a checkpoint
-    /// that is taken meanwhile.
+    /// Whether to wait for a warm-up that is in progress. A request that does not wait is itself a
+    /// warm-up, and gives way to a checkpoint that another process takes meanwhile.
     pub waits: bool,
 }
 
-/// Takes a checkpoint. Where the repository cannot take it, turnback's own store does.
+/// Takes a checkpoint. If the private repository cannot take it, the file store does.
 ///
 /// # Errors
 ///
 /// Fails if neither can.
-pub fn take(process: &Process<'_>, state: &State, order: Order<'_>) -> Result<Saved> {
-    let store = store::open(&order.reach.root, state, order.settings.store)?;
-    take_into(store.as_ref(), process, state, order)
+pub fn take(process: &Process<'_>, state: &State, request: SnapshotRequest<'_>) -> Result<Saved> {
+    let store = store::open(&request.reach.root, state, request.settings.store)?;
+    take_into(store.as_ref(), process, state, request)
 }
 
-/// The same, with the store of that root at hand.
+/// Takes a checkpoint with a store that the caller has already opened.
 ///
 /// # Errors
 ///
@@ -63,30 +62,30 @@ pub fn take_into(
     store: &dyn Store,
     process: &Process<'_>,
     state: &State,
-    order: Order<'_>,
+    request: SnapshotRequest<'_>,
 ) -> Result<Saved> {
-    let wishes = wishes(order.settings);
-    let Order { reach, cause, taken_at, always, deadline, waits, .. } = order;
+    let limits = scan_limits(request.settings);
+    let SnapshotRequest { reach, cause, taken_at, always, deadline, waits, .. } = request;
     let after = if waits {
         await_warm(&state.root(&reach.root), deadline);
         None
     } else {
-        // Whoever does not wait is waited for, and not for ever: a call may be first.
+        // A warm-up is waited for only briefly, so a call may save first.
         Some(store.list()?.first().map_or(0, |newest| newest.sequence))
     };
-    let look = Look { reach, wishes: &wishes, named: Named::WithAllBelow, deadline };
+    let look = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
         let args = ["housekeep".into(), "--tidy".into(), reach.root.path().into()];
-        // It is tried again with the next piece.
+        // If this fails, the next save tries again.
         let _later = process.start_aside(&args);
     }
     Ok(saved)
 }
 
-/// Waits for whoever takes a checkpoint of a root in the background: with what he leaves, ours costs
-/// less than the wait, unless he takes too long.
+/// Waits for a warm-up of this root: with its result, the save costs less than the wait, unless the
+/// warm-up takes too long.
 fn await_warm(place: &RootState, deadline: Option<Instant>) {
     let now = Instant::now();
     let half = deadline.map_or(WARM_MAX, |deadline| deadline.saturating_duration_since(now) / 2);
@@ -96,20 +95,20 @@ fn await_warm(place: &RootState, deadline: Option<Instant>) {
     }
 }
 
-/// How to look at a root.
-pub struct Look<'a> {
-    /// At what.
+/// How to scan a root.
+pub struct ScanOptions<'a> {
+    /// What to scan.
     pub reach: &'a Reach,
     /// What the settings say about which files are captured.
-    pub wishes: &'a Wishes,
+    pub limits: &'a ScanLimits,
     /// How much of each victim.
     pub named: Named,
     /// When to stop.
     pub deadline: Option<Instant>,
 }
 
-impl Look<'_> {
-    /// Looks at the root of `store` as it is now, with the help of its cache.
+impl ScanOptions<'_> {
+    /// Scans the root of `store`, using its cache.
     ///
     /// # Errors
     ///
@@ -120,7 +119,7 @@ impl Look<'_> {
         scan::walk(Request { base, ..self.request(&user, state, store) })
     }
 
-    /// Adds what is to be held in any case to a scan made a moment ago, which stays as it is.
+    /// Adds victims to a scan that was just made, which stays as it is otherwise.
     pub fn also(&self, process: &Process<'_>, state: &State, store: &dyn Store, scan: &mut Scan) {
         let user = user_dirs(process);
         scan::name_victims(scan, &self.request(&user, state, store));
@@ -136,7 +135,7 @@ impl Look<'_> {
             root: store.root(),
             scope: self.reach.scope.clone(),
             base: None,
-            wishes: self.wishes,
+            limits: self.limits,
             user,
             victims: &self.reach.victims,
             ours: state.dir(),
@@ -154,8 +153,8 @@ pub fn user_dirs(process: &Process<'_>) -> UserDirs {
 }
 
 /// What the settings say about which files are captured.
-pub fn wishes(settings: &Settings) -> Wishes {
-    Wishes {
+pub fn scan_limits(settings: &Settings) -> ScanLimits {
+    ScanLimits {
         exclude: settings.exclude.clone(),
         private: settings.private.clone(),
         file_size_max: settings.max_file_size,
@@ -164,7 +163,7 @@ pub fn wishes(settings: &Settings) -> Wishes {
     }
 }
 
-/// The opened store of a root, as the settings choose it.
+/// Opens the store of a root, as the settings choose it.
 ///
 /// # Errors
 ///
@@ -173,20 +172,20 @@ pub fn open_store(root: &Root, state: &State, settings: &Settings) -> Result<Box
     store::open(root, state, settings.store)
 }
 
-/// What the last checkpoint of a root holds, by its cache.
-pub struct Held {
+/// What the last checkpoint of a root holds, according to its cache.
+pub struct LastCheckpoint {
     root: Root,
     table: Option<Table>,
 }
 
-impl Held {
-    /// Reads the cache of `root`, whose part of our files is `place`. Nobody's lock is needed: its
-    /// checksum tells one that somebody is in the middle of writing.
+impl LastCheckpoint {
+    /// Reads the cache of `root`, whose state directory is `place`. Needs no lock: the checksum
+    /// detects a write in progress.
     pub fn of(root: &Root, place: &RootState) -> Self {
         Self { root: root.clone(), table: Table::load(&place.cache()) }
     }
 
-    /// Whether the directory at `path` is held with the root, and not within the budget alone.
+    /// Whether the directory at `path` is held as part of the root, not only through the budget.
     pub fn has_directory(&self, path: &Path) -> bool {
         let Ok(rel) = self.root.relative(path) else { return false };
         let above = rel.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
@@ -194,7 +193,7 @@ impl Held {
         row.is_some_and(|row| row.skipped.is_none() && !row.marks.ignored)
     }
 
-    /// Whether the bytes of the file at `path`, which has this stamp now, are held.
+    /// Whether the content of the file at `path`, with this stamp, is held.
     pub fn has(&self, path: &Path, stamp: &Stamp) -> bool {
         let Ok(rel) = self.root.relative(path) else { return false };
         let above = rel.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
@@ -205,14 +204,14 @@ impl Held {
     }
 }
 
-/// Something a call would destroy and that no checkpoint holds.
+/// Something that a call would destroy and no checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unheld {
     /// Which file or directory, absolute.
     pub path: PathBuf,
-    /// Its size in bytes, where it was looked at.
+    /// Its size in bytes, if known.
     pub size: u64,
-    /// Why it is not held, as a fragment.
+    /// Why it is not held, as a message fragment.
     pub why: &'static str,
 }
 
@@ -259,21 +258,21 @@ pub fn at_stake(stakes: &[PathBuf]) -> Vec<Unheld> {
         .collect()
 }
 
-/// A disk: its node is held, what is on it never is.
+/// A disk: its device node is held, its content never is.
 fn device(stake: &Path) -> Option<Unheld> {
     use std::os::unix::fs::FileTypeExt;
     let is_disk = stake.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
     is_disk.then(|| Unheld { path: stake.to_owned(), size: 0, why: "a whole disk" })
 }
 
-/// The place with links on the way followed, as scans name it.
+/// The path with symlinks in its directory part resolved, as scans name it.
 fn real(place: &Path) -> PathBuf {
     let above = place.parent().and_then(|above| std::fs::canonicalize(above).ok());
     above.zip(place.file_name()).map_or_else(|| place.to_owned(), |(dir, name)| dir.join(name))
 }
 
-/// Says where the checkpoints of a root are kept and, if that is not its repository, why.
-pub fn keeper(store: &dyn Store, choice: StoreChoice) -> (&'static str, Option<&str>) {
+/// Where the checkpoints of a root are kept and, if not in a private repository, why.
+pub fn store_kind(store: &dyn Store, choice: StoreChoice) -> (&'static str, Option<&str>) {
     match (store.root().kind(), choice) {
         (RootKind::Git { .. }, StoreChoice::Files) => ("files", Some("your settings say so")),
         (RootKind::Git { .. }, StoreChoice::Auto) => ("git", None),

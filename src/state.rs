@@ -1,4 +1,4 @@
-//! Where our own files are. Knows every path below the state directory; opens none of them.
+//! The layout of the state directory: knows every path in it and opens none of them.
 
 use std::{
     ffi::OsStr,
@@ -24,7 +24,7 @@ pub struct RootState {
 }
 
 impl State {
-    /// Makes it of an absolute path, which need not exist.
+    /// Takes an absolute path, which need not exist.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
@@ -49,22 +49,23 @@ impl State {
         self.dir.join("roots")
     }
 
-    /// The log of the hook's troubles and deeds.
+    /// The log of the hook's errors and actions.
     pub fn journal(&self) -> PathBuf {
         self.dir.join("journal")
     }
 
-    /// What the last round of housekeeping saw and did. Its time is when the next one is due.
-    pub fn house(&self) -> PathBuf {
+    /// What the last maintenance run saw and did. Its modification time says when the next one is
+    /// due.
+    pub fn maintenance_file(&self) -> PathBuf {
         self.dir.join("house.json")
     }
 
     /// Held during maintenance.
-    pub fn house_lock(&self) -> PathBuf {
+    pub fn maintenance_lock(&self) -> PathBuf {
         self.dir.join("house.lock")
     }
 
-    /// One private repository for each of the user's.
+    /// One private repository for each of the user's repositories.
     pub fn repositories(&self) -> PathBuf {
         self.dir.join("repositories")
     }
@@ -79,12 +80,12 @@ impl State {
         self.dir.join("backups")
     }
 
-    /// What to do where nothing can be written.
+    /// The hint for a state directory that cannot be written.
     pub const HOW_TO_WRITE: &'static str =
         "make it writable, or set `TURNBACK_HOME` to a directory of your own";
 
-    /// The first directory in which nothing can be written, of those that a checkpoint of `own`
-    /// needs, or of any root. A checkpoint cannot be taken then.
+    /// The first directory that cannot be written, of those that a checkpoint of `own` (or of any
+    /// root) needs. No checkpoint can be taken then.
     pub fn unwritable(&self, own: Option<&RootState>) -> Option<PathBuf> {
         let all =
             [self.dir.clone(), self.objects(), self.roots(), self.sessions(), self.repositories()];
@@ -92,18 +93,19 @@ impl State {
         all.into_iter().chain(own).find(|dir| !can_make_files(dir))
     }
 
-    /// The part of `root`.
+    /// The state directory of `root`.
     pub fn root(&self, root: &Root) -> RootState {
         self.root_at(root.path())
     }
 
-    /// The part of the root at `path`, which must be canonical; the root itself may be gone.
+    /// The state directory of the root at `path`, which must be canonical. The root itself may be
+    /// gone.
     pub fn root_at(&self, path: &Path) -> RootState {
         let name = hash_name(&[path.as_os_str().as_bytes()]);
         RootState { dir: self.roots().join(name), state: self.clone() }
     }
 
-    /// The part that lies in the directory `name` of [`State::roots`].
+    /// The state directory called `name` in [`State::roots`].
     pub fn root_named(&self, name: &OsStr) -> RootState {
         RootState { dir: self.roots().join(name), state: self.clone() }
     }
@@ -115,13 +117,13 @@ impl RootState {
         &self.dir
     }
 
-    /// The state directory it is in.
+    /// The state directory that contains it.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Which root this is: its path, device and inode, for `status` and for orphans.
-    pub fn place(&self) -> PathBuf {
+    /// The file with the root's path, device and inode, for `status` and to find orphans.
+    pub fn location(&self) -> PathBuf {
         self.dir.join("root.json")
     }
 
@@ -140,12 +142,12 @@ impl RootState {
         self.dir.join("checkpoints")
     }
 
-    /// Records of which nothing can be told.
+    /// Quarantined records: damaged beyond salvage.
     pub fn damaged(&self) -> PathBuf {
         self.dir.join("damaged")
     }
 
-    /// What the records said when they were last read. Nothing depends on it.
+    /// The record cache. It can be deleted at any time.
     pub fn records(&self) -> PathBuf {
         self.dir.join("records")
     }
@@ -155,22 +157,22 @@ impl RootState {
         self.dir.join("anchor")
     }
 
-    /// How much changed between checkpoints, for lists. Nothing depends on it.
+    /// Cached counts of changes between checkpoints, for lists. It can be deleted at any time.
     pub fn stats(&self) -> PathBuf {
         self.dir.join("stats.json")
     }
 
-    /// The log of a restore that is under way.
+    /// The log of a restore that is in progress.
     pub fn restore_log(&self) -> PathBuf {
         self.dir.join("restore-log")
     }
 
-    /// What agents left in it: a log, and the bytes of small files by their SHA-256.
+    /// What agents' calls changed: a log, and small file contents by their SHA-256.
     pub fn left(&self) -> PathBuf {
         self.dir.join("left")
     }
 
-    /// Held while a checkpoint of it is taken in the background.
+    /// Held while a warm-up takes a checkpoint of the root.
     pub fn warming(&self) -> PathBuf {
         self.dir.join("warming")
     }
@@ -181,8 +183,8 @@ impl RootState {
     }
 }
 
-/// A file name that stands for any bytes at all: 32 hex digits of their SHA-256, each part ended
-/// by a NUL so that no two lists of parts run together.
+/// A file name derived from arbitrary bytes: 32 hex digits of a SHA-256. Each part ends with a NUL,
+/// so that different lists of parts never hash alike.
 pub fn hash_name(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

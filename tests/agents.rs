@@ -1,5 +1,5 @@
-//! What agents do that nobody would expect, through the whole program: each was seen in a real one
-//! or read in its documentation.
+//! Unexpected behaviour of agents, through the whole program. Each case was observed in a real
+//! agent or read in its documentation.
 
 use std::{
     collections::BTreeSet,
@@ -31,7 +31,7 @@ fn turns(world: &mut World) -> Vec<usize> {
     turns.iter().map(|turn| numbers.iter().filter(|other| *other == turn).count()).collect()
 }
 
-/// A call of Claude Code's, or of whoever speaks as it does.
+/// A call in the format of Claude Code.
 fn call(world: &World, more: Value) -> Value {
     let mut payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": world.root(),

@@ -1,4 +1,4 @@
-//! What people see: help, lists, plans, errors, exit codes.
+//! The output of the commands: help, lists, plans, errors, exit codes.
 
 use std::fs;
 
@@ -343,7 +343,7 @@ fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
     fs::create_dir(&read_only).unwrap();
     chmod(&read_only, 0o500);
     let mut homes = vec![file];
-    // Permissions keep nobody out who is root.
+    // Permissions do not apply to root.
     if fs::create_dir(read_only.join("x")).is_err() {
         homes.push(read_only);
     }

@@ -1,5 +1,5 @@
-//! A question is asked or the call is refused, and a person can allow a refused one once: through
-//! the whole program.
+//! Questions and refusals: a question is asked or the call is refused, and the user can allow a
+//! refused call once. Through the whole program.
 
 use std::fs;
 

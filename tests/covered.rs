@@ -1,4 +1,4 @@
-//! An edit that the turn has already: what is looked at then, and what never is believed.
+//! The fast path for an edit that the turn already holds: what it checks, and what it never trusts.
 
 use std::{
     fs,

@@ -1,5 +1,5 @@
-//! Killed in the middle of a restore: the next command says so, and it can be finished or taken
-//! back, exactly.
+//! Restores killed at any point: the next command reports it, and the restore can be finished or
+//! aborted exactly.
 
 use std::process::Command;
 
@@ -96,7 +96,7 @@ fn a_restore_killed_anywhere_is_taken_back() {
 }
 
 #[test]
-fn what_somebody_did_while_a_restore_lay_interrupted_is_kept() {
+fn changes_made_while_a_restore_was_interrupted_are_kept() {
     let (mut world, ..) = damaged();
     assert!(killed_at(&world, "apply-rename:2"));
     world.write("a", "mine, in between");

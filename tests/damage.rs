@@ -10,7 +10,7 @@ use std::{
 use turnback::process::Exit;
 
 use crate::{
-    house::keep_house,
+    maintenance::run_maintenance,
     support::{
         temp::{chmod, on_disk, special, write},
         world::{Output, World},
@@ -193,7 +193,7 @@ fn what_is_made_again_is_removed_when_it_is_damaged() {
             }
             is_found(&mut world, name);
         }
-        keep_house(&world);
+        run_maintenance(&world);
         overwrite(&own_files(&world, "house.json")[0], "{\"version\":1,");
         is_found(&mut world, "house.json");
         for path in own_files(&world, "sessions/").iter().filter(|path| is_kind(path, "json")) {
@@ -212,7 +212,7 @@ fn what_a_power_cut_takes_is_no_damage() {
     for world in [World::new(), repository()] {
         let mut world = if world.root().join(".git").exists() { world } else { project(world) };
         world.run(&["list"]);
-        keep_house(&world);
+        run_maintenance(&world);
         for zeros in [0, 100] {
             let mut lost = own_files(&world, "/cache");
             lost.extend(
@@ -364,7 +364,7 @@ fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
             assert!(repaired.stderr.contains(&format!("{done} {last}")), "{}", repaired.stderr);
             assert_eq!(world.run(&["check"]).exit, Exit::Ok, "{name} {how}");
             assert_eq!(world.run(&["restore", "latest", "--yes"]).exit, Exit::Ok, "{name} {how}");
-            keep_house(&world);
+            run_maintenance(&world);
         }
     }
 }

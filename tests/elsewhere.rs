@@ -1,5 +1,4 @@
-//! What a call reaches beside the root's own files: places that its line names outside, however it
-//! names them.
+//! Paths outside the root: what a call affects there, however its command line names them.
 
 use serde_json::{Value, json};
 use std::fs;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use turnback::{process::Exit, state::hash_name};
 
 use crate::{
-    house::keep_house,
+    maintenance::run_maintenance,
     support::{
         real::{before, git, hook, turnback},
         temp::{chmod, on_disk, write},
@@ -178,7 +178,7 @@ fn a_cache_of_another_version_is_made_again() {
 
 /// Writes samples of what is written now.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "asked for by whoever changes a format")]
+#[expect(clippy::disallowed_methods, reason = "only for a change of the format")]
 fn freeze_what_is_written_now() {
     let Ok(version) = std::env::var("TURNBACK_FREEZE") else { return };
     for kind in ["git", "plain"] {
@@ -207,7 +207,7 @@ fn freeze_what_is_written_now() {
         hook(&world, &root, &done);
         world.agent_writes("t2", "a", "two\n");
         world.run(&["list"]);
-        keep_house(&world);
+        run_maintenance(&world);
         let mut killed = turnback(&world, &root, &["restore", &first, "--yes", "--force"]);
         killed.env("TURNBACK_TEST_CRASH_AT", "apply-rename").output().unwrap();
         let sample = samples().join(&version).join(kind);

@@ -1,4 +1,4 @@
-//! What a call can destroy is held, or somebody is asked: through the whole program, with real
+//! What a call can destroy is held, or the user is asked: through the whole program, with real
 //! files and real git.
 
 use std::{
@@ -228,7 +228,7 @@ fn what_is_written_through_a_link_is_held() {
 }
 
 #[test]
-fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
+fn the_user_is_asked_about_what_cannot_be_held_and_nothing_else() {
     let mut world = project();
     let big = fs::File::create(world.root().join("big.db")).unwrap();
     big.set_len(2 << 30).unwrap();
@@ -266,7 +266,7 @@ fn somebody_is_asked_about_what_cannot_be_held_and_nothing_else() {
 }
 
 #[test]
-fn somebody_is_asked_when_nothing_at_all_can_be_saved() {
+fn the_user_is_asked_when_nothing_at_all_can_be_saved() {
     let mut world = project();
     write(&world.state(), "a file where our directory should be");
     world.write("node_modules/x/y", "z");

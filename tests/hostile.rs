@@ -1,5 +1,5 @@
-//! A project, its repository and its surroundings that mean harm: nothing of theirs runs, is waited
-//! for, or leads us elsewhere, and nothing of ours is anybody else's to read.
+//! A hostile project, repository or environment: nothing of theirs runs, blocks or redirects us,
+//! and other users cannot read our files.
 
 #![expect(clippy::disallowed_methods, reason = "directories of the tests' own")]
 

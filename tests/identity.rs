@@ -1,4 +1,4 @@
-//! Projects that move, are copied, mounted twice or made again: which checkpoints they have.
+//! Projects that are moved, copied, mounted twice or created again, and the checkpoints they have.
 
 use std::{
     fs,
@@ -351,7 +351,7 @@ fn of_several_that_come_at_once_one_renames_it_and_all_find_it() {
 }
 
 #[test]
-fn it_is_not_renamed_while_somebody_finds_out_what_may_be_deleted() {
+fn it_is_not_renamed_while_a_sweep_marks_what_is_needed() {
     let world = World::new();
     damaged(&world, &world.root());
     let new = move_to(&world, "moved");

@@ -1,5 +1,5 @@
-//! What git ignores, and what is large, is held with the root and comes back with it: whatever a
-//! call says of it, and whether it says anything at all.
+//! Ignored and large files are held with the root and restored with it, whatever a call says about
+//! them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Into the settings of agents and out again, through the whole program.
+//! `install` and `uninstall`: changes of agents' settings files, through the whole program.
 
 use std::{
     collections::BTreeMap,

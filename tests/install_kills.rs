@@ -1,4 +1,4 @@
-//! Killed in the middle of writing into the settings of agents.
+//! `install` killed in the middle of writing settings files.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -1,5 +1,4 @@
-//! What a file is besides its bytes: holes, owners, notes and other names, before and after a
-//! restore.
+//! Holes, owners, attributes and hard links, before and after a restore.
 
 use std::{
     fs::{self, File},
@@ -102,7 +101,7 @@ fn what_root_restores_still_belongs_to_its_owner() {
 }
 
 #[test]
-fn what_root_leaves_in_somebody_elses_home_belongs_to_that_one() {
+fn what_root_leaves_in_another_home_belongs_to_its_owner() {
     if !rustix::process::geteuid().is_root() {
         return;
     }

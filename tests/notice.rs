@@ -1,4 +1,4 @@
-//! What the user is told, and the model is not, of commands that did more than a person expects.
+//! Notices to the user, but not to the model, about commands with unusually large effects.
 
 use std::fs;
 

@@ -20,7 +20,7 @@ use crate::support::{
 };
 
 /// The user that tests are who must not be root.
-const SOMEBODY: u32 = 12345;
+const OTHER_USER: u32 = 12345;
 
 /// A repository with commits, a stash, a branch, a tag, something staged, untracked and ignored.
 fn project_in(world: World) -> World {
@@ -174,7 +174,7 @@ fn whatever_one_line_does_to_project_and_repository_every_checkpoint_comes_back(
             agent_runs(&mut world, "t1", line, deed);
             let after = files(&world);
             assert!(after != before || deed == NEW, "{line}");
-            // What is ignored is held where a line names it, and by whoever asks for a checkpoint.
+            // Ignored files are held if a line names them, and by a requested checkpoint.
             let known = |mut files: Files| {
                 files.remove(&b".env"[..]);
                 files
@@ -317,7 +317,7 @@ fn another_repository_beside_the_project_comes_back() {
         );
         let (before, state) = (on_disk(&other), told_in(&world, &other));
         agent_runs(&mut world, "t1", "rm -rf ../other-repo", "rm -rf ../other-repo");
-        // What is outside is left alone unless somebody asks for it, and that is said.
+        // Files outside are left alone unless the user asks for them, and that is said.
         let root = world.root();
         let left = world.run_in(&root, &["restore", "latest", "--yes"], "");
         assert!(!other.exists());
@@ -527,23 +527,23 @@ fn after_maintenance_no_file_of_a_checkpoint_is_lost_with_what_was_linked() {
     }
 }
 
-/// Runs a command as somebody who is not root, if we are.
+/// Runs a command as another user, if we are root.
 fn as_somebody(command: &mut Command) -> Output {
     if rustix::process::geteuid().is_root() {
-        command.uid(SOMEBODY).gid(SOMEBODY);
+        command.uid(OTHER_USER).gid(OTHER_USER);
     }
     command.stdin(Stdio::null()).output().unwrap()
 }
 
 #[test]
-fn a_project_that_nobody_may_read_any_more_is_read_from_the_store() {
+fn a_project_without_read_permission_is_read_from_the_store() {
     for make in [project_in, large_in] {
         let world = make(World::new());
         let root = world.root();
         let beside = root.parent().unwrap().to_owned();
         if rustix::process::geteuid().is_root() {
             let all = world.home();
-            git(&world, &beside, &format!("chown -R {SOMEBODY} {} .", all.display()));
+            git(&world, &beside, &format!("chown -R {OTHER_USER} {} .", all.display()));
         }
         let ours = |args: &[&str]| {
             let mut command = match args[0] {
@@ -576,7 +576,7 @@ fn a_project_that_nobody_may_read_any_more_is_read_from_the_store() {
         sh("find shop -mindepth 1 -depth -exec chmod 000 {} +");
         ours(&["list"]);
         ours(&["check", "--read-data"]);
-        // The repository comes back; of a file that nobody can hold first that is said.
+        // The repository comes back; a file that cannot be held first is reported.
         let args = ["restore", "latest", "--yes", "--force", "--root", "shop"];
         let done = as_somebody(&mut turnback(&world, &beside, &args));
         let said = String::from_utf8_lossy(&done.stderr);
@@ -597,7 +597,7 @@ fn without_links_what_history_finds_no_room_is_told_and_files_come_back() {
     let Some(mut world) = World::without_links() else { return };
     world.write("a", "a\n");
     git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
-    // Forty megabytes that only history has, more than a call copies while somebody waits.
+    // Forty megabytes that only history has, more than a call copies.
     for number in 0..40 {
         world.write(&format!("old/{number}"), noise(number, 1 << 20));
     }

@@ -1,4 +1,4 @@
-//! The README says what is so.
+//! Checks the README against the program.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Which repositories a restore brings back, replaces, removes or leaves, and what it says of them.
+//! Restores of repositories: which are restored, replaced, removed or left alone, and what the
+//! restore reports.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Every test that `docs/RELIABILITY.md` names is there.
+//! Checks that every test named in `docs/RELIABILITY.md` exists.
 
 use std::{fs, path::Path};
 

@@ -1,5 +1,5 @@
-//! What is held of a `.git` and comes back: odd files in it, parts of it, damaged packs, and what
-//! stands at the places of our own files.
+//! Restores of a `.git`: unusual files in it, parts of it, damaged packs, and other files in the
+//! place of our own.
 
 use std::{
     fs,
@@ -241,7 +241,7 @@ fn a_refused_restore_leaves_modes_as_they_were() {
 }
 
 #[test]
-fn a_key_that_nobody_knows_frees_nothing() {
+fn an_unknown_key_frees_nothing() {
     let mut world = repository();
     world.write("untracked", noise(1, 100_000));
     runs(&mut world, &["create"]);

@@ -1,4 +1,4 @@
-//! Restores seen from outside: whose work survives, and that nothing is ever lost.
+//! Restores as the user sees them: what is kept, and that nothing is ever lost.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use turnback::process::Exit;
 
 use crate::{
-    house::Slow,
+    maintenance::Slow,
     support::{
         real,
         temp::{Files, chmod, on_disk, write},
@@ -520,7 +520,7 @@ fn held(world: &mut World) -> BTreeSet<Vec<u8>> {
 
 /// Cases by default; `TURNBACK_TEST_CASES` asks for more.
 fn cases() -> u32 {
-    #[expect(clippy::disallowed_methods, reason = "a wish of whoever runs the test")]
+    #[expect(clippy::disallowed_methods, reason = "a setting for the test run")]
     let wish = std::env::var("TURNBACK_TEST_CASES");
     wish.ok().and_then(|wish| wish.parse().ok()).unwrap_or(12)
 }

@@ -1,4 +1,4 @@
-//! What a scan sees, what it leaves out, and when it believes what it saw before.
+//! Scans: what they find, what they leave out, and when they trust the cache.
 //!
 //! Each rule that makes the cache right has a test that fails without it.
 
@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
 use turnback::{
     cache::{Facts, Row, Table},
     model::{ContentId, DirPath, RelPath, Root, RootKind, Scope, SkipReason},
-    scan::{Named, Request, Scan, UserDirs, VictimPath, Wishes, walk},
+    scan::{Named, Request, Scan, ScanLimits, UserDirs, VictimPath, walk},
 };
 
 use crate::support::temp::{TempDir, link, write};
@@ -26,7 +26,7 @@ const LATER_NS: i64 = 3_000_000_000;
 struct Place {
     dir: TempDir,
     kind: RootKind,
-    wishes: Wishes,
+    limits: ScanLimits,
     table: Option<Vec<u8>>,
     later_ns: i64,
     deadline: Option<Instant>,
@@ -36,14 +36,14 @@ impl Place {
     fn new(kind: impl FnOnce(&Path) -> RootKind) -> Self {
         let dir = TempDir::new();
         fs::create_dir(dir.path().join("root")).unwrap();
-        let wishes = Wishes {
+        let limits = ScanLimits {
             file_size_max: 1000,
             files_max: 1000,
             victim_size_max: 5000,
-            ..Wishes::default()
+            ..ScanLimits::default()
         };
         let kind = kind(&dir.path().join("root"));
-        Self { dir, kind, wishes, table: None, later_ns: LATER_NS, deadline: None }
+        Self { dir, kind, limits, table: None, later_ns: LATER_NS, deadline: None }
     }
 
     fn plain() -> Self {
@@ -75,7 +75,7 @@ impl Place {
             root: &root,
             scope: Scope::Whole,
             base: self.table.clone().map(|bytes| Table::parse(bytes).unwrap()),
-            wishes: &self.wishes,
+            limits: &self.limits,
             user: &UserDirs { home: Some(self.dir.path().to_owned()), xdg_config: None },
             victims,
             named: Named::WithAllBelow,
@@ -186,7 +186,7 @@ fn a_change_that_keeps_size_and_mtime_is_seen() {
 }
 
 #[test]
-fn a_stamp_taken_right_after_a_change_is_not_believed() {
+fn a_stamp_taken_right_after_a_change_is_not_trusted() {
     let mut place = Place::plain();
     place.write("a", "one");
     place.later_ns = 0;
@@ -307,7 +307,7 @@ fn settings_are_part_of_what_decides() {
     let mut place = Place::plain();
     place.write("a.iso", "iso");
     place.settle();
-    place.wishes.exclude = vec!["*.iso".to_owned()];
+    place.limits.exclude = vec!["*.iso".to_owned()];
     assert_eq!(place.reasons()["a.iso"], Some(SkipReason::Excluded));
 }
 
@@ -342,10 +342,10 @@ fn limits_leave_out_visibly_and_look_again() {
     fs::remove_file(place.at("huge")).unwrap();
     place.write("big", "x");
     assert_eq!(place.settle(), ["big"]);
-    place.wishes.files_max = 1;
+    place.limits.files_max = 1;
     assert_eq!(place.reasons()["small"], Some(SkipReason::TooMany));
     place.settle();
-    place.wishes.files_max = 2;
+    place.limits.files_max = 2;
     assert_eq!(place.reasons()["small"], None);
 }
 
@@ -372,7 +372,7 @@ fn an_ignored_directory_is_compared_and_not_listed_again() {
 #[test]
 fn a_directory_over_the_budget_is_left_out_whole_until_it_fits() {
     let mut place = Place::git();
-    place.wishes.files_max = 20_000;
+    place.limits.files_max = 20_000;
     place.write(".gitignore", "data/\n");
     for number in 0..5_001 {
         place.write(&format!("data/{number}"), "x");
@@ -408,7 +408,7 @@ fn wide(place: &Place) {
 #[test]
 fn two_threads_see_what_one_would() {
     let mut place = Place::git();
-    place.wishes.files_max = 5000;
+    place.limits.files_max = 5000;
     wide(&place);
     let (ignored, free): (Vec<_>, Vec<_>) = (0..1200).map(wide_file).partition(|(_, is)| *is);
     let names = |files: Vec<(String, bool)>| files.into_iter().map(|(path, _)| path);
@@ -423,7 +423,7 @@ fn two_threads_see_what_one_would() {
 fn which_files_are_too_many_is_always_the_same() {
     let mut place = Place::plain();
     wide(&place);
-    place.wishes.files_max = 700;
+    place.limits.files_max = 700;
     let first = place.reasons();
     let is_too_many = |why: &Option<SkipReason>| *why == Some(SkipReason::TooMany);
     assert!(first.values().any(is_too_many));
@@ -483,7 +483,7 @@ fn a_nested_repository_has_its_own_rules() {
 #[test]
 fn untracked_secrets_are_marked_private() {
     let mut place = Place::git();
-    place.wishes.private = vec![".env*".to_owned()];
+    place.limits.private = vec![".env*".to_owned()];
     place.write(".env", "SECRET");
     place.write("open", "open");
     place.write("closed", "closed");
@@ -500,7 +500,7 @@ fn untracked_secrets_are_marked_private() {
 #[test]
 fn victims_are_held_though_left_out_or_outside() {
     let mut place = Place::git();
-    place.wishes.exclude = vec!["build/".to_owned(), ".env".to_owned(), "big".to_owned()];
+    place.limits.exclude = vec!["build/".to_owned(), ".env".to_owned(), "big".to_owned()];
     place.write(".gitignore", "huge\n");
     place.write(".env", "SECRET");
     place.write("build/out", "out");

@@ -1,4 +1,4 @@
-//! What every store promises, told once and kept by each of them.
+//! The contract of the stores, tested once for each of them.
 //!
 //! A store joins with one line, `contract!(name, ItsFixture)`, and a [`Fixture`].
 
@@ -165,7 +165,7 @@ macro_rules! contract {
             at_the_deadline_what_there_is_is_kept,
             saving_twice_without_a_change_adds_nothing,
             a_checkpoint_that_was_asked_for_is_always_new,
-            whoever_gives_way_saves_nothing_after_another,
+            a_save_that_gives_way_saves_nothing_after_another,
             a_saved_checkpoint_never_changes,
             identify_after_save_equals_the_manifest,
             identify_saves_nothing,
@@ -245,7 +245,7 @@ fn modes_and_links_come_back<F: Fixture>() {
         write(&path, "x");
         chmod(&path, mode);
     }
-    // Whoever is not root cannot read it; that is another promise.
+    // Users other than root cannot read it; another test covers that.
     if fs::read(root.join("0")).is_err() {
         fs::remove_file(root.join("0")).unwrap();
     }
@@ -462,7 +462,7 @@ fn a_checkpoint_that_was_asked_for_is_always_new<F: Fixture>() {
     assert_eq!(second.checkpoint.top, first.top);
 }
 
-fn whoever_gives_way_saves_nothing_after_another<F: Fixture>() {
+fn a_save_that_gives_way_saves_nothing_after_another<F: Fixture>() {
     let fixture = F::new();
     let path = fixture.root().path().join("a");
     write(&path, "a");
@@ -470,7 +470,7 @@ fn whoever_gives_way_saves_nothing_after_another<F: Fixture>() {
     let late = |after| Draft { after: Some(after), ..draft(walk(fixture.root())) };
     write(&path, "b");
     let second = fixture.open().save(late(first.sequence)).unwrap();
-    assert!(second.is_new, "nobody was first");
+    assert!(second.is_new, "no other save was first");
     write(&path, "c");
     let third = fixture.open().save(late(first.sequence)).unwrap();
     assert_eq!((third.is_new, third.checkpoint.id), (false, second.checkpoint.id));
@@ -618,7 +618,7 @@ fn a_newer_format_is_listed_and_never_overwritten<F: OnDisk>() {
     assert!(ours.sequence > newer.sequence);
     let count = fixture.content_count();
     fixture.open().remove(&[ours.id]).unwrap();
-    assert_eq!(fixture.content_count(), count, "nobody knows what the newer one needs");
+    assert_eq!(fixture.content_count(), count, "the needs of the newer one are unknown");
     assert!(matches!(fixture.open().tree(newer.id), Err(Error::FormatTooNew { .. })));
 }
 

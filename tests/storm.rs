@@ -1,5 +1,6 @@
 //! Many at once: hooks of one turn, of one session, of many, in linked worktrees, beside the user's
-//! own git and beside our own commands. Nobody loses a checkpoint, nobody's git fails because of us.
+//! own git and beside our own commands. No checkpoint is lost, and no git command fails because of
+//! us.
 
 use std::{
     fs,
@@ -29,7 +30,7 @@ fn repository() -> World {
     world
 }
 
-/// The agent is about to run a program nobody knows.
+/// The agent is about to run an unknown program.
 fn before_unknown(dir: &Path, session: &str, turn: &str) -> String {
     before(dir, session, turn, "Bash", &json!({ "command": "./build.sh" }))
 }
@@ -153,7 +154,7 @@ fn linked_worktrees_keep_to_themselves_at_the_same_time() {
     all_is_well(&world, &world.root());
 }
 
-/// Says that it is over when it goes, so that nobody goes on forever beside a test that failed.
+/// Signals the end when it is dropped, so that no thread runs on after a failed test.
 struct Until<'a>(&'a AtomicBool);
 
 impl Drop for Until<'_> {

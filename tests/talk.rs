@@ -1,4 +1,4 @@
-//! A restore that takes the conversation along: what is written, and what is left alone.
+//! Restores with the conversation: what is written, and what is left alone.
 
 use std::{
     fs,

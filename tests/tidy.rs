@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["ledger", "store"],
     &["snapshot"],
     &["left"],
-    &["apply", "guard", "hook", "house", "install"],
+    &["apply", "guard", "hook", "maintenance", "install"],
     &["commands"],
     &["cli"],
     &["fuzzing"],

@@ -1,4 +1,4 @@
-//! Several turns with a person's own work in between, and the way back over all of them.
+//! Several turns with the user's own work in between, and restores over all of them.
 
 use std::fs;
 

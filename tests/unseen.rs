@@ -1,4 +1,5 @@
-//! Undo beside what cannot be looked at: nothing stays without a word, and nothing passes for done.
+//! Undo where something cannot be read: nothing stays without a message, and nothing is reported as
+//! done that was not.
 
 use std::{
     fs,
@@ -84,7 +85,7 @@ fn a_checkpoint_that_cannot_be_read_is_no_reason_to_leave_what_it_made() {
     }
 }
 
-/// Replaces a file that nobody may write in place.
+/// Replaces a file that must not be written in place.
 fn replace(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).unwrap();
     write(path, bytes);

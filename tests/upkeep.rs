@@ -1,4 +1,4 @@
-//! Housekeeping that is killed, that others work beside, and that git works after.
+//! Maintenance that is killed, that runs beside saves, and that leaves repositories intact for git.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use serde_json::json;
 use turnback::{process::Exit, state::State};
 
 use crate::{
-    house::{ids, keep_house, live},
+    maintenance::{ids, live, run_maintenance},
     support::{
         real,
         temp::{on_disk, write},
@@ -22,7 +22,7 @@ use crate::{
 
 /// Where a round can be killed, and how often it comes there in [`full`].
 const POINTS: [(&str, u32); 4] =
-    [("house-slice", 1), ("forget-record", 6), ("sweep-object", 3), ("house-write", 1)];
+    [("maintenance-slice", 1), ("forget-record", 6), ("sweep-object", 3), ("maintenance-write", 1)];
 
 /// A project with eight checkpoints of which two may stay.
 fn full(mut world: World) -> World {
@@ -75,11 +75,11 @@ fn a_round_killed_anywhere_leaves_work_for_the_next_and_nothing_else() {
                 assert!(killed_at(&world, &point), "{point} is never reached");
                 is_sound(&mut world, &point);
                 assert_eq!(ids(&mut world)[..2], all[..2], "{point}: the newest stay");
-                keep_house(&world);
+                run_maintenance(&world);
                 assert_eq!(ids(&mut world), all[..2], "{point}");
                 is_sound(&mut world, &point);
                 let left = names(&world);
-                keep_house(&world);
+                run_maintenance(&world);
                 assert_eq!(names(&world), left, "{point}: nothing is left to do");
                 world.write("a", "on it goes");
                 assert_eq!(world.run(&["create"]).exit, Exit::Ok, "{point}");
@@ -93,18 +93,18 @@ fn a_root_that_is_half_removed_is_removed_by_the_next_round() {
     let mut world = full(World::new());
     world.set("TURNBACK_RETENTION", "1d");
     fs::rename(world.root(), world.root().with_file_name("away")).unwrap();
-    keep_house(&world);
+    run_maintenance(&world);
     let place = State::new(world.state()).root_at(&world.root());
     world.wait(25 * 60 * 60);
     // Time passes, and nothing goes yet.
     world.set("TURNBACK_DELETE_ORPHANS", "no");
-    keep_house(&world);
+    run_maintenance(&world);
     world.set("TURNBACK_DELETE_ORPHANS", "yes");
     assert!(place.dir().is_dir());
     world.wait(25 * 60 * 60);
-    assert!(killed_at(&world, "house-bury"), "it is never reached");
+    assert!(killed_at(&world, "maintenance-remove-orphan"), "it is never reached");
     assert!(place.dir().is_dir(), "all or nothing");
-    keep_house(&world);
+    run_maintenance(&world);
     assert!(!place.dir().exists());
 }
 
@@ -123,7 +123,7 @@ fn hooks_and_rounds_beside_each_other_lose_nothing() {
                 .collect();
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    keep_house(shared);
+                    run_maintenance(shared);
                 }
             });
             let ended: Vec<_> = hooks.into_iter().map(thread::ScopedJoinHandle::join).collect();
@@ -132,7 +132,7 @@ fn hooks_and_rounds_beside_each_other_lose_nothing() {
             ended.into_iter().for_each(Result::unwrap);
         });
         is_sound(&mut world, "storm");
-        keep_house(&world);
+        run_maintenance(&world);
         assert_eq!(ids(&mut world).len(), 3);
         is_sound(&mut world, "storm");
     }
@@ -203,7 +203,7 @@ fn what_was_held_and_then_committed_survives_a_round_and_gc() {
     };
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
     world.run_started();
-    keep_house(&world);
+    run_maintenance(&world);
     assert!(packs(&world) <= 16, "{} packs", packs(&world));
     assert_eq!(fs::read_dir(root.checkpoints()).unwrap().count(), 1);
     git(&world, &["fsck", "--strict", "--no-dangling"]);

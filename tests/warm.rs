@@ -1,4 +1,4 @@
-//! A look at a project in the background, before the first call needs it.
+//! Warm-ups: checkpoints in the background before the first call needs one.
 
 use std::{
     fs::{self, File},
@@ -114,7 +114,7 @@ fn held(path: PathBuf) -> File {
 }
 
 #[test]
-fn a_call_waits_for_whoever_warms_and_uses_what_he_leaves() {
+fn a_call_waits_for_a_warm_up_and_uses_its_result() {
     let mut world = World::new();
     world.write("a", "0");
     let state = State::new(world.state());
@@ -135,7 +135,7 @@ fn a_call_waits_for_whoever_warms_and_uses_what_he_leaves() {
 }
 
 #[test]
-fn whoever_warms_too_long_leaves_no_second_checkpoint_of_the_turn() {
+fn a_slow_warm_up_leaves_no_second_checkpoint_of_the_turn() {
     for mut world in [World::new(), World::with_git()] {
         world.set("TURNBACK_DEADLINE", "2s");
         world.write("a", "before");
@@ -211,7 +211,7 @@ fn the_whole_disk_and_the_home_are_left_alone() {
 }
 
 #[test]
-fn whoever_asks_for_a_checkpoint_gets_one_that_is_listed() {
+fn a_requested_checkpoint_is_listed() {
     let mut world = World::new();
     world.write("a", "0");
     event(&world, "SessionStart", &json!({}));

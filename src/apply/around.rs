@@ -1,4 +1,5 @@
-//! What is around a restore: the litter of one that was killed, and directories that forbid it.
+//! Work around a restore: temporary files of an interrupted one, and directories that are not
+//! writable.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +13,7 @@ use crate::{
     plan::RestorePlan,
 };
 
-/// Removes what the restore `id` that was killed left unfinished beside `paths`.
+/// Removes the temporary files that the interrupted restore `id` left next to `paths`.
 pub fn sweep(root: &Root, paths: &[RelPath], outside: &[PathBuf], id: CheckpointId) {
     let litter = |top: &Dir, path: &RelPath| {
         let parent = top.parent_of(path)?;
@@ -31,7 +32,7 @@ pub fn sweep(root: &Root, paths: &[RelPath], outside: &[PathBuf], id: Checkpoint
     }
 }
 
-/// The directories on the way to what a plan changes that forbid it, with their permissions.
+/// The directories above planned changes that are not writable, with their permissions.
 pub fn closed(root: &Root, plan: &RestorePlan) -> Vec<(RelPath, u32)> {
     let mut looked_at = BTreeSet::new();
     let mut closed = Vec::new();

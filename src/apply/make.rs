@@ -1,4 +1,4 @@
-//! New files, made beside their places under names of ours and then renamed.
+//! Creates new files under temporary names next to their targets.
 
 use std::{
     ffi::{CStr, CString},
@@ -16,17 +16,17 @@ use crate::{
     state::hash_name,
 };
 
-/// What the new file for `path` is called until it takes its place.
+/// The temporary name of the new file for `path`.
 pub(super) fn unfinished(id: CheckpointId, path: &[u8]) -> io::Result<CString> {
     c_name(format!("{TEMPORARY_PREFIX}{id}-{}", &hash_name(&[path])[..16]).as_bytes())
 }
 
-/// What a new file takes the place of, and so takes over from.
+/// The file that a new one replaces, and inherits attributes from.
 #[derive(Clone, Copy)]
 pub(super) struct Instead<'a> {
     /// Its name in the same directory.
     pub(super) name: &'a CStr,
-    /// Whose it is.
+    /// Its owner.
     pub(super) owner: Owner,
 }
 
@@ -52,7 +52,7 @@ impl Apply<'_> {
         Ok(bytes.len() as u64)
     }
 
-    /// Makes the file `temporary` of `entry`, or nothing, and tells its size.
+    /// Creates the file `temporary` for `entry`, if there is one, and returns its size.
     pub(super) fn make(
         &self,
         parent: &Dir,
@@ -109,7 +109,7 @@ impl Apply<'_> {
     }
 }
 
-/// Makes something under a name of ours. What a restore that was killed left there goes first.
+/// Creates a file under a temporary name. Removes what an interrupted restore left there.
 fn anew<T>(parent: &Dir, name: &CStr, make: impl Fn(&CStr) -> io::Result<T>) -> io::Result<T> {
     match make(name) {
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
@@ -120,25 +120,25 @@ fn anew<T>(parent: &Dir, name: &CStr, make: impl Fn(&CStr) -> io::Result<T>) -> 
     }
 }
 
-/// Gives a new file what the one before it had besides bytes and permissions; where there was none,
-/// to whom its directory belongs. To be called before it gets its permissions: a new owner takes
-/// the special ones away.
+/// Gives a new file the owner and attributes of the one it replaces, or else the owner of its
+/// directory. Must come before the permissions are set: a change of owner clears the set-user-ID
+/// bits.
 fn inherit(parent: &Dir, temporary: &CStr, instead: Option<Instead<'_>>, file: Option<&File>) {
-    if let Some(owner) = instead.map(|instead| instead.owner).or_else(|| parent.heir()) {
+    if let Some(owner) = instead.map(|instead| instead.owner).or_else(|| parent.new_owner()) {
         parent.give(temporary, owner);
     }
     if let (Some(instead), Some(file)) = (instead, file) {
-        parent.copy_notes(instead.name, file);
+        parent.copy_attributes(instead.name, file);
     }
 }
 
-/// Renames an unfinished file into its place, which must be free if it is new.
+/// Renames a temporary file to its target, which must not exist if it is `new`.
 pub(super) fn place(parent: &Dir, temporary: &CStr, name: &CStr, new: bool) -> io::Result<()> {
     if new { rename_new(parent, temporary, name) } else { parent.rename(temporary, parent, name) }
 }
 
-/// Renames to a name that must be free. Where the system cannot promise that, what was looked at a
-/// moment ago has to do.
+/// Renames to a name that must not exist. If the system cannot guarantee that, an earlier check has
+/// to do.
 fn rename_new(parent: &Dir, from: &CStr, to: &CStr) -> io::Result<()> {
     match parent.rename_new(from, to) {
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Err(changed()),

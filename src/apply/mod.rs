@@ -1,10 +1,10 @@
-//! Carries out a [`RestorePlan`]. The only writer in the user's directory.
+//! Executes a [`RestorePlan`]. The only module that writes in the user's directories.
 //!
-//! Every path is reached name by name from the open root, without following a symlink and never
-//! into `.git`. A file is written beside its place under a name of ours, synced, and renamed over
-//! it, so that nobody ever sees half of one, not even after a power cut. A path that is no longer
-//! as the plan saw it is left alone and reported. What is overwritten or removed is in the
-//! before-restore checkpoint already; that is the caller's part.
+//! Every path is resolved name by name from the open root, without following a symlink and never
+//! into `.git`. A file is written under a temporary name, synced, and renamed over its target, so
+//! that no reader sees a partial file, not even after a power cut. A path that has changed since
+//! the plan was made is left alone and reported. The caller has already saved everything that is
+//! overwritten or removed in the before-restore checkpoint.
 
 mod around;
 mod make;
@@ -21,7 +21,7 @@ use std::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{CheckpointId, Kind, RelPath, Root, Stamp},
     plan::{Action, RestorePlan, Step},
     store::Store,
@@ -29,33 +29,33 @@ use crate::{
 pub use around::{closed, sweep};
 use make::{Instead, place, unfinished};
 
-/// What our unfinished files are called; see [`TEMPORARY_PREFIX`] in `scan`.
+/// The prefix of temporary names; see `scan`.
 pub use crate::scan::TEMPORARY_PREFIX;
 
-/// What came of a restore.
+/// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// How many paths were changed.
     pub done: usize,
     /// What was not done, and why.
     pub missed: Vec<(PathBuf, String)>,
-    /// What was replaced and has other names, which keep what was in it: hard links.
+    /// Replaced files that had other hard links; those keep the old content.
     pub had_names: Vec<RelPath>,
-    /// Repositories that were changed after they were held: where each was, and where it is now.
+    /// Repositories that changed after they were held: the original path, and where each was moved.
     pub set_aside: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Tells what the system said about a path when the plan was made; `None` if nothing was there.
+/// The stamp of a path when the plan was made; `None` if nothing was there.
 pub type Seen<'a> = dyn Fn(&RelPath) -> Option<Stamp> + 'a;
 
-/// Files wait beside their places until as many, or as many bytes, can be synced at once.
+/// How many files wait under temporary names for one common sync.
 const BATCH_FILES: usize = 4096;
-/// As [`BATCH_FILES`]. So much more room a restore needs on the disk.
+/// The same limit in bytes. A restore needs this much extra space on the disk.
 const BATCH_BYTES: u64 = 256 << 20;
 
-/// Carries out a plan. `id` makes the names of unfinished files unique to this restore.
+/// Executes a plan. `id` makes the temporary names unique to this restore.
 ///
-/// Goes on when a single path cannot be done: what could be brought back is, the rest is named.
+/// A path that fails does not stop the others: it is reported.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ pub fn run(
     let top = Dir::open(root.path()).map_err(Error::io("open", root.path()))?;
     let mut apply = Apply {
         top: &top,
-        way: Way::from(&top),
+        way: DirCursor::from(&top),
         store,
         seen,
         id,
@@ -91,37 +91,37 @@ pub fn run(
 
 struct Apply<'a> {
     top: &'a Dir,
-    way: Way<'a>,
+    way: DirCursor<'a>,
     store: &'a dyn Store,
     seen: &'a Seen<'a>,
     id: CheckpointId,
-    /// The bytes of what is merged.
+    /// The content of merged files.
     merges: &'a BTreeMap<RelPath, Vec<u8>>,
-    /// Files we removed or changed the permissions of. Another name of one has a new ctime by that
-    /// alone.
+    /// Inodes of files that we removed or changed permissions of, which gives their other hard
+    /// links a new ctime.
     unlinked: BTreeSet<u64>,
-    /// Directories made writable for the while, with the permissions they get back.
+    /// Directories made writable for now, with the permissions to give back.
     opened: BTreeMap<RelPath, u32>,
-    /// Directories that are known to be ones we may write in, and the way to them.
+    /// Directories known to be writable.
     ready: BTreeSet<RelPath>,
     outcome: Outcome,
 }
 
 impl Apply<'_> {
     fn all(&mut self, plan: &RestorePlan) -> io::Result<()> {
-        // Leaves before what holds them, so that a directory is empty when its turn comes.
+        // Children before their directories, so that a directory is empty when its turn comes.
         for step in plan.steps.iter().rev().filter(|step| vacates(step)) {
             crash::point("apply-vacate");
             self.try_step(step, Self::vacate);
         }
-        // What has gone may come back under the same name.
+        // A removed directory may be created again under the same name.
         self.way.forget();
         for step in plan.deeds().filter(|step| becomes(step) == Some(Kind::Directory)) {
             crash::point("apply-directory");
             self.try_step(step, Self::put_directory);
         }
         self.put_all(plan)?;
-        // A directory may forbid what its own restore had to do in it, so its bits come last.
+        // A directory's permissions come last, because they may forbid changes in it.
         let mut wanted = BTreeSet::new();
         for step in plan.steps.iter().rev() {
             if let (Some(Kind::Directory), Some(then)) = (becomes(step), step.then) {
@@ -133,7 +133,7 @@ impl Apply<'_> {
         crash::point("apply-close");
         for (path, permissions) in std::mem::take(&mut self.opened).into_iter().rev() {
             match self.close(&path, permissions) {
-                // It was only opened for what had to be done in it, and has gone since.
+                // It was only made writable for its content, and has been removed since.
                 Err(err) if err.kind() == io::ErrorKind::NotFound && !wanted.contains(&path) => (),
                 Err(err) if !told.contains(path.as_path()) => self.miss(path.as_path(), &err),
                 Ok(()) | Err(_) => (),
@@ -142,8 +142,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Writes every file that is not a directory: a batch beside their places, then a sync, then
-    /// each into its place.
+    /// Writes every path that is not a directory: a batch under temporary names, one sync, then the
+    /// renames.
     fn put_all(&mut self, plan: &RestorePlan) -> io::Result<()> {
         let is_file = |step: &&Step| becomes(step).is_some_and(|kind| kind != Kind::Directory);
         let (mut waiting, mut bytes) = (Vec::new(), 0);
@@ -182,7 +182,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Removes the unfinished file for `path`.
+    /// Removes the temporary file for `path`.
     fn discard(&mut self, path: &RelPath) {
         if let (Ok(parent), Ok(name)) =
             (self.way.parent_of(path), unfinished(self.id, path.as_bytes()))
@@ -202,7 +202,7 @@ impl Apply<'_> {
         self.outcome.missed.push((path.to_owned(), err.to_string()));
     }
 
-    /// The directory `path` lies in, open and writable, and the last name.
+    /// The open, writable directory that contains `path`, and the last name.
     fn parent(&mut self, path: &RelPath) -> io::Result<(Rc<Dir>, CString)> {
         if path.names().any(|name| name == b".git") {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is git's own"));
@@ -218,8 +218,8 @@ impl Apply<'_> {
         Ok((parent, name))
     }
 
-    /// Opens the directory at `path`, name by name, and makes those on the way ones we may write
-    /// in, for the while.
+    /// Opens the directory at `path`, name by name, and makes the directories on the way writable
+    /// for now.
     fn open_up(&mut self, path: &RelPath) -> io::Result<Rc<Dir>> {
         if self.ready.contains(path) {
             return self.way.enter(path.as_bytes());
@@ -231,7 +231,7 @@ impl Apply<'_> {
         let name = c_name(path.name())?;
         let stamp = above.stat_child(&name)?;
         let permissions = stamp.permissions();
-        // Before it is entered: not every system lets us stand in a directory we may not read.
+        // Before it is opened: not every system can open a directory without read permission.
         if stamp.kind() == Some(Kind::Directory) && permissions & 0o700 != 0o700 {
             above.set_permissions(&name, Kind::Directory, permissions | 0o700)?;
             self.opened.entry(path.clone()).or_insert(permissions);
@@ -251,14 +251,14 @@ impl Apply<'_> {
         }
     }
 
-    /// Takes away what is at a path where nothing, or something of another kind, is to be.
+    /// Removes what is at a path where nothing, or something of another type, is to be.
     fn vacate(&mut self, step: &Step) -> io::Result<bool> {
         let (parent, name) = self.parent(&step.path)?;
         let there = self.check(&parent, &name, step)?;
         match step.now.map(|now| now.kind) {
             Some(Kind::Directory) => match parent.remove_dir(&name) {
                 Ok(()) => (),
-                // Ignored files are in it; they are nobody's to delete.
+                // It contains ignored files, which a restore must not delete.
                 Err(err) if err.kind() == io::ErrorKind::DirectoryNotEmpty => {
                     return match becomes(step) {
                         None => Ok(false),
@@ -273,7 +273,7 @@ impl Apply<'_> {
             }
             None => (),
         }
-        // What takes its place is counted when it does.
+        // The replacement will be counted instead.
         Ok(becomes(step).is_none())
     }
 
@@ -281,7 +281,7 @@ impl Apply<'_> {
         let (parent, name) = self.parent(&step.path)?;
         match parent.create_dir(&name, 0o700) {
             Ok(()) => {
-                parent.heir().into_iter().for_each(|heir| parent.give(&name, heir));
+                parent.new_owner().into_iter().for_each(|owner| parent.give(&name, owner));
                 Ok(true)
             }
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
@@ -294,8 +294,8 @@ impl Apply<'_> {
         }
     }
 
-    /// Makes the new file beside its place and tells how large it is; `None` if only the
-    /// permissions had to change.
+    /// Creates the new file under a temporary name and returns its size; `None` if only permissions
+    /// had to change.
     fn put_beside(&mut self, step: &Step) -> io::Result<Option<u64>> {
         let Some(then) = step.then else { return Err(io::ErrorKind::InvalidInput.into()) };
         let (parent, name) = self.parent(&step.path)?;
@@ -305,7 +305,7 @@ impl Apply<'_> {
             return self.make_merged(&parent, step, bytes, now.permissions, instead).map(Some);
         }
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
-            // Only the bits differ: the file itself stays, with its inode and times.
+            // Only the permissions differ, so the file keeps its inode and times.
             if now.kind == Kind::File && now.content == then.content {
                 self.unlinked.extend(there.map(|stamp| stamp.inode));
                 parent.set_permissions(&name, Kind::File, then.permissions)?;
@@ -333,7 +333,7 @@ impl Apply<'_> {
         placed.map(|()| true)
     }
 
-    /// Makes sure that a path is still as the plan saw it, and tells what is there.
+    /// Checks that a path is still as the plan saw it, and returns its stamp.
     fn check(&self, parent: &Dir, name: &CStr, step: &Step) -> io::Result<Option<Stamp>> {
         let stamp = match parent.stat_child(name) {
             Ok(stamp) => Some(stamp),
@@ -343,14 +343,14 @@ impl Apply<'_> {
         let is_directory = |stamp: &Stamp| stamp.kind() == Some(Kind::Directory);
         let is_as_seen = match (stamp, (self.seen)(&step.path)) {
             (None, None) => true,
-            // Its own stamp changes with every name in it; what is in it is checked by itself.
+            // A directory's stamp changes with every name in it; its content is checked separately.
             (Some(now), Some(seen)) if is_directory(&now) && is_directory(&seen) => true,
             (Some(now), Some(seen)) if now == seen => true,
             (Some(now), Some(seen)) if self.unlinked.contains(&now.inode) => {
                 let same = Stamp { ctime_ns: seen.ctime_ns, mode: seen.mode, ..now } == seen;
                 same && now.kind() == seen.kind()
             }
-            // Taken away a moment ago, to make room for what is put here now.
+            // This restore has just removed it to make room.
             (None, Some(_)) => vacates(step),
             (Some(_), _) => false,
         };
@@ -358,7 +358,7 @@ impl Apply<'_> {
     }
 }
 
-/// What a path becomes, if the plan changes it and leaves something there.
+/// The type of file that the plan leaves at a path it changes.
 fn becomes(step: &Step) -> Option<Kind> {
     match step.action {
         Action::Restore | Action::Recreate => step.then.map(|then| then.kind),
@@ -367,7 +367,7 @@ fn becomes(step: &Step) -> Option<Kind> {
     }
 }
 
-/// Whether what is at a path has to go before anything else can come there.
+/// Whether the current file must be removed before the new one can be put there.
 fn vacates(step: &Step) -> bool {
     let Some(now) = step.now else { return false };
     match step.action {
@@ -386,7 +386,7 @@ fn instead<'n>(parent: &Dir, name: &'n CStr, step: &Step) -> Option<Instead<'n>>
     Some(Instead { name, owner })
 }
 
-/// Whether `name`, some spelling of `.git`, is the place of git's own in this directory.
+/// Whether `name`, in any spelling of `.git`, is git's own directory here.
 fn is_git_here(parent: &Dir, name: &CStr) -> bool {
     match (parent.stat_child(name), parent.stat_child(c".git")) {
         (Ok(this), Ok(git)) => this.inode == git.inode,
@@ -394,7 +394,7 @@ fn is_git_here(parent: &Dir, name: &CStr) -> bool {
     }
 }
 
-/// Why a path was left alone that somebody changed after the plan was made.
+/// The message for a path that changed after the plan was made.
 pub const CHANGED: &str = "it changed in this very moment; left as it is";
 
 fn changed() -> io::Error {

@@ -1,4 +1,4 @@
-//! Paths outside the root, which only ever come back.
+//! Restores paths outside the root. They are only ever brought back, never removed.
 
 use std::{io, os::unix::ffi::OsStrExt, path::Path};
 

@@ -77,7 +77,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 /// not among those that are known.
 fn lost_here(process: &Process<'_>) -> Option<Desk> {
     let desk = Desk::open(process, None).ok()?;
-    let is_lost = record::known_place(&desk.state.root(&desk.root)).is_err();
+    let is_lost = record::known_location(&desk.state.root(&desk.root)).is_err();
     is_lost.then_some(desk)
 }
 

@@ -10,8 +10,8 @@ use super::{Desk, print, prune};
 use crate::{
     config,
     error::Result,
-    house::{self, Holding, Memory},
-    plan::{self, Stock},
+    maintenance::{self, MaintenanceState, RootInventory},
+    plan::{self, RetentionInput},
     process::{Exit, Process},
     state::RootState,
     store::{own_bytes, record, sweep},
@@ -47,9 +47,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let checkpoints = desk.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
     let pinned = prune::pinned(&desk, &checkpoints)?;
-    let plan = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
+    let plan = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
     let own = desk.state.root(&desk.root);
-    if plan.goes.is_empty() && record::aside(&own)?.is_empty() {
+    if plan.goes.is_empty() && record::quarantined(&own)?.is_empty() {
         let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
     }
@@ -70,15 +70,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 fn clear_several(
     process: &mut Process<'_>,
     yes: bool,
-    is_meant: impl Fn(&Holding) -> bool,
+    is_meant: impl Fn(&RootInventory) -> bool,
 ) -> Result<Exit> {
     let state = config::state(process, None)?;
-    let (mut holdings, _) = house::all(process, &state, &mut Memory::read(&state)?)?;
+    let (mut holdings, _) =
+        maintenance::all(process, &state, &mut MaintenanceState::read(&state)?)?;
     holdings.retain(is_meant);
     let home = process.var("HOME").map(PathBuf::from);
     let (mut text, mut count) = (String::new(), 0);
     let goes: Vec<BTreeSet<_>> =
-        holdings.iter().map(|it| it.stock().clear().goes.into_keys().collect()).collect();
+        holdings.iter().map(|it| it.retention_input().clear().goes.into_keys().collect()).collect();
     for (holding, goes) in holdings.iter().zip(&goes).filter(|(_, goes)| !goes.is_empty()) {
         let path = ui::path(&holding.place.path, home.as_deref());
         text.push_str(&format!(
@@ -111,7 +112,7 @@ fn clear_several(
 
 /// Lets go of the damaged records that were put aside, and so of what they may have named.
 fn give_up_aside(own: &RootState) -> Result<()> {
-    record::aside(own)?.into_iter().try_for_each(|id| record::give_up(own, id))
+    record::quarantined(own)?.into_iter().try_for_each(|id| record::give_up(own, id))
 }
 
 fn is_sure(process: &mut Process<'_>, count: usize) -> bool {

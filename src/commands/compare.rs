@@ -105,10 +105,10 @@ impl<'a> Comparison<'a> {
     ) -> Option<Self> {
         let then = desk.store.tree(from.id).ok()?;
         let reach = desk.reach(named_in(desk, &then));
-        let wishes = snapshot::wishes(&desk.settings);
+        let limits = snapshot::scan_limits(&desk.settings);
         let deadline = Some(deadline);
         let named = Named::Alone;
-        let look = snapshot::Look { reach: &reach, wishes: &wishes, named, deadline };
+        let look = snapshot::ScanOptions { reach: &reach, limits: &limits, named, deadline };
         let scan = look.at(process, &desk.state, desk.store.as_ref()).ok()?;
         if scan.partial || unread_bytes(&scan) > FILE_MAX_BYTES / 2 {
             return None;

@@ -8,7 +8,7 @@ use super::{print, print_json};
 use crate::{
     config::{self, Origin, Row, Value},
     error::Result,
-    fs::Real,
+    fs::PathResolver,
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     ui::{self, Cell, Column, Cut, Paint, Style, Table},
@@ -93,7 +93,7 @@ fn root_here(process: &Process<'_>) -> Option<std::path::PathBuf> {
     let state = config::state(process, None).ok()?;
     let home = process.var("HOME").map(std::path::PathBuf::from);
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
+        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
     let (root, _) = root_around(process.cwd.as_deref()?, &surroundings)?;
     Some(root.path().to_owned())
 }

@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     model::{Cause, Checkpoint, Reason, Scope},
     process::{Exit, Process},
-    snapshot::{self, Order},
+    snapshot::{self, SnapshotRequest},
     ui,
 };
 
@@ -39,7 +39,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let reach = desk.reach(Vec::new());
     let cause = Cause::asked(args.message.clone());
-    let order = |always| Order {
+    let request = |always| SnapshotRequest {
         reach: &reach,
         settings: &desk.settings,
         always,
@@ -49,7 +49,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         waits: true,
     };
     let take =
-        |always| snapshot::take_into(desk.store.as_ref(), process, &desk.state, order(always));
+        |always| snapshot::take_into(desk.store.as_ref(), process, &desk.state, request(always));
     let mut saved = take(args.message.is_some())?;
     if !saved.is_new && saved.checkpoint.cause.reason == Reason::Net {
         // One that was taken in the background is in no list; this one shall be.

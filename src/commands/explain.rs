@@ -8,7 +8,7 @@ use super::{print, print_json};
 use crate::{
     config,
     error::{Error, Result},
-    fs::Real,
+    fs::PathResolver,
     model::{
         Agent, Certainty, Context, Effect, Finding, Intent, Language, Level, Reach, Scope,
         SessionId, Simple, Target, TargetAction,
@@ -98,7 +98,7 @@ fn reach_of(process: &Process<'_>, cwd: &std::path::Path, effect: &Effect) -> Op
         mode: None,
     };
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
+        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
     reach::reach(cwd, &context, effect, &surroundings)
 }
 

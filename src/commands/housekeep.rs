@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::{
     agent, config,
     error::Result,
-    house::{self, Ended},
     journal::{self, Line, LineKind},
+    maintenance::{self, EndedSession},
     model::SessionId,
     process::{Exit, Process},
 };
@@ -26,8 +26,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let state = config::state(process, args.tidy.as_deref())?;
     let ended = args.ended.as_deref().and_then(ended);
     let done = match &args.tidy {
-        Some(_) => house::tidy(process, &state),
-        None => house::keep(process, &state, ended.as_ref()).map(drop),
+        Some(_) => maintenance::maintain_repositories(process, &state),
+        None => maintenance::run(process, &state, ended.as_ref()).map(drop),
     };
     // Nobody listens; the journal is where trouble is looked for.
     if let Err(err) = &done
@@ -42,8 +42,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     done.map(|()| Exit::Ok)
 }
 
-fn ended(words: &[String]) -> Option<Ended> {
+fn ended(words: &[String]) -> Option<EndedSession> {
     let [agent, session] = words else { return None };
     let agent = agent::by_name(agent)?.agent();
-    Some(Ended { agent, session: SessionId(session.clone()) })
+    Some(EndedSession { agent, session: SessionId(session.clone()) })
 }

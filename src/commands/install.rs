@@ -8,7 +8,7 @@ use super::{error_text, print, print_json, trust};
 use crate::{
     agent, config,
     error::{Error, Result},
-    fs::Real,
+    fs::PathResolver,
     install::{Change, Plan, Program, ROWS, Row, Site},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
@@ -138,7 +138,7 @@ pub(crate) fn project(process: &Process<'_>) -> Option<PathBuf> {
     let state = config::state(process, None).ok()?;
     let home = process.var("HOME").map(PathBuf::from);
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
+        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
     let (root, _) = root_around(process.cwd.as_deref()?, &surroundings)?;
     Some(root.path().to_owned())
 }

@@ -262,7 +262,7 @@ fn checkpoint_json(told: &Told<'_>, root: &str, number: &Value) -> Value {
 pub(super) fn title(desk: &Desk) -> String {
     let path = desk.root.path();
     let name = path.file_name().map(Path::new).map(ui::escape_path).unwrap_or_default();
-    let (kind, _) = snapshot::keeper(desk.store.as_ref(), desk.settings.store);
+    let (kind, _) = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
     format!("{name} — {} ({kind})", ui::path(path, desk.home.as_deref()))
 }
 

@@ -43,13 +43,13 @@ use serde_json::Value;
 use crate::{
     config as settings,
     error::{Error, Result},
-    fs::Real,
+    fs::PathResolver,
     ledger,
     model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
     process::Process,
     reach::{Surroundings, look_around_real},
-    scan::{Named, Scan, Wishes},
-    snapshot::{self, Look},
+    scan::{Named, Scan, ScanLimits},
+    snapshot::{self, ScanOptions},
     state::State,
     store::{
         self, Store,
@@ -100,7 +100,7 @@ impl Desk {
         };
         let state = settings::state(process, None)?;
         let home = process.var("HOME").map(PathBuf::from);
-        let real = Real::default();
+        let real = PathResolver::default();
         if let Ok(start) = real.of(&start) {
             settle_around(&start, &state, process.now);
         }
@@ -165,8 +165,8 @@ impl Desk {
     ///
     /// Fails if the root cannot be read.
     pub(crate) fn look(&self, process: &Process<'_>, victims: Vec<PathBuf>) -> Result<Scan> {
-        let (reach, wishes) = (self.reach(victims), snapshot::wishes(&self.settings));
-        whole(&reach, &wishes).at(process, &self.state, self.store.as_ref())
+        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
+        whole(&reach, &limits).at(process, &self.state, self.store.as_ref())
     }
 
     /// The same for a scan of a moment ago: only `victims` are looked at.
@@ -176,8 +176,8 @@ impl Desk {
         mut scan: Scan,
         victims: Vec<PathBuf>,
     ) -> Scan {
-        let (reach, wishes) = (self.reach(victims), snapshot::wishes(&self.settings));
-        whole(&reach, &wishes).also(process, &self.state, self.store.as_ref(), &mut scan);
+        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
+        whole(&reach, &limits).also(process, &self.state, self.store.as_ref(), &mut scan);
         scan
     }
 
@@ -188,15 +188,15 @@ impl Desk {
 }
 
 /// How commands look at a root: at all of it, and at what is named itself.
-fn whole<'a>(reach: &'a Reach, wishes: &'a Wishes) -> Look<'a> {
-    Look { reach, wishes, named: Named::Alone, deadline: None }
+fn whole<'a>(reach: &'a Reach, limits: &'a ScanLimits) -> ScanOptions<'a> {
+    ScanOptions { reach, limits, named: Named::Alone, deadline: None }
 }
 
 /// Lets the root at or around `start` be found by its path, if it was moved there or is mounted there
 /// as well. What cannot be found passes for new: it is for `origin` to say where its checkpoints are.
 fn settle_around(start: &Path, state: &State, now: DateTime<Utc>) {
     let worktree = start.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    let known = || start.ancestors().find(|dir| state.root_at(dir).place().exists());
+    let known = || start.ancestors().find(|dir| state.root_at(dir).location().exists());
     let candidates = match worktree.or_else(known) {
         Some(dir) => vec![dir],
         None => start.ancestors().collect(),
@@ -216,7 +216,7 @@ fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
     if in_repository {
         return None;
     }
-    start.ancestors().find(|dir| state.root_at(dir).place().exists()).map(Path::to_owned)
+    start.ancestors().find(|dir| state.root_at(dir).location().exists()).map(Path::to_owned)
 }
 
 fn pick(

@@ -48,7 +48,7 @@ pub(super) fn say_if_known(process: &mut Process<'_>, desk: &Desk) {
 /// and was at another path that has checkpoints.
 pub(super) fn say_if_swapped(process: &mut Process<'_>, desk: &Desk) {
     let path = desk.root.path();
-    let recorded = record::read_place(&desk.state.root(&desk.root)).ok().flatten();
+    let recorded = record::read_location(&desk.state.root(&desk.root)).ok().flatten();
     let is_that = |then: Identity| {
         Identity::of(path).is_ok_and(|now| then.likeness(&now) != Likeness::Different)
     };

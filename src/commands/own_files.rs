@@ -12,8 +12,8 @@ use crate::{
     cache::Table,
     error::{Error, Result},
     fs::{clear_away, is_in_the_way},
-    house::Memory,
     ledger,
+    maintenance::MaintenanceState,
     model::Root,
     restore_log::RestoreLog,
     state::{RootState, State},
@@ -27,7 +27,7 @@ use super::stats::Stats;
 fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
     let left = |name: &str| own.left().join(name);
     let paths = [
-        own.place(),
+        own.location(),
         own.lock(),
         own.anchor(),
         own.cache(),
@@ -46,8 +46,8 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
 fn shared_files(state: &State) -> Vec<(String, PathBuf)> {
     let mut paths = vec![
         state.objects().with_extension("lock"),
-        state.house(),
-        state.house_lock(),
+        state.maintenance_file(),
+        state.maintenance_lock(),
         state.journal(),
         state.journal().with_extension("old"),
         state.installed(),
@@ -108,10 +108,10 @@ fn read_all(own: &RootState) -> Vec<Damage> {
     if let Err(err) = RestoreLog::read(own) {
         found.push(damage("restore-log", &told(err)));
     }
-    if let Err(err) = record::known_place(own) {
+    if let Err(err) = record::known_location(own) {
         found.push(damage("root.json", &lost_place(err)));
     }
-    found.extend(record::damage_aside(own).unwrap_or_default());
+    found.extend(record::quarantine_damage(own).unwrap_or_default());
     found
 }
 
@@ -137,11 +137,12 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         fs::rename(&log, &aside).map_err(Error::io("put aside", &log))?;
         done.push("put the damaged restore-log aside, as restore-log.damaged".to_owned());
     }
-    let is_lost = !matches!(record::read_place(own), Ok(Some(_)) | Err(Error::FormatTooNew { .. }));
+    let is_lost =
+        !matches!(record::read_location(own), Ok(Some(_)) | Err(Error::FormatTooNew { .. }));
     // A root without checkpoints has no state, and needs none.
     if is_lost && own.checkpoints().is_dir() && root.path().is_dir() {
         let store = record::store_of(own)?;
-        record::write_place(own, root, store.as_deref(), now)?;
+        record::write_location(own, root, store.as_deref(), now)?;
         done.push("wrote root.json again".to_owned());
     }
     Ok(done)
@@ -156,7 +157,7 @@ pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
     for path in &damaged {
         add(&mut found, damage(&format!("sessions/{}", name(path)), why));
     }
-    if Memory::is_damaged(state) {
+    if MaintenanceState::is_damaged(state) {
         let why = "it cannot be read; to the next round all looks new";
         add(&mut found, damage("house.json", why));
     }
@@ -175,8 +176,8 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
         0 => Vec::new(),
         count => vec![format!("removed {}", crate::ui::count(count as u64, "damaged ledger"))],
     };
-    if Memory::is_damaged(state) {
-        remove(&state.house())?;
+    if MaintenanceState::is_damaged(state) {
+        remove(&state.maintenance_file())?;
         done.push("removed the damaged house.json; the next round makes it again".to_owned());
     }
     Ok(done)
@@ -190,7 +191,7 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
 pub(crate) fn check_places(state: &State, here: Option<&RootState>) -> Result<Vec<Damage>> {
     let mut found = Vec::new();
     for own in record::all_roots(state)? {
-        if let Err(err) = record::known_place(&own)
+        if let Err(err) = record::known_location(&own)
             && Some(&own) != here
         {
             let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();

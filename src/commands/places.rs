@@ -32,7 +32,7 @@ pub(crate) struct Known {
 pub(crate) fn known(state: &State) -> Result<Vec<Known>> {
     let mut known = Vec::new();
     for state in record::all_roots(state)? {
-        if let Ok(Some(place)) = record::read_place(&state) {
+        if let Ok(Some(place)) = record::read_location(&state) {
             let gone = !place.path.is_dir();
             known.push(Known { path: place.path, state, gone });
         }
@@ -50,7 +50,7 @@ impl Known {
     pub(crate) fn checkpoints(&self, process: &Process<'_>) -> Result<Vec<Checkpoint>> {
         if self.gone {
             let kept = record::read_all(&self.state)?;
-            return Ok(kept.into_iter().map(record::Kept::into_checkpoint).collect());
+            return Ok(kept.into_iter().map(record::RecordEntry::into_checkpoint).collect());
         }
         self.desk(process)?.store.list()
     }

@@ -6,13 +6,13 @@ use super::{Desk, print, print_json};
 use crate::{
     config,
     error::{Error, Result},
-    house,
+    maintenance,
     model::{Checkpoint, CheckpointId},
-    plan::{self, Limits, Pins, PrunePlan, Stock, Why},
+    plan::{self, Limits, Pins, PrunePlan, RetentionInput, Why},
     process::{Exit, Process},
     restore_log,
     state::RootState,
-    store::{own_bytes, record, weigh::Scales},
+    store::{own_bytes, record, usage::UsageIndex},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
 
@@ -45,7 +45,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let checkpoints = desk.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
     let pinned = pinned(&desk, &checkpoints)?;
-    let stock = Stock { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
+    let stock = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
     let mut plan = stock.prune(wanted.limits);
     if let Some(max) = wanted.size_max_bytes {
         make_room(&desk, stock, max, &mut plan)?;
@@ -96,23 +96,23 @@ fn wanted(process: &Process<'_>, desk: &Desk, args: &Args) -> Result<Wanted> {
 }
 
 /// Adds to a plan what goes so that the rest takes no more than `max` bytes.
-fn make_room(desk: &Desk, stock: Stock<'_>, max: u64, plan: &mut PrunePlan) -> Result<()> {
-    if let Some((path, _)) = record::in_the_way(&desk.state)? {
+fn make_room(desk: &Desk, stock: RetentionInput<'_>, max: u64, plan: &mut PrunePlan) -> Result<()> {
+    if let Some((path, _)) = record::gc_blocker(&desk.state)? {
         return Err(Error::Other {
             message: format!("nothing can be freed: cannot read `{}`", ui::escape_path(&path)),
             hint: Some("run `turnback status` to see what keeps it".to_owned()),
         });
     }
     let own = desk.state.root(&desk.root);
-    let mut scales = Scales::new(&desk.state);
+    let mut scales = UsageIndex::new(&desk.state);
     scales.add(0, &own, &[]);
     let excess = scales.total().saturating_sub(max);
-    let none = Stock { newest_first: &[], ages: &[], ..stock };
+    let none = RetentionInput { newest_first: &[], ages: &[], ..stock };
     let owns = own_first(desk)?;
-    let stocks: Vec<Stock<'_>> =
+    let stocks: Vec<RetentionInput<'_>> =
         (0..owns.len()).map(|n| if n == 0 { stock } else { none }).collect();
     let owns: Vec<_> = owns.iter().collect();
-    let goes = house::plan_room(&desk.state, &stocks, &owns, excess);
+    let goes = maintenance::plan_room(&desk.state, &stocks, &owns, excess);
     for id in goes.into_iter().next().unwrap_or_default() {
         plan.goes.entry(id).or_insert(Why::TooLarge);
     }
@@ -133,20 +133,20 @@ fn own_first(desk: &Desk) -> Result<Vec<RootState>> {
 /// What must stay of a project's checkpoints.
 pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> Result<Pins> {
     let own = desk.state.root(&desk.root);
-    Ok(house::pins(&own, checkpoints, &desk.store.unread()?))
+    Ok(maintenance::pins(&own, checkpoints, &desk.store.unreadable()?))
 }
 
 /// How many bytes carrying out the plan would free.
 fn would_free(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
-    if record::in_the_way(&desk.state)?.is_some() {
+    if record::gc_blocker(&desk.state)?.is_some() {
         return Ok(0);
     }
     let goes: Vec<CheckpointId> = plan.goes.keys().copied().collect();
-    let mut scales = Scales::new(&desk.state);
+    let mut scales = UsageIndex::new(&desk.state);
     for (n, own) in own_first(desk)?.iter().enumerate() {
         scales.add(n, own, if n == 0 { &goes } else { &[] });
     }
-    Ok(scales.things().iter().map(|thing| thing.bytes).sum())
+    Ok(scales.chunks().iter().map(|thing| thing.bytes).sum())
 }
 
 /// Drops what the plan names; how many bytes less our own files take on the disk, as `status` counts

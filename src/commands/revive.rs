@@ -9,7 +9,7 @@ use std::{
 use super::Desk;
 use crate::{
     error::{Error, Result},
-    fs::Real,
+    fs::PathResolver,
     model::{Checkpoint, Root, RootKind},
     process::Process,
     state::State,
@@ -18,11 +18,11 @@ use crate::{
 };
 
 /// The root at or around `start` that we know and that is gone, or has no `.git` any more.
-pub(crate) fn gone_root(start: &Path, state: &State, real: &Real) -> Option<Root> {
+pub(crate) fn gone_root(start: &Path, state: &State, real: &PathResolver) -> Option<Root> {
     let start = canonical(start, real);
     for dir in start.ancestors() {
         let has_git = dir.join(".git").symlink_metadata().is_ok();
-        let place = record::read_place(&state.root_at(dir)).ok().flatten();
+        let place = record::read_location(&state.root_at(dir)).ok().flatten();
         match place {
             // Whatever is there now is looked at as usual.
             _ if has_git => return None,
@@ -38,7 +38,7 @@ pub(crate) fn gone_root(start: &Path, state: &State, real: &Real) -> Option<Root
 }
 
 /// The path without links, as far as it exists, and without `.` and `..` behind that.
-fn canonical(path: &Path, real: &Real) -> PathBuf {
+fn canonical(path: &Path, real: &PathResolver) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(found) = real.of(above) {
             let rest = path.strip_prefix(above).unwrap_or(Path::new(""));

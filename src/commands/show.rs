@@ -16,7 +16,7 @@ use crate::{
     store::{
         Held,
         git::{history_words, is_reftable},
-        record::{self, Keeper},
+        record::{self, StoreKind},
     },
     ui::{self, Clock, Style},
 };
@@ -128,10 +128,10 @@ fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
 /// Where the files of a checkpoint are, and why they are not in a private repository if the next ones
 /// would not be either.
 fn keeper<'a>(desk: &'a Desk, checkpoint: &Checkpoint) -> (&'static str, Option<&'a str>) {
-    let next = snapshot::keeper(desk.store.as_ref(), desk.settings.store);
+    let next = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
     match record::read(&desk.state.root(&desk.root), checkpoint.id).map(|record| record.keeper) {
-        Ok(Keeper::Git) => ("git", None),
-        Ok(Keeper::Copy) => ("files", next.1.filter(|_| next.0 == "files")),
+        Ok(StoreKind::Git) => ("git", None),
+        Ok(StoreKind::Copy) => ("files", next.1.filter(|_| next.0 == "files")),
         Err(_) => next,
     }
 }
@@ -141,7 +141,7 @@ fn unstaged(desk: &Desk, checkpoint: &Checkpoint) -> Option<&'static str> {
     let record = record::read(&desk.state.root(&desk.root), checkpoint.id).ok()?;
     let is_own =
         |held: &Held| held.path == b".git" || held.pointers.iter().any(|(path, _)| path == b".git");
-    let is_copy = record.keeper == Keeper::Copy && record.repositories.iter().any(is_own);
+    let is_copy = record.keeper == StoreKind::Copy && record.repositories.iter().any(is_own);
     is_copy.then_some("what was staged is restored only with the repository, by `--repository`")
 }
 

@@ -15,16 +15,16 @@ use super::{
 };
 use crate::{
     error::Result,
-    fs::Real,
-    house::{self, Disk, Holding, Memory, Report},
+    fs::PathResolver,
     journal::{self, Line, LineKind},
     ledger,
+    maintenance::{self, Disk, MaintenanceState, Report, RootInventory},
     model::{Checkpoint, CheckpointId, Scope, Settings, Skipped},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     snapshot,
     state::State,
-    store::{Standing, Unread, own_bytes, record, weigh::Scales},
+    store::{RootStatus, Unreadable, own_bytes, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
@@ -67,9 +67,9 @@ struct Place {
     last: Option<DateTime<Utc>>,
     /// Bytes in turnback's own store, content that others need as well among it.
     size: u64,
-    standing: Standing,
+    standing: RootStatus,
     /// Those that cannot be read.
-    unread: BTreeMap<CheckpointId, Unread>,
+    unread: BTreeMap<CheckpointId, Unreadable>,
     /// Whether that is only because no agent calls yet.
     awaits_agent: bool,
     /// Why it is there and not protected.
@@ -95,7 +95,7 @@ struct Status {
     unseen: Vec<String>,
     disk: Option<Disk>,
     /// Because of which record nothing can be freed.
-    in_the_way: Option<(PathBuf, Unread)>,
+    in_the_way: Option<(PathBuf, Unreadable)>,
     last_prune: Option<(DateTime<Utc>, Report)>,
     trouble: Option<Line>,
     troubles: usize,
@@ -104,9 +104,9 @@ struct Status {
 impl Status {
     fn of(process: &Process<'_>, desk: &Desk) -> Result<Self> {
         // One that a newer turnback wrote only says nothing.
-        let mut memory = Memory::read(&desk.state).unwrap_or_default();
-        let (holdings, unseen) = house::all(process, &desk.state, &mut memory)?;
-        let is_here = |holding: &&Holding| holding.place.path == desk.root.path();
+        let mut memory = MaintenanceState::read(&desk.state).unwrap_or_default();
+        let (holdings, unseen) = maintenance::all(process, &desk.state, &mut memory)?;
+        let is_here = |holding: &&RootInventory| holding.place.path == desk.root.path();
         let here = match holdings.iter().find(is_here) {
             Some(holding) => Place::of(process, desk, holding, &memory),
             None => Place::unknown(desk),
@@ -124,7 +124,7 @@ impl Status {
             total: own_bytes(desk.state.dir()),
             unseen,
             disk: Disk::of(&desk.state),
-            in_the_way: record::in_the_way(&desk.state)?,
+            in_the_way: record::gc_blocker(&desk.state)?,
             last_prune: memory.at().zip(memory.report),
             troubles: lines.len(),
             trouble: lines.pop(),
@@ -227,12 +227,12 @@ impl Status {
         let Some((path, why)) = &self.in_the_way else { return String::new() };
         let path = ui::path(path, desk.home.as_deref());
         let until = match why {
-            Unread::Damaged => {
+            Unreadable::Damaged => {
                 let retention = ui::duration(desk.settings.retention);
                 format!("is damaged; it is given up after {retention}, or with turnback clear")
             }
-            Unread::Newer => "is from a newer turnback; update this one".to_owned(),
-            Unread::Withheld => {
+            Unreadable::Newer => "is from a newer turnback; update this one".to_owned(),
+            Unreadable::IoError => {
                 let retention = ui::duration(desk.settings.retention);
                 format!("cannot be read from the disk; after {retention} of that it is given up")
             }
@@ -318,9 +318,14 @@ impl Status {
 }
 
 impl Place {
-    fn of(process: &Process<'_>, desk: &Desk, holding: &Holding, memory: &Memory) -> Self {
-        let is_live = holding.standing == Standing::Live;
-        let mut scales = Scales::new(&desk.state);
+    fn of(
+        process: &Process<'_>,
+        desk: &Desk,
+        holding: &RootInventory,
+        memory: &MaintenanceState,
+    ) -> Self {
+        let is_live = holding.standing == RootStatus::Live;
+        let mut scales = UsageIndex::new(&desk.state);
         scales.add(0, &holding.own, &[]);
         let seen = is_live.then(|| found(process, desk, &holding.place.path)).flatten();
         let (kind, why, scope) = seen.unwrap_or_else(|| {
@@ -336,7 +341,7 @@ impl Place {
             last: holding.checkpoints.first().map(|newest| newest.taken_at),
             size: own_bytes(holding.own.dir()) + scales.total(),
             standing: holding.standing,
-            unread: holding.unread.clone(),
+            unread: holding.unreadable.clone(),
             unprotected: is_live
                 .then(|| unprotected(&holding.settings, &scope, unwritable.as_deref()))
                 .flatten()
@@ -352,7 +357,7 @@ impl Place {
 
     /// One that nothing was ever saved of.
     fn unknown(desk: &Desk) -> Self {
-        let (kind, why) = snapshot::keeper(desk.store.as_ref(), desk.settings.store);
+        let (kind, why) = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
         let checkpoints = desk.store.list().unwrap_or_default();
         let unwritable = desk.state.unwritable(Some(&desk.state.root(&desk.root)));
         let unwritable = unwritable.filter(|_| !desk.is_gone);
@@ -363,8 +368,8 @@ impl Place {
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
             size: 0,
-            unread: desk.store.unread().unwrap_or_default(),
-            standing: if desk.is_gone { Standing::Gone } else { Standing::Live },
+            unread: desk.store.unreadable().unwrap_or_default(),
+            standing: if desk.is_gone { RootStatus::Gone } else { RootStatus::Live },
             unprotected: unprotected(&desk.settings, &desk.scope, unwritable.as_deref())
                 .filter(|_| !desk.is_gone)
                 .map(str::to_owned),
@@ -380,7 +385,7 @@ impl Place {
     /// Looks which agents have hooks here, and which of them do not run them. Hooks that were set up by
     /// hand are known only by their calls: `was_called` says that there was one.
     fn listen(mut self, process: &Process<'_>, state: &State, was_called: bool) -> Self {
-        if self.standing == Standing::Live && self.unprotected.is_none() {
+        if self.standing == RootStatus::Live && self.unprotected.is_none() {
             let (registered, silent) = silent(process, state, &self.path);
             self.silent = silent;
             self.is_unregistered = registered == 0 && was_called;
@@ -404,7 +409,7 @@ impl Place {
         names.join(", ")
     }
 
-    fn unread_ids(&self, why: Unread) -> Vec<String> {
+    fn unread_ids(&self, why: Unreadable) -> Vec<String> {
         let fitting = self.unread.iter().filter(|(_, it)| **it == why);
         fitting.map(|(id, _)| id.to_string()).collect()
     }
@@ -412,14 +417,14 @@ impl Place {
     /// A line for each checkpoint that cannot be read.
     fn unread_words(&self, home: Option<&Path>) -> String {
         let path = ui::path(&self.path, home);
-        let line = |(id, why): (&CheckpointId, &Unread)| match why {
-            Unread::Damaged => {
+        let line = |(id, why): (&CheckpointId, &Unreadable)| match why {
+            Unreadable::Damaged => {
                 format!("damaged: {} of {path}; turnback check names what is\n", id.short())
             }
-            Unread::Newer => {
+            Unreadable::Newer => {
                 format!("checkpoint {} of {path} is from a newer turnback\n", id.short())
             }
-            Unread::Withheld => {
+            Unreadable::IoError => {
                 format!("checkpoint {} of {path} cannot be read from the disk\n", id.short())
             }
         };
@@ -428,17 +433,21 @@ impl Place {
 
     fn standing_words(&self) -> String {
         let standing = match (self.standing, &self.unprotected, self.forgotten_in) {
-            (Standing::Live, None, _) if self.is_unregistered => {
+            (RootStatus::Live, None, _) if self.is_unregistered => {
                 "protected if an agent still calls turnback; `turnback install` has set up none"
                     .to_owned()
             }
-            (Standing::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),
-            (Standing::Live, None, _) => format!("protected, but not from {}", self.silent_names()),
-            (Standing::Live, Some(why), _) => format!("not protected: {why}"),
-            (Standing::Gone, _, None) => "gone".to_owned(),
-            (Standing::Gone, _, Some(Duration::ZERO)) => "gone; forgotten soon".to_owned(),
-            (Standing::Gone, _, Some(rest)) => format!("gone; forgotten in {}", ui::duration(rest)),
-            (Standing::Unreachable, _, _) => "out of reach".to_owned(),
+            (RootStatus::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),
+            (RootStatus::Live, None, _) => {
+                format!("protected, but not from {}", self.silent_names())
+            }
+            (RootStatus::Live, Some(why), _) => format!("not protected: {why}"),
+            (RootStatus::Gone, _, None) => "gone".to_owned(),
+            (RootStatus::Gone, _, Some(Duration::ZERO)) => "gone; forgotten soon".to_owned(),
+            (RootStatus::Gone, _, Some(rest)) => {
+                format!("gone; forgotten in {}", ui::duration(rest))
+            }
+            (RootStatus::Unreachable, _, _) => "out of reach".to_owned(),
         };
         match &self.why {
             Some(why) => format!("{standing} ({why})"),
@@ -448,9 +457,9 @@ impl Place {
 
     fn json(&self) -> Value {
         let standing = match self.standing {
-            Standing::Live => "live",
-            Standing::Gone => "gone",
-            Standing::Unreachable => "unreachable",
+            RootStatus::Live => "live",
+            RootStatus::Gone => "gone",
+            RootStatus::Unreachable => "unreachable",
         };
         json!({
             "path": self.path.to_string_lossy(),
@@ -460,12 +469,12 @@ impl Place {
             "last": self.last.map(moment),
             "size": self.size,
             "standing": standing,
-            "protected": self.standing == Standing::Live && self.unprotected.is_none(),
+            "protected": self.standing == RootStatus::Live && self.unprotected.is_none(),
             "unwritable": self.unwritable.as_ref().map(|dir| dir.to_string_lossy()),
             "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),
-            "damaged": self.unread_ids(Unread::Damaged),
-            "newer": self.unread_ids(Unread::Newer),
-            "withheld": self.unread_ids(Unread::Withheld),
+            "damaged": self.unread_ids(Unreadable::Damaged),
+            "newer": self.unread_ids(Unreadable::Newer),
+            "withheld": self.unread_ids(Unreadable::IoError),
             "silent": self.silent.iter().map(Silent::json).collect::<Vec<_>>(),
             "status": self.standing_words(),
         })
@@ -480,12 +489,12 @@ fn found(
 ) -> Option<(&'static str, Option<String>, Scope)> {
     let home = process.var("HOME").map(PathBuf::from);
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &desk.state, real: &Real::default() };
+        Surroundings { home: home.as_deref(), state: &desk.state, real: &PathResolver::default() };
     let (root, scope) = root_around(path, &surroundings)?;
     let settings = crate::config::load(process, Some(path)).settings;
     let (kind, why) = match snapshot::open_store(&root, &desk.state, &settings) {
         Ok(store) => {
-            let (kind, why) = snapshot::keeper(store.as_ref(), settings.store);
+            let (kind, why) = snapshot::store_kind(store.as_ref(), settings.store);
             (kind, why.map(str::to_owned))
         }
         Err(err) => ("files", Some(err.to_string())),
@@ -513,9 +522,13 @@ fn left_out(checkpoints: &[Checkpoint]) -> Vec<Skipped> {
 }
 
 /// When nothing is kept any more of a root that is gone, as rounds see time pass.
-fn forgotten_in(desk: &Desk, holding: &Holding, memory: &Memory) -> Option<Duration> {
+fn forgotten_in(
+    desk: &Desk,
+    holding: &RootInventory,
+    memory: &MaintenanceState,
+) -> Option<Duration> {
     let wanted = desk.settings.auto_prune && desk.settings.delete_orphans;
-    let gone = (holding.standing == Standing::Gone && wanted)
+    let gone = (holding.standing == RootStatus::Gone && wanted)
         .then(|| memory.gone_for(&holding.name).unwrap_or_default())?;
     Some(holding.settings.retention.saturating_sub(gone))
 }

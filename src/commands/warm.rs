@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use crate::{
     agent, config,
     error::Result,
-    house::{
-        self,
-        warm::{Visit, warm},
-    },
     journal::{self, Line, LineKind},
+    maintenance::{
+        self,
+        warm::{WarmRequest, warm},
+    },
     model::SessionId,
     process::{Exit, Process},
 };
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let Some(dialect) = agent::by_name(&args.agent) else { return Ok(Exit::Failed) };
-    let visit = Visit {
+    let visit = WarmRequest {
         agent: dialect.agent(),
         name: dialect.name().to_owned(),
         session: SessionId(args.session.clone()),
@@ -48,9 +48,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let settings = config::load(process, None).settings;
     if settings.auto_prune
         && state.dir().is_dir()
-        && house::is_due(&state, settings.prune_interval, process.now)
+        && maintenance::is_due(&state, settings.prune_interval, process.now)
     {
-        house::keep(process, &state, None)?;
+        maintenance::run(process, &state, None)?;
     }
     done.map(|()| Exit::Ok)
 }

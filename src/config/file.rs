@@ -1,5 +1,5 @@
-//! The settings file: TOML in, settings with their lines out. Takes what it can and says what it
-//! could not.
+//! Parses the settings file: each setting with its line. Accepts what is valid and reports the
+//! rest.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ use super::{
 };
 use crate::{fs::Small, model::Settings, ui};
 
-/// Far more than anyone has to say, and little enough to read in a hook.
+/// Larger than any handwritten settings file, and small enough to read in a hook.
 const SIZE_MAX: u64 = 1 << 20;
 
-/// What a settings file says.
+/// The content of a settings file.
 #[derive(Default)]
 pub(super) struct Said {
-    /// For every directory.
+    /// Settings for every directory.
     pub(super) shared: Vec<Line>,
-    /// For one directory and what is below it, in no order that means anything.
+    /// Settings for one directory and everything below it, in no particular order.
     pub(super) directories: Vec<(PathBuf, Vec<Line>)>,
 }
 
-/// One setting of the file. Its value has been tried: it makes sense.
+/// One setting of the file, with a valid value.
 pub(super) struct Line {
     pub(super) key: &'static Key,
     pub(super) value: Value,
@@ -70,7 +70,7 @@ pub(super) fn read(
     }
 }
 
-/// Where the lines of a text begin.
+/// The offsets at which the lines of a text begin.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -78,7 +78,7 @@ impl Lines {
         Self(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1).collect())
     }
 
-    /// The number of the line that has byte `at`, from 1.
+    /// The number of the line with byte `at`, from 1.
     fn at(&self, at: usize) -> usize {
         self.0.partition_point(|start| *start <= at) + 1
     }
@@ -142,7 +142,7 @@ impl Reader<'_> {
         path.is_absolute().then_some(path)
     }
 
-    /// Takes one `name = value`, or all of a table called `name`.
+    /// Parses one `name = value`, or a whole table called `name`.
     fn entry(
         &mut self,
         name: &str,
@@ -214,7 +214,7 @@ impl Reader<'_> {
     }
 }
 
-/// What TOML has and settings do not is refused by its name.
+/// A TOML type that settings do not use is reported by its name.
 fn to_value(value: &DeValue<'_>) -> Result<Value, String> {
     Ok(match value {
         DeValue::String(text) => Value::Text(text.clone().into_owned()),

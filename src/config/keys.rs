@@ -1,4 +1,5 @@
-//! The table of settings: one row each, from which reading, showing and documentation are made.
+//! The table of settings: one row for each, from which parsing, display and documentation are
+//! derived.
 
 use super::values::{Read, Setting, Size, Value};
 use crate::model::Settings;
@@ -18,7 +19,7 @@ pub struct Key {
 /// Where a setting may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// For all directories at once only: it is about a thing they share.
+    /// For all directories together only, because it concerns something that they share.
     Shared,
     /// For one directory too.
     Directory,
@@ -54,12 +55,13 @@ impl Key {
         self.value(&Settings::default())
     }
 
-    /// Puts `value` into `settings`; if it makes no sense, they stay as they are.
+    /// Sets `value` in `settings`; an invalid one changes nothing.
     pub(super) fn set(&self, settings: &mut Settings, value: &Value) -> Read<()> {
         (self.set)(settings, value)
     }
 
-    /// A value given as bare text, in the environment or as a flag: a list has commas in it.
+    /// Parses a value given as plain text, in the environment or as a flag: a list is separated by
+    /// commas.
     pub(super) fn read_text(&self, text: &str) -> Value {
         match self.default() {
             Value::List(_) => {
@@ -100,7 +102,7 @@ macro_rules! key {
     };
 }
 
-/// Every setting, in the order people read them.
+/// Every setting, in display order.
 pub const KEYS: &[Key] = &[
     key!(Directory, "enabled", enabled, "Whether checkpoints are taken at all."),
     key!(
@@ -262,12 +264,12 @@ pub const KEYS: &[Key] = &[
     ),
 ];
 
-/// What `given` may be a slip of, among `names`.
+/// The name in `names` that `given` is probably a misspelling of.
 pub(super) fn did_you_mean<'a>(
     given: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // Nothing of ours is half as long, and the work grows with the product of both.
+    // No setting is half as long, and the cost grows with the product of both lengths.
     if given.len() > 64 {
         return None;
     }
@@ -280,7 +282,7 @@ pub(super) fn did_you_mean<'a>(
         .map(|(_, name)| name)
 }
 
-/// How many letters must be put in, taken out or changed to get from one word to the other.
+/// The number of letters to insert, delete or change to get from one word to the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

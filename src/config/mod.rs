@@ -37,7 +37,7 @@ use self::{
 };
 use crate::{
     error::{Error, Result},
-    fs::Real,
+    fs::PathResolver,
     model::Settings,
     process::Process,
     state::State,
@@ -130,11 +130,11 @@ pub struct Row {
 /// Never fails. What makes no sense is in [`Loaded::notes`]. Without a settings file this opens
 /// nothing and parses nothing.
 pub fn load(process: &Process<'_>, root: Option<&Path>) -> Loaded {
-    load_by(process, root, &Real::default())
+    load_by(process, root, &PathResolver::default())
 }
 
 /// The same, for a caller that also resolves paths.
-pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &Real) -> Loaded {
+pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) -> Loaded {
     let mut troubles = Troubles::default();
     let mut loaded = gather(process, root, real, &mut troubles);
     loaded.notes.extend(troubles.kept.iter().map(Trouble::note));
@@ -151,7 +151,7 @@ pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &Real) -> Loade
 /// Fails at the first key or value that makes no sense.
 pub fn explain(process: &Process<'_>, root: Option<&Path>) -> Result<Vec<Row>> {
     let mut troubles = Troubles::default();
-    let loaded = gather(process, root, &Real::default(), &mut troubles);
+    let loaded = gather(process, root, &PathResolver::default(), &mut troubles);
     match troubles.kept.into_iter().next() {
         Some(trouble) => Err(trouble.into()),
         None => Ok(loaded.rows()),
@@ -223,7 +223,7 @@ impl Loaded {
 fn gather(
     process: &Process<'_>,
     root: Option<&Path>,
-    real: &Real,
+    real: &PathResolver,
     troubles: &mut Troubles,
 ) -> Loaded {
     let mut places = Places::of(process, root, real);
@@ -249,11 +249,15 @@ fn gather(
 }
 
 /// The tables that hold for `root`: those of itself and of directories above, the nearest last.
-fn of_root<'a>(said: &'a file::Said, root: &Path, real: &Real) -> Vec<&'a (PathBuf, Vec<Line>)> {
+fn of_root<'a>(
+    said: &'a file::Said,
+    root: &Path,
+    real: &PathResolver,
+) -> Vec<&'a (PathBuf, Vec<Line>)> {
     let mut matching: Vec<_> = said
         .directories
         .iter()
-        .map(|table| (real.as_far_as(&table.0), table))
+        .map(|table| (real.resolve_existing(&table.0), table))
         .filter(|(directory, _)| root.starts_with(directory))
         .collect();
     matching.sort_by_key(|(directory, _)| directory.components().count());

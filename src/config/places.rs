@@ -1,20 +1,20 @@
-//! Where the user keeps our files: the state directory and the settings file.
+//! Finds the state directory and the settings file.
 //!
-//! Neither is ever taken from inside the protected directory, where the agent can write. The one
-//! exception is a protected directory that holds the user's whole home: our usual places are in
-//! there too, and self-defence stands before them.
+//! Neither is ever inside the protected directory, where the agent can write. The one exception is
+//! a protected directory that contains the user's whole home: our default paths are in it too, and
+//! self-defence protects them.
 
 use std::path::{Path, PathBuf};
 
 use crate::{
     error::{Error, Result},
-    fs::{Real, Small},
+    fs::{PathResolver, Small},
     process::Process,
     state::State,
     ui,
 };
 
-/// The places of one process, for one protected directory.
+/// The paths for one process and one protected directory.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// The state directory; `None` if there is no place for one.
@@ -23,7 +23,7 @@ pub(super) struct Places {
     pub(super) file: Option<PathBuf>,
     /// The user's home.
     pub(super) home: Option<PathBuf>,
-    /// What was not taken, and why.
+    /// What was ignored, and why.
     pub(super) notes: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Places {
 ///
 /// Fails if none of these says where.
 pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<State> {
-    state_at(Places::of(process, root, &Real::default()).state)
+    state_at(Places::of(process, root, &PathResolver::default()).state)
 }
 
 /// The state directory, at the place that was given.
@@ -51,11 +51,11 @@ impl Places {
     /// Where they are by the environment: the settings file is `config.toml` in `$TURNBACK_HOME`,
     /// or in `turnback` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set. Neither place is
     /// looked at, unless the environment names it.
-    pub(super) fn of(process: &Process<'_>, root: Option<&Path>, real: &Real) -> Self {
+    pub(super) fn of(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) -> Self {
         let mut notes = Vec::new();
         let home = process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let is_inside = |dir: &Path| {
-            is_in(dir, &|| real.as_far_as(dir), root) && !holds(root, home.as_deref(), real)
+            is_in(dir, &|| real.resolve_existing(dir), root) && !holds(root, home.as_deref(), real)
         };
         let mut given = |name: &str| -> Option<PathBuf> {
             let path = PathBuf::from(process.var(name)?);
@@ -85,11 +85,15 @@ impl Places {
 
     /// Opens the settings file, if there is one, and tells where that is with its links followed.
     /// One inside the protected directory is no settings file at all.
-    pub(super) fn open(&mut self, root: Option<&Path>, real: &Real) -> Option<(Small, PathBuf)> {
+    pub(super) fn open(
+        &mut self,
+        root: Option<&Path>,
+        real: &PathResolver,
+    ) -> Option<(Small, PathBuf)> {
         let file = self.file.as_deref()?;
         let found = Small::open(file, real)?;
         // Its own name may be a symlink.
-        let place = if found.is_link() { real.as_far_as(file) } else { real.place(file) };
+        let place = if found.is_link() { real.resolve_existing(file) } else { real.place(file) };
         if is_in(file, &|| place.clone(), root) && !holds(root, self.home.as_deref(), real) {
             let path = ui::escape_path(file);
             self.notes.push(format!("{path} is inside the protected directory; ignored"));
@@ -100,12 +104,12 @@ impl Places {
     }
 }
 
-/// Whether `dir`, which is `place` with its links followed, is in the protected directory.
+/// Whether `dir`, the resolved form of `place`, is in the protected directory.
 fn is_in(dir: &Path, place: &dyn Fn() -> PathBuf, root: Option<&Path>) -> bool {
     root.is_some_and(|root| dir.starts_with(root) || place().starts_with(root))
 }
 
-/// Whether the protected directory holds everything of the user's.
-fn holds(root: Option<&Path>, home: Option<&Path>, real: &Real) -> bool {
-    root.zip(home).is_some_and(|(root, home)| real.as_far_as(home).starts_with(root))
+/// Whether the protected directory contains the user's whole home.
+fn holds(root: Option<&Path>, home: Option<&Path>, real: &PathResolver) -> bool {
+    root.zip(home).is_some_and(|(root, home)| real.resolve_existing(home).starts_with(root))
 }

@@ -1,6 +1,6 @@
-//! How values are written: sizes, durations, words and lists, from text and back.
+//! Parses and prints setting values: sizes, durations, words and lists.
 //!
-//! Every `show` gives what its `parse` reads to the same value.
+//! For every type, `parse` reads what `show` prints.
 
 use std::{
     fmt::{self, Write as _},
@@ -14,7 +14,7 @@ use crate::{
     model::{Answer, BeforeShell, Dedupe, FreeSpace, Notify, SessionEnd, StoreChoice},
 };
 
-/// A value as it is written. Displays as TOML, printable whatever is in it.
+/// A value as written. Displays as TOML, without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -22,7 +22,7 @@ pub enum Value {
     Switch(bool),
     /// A whole number.
     Number(i64),
-    /// Text, which may well hold one of the others.
+    /// Text, which may have the form of another type.
     Text(String),
     /// Several texts.
     List(Vec<String>),
@@ -59,12 +59,12 @@ fn quote(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('"')
 }
 
-/// What came of reading a value: it, or what is expected instead.
+/// The parsed value, or a description of what is expected.
 pub(super) type Read<T> = Result<T, String>;
 
 fn expected<T>(what: &str, found: &Value) -> Read<T> {
     let mut found = found.to_string();
-    // A very long value need not be read again.
+    // A very long value is shortened in messages.
     if found.chars().count() > 60 {
         found = found.chars().take(60).chain(['…']).collect();
     }

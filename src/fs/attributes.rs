@@ -1,6 +1,5 @@
-//! What a file has besides its bytes and permissions: an owner, other names, and what people and
-//! programs noted on it. A new file that takes its place takes these over, where the system lets
-//! us.
+//! File attributes besides bytes and permissions: owner, hard links and extended attributes. A
+//! restored file takes them over from the file it replaces, where the system permits it.
 
 use std::{ffi::CStr, fs::File, io};
 
@@ -14,7 +13,7 @@ use rustix::{
 
 use super::Dir;
 
-/// All the names of what is noted on a file, or one such note. Longer ones are left behind.
+/// Limit for the list of attribute names and for one value. Longer ones are not copied.
 const NOTES_MAX_BYTES: usize = 64 << 10;
 
 /// The owner of a file.
@@ -38,19 +37,19 @@ impl Dir {
         Ok((Owner { user: stat.st_uid, group: stat.st_gid }, names))
     }
 
-    /// The room that the file `name` takes on the disk: a sparse one less than its size.
+    /// The space that the file `name` takes on the disk; less than its size if the file is sparse.
     ///
     /// # Errors
     ///
     /// Fails if there is no such name.
-    pub fn room_of(&self, name: &CStr) -> io::Result<u64> {
+    pub fn allocated_bytes(&self, name: &CStr) -> io::Result<u64> {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512))
     }
 
-    /// To whom something new in this directory belongs: where root puts it, to the directory's
-    /// owner. Anybody else can only make what is his own.
-    pub fn heir(&self) -> Option<Owner> {
+    /// The owner for a new file in this directory. Under root it is the directory's owner; any
+    /// other user can only create files of their own.
+    pub fn new_owner(&self) -> Option<Owner> {
         if !geteuid().is_root() {
             return None;
         }
@@ -58,8 +57,8 @@ impl Dir {
         Some(Owner { user: stat.st_uid, group: stat.st_gid })
     }
 
-    /// Gives `name`, which is new and ours, to `owner`, or at least to the group. What the system
-    /// refuses stays as it is.
+    /// Gives `name`, which we just created, to `owner`, or at least to the group. Keeps it as it is
+    /// if the system refuses.
     pub fn give(&self, name: &CStr, owner: Owner) {
         let is_id = |id: &u32| *id != u32::MAX;
         let user = Some(owner.user).filter(is_id).map(Uid::from_raw);
@@ -71,9 +70,9 @@ impl Dir {
         let _given = to(user).or_else(|_| to(None));
     }
 
-    /// Copies what people and programs noted on the file `name`, and its access list, to a file
-    /// that will take its place. Not what only the system may note.
-    pub fn copy_notes(&self, name: &CStr, to: &File) {
+    /// Copies the `user.*` attributes and the access list of the file `name` to the file that will
+    /// replace it.
+    pub fn copy_attributes(&self, name: &CStr, to: &File) {
         let Ok((from, _)) = self.open_file(name) else { return };
         if !matches!(flistxattr_query(&from), Ok(1..=NOTES_MAX_BYTES)) {
             return;

@@ -1,7 +1,7 @@
-//! A directory held open, and everything that is done to the names in it.
+//! An open directory, and all operations on the names in it.
 //!
-//! Knows the system calls; hides them. Nothing here follows a symlink but [`Dir::open`], which
-//! is given a path of the caller's own.
+//! Wraps the `*at` system calls. Nothing here follows a symlink except [`Dir::open`], which takes a
+//! path that the caller trusts.
 
 use std::{
     ffi::{CStr, CString},
@@ -35,7 +35,7 @@ pub struct Listed {
 const OPEN_DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Dir {
-    /// Opens a directory by path. Follows symlinks: for a path that is the user's own word.
+    /// Opens a directory by path. Follows symlinks: only for a path that the user gave.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(openat(CWD, path, OPEN_DIR, Mode::empty())?))
     }
@@ -45,54 +45,54 @@ impl Dir {
         Ok(Self(openat(&self.0, name, OPEN_DIR | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
-    /// Opens the directory `name` in this one only to stand in it: needs no permission to read
-    /// it, and costs less. Cannot be listed.
-    pub fn stand_in(&self, name: &CStr) -> io::Result<Self> {
-        Ok(Self(openat(&self.0, name, stand(), Mode::empty())?))
+    /// Opens the directory `name` in this one as a base for other calls: needs no read permission
+    /// and costs less. It cannot be listed.
+    pub fn enter_child(&self, name: &CStr) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, name, path_only(), Mode::empty())?))
     }
 
     /// Opens the directory that `path` lies in, below this one, through no symlink.
     pub fn parent_of(&self, path: &RelPath) -> io::Result<Self> {
         match path.parent() {
-            Some(parent) => self.stand_at(parent.as_bytes()),
-            None => self.again(),
+            Some(parent) => self.enter_path(parent.as_bytes()),
+            None => self.reopen(),
         }
     }
 
-    /// Opens the directory at `path` below this one, through no symlink, only to stand in it. An
-    /// empty path is this directory.
-    pub fn stand_below(&self, path: &DirPath) -> io::Result<Self> {
-        if path.0.is_empty() { self.again() } else { self.stand_at(&path.0) }
+    /// Opens the directory at `path` below this one, as [`Dir::enter_child`] does and through no
+    /// symlink. An empty path is this directory.
+    pub fn enter_below(&self, path: &DirPath) -> io::Result<Self> {
+        if path.0.is_empty() { self.reopen() } else { self.enter_path(&path.0) }
     }
 
-    fn stand_at(&self, path: &[u8]) -> io::Result<Self> {
+    fn enter_path(&self, path: &[u8]) -> io::Result<Self> {
         if path.split(|&byte| byte == b'/').any(|name| matches!(name, b"" | b"." | b"..")) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a name"));
         }
-        let mut dir = self.again()?;
+        let mut dir = self.reopen()?;
         for name in path.split(|&byte| byte == b'/') {
-            dir = dir.stand_in(&c_name(name)?)?;
+            dir = dir.enter_child(&c_name(name)?)?;
         }
         Ok(dir)
     }
 
-    /// The same directory, opened anew only to stand in it.
-    pub fn again(&self) -> io::Result<Self> {
-        Ok(Self(openat(&self.0, c".", stand(), Mode::empty())?))
+    /// Opens the same directory again, as [`Dir::enter_child`] does.
+    pub fn reopen(&self) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, c".", path_only(), Mode::empty())?))
     }
 
-    /// The same directory, opened anew for listing.
+    /// Opens the same directory again, for listing.
     pub fn listable(&self) -> io::Result<Self> {
         Ok(Self(openat(&self.0, c".", OPEN_DIR, Mode::empty())?))
     }
 
-    /// What the system says about this directory, and the device it is on.
+    /// The stamp of this directory, and the device it is on.
     pub fn stat(&self) -> io::Result<(Stamp, u64)> {
         let stat = rustix::fs::fstat(&self.0)?;
         Ok((stamp(&stat), stat.st_dev))
     }
 
-    /// What the system says about `name`, a symlink itself included.
+    /// The stamp of `name`. A symlink is not followed.
     pub fn stat_child(&self, name: &CStr) -> io::Result<Stamp> {
         Ok(stamp(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
@@ -111,8 +111,8 @@ impl Dir {
         Ok(())
     }
 
-    /// Opens `name` for reading if it is a regular file; anything else is an error, and a pipe or
-    /// device is not waited for. The stamp is that of the open file.
+    /// Opens `name` for reading if it is a regular file. Anything else is an error; a pipe or
+    /// device does not block. The stamp is that of the open file.
     pub fn open_file(&self, name: &CStr) -> io::Result<(File, Stamp)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&self.0, name, flags | OFlags::NOCTTY, Mode::empty())?);
@@ -128,26 +128,26 @@ impl Dir {
         Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
-    /// Makes the file `name`, which must not exist, readable by its owner alone, if the umask
-    /// lets it; `set_permissions` sets the rest.
+    /// Creates the file `name`, which must not exist, with mode 0600 (less if the umask removes
+    /// bits). `set_permissions` sets the final mode.
     pub fn create_file(&self, name: &CStr) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?.into())
     }
 
-    /// Makes the directory `name` with `permissions` whatever the umask.
+    /// Creates the directory `name` with `permissions`, whatever the umask.
     pub fn create_dir(&self, name: &CStr, permissions: u32) -> io::Result<()> {
         mkdirat(&self.0, name, Mode::from_raw_mode(0o700))?;
         self.set_permissions(name, Kind::Directory, permissions)
     }
 
-    /// Makes the symlink `name` with the given text.
+    /// Creates the symlink `name` with the given target text.
     pub fn create_link(&self, name: &CStr, text: &[u8]) -> io::Result<()> {
         Ok(symlinkat(c_name(text)?, &self.0, name)?)
     }
 
-    /// Makes the pipe, socket or device `name`.
+    /// Creates the pipe, socket or device `name`.
     pub fn create_special(&self, name: &CStr, kind: Kind, device: u64) -> io::Result<()> {
         let kind = match kind {
             Kind::Fifo => FileType::Fifo,
@@ -161,7 +161,8 @@ impl Dir {
         Ok(mknodat(&self.0, name, kind, Mode::from_raw_mode(0o600), device as Dev)?)
     }
 
-    /// Sets the permissions of `name`, which must be of `kind` and is not followed if it is not.
+    /// Sets the permissions of `name`, which must be of type `kind`; nothing else is followed or
+    /// changed.
     pub fn set_permissions(&self, name: &CStr, kind: Kind, permissions: u32) -> io::Result<()> {
         let mode = Mode::from_raw_mode(permissions);
         let opened = match kind {
@@ -174,8 +175,9 @@ impl Dir {
         };
         match opened {
             Ok(fd) => Ok(rustix::fs::fchmod(fd, mode)?),
-            // It may be unreadable, or not openable at all. The kind is looked at first; what
-            // could be swapped in between is the owner's own doing, one name in one directory.
+            // It may be unreadable, or of a type that cannot be opened. The type is checked first.
+            // Only the owner of this directory could swap something in between, and only one name
+            // in it.
             Err(_) if self.stat_child(name)?.kind() == Some(kind) => {
                 Ok(rustix::fs::chmodat(&self.0, name, mode, AtFlags::empty())?)
             }
@@ -203,7 +205,7 @@ impl Dir {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Waits until everything on this directory's file system is on the disk.
+    /// Waits until all data of this directory's file system is on the disk.
     pub fn sync_file_system(&self) -> io::Result<()> {
         let dir = self.listable()?;
         #[cfg(target_os = "linux")]
@@ -224,13 +226,13 @@ pub(crate) fn stamp_of(file: &File) -> io::Result<Stamp> {
     Ok(stamp(&rustix::fs::fstat(file)?))
 }
 
-/// Makes a name, or a symlink's text, ready for the system.
+/// Converts a name, or the text of a symlink, for a system call.
 pub(crate) fn c_name(name: &[u8]) -> io::Result<CString> {
     CString::new(name)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a name with a NUL in it"))
 }
 
-/// What the system says about `path` itself, a symlink not followed.
+/// The stamp of `path`. A symlink is not followed.
 pub fn stat_path(path: &Path) -> io::Result<Stamp> {
     if path.as_os_str().as_bytes().contains(&0) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name with a NUL in it"));
@@ -239,12 +241,12 @@ pub fn stat_path(path: &Path) -> io::Result<Stamp> {
 }
 
 #[cfg(target_os = "linux")]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
 #[cfg(not(target_os = "linux"))]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OPEN_DIR | OFlags::NOFOLLOW
 }
 

@@ -1,27 +1,27 @@
-//! Writes a file and leaves holes where there would only be zeros, so that what takes no room does
-//! not begin to.
+//! Writes a file and leaves holes in place of long runs of zeros, so that a sparse file stays
+//! sparse.
 //!
-//! Long runs alone become holes: a file reads the same either way, and a short hole saves nothing.
+//! Only long runs become holes: the file reads the same either way, and a short hole saves nothing.
 
 use std::{
     fs::File,
     io::{self, Seek, SeekFrom, Write},
 };
 
-/// What file systems allot at once, at least.
+/// The smallest unit in which file systems allocate space.
 const PAGE: usize = 4096;
-/// Shorter runs of zeros are written.
+/// Shorter runs of zeros are written out.
 const HOLE_MIN_BYTES: u64 = 64 << 10;
 
 static ZEROS: [u8; PAGE] = [0; PAGE];
 
-/// A file that is written from its beginning, and is whole once [`Holes::finish`] has returned.
+/// A sparse-file writer. The file is complete once [`Holes::finish`] has returned.
 #[derive(Debug)]
 pub struct Holes<'a> {
     file: &'a mut File,
-    /// How many bytes it has been given.
+    /// How many bytes it has received.
     at: u64,
-    /// How many zeros of these are not written yet.
+    /// How many zeros at the end are still pending.
     zeros: u64,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Holes<'a> {
         if self.zeros >= HOLE_MIN_BYTES { self.file.set_len(self.at) } else { self.settle() }
     }
 
-    /// Passes over the zeros before what comes next, or writes them.
+    /// Skips the pending zeros, or writes them if they are few.
     fn settle(&mut self) -> io::Result<()> {
         let mut left = std::mem::take(&mut self.zeros);
         if left >= HOLE_MIN_BYTES {
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// What is in a file that these pieces were written to, and the room it takes.
+    /// The content of a file after these writes, and the space it takes.
     fn written(name: &str, pieces: &[&[u8]]) -> (Vec<u8>, u64) {
         let name = format!("tb-holes-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);

@@ -1,4 +1,4 @@
-//! A lock between processes that dies with its owner.
+//! A lock between processes that the system releases when its owner dies.
 
 use std::{
     fs::{File, TryLockError},
@@ -11,15 +11,16 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{Real, hand_over};
+use super::{PathResolver, hand_over};
 use crate::error::{Error, Result};
 
-/// A lock on a file of its own, exclusive unless said otherwise. Released when dropped, and by the
-/// system when its owner is killed, so a stale one never needs a human.
+/// A lock on a file of its own, exclusive unless said otherwise. Dropping it releases it, and so
+/// does the death of its owner, so a stale lock never needs manual cleanup.
 #[derive(Debug)]
 pub struct Lock(File);
 
-/// Short enough not to be felt, long enough not to be heard: 50 looks a second at the most.
+/// The longest pause between two attempts: short enough not to be noticed, and at most 50 attempts
+/// a second.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 impl Lock {
@@ -27,9 +28,9 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] at the deadline; [`Error::Io`] if the file cannot be made.
+    /// [`Error::Busy`] at the deadline; [`Error::Io`] if the file cannot be created.
     pub fn acquire(path: &Path, deadline: Instant) -> Result<Self> {
-        Self::acquire_by(&Real::default(), path, deadline)
+        Self::acquire_by(&PathResolver::default(), path, deadline)
     }
 
     /// The same, for a caller that also resolves paths.
@@ -37,20 +38,20 @@ impl Lock {
     /// # Errors
     ///
     /// As [`Lock::acquire`].
-    pub fn acquire_by(real: &Real, path: &Path, deadline: Instant) -> Result<Self> {
+    pub fn acquire_by(real: &PathResolver, path: &Path, deadline: Instant) -> Result<Self> {
         wait_for(real, path, deadline, File::try_lock)
     }
 
-    /// As [`Lock::acquire`], beside any number of others that share it.
+    /// Takes the lock as [`Lock::acquire`] does, but shares it with other shared holders.
     ///
     /// # Errors
     ///
     /// As [`Lock::acquire`].
     pub fn share(path: &Path, deadline: Instant) -> Result<Self> {
-        wait_for(&Real::default(), path, deadline, File::try_lock_shared)
+        wait_for(&PathResolver::default(), path, deadline, File::try_lock_shared)
     }
 
-    /// Whether the file that is locked still has this name: one that was removed excludes no process.
+    /// Whether the locked file still has this name. A lock on a removed file excludes no process.
     pub fn is_at(&self, path: &Path) -> bool {
         let (held, found) = (self.0.metadata(), std::fs::symlink_metadata(path));
         held.is_ok_and(|held| {
@@ -61,14 +62,14 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing is not enough: a process that another thread begins at this moment has the
-        // descriptor too, until it becomes the program it shall be.
+        // Closing is not enough: a child process that another thread is forking right now has a
+        // copy of the descriptor until it calls exec.
         let _closed_anyway = self.0.unlock();
     }
 }
 
 fn wait_for(
-    real: &Real,
+    real: &PathResolver,
     path: &Path,
     deadline: Instant,
     try_lock: fn(&File) -> Result<(), TryLockError>,
@@ -89,7 +90,8 @@ fn wait_for(
     }
 }
 
-/// Why a lock cannot be opened. What is no file cannot be one, and is cleared away by a repair.
+/// Why a lock cannot be opened. Something that is not a regular file is damage that a repair
+/// removes.
 fn unusable(path: &Path, err: io::Error) -> Error {
     if super::is_in_the_way(path) {
         let what = path.display().to_string();
@@ -120,10 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn what_inherits_it_does_not_hold_it() {
+    fn a_child_that_inherits_the_descriptor_does_not_hold_the_lock() {
         let path = std::env::temp_dir().join(format!("turnback-inherited-{}", std::process::id()));
         let first = Lock::acquire(&path, Instant::now()).unwrap();
-        // What a process has that is begun meanwhile: the same open file by another descriptor.
+        // What a process forked meanwhile has: the same open file under another descriptor.
         let inherited = first.0.try_clone().unwrap();
         drop(first);
         drop(Lock::acquire(&path, Instant::now()).unwrap());

@@ -1,37 +1,37 @@
-//! What the standard library leaves open: directories as descriptors, files that are replaced
-//! whole, locks with a deadline, and private places whatever the umask.
+//! File operations that the standard library lacks: directory handles, atomic replacement, locks
+//! with a deadline, and private files whatever the umask.
 //!
-//! Everything below a user's directory is reached name by name from an open directory, without
-//! following a symlink, so that nothing swapped in meanwhile can lead us elsewhere.
+//! Below a user's directory, every path is resolved name by name from an open directory and without
+//! following symlinks, so that a symlink swapped in meanwhile cannot redirect us.
 
 mod attributes;
 mod dir;
-mod heir;
+mod dir_cursor;
 mod holes;
 mod lock;
+mod ownership;
+mod path_resolver;
 mod private;
-mod real;
 mod sync;
-mod way;
 
 use std::path::{Component, Path, PathBuf};
 
 pub use attributes::Owner;
 pub use dir::{Dir, Listed, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
-pub use heir::hand_over;
+pub use dir_cursor::DirCursor;
 pub use holes::Holes;
 pub use lock::Lock;
+pub use ownership::hand_over;
+pub use path_resolver::PathResolver;
 pub use private::{
     Small, can_make_files, clear_away, create_new_synced, create_private_dirs, is_in_the_way,
     is_lost, open_regular, overwrite, protect_dir, read_small, read_start, remove_left_beside,
     remove_tree, replace, replace_synced, replace_with, sync_dir,
 };
-pub use real::Real;
 pub(crate) use sync::{all_at_once, two_can_work};
-pub use way::Way;
 
-/// A path without `.` and `..`, by its text alone: what it names may be gone.
+/// A path without `.` and `..`, resolved as text only, because the files may not exist.
 pub fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -46,10 +46,11 @@ pub fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-/// The system's clock, in nanoseconds since 1970: what stamps of files are compared with.
+/// The system clock in nanoseconds since 1970, for comparison with file stamps.
 #[expect(clippy::disallowed_methods, reason = "stamps are judged by this moment, not our start")]
 pub fn now_ns() -> i64 {
-    // Not by `rustix`: its own way around libc dies under valgrind, which counts our instructions.
+    // Not through `rustix`: its direct vDSO call fails under valgrind, which counts our
+    // instructions.
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Files of our own: made private whatever the umask, replaced whole or not at all.
+//! Files in the state directory: created private whatever the umask, and replaced atomically.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -17,15 +17,15 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 
-use super::Real;
+use super::PathResolver;
 use super::hand_over;
 use crate::{
     error::{Error, Result},
     model::{Kind, Stamp},
 };
 
-/// Makes a directory and its parents. Those it makes have mode 0700, whatever the umask; those
-/// that exist are left as they are.
+/// Creates a directory and its parents. New ones get mode 0700 whatever the umask; existing ones
+/// are left as they are.
 pub fn create_private_dirs(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -40,8 +40,8 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether files can be made in `dir`, which [`create_private_dirs`] would make if it is not there.
-/// Also false on a read-only file system, where the permissions alone would allow it.
+/// Whether files can be created in `dir`, or in the directory above that [`create_private_dirs`]
+/// would start from. False on a read-only file system too, whatever the permissions say.
 pub fn can_make_files(dir: &Path) -> bool {
     let there = dir.ancestors().find(|above| above.symlink_metadata().is_ok());
     there.is_some_and(|there| {
@@ -50,21 +50,21 @@ pub fn can_make_files(dir: &Path) -> bool {
     })
 }
 
-/// Gives a directory that was just made to its owner alone.
+/// Makes a new directory accessible to its owner only.
 pub fn protect_dir(path: &Path) -> io::Result<()> {
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
     hand_over(&OpenOptions::new().read(true).custom_flags(flags).open(path)?, path);
     Ok(())
 }
 
-/// Replaces the file `path` with `bytes`, readable by its owner alone. A reader sees the old file
-/// or the new one. After a power cut it may be either, or empty: for what can be made again.
+/// Replaces the file `path` with `bytes`, with mode 0600. Readers see the old file or the new one.
+/// After a power cut it may be either, or empty, so use it only for data that can be rebuilt.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, false, 0o600)
 }
 
-/// Writes `bytes` over those of the file `path` of ours, if it has just as many; tells whether it
-/// had. Not for what must never be half of one and half of the other: a checksum has to tell.
+/// Overwrites the file `path` in place if it has exactly as many bytes; returns whether it had. A
+/// crash can leave half of each, so the content must carry a checksum.
 pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = match OpenOptions::new().write(true).custom_flags(flags).open(path) {
@@ -80,26 +80,26 @@ pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(fits)
 }
 
-/// Replaces the file `path`, which is not ours, with `bytes` and `permissions`, or makes it; on the
-/// disk when it returns.
+/// Replaces or creates the user's file `path` with `bytes` and `permissions`; on the disk when it
+/// returns.
 pub fn replace_with(path: &Path, bytes: &[u8], permissions: u32) -> Result<()> {
     write_beside(path, bytes, true, permissions)?;
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// As [`replace`], and on the disk when it returns.
+/// Replaces a file as [`replace`] does; on the disk when it returns.
 pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, true, 0o600)?;
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Makes the file `path`, which must not exist, of `bytes`; on the disk when it returns. No
-/// process sees half of it.
+/// Creates the file `path`, which must not exist, with `bytes`; on the disk when it returns. No
+/// process sees a partial file.
 pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = beside(path);
     let made = write_new(&beside, bytes, true, 0o600).and_then(|()| rename_new(&beside, path));
     if made.is_err() {
-        // Ours alone: what is at `path` was never touched.
+        // Only our temporary file is removed; `path` was never touched.
         let _gone = fs::remove_file(&beside);
     }
     made.map_err(Error::io("make", path))?;
@@ -108,7 +108,7 @@ pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
 
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system has no such rename, but perhaps links.
+        // The file system does not support this rename, but may support hard links.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
         }
@@ -116,8 +116,8 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a directory of ours and everything in it, following nothing. One that is not there is
-/// no error.
+/// Removes a directory of ours with everything in it, following no symlink. A missing one is not an
+/// error.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -143,17 +143,17 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Whether something is at the place of a file of ours that is no regular file.
+/// Whether something other than a regular file occupies the path of one of our files.
 pub fn is_in_the_way(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
 }
 
-/// Takes what is no regular file away from the place of a file of ours, and says what it did. A
-/// directory with something in it gets another name.
+/// Removes something that occupies the path of one of our files, and says what it did. A directory
+/// that is not empty is renamed instead.
 ///
 /// # Errors
 ///
-/// Fails if it is still there.
+/// Fails if it could not be removed or renamed.
 pub fn clear_away(path: &Path) -> Result<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_dir = fs::symlink_metadata(path).map_err(Error::io("look at", path))?.is_dir();
@@ -173,7 +173,7 @@ pub fn clear_away(path: &Path) -> Result<String> {
     }
 }
 
-/// Puts the names in a directory on the disk.
+/// Syncs a directory, so that the names in it survive a power cut.
 pub fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))
 }
@@ -186,13 +186,13 @@ fn write_beside(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> Resu
     });
     crate::crash::point("replaced-file");
     if written.is_err() {
-        // Ours alone, and only half of something.
+        // Only our incomplete temporary file.
         let _gone = fs::remove_file(&beside);
     }
     written.map_err(Error::io("write", path))
 }
 
-/// A name in the same directory that no other process uses.
+/// A temporary name in the same directory that no other process uses.
 fn beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -201,7 +201,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Removes what killed processes have left of a [`replace`] of `path` beside it.
+/// Removes the temporary files that killed processes left next to `path`.
 pub fn remove_left_beside(path: &Path) {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -213,7 +213,7 @@ pub fn remove_left_beside(path: &Path) {
             number.parse::<u32>().ok()?;
             Pid::from_raw(process.parse().ok()?)
         });
-        // Files of a running process stay, also if another process has that number by now.
+        // Files of a running process stay, even if it only reuses the process id.
         if process.is_some_and(|process| test_kill_process(process).is_err()) {
             let _next_time = fs::remove_file(entry.path());
         }
@@ -221,7 +221,7 @@ pub fn remove_left_beside(path: &Path) {
 }
 
 fn write_new(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> io::Result<()> {
-    // A killed process of the same number may have left one.
+    // A killed process with the same id may have left one.
     let _gone = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     hand_over(&file, path);
@@ -233,12 +233,12 @@ fn write_new(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> io::Res
     Ok(())
 }
 
-/// Reads a small file of configuration that someone else may have put there: a regular file of at
-/// most `size_max` bytes, never waiting for a pipe. `None` if there is none.
+/// Reads a small file that another program may have put there: a regular file of at most `size_max`
+/// bytes, without blocking on a pipe. `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// Anything else that is there.
+/// Fails if something else is there, or if it cannot be read.
 pub fn read_small(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>> {
     match read_checked(path, size_max) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -247,17 +247,17 @@ pub fn read_small(path: &Path, size_max: u64) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Whether a file of ours that was not synced lost what was in it to a power cut: it is empty then,
-/// or zeros, and as good as not there.
+/// Whether an unsynced file of ours lost its content in a power cut: it is empty or all zeros, and
+/// counts as missing.
 pub fn is_lost(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Reads at most the first `size_max` bytes of a regular file, whatever comes after them.
+/// Reads at most the first `size_max` bytes of a regular file and ignores the rest.
 ///
 /// # Errors
 ///
-/// Fails if there is none, or if it cannot be read.
+/// Fails if the file is missing or cannot be read.
 pub fn read_start(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
     let (file, _) = open_regular(path)?;
     let mut bytes = Vec::with_capacity(size_max);
@@ -265,26 +265,26 @@ pub fn read_start(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A small file that is not ours, found and not read yet.
+/// A small file of another program: found, but not read yet.
 #[derive(Debug)]
 pub enum Small {
-    /// Open; its own name is no link.
+    /// An open file; its own name is not a symlink.
     Open(File),
-    /// A link, or what cannot be opened: reading it will tell.
+    /// A symlink, or something that could not be opened; reading it will tell.
     Link,
 }
 
 impl Small {
-    /// Opens what is at `path`; `None` if nothing is, not even a link.
-    pub fn open(path: &Path, real: &Real) -> Option<Self> {
-        match real.open(path, careful() | OFlags::NOFOLLOW, Mode::empty()) {
+    /// Opens what is at `path`; `None` if nothing is, not even a dangling symlink.
+    pub fn open(path: &Path, real: &PathResolver) -> Option<Self> {
+        match real.open(path, nonblocking() | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(file) => Some(Self::Open(file)),
             Err(err) if err.kind() == io::ErrorKind::NotFound => None,
             Err(_) => Some(Self::Link),
         }
     }
 
-    /// Whether its own name may be a link.
+    /// Whether its own name may be a symlink.
     pub fn is_link(&self) -> bool {
         matches!(self, Self::Link)
     }
@@ -304,18 +304,18 @@ impl Small {
     }
 }
 
-/// Never waits for a pipe.
-fn careful() -> OFlags {
+/// Flags for reading that never block on a pipe.
+fn nonblocking() -> OFlags {
     OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
 }
 
-/// Opens a regular file to read it, never waiting for a pipe.
+/// Opens a regular file for reading, without blocking on a pipe.
 ///
 /// # Errors
 ///
-/// Fails if there is none, or something else.
+/// Fails if it is missing or not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<(File, Stamp)> {
-    let flags = careful().bits().cast_signed();
+    let flags = nonblocking().bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let stamp = regular(&file)?;
     Ok((file, stamp))
@@ -330,7 +330,7 @@ fn regular(file: &File) -> io::Result<Stamp> {
 }
 
 fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
-    let flags = careful().bits().cast_signed();
+    let flags = nonblocking().bits().cast_signed();
     read_regular(OpenOptions::new().read(true).custom_flags(flags).open(path)?, size_max)
 }
 
@@ -340,13 +340,14 @@ fn read_regular(file: File, size_max: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than such a file can be"));
     }
     let size = usize::try_from(stamp.size).unwrap_or(0);
-    // Room for all of it and a byte more: less than that is all there is.
+    // One byte more than the size: a read that returns exactly the size is then the end of the
+    // file.
     let mut bytes = Vec::with_capacity(size + 1);
     let count = rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes));
     if count == Ok(size) {
         return Ok(bytes);
     }
-    // It has changed meanwhile, or is one of the kernel's.
+    // The file changed meanwhile, or is a kernel file without a size.
     let rest = (size_max + 1).saturating_sub(bytes.len() as u64);
     file.take(rest).read_to_end(&mut bytes)?;
     Ok(bytes)

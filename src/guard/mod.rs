@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    fs::{Real, read_small},
+    fs::{PathResolver, read_small},
     install::{registrations, registrations_at, switches_at, variables},
     model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
     process::Process,
@@ -57,7 +57,7 @@ pub struct Ours<'a, 'p> {
     /// The root around it.
     pub root: &'a Path,
     /// Where paths lead.
-    pub real: &'a Real,
+    pub real: &'a PathResolver,
 }
 
 /// Why a call that is not read-only reaches for turnback itself, as a fragment; `None` if it does
@@ -421,7 +421,7 @@ mod tests {
             settings: &[],
             cwd: Path::new("/home/me/p"),
             root: Path::new("/home/me/p"),
-            real: &Real::default(),
+            real: &PathResolver::default(),
         };
         let scope = Scope { home: Some("/home/me".to_owned()), ..Scope::default() };
         let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };

@@ -19,7 +19,7 @@ use crate::{
     model::{CheckpointId, Dedupe, Effect, Kind, Reach, Root, RootKind, Scope, Stamp},
     policy::{self, Action, Standing},
     reach,
-    snapshot::Held,
+    snapshot::LastCheckpoint,
     state::{RootState, State},
     store::record,
 };
@@ -68,7 +68,7 @@ impl Hook<'_, '_> {
     fn has_all(&self, ledger: &Ledger, start: &Path, root: &Root, place: &RootState) -> bool {
         let Effect::Touches(paths) = &self.effect else { return false };
         let places = reach::edited(paths, start, &self.call.context, root);
-        let held = LazyCell::new(|| Held::of(root, place));
+        let held = LazyCell::new(|| LastCheckpoint::of(root, place));
         places.iter().all(|path| match stat_path(path) {
             Ok(stamp) if stamp.kind() == Some(Kind::Link) => false,
             stamp => has(ledger, &held, path, stamp),
@@ -84,7 +84,12 @@ pub(super) fn covering(ledger: &Ledger, root: &Root, place: &RootState) -> Optio
 
 /// Whether what an edit finds at `path` is held, or the agent's own. The stamp of a directory says
 /// nothing of what is in it.
-pub(super) fn has(ledger: &Ledger, held: &Held, path: &Path, stamp: io::Result<Stamp>) -> bool {
+pub(super) fn has(
+    ledger: &Ledger,
+    held: &LastCheckpoint,
+    path: &Path,
+    stamp: io::Result<Stamp>,
+) -> bool {
     match stamp {
         Ok(stamp) if stamp.kind() == Some(Kind::Directory) => false,
         Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),

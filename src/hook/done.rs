@@ -11,7 +11,7 @@ use crate::{
     agent::Dialect,
     config,
     error::Result,
-    fs::Real,
+    fs::PathResolver,
     journal::LineKind,
     ledger::Ledger,
     left::{self, Blast},
@@ -83,7 +83,7 @@ pub(super) fn since(
     let state = config::state(process, Some(path))?;
     let home = process.var("HOME").map(PathBuf::from);
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &Real::default() };
+        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
     let by = left::author(context.agent, &context.session);
     let Some((root, Scope::Whole)) = reach::root_around(path, &surroundings) else {
         return Ok(None);

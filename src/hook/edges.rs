@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::place::working_directory;
 use crate::{
     agent::Dialect,
-    config, house,
+    config, maintenance,
     model::{CheckpointId, Context, SessionEnd},
     process::Process,
 };
@@ -16,10 +16,10 @@ pub(super) fn on_session_begin(process: &Process<'_>, dialect: &dyn Dialect, con
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     if !settings.enabled || !settings.triggers.session_start {
-        return look_after_house(process, context);
+        return start_maintenance(process, context);
     }
     // It keeps house as well, if that is due: one process is enough.
-    house::warm::ask(process, dialect.name(), &context.session, &cwd);
+    maintenance::warm::start(process, dialect.name(), &context.session, &cwd);
 }
 
 /// A turn begins. What the one before it did, and nobody has looked at since, is looked at while
@@ -32,18 +32,18 @@ pub(super) fn on_turn_begin(
 ) {
     for (root, _) in roots {
         let Ok(state) = config::state(process, Some(root)) else { continue };
-        if !house::warm::is_cold(&state, root) {
+        if !maintenance::warm::is_cold(&state, root) {
             continue;
         }
         let settings = config::load(process, Some(root)).settings;
         if settings.enabled && settings.triggers.session_start {
-            house::warm::ask(process, dialect.name(), &context.session, root);
+            maintenance::warm::start(process, dialect.name(), &context.session, root);
         }
     }
 }
 
 /// Sees whether the limits want keeping.
-pub(super) fn look_after_house(process: &Process<'_>, context: &Context) {
+pub(super) fn start_maintenance(process: &Process<'_>, context: &Context) {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     // Where nothing was ever saved there is nothing to keep.
@@ -51,7 +51,7 @@ pub(super) fn look_after_house(process: &Process<'_>, context: &Context) {
         && settings.enabled
         && state.dir().is_dir()
     {
-        house::ask(process, &state, &settings);
+        maintenance::start_if_due(process, &state, &settings);
     }
 }
 
@@ -60,11 +60,17 @@ pub(super) fn on_session_end(process: &Process<'_>, dialect: &dyn Dialect, conte
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     if settings.on_session_end == SessionEnd::Keep {
-        return look_after_house(process, context);
+        return start_maintenance(process, context);
     }
     if let Ok(state) = config::state(process, Some(&cwd))
         && state.dir().is_dir()
     {
-        house::ask_after(process, &state, &settings, dialect.name(), &context.session);
+        maintenance::start_after_session(
+            process,
+            &state,
+            &settings,
+            dialect.name(),
+            &context.session,
+        );
     }
 }

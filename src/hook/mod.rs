@@ -32,17 +32,16 @@ use crate::{
     agent::{self, Answer, Dialect, EventKind, Markers},
     config::{self, Loaded},
     error::{Error, Result},
-    fs::Real,
-    house,
+    fs::PathResolver,
     journal::LineKind,
     ledger::Ledger,
-    left,
+    left, maintenance,
     model::{Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall},
     policy::{self, Action, Standing},
     process::{Exit, Process},
     reach::{self, Surroundings},
     shell,
-    snapshot::{self, Order},
+    snapshot::{self, SnapshotRequest},
     state::State,
     store::{Saved, record},
     transcript, ui,
@@ -117,7 +116,7 @@ fn on_event(
             net::turn_begins(process, dialect, &context, prompt.as_deref())
         }
         Event::TurnEnds(context) => {
-            edges::look_after_house(process, &context);
+            edges::start_maintenance(process, &context);
             net::turn_ends(process, dialect, &context)
         }
         Event::SessionEnds(context) => {
@@ -143,7 +142,7 @@ fn on_call(
     if call.intent == Intent::Read {
         return Decision::NEUTRAL;
     }
-    let real = Real::default();
+    let real = PathResolver::default();
     expect_edited(&real, &call.intent);
     let cwd = working_directory_by(&real, process, &call.context);
     let mut loaded = config::load_by(process, Some(&cwd), &real);
@@ -179,7 +178,7 @@ fn on_call(
 
 /// Looks at the directory of a file that is edited: it is most often below the one the call is made
 /// in, and then this answers for both.
-fn expect_edited(real: &Real, intent: &Intent) {
+fn expect_edited(real: &PathResolver, intent: &Intent) {
     let (Intent::Write(paths) | Intent::Edit(paths)) = intent else { return };
     if let Some(above) = paths.first().filter(|path| path.is_absolute()).and_then(|it| it.parent())
     {
@@ -198,7 +197,7 @@ struct Hook<'h, 'p> {
     /// What `HOME` says.
     home: Option<PathBuf>,
     /// Where paths lead, for this call.
-    real: Real,
+    real: PathResolver,
     /// What the call names and can destroy, once its root is known.
     stakes: Vec<PathBuf>,
     /// The root around `cwd`, once somebody has looked.
@@ -292,7 +291,7 @@ impl Hook<'_, '_> {
         if found.is_empty() {
             return Vec::new();
         }
-        let held = snapshot::Held::of(&outer.root, &state.root(&outer.root));
+        let held = snapshot::LastCheckpoint::of(&outer.root, &state.root(&outer.root));
         let left_out = found.into_iter().filter(|(root, _)| !held.has_directory(root.path()));
         let reach = |around| {
             let mut reach = reach::reach_in(around, &self.cwd, context, effect, &surroundings);
@@ -362,7 +361,7 @@ impl Hook<'_, '_> {
             return Standing::Bare;
         }
         let Effect::Touches(_) = &self.effect else { return Standing::Begun };
-        let held = snapshot::Held::of(&reach.root, &place);
+        let held = snapshot::LastCheckpoint::of(&reach.root, &place);
         let is_covered =
             |path: &PathBuf| covered::has(ledger, &held, path, crate::fs::stat_path(path));
         if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
@@ -387,7 +386,7 @@ impl Hook<'_, '_> {
     ) -> Result<Saved> {
         // Without the ledger our time is up already; what a snapshot takes, it takes.
         let deadline = deadline.unwrap_or_else(|| Instant::now() + self.settings().deadline);
-        let order = Order {
+        let request = SnapshotRequest {
             reach,
             settings: self.settings(),
             cause: self.cause(ledger),
@@ -396,12 +395,12 @@ impl Hook<'_, '_> {
             deadline: Some(deadline),
             waits: true,
         };
-        let saved = snapshot::take(self.process, state, order)?;
+        let saved = snapshot::take(self.process, state, request)?;
         if saved.is_new {
             let id = saved.checkpoint.id;
             let text = format!("checkpoint {id} before {}", self.call.tool);
             write_journal(self.process, Some(reach.root.path()), LineKind::Deed, &text);
-            house::ask(self.process, state, self.settings());
+            maintenance::start_if_due(self.process, state, self.settings());
         }
         Ok(saved)
     }

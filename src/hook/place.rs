@@ -5,16 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{config::Loaded, fs::Real, model::Context, process::Process, shell};
+use crate::{config::Loaded, fs::PathResolver, model::Context, process::Process, shell};
 
 /// The directory a call is made in: what the agent says if that is somewhere, else our own.
 pub(super) fn working_directory(process: &Process<'_>, context: &Context) -> PathBuf {
-    working_directory_by(&Real::default(), process, context)
+    working_directory_by(&PathResolver::default(), process, context)
 }
 
 /// The same, for whoever asks where paths lead besides.
 pub(super) fn working_directory_by(
-    real: &Real,
+    real: &PathResolver,
     process: &Process<'_>,
     context: &Context,
 ) -> PathBuf {
@@ -25,7 +25,7 @@ pub(super) fn working_directory_by(
 
 /// The directory at `dir`, or what may be one: only a plain "no" sends us on to another base,
 /// whose files the call is not about.
-fn directory(real: &Real, dir: &Path) -> Option<PathBuf> {
+fn directory(real: &PathResolver, dir: &Path) -> Option<PathBuf> {
     use io::ErrorKind::{NotADirectory, NotFound};
     if real.expect(dir) {
         return Some(dir.to_owned());
@@ -64,7 +64,7 @@ mod tests {
         fs::File::create(&file).unwrap();
         // Nobody can resolve a link to itself, not even root.
         symlink(&ring, &ring).unwrap();
-        let directory = |dir: &Path| directory(&Real::default(), dir);
+        let directory = |dir: &Path| directory(&PathResolver::default(), dir);
         assert_eq!(directory(&dir), fs::canonicalize(&dir).ok());
         assert_eq!(directory(&dir.join("absent")), None);
         assert_eq!(directory(&file), None);

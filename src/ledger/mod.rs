@@ -21,7 +21,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     error::Result,
-    fs::{Lock, Real, create_private_dirs, replace, stat_path},
+    fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
     model::{By, CheckpointId, Context, TurnId},
     state::{State, hash_name},
 };
@@ -74,7 +74,7 @@ impl Ledger {
     ///
     /// Fails if another call holds it for too long, or if it cannot be made.
     pub fn open(state: &State, agent: &str, session: &str, deadline: Instant) -> Result<Self> {
-        Self::open_by(&Real::default(), state, agent, session, deadline)
+        Self::open_by(&PathResolver::default(), state, agent, session, deadline)
     }
 
     /// The same, for whoever asks where paths lead besides.
@@ -83,7 +83,7 @@ impl Ledger {
     ///
     /// As [`Ledger::open`].
     pub fn open_by(
-        real: &Real,
+        real: &PathResolver,
         state: &State,
         agent: &str,
         session: &str,
@@ -116,7 +116,7 @@ impl Ledger {
 
     /// Looks at the ledger of a session without its lock, for a call that may find all it needs
     /// there: a use is noted when its checkpoint exists, and never before. It is never written.
-    pub fn peek(real: &Real, state: &State, agent: &str, session: &str) -> Option<Self> {
+    pub fn peek(real: &PathResolver, state: &State, agent: &str, session: &str) -> Option<Self> {
         let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
         let path = state.sessions().join(format!("{name}.json"));
         let Found::Ours(wire) = look_by(real, &path) else { return None };

@@ -22,7 +22,7 @@ use super::{
     refused::{WireAllowed, WireCaller},
 };
 use crate::{
-    fs::{Real, Small, read_small},
+    fs::{PathResolver, Small, read_small},
     model::{By, CheckpointId, SessionId, TurnId},
 };
 
@@ -229,7 +229,7 @@ pub(super) fn look(path: &Path) -> Found {
 }
 
 /// The same, for whoever asks where paths lead besides.
-pub(super) fn look_by(real: &Real, path: &Path) -> Found {
+pub(super) fn look_by(real: &PathResolver, path: &Path) -> Found {
     match Small::open(path, real) {
         Some(found) => to_found(found.read(path, SIZE_MAX_BYTES)),
         None => Found::Nothing,

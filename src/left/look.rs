@@ -14,7 +14,7 @@ use crate::{
     plan::Change,
     process::Process,
     scan::Named,
-    snapshot::{self, Look},
+    snapshot::{self, ScanOptions},
     state,
     store::{self, Source, Store},
 };
@@ -128,9 +128,9 @@ fn changes(
     deadline: Instant,
 ) -> Result<Option<Vec<Change>>> {
     let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims: Vec::new() };
-    let wishes = snapshot::wishes(since.settings);
+    let limits = snapshot::scan_limits(since.settings);
     let named = Named::Alone;
-    let look = Look { reach: &reach, wishes: &wishes, named, deadline: Some(deadline) };
+    let look = ScanOptions { reach: &reach, limits: &limits, named, deadline: Some(deadline) };
     let mut scan = look.at(since.process, since.state, store)?;
     if scan.partial {
         return Ok(None);

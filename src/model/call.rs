@@ -1,4 +1,4 @@
-//! What an agent is about to do, in words every agent shares.
+//! Calls of agents, in terms that all agents share.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ pub struct TurnId(pub String);
 /// What every payload of an agent tells about its circumstances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// Who speaks.
+    /// The agent.
     pub agent: Agent,
     /// In which conversation.
     pub session: SessionId,
@@ -129,7 +129,7 @@ pub enum Intent {
     Run {
         /// The command line, whole.
         command: String,
-        /// Who will read it.
+        /// The language of the command line.
         language: Language,
     },
     /// A tool we do not know.

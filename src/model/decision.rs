@@ -1,4 +1,4 @@
-//! Our answer to a hook.
+//! The decision about a hook call.
 
 /// What we tell the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a directory looked like when it was read.
+//! The entries of a directory as a scan found them.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! The nouns: plain values, no I/O, no serde.
+//! The data types: plain values, no I/O, no serde.
 
 mod call;
 mod checkpoint;

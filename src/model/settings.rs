@@ -1,4 +1,4 @@
-//! What the user may choose, and what holds if they choose nothing.
+//! All settings, with their defaults.
 
 use std::time::Duration;
 

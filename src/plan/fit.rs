@@ -4,7 +4,7 @@ use crate::model::CheckpointId;
 
 /// Something that takes room, and until when it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Thing {
+pub struct Chunk {
     /// How much room.
     pub bytes: u64,
     /// Who needs it: a place in the lines, and there the place of the last that does.
@@ -12,35 +12,35 @@ pub struct Thing {
 }
 
 /// Says which checkpoints go so that at least `excess` bytes are freed, in the order in which they
-/// go. Each of `lines` has the checkpoints of one root that may go, the oldest first; `things` are
+/// go. Each of `lines` has the checkpoints of one root that may go, the oldest first; `chunks` are
 /// needed by nothing else.
 ///
 /// The line whose things take most room gives its first, again and again, so that no root pays for
 /// another. A line that has nothing to give is left alone, even where that is not enough.
-pub fn fit(
+pub fn evict(
     lines: &[Vec<CheckpointId>],
-    things: &[Thing],
+    chunks: &[Chunk],
     excess: u64,
 ) -> Vec<(usize, CheckpointId)> {
     let mut held: Vec<u64> = vec![0; lines.len()];
     let mut last: Vec<Vec<Vec<usize>>> =
         lines.iter().map(|line| vec![Vec::new(); line.len()]).collect();
-    for (n, thing) in things.iter().enumerate() {
-        for &(line, place) in &thing.until {
-            held[line] += thing.bytes;
+    for (n, chunk) in chunks.iter().enumerate() {
+        for &(line, place) in &chunk.until {
+            held[line] += chunk.bytes;
             last[line][place].push(n);
         }
     }
-    let mut needed: Vec<usize> = things.iter().map(|thing| thing.until.len()).collect();
+    let mut needed: Vec<usize> = chunks.iter().map(|chunk| chunk.until.len()).collect();
     let mut gone = vec![0; lines.len()];
     let (mut freed, mut goes) = (0, Vec::new());
     while freed < excess {
         let largest = (0..lines.len()).rev().max_by_key(|&line| held[line]);
         let Some(line) = largest.filter(|&line| held[line] > 0) else { break };
         for &n in &last[line][gone[line]] {
-            held[line] -= things[n].bytes;
+            held[line] -= chunks[n].bytes;
             needed[n] -= 1;
-            freed += if needed[n] == 0 { things[n].bytes } else { 0 };
+            freed += if needed[n] == 0 { chunks[n].bytes } else { 0 };
         }
         goes.push((line, lines[line][gone[line]]));
         gone[line] += 1;
@@ -56,22 +56,22 @@ mod tests {
         ids.iter().copied().map(CheckpointId::from_bits).collect()
     }
 
-    fn thing(bytes: u64, until: &[(usize, usize)]) -> Thing {
-        Thing { bytes, until: until.to_vec() }
+    fn chunk(bytes: u64, until: &[(usize, usize)]) -> Chunk {
+        Chunk { bytes, until: until.to_vec() }
     }
 
     #[test]
     fn the_oldest_of_the_largest_goes_first() {
         let lines = [line(&[1, 2]), line(&[3, 4, 5]), line(&[6])];
-        let things = [
-            thing(10, &[(0, 0)]),
-            thing(10, &[(0, 1)]),
-            thing(40, &[(1, 0)]),
-            thing(5, &[(1, 1)]),
-            thing(30, &[(1, 2)]),
+        let chunks = [
+            chunk(10, &[(0, 0)]),
+            chunk(10, &[(0, 1)]),
+            chunk(40, &[(1, 0)]),
+            chunk(5, &[(1, 1)]),
+            chunk(30, &[(1, 2)]),
         ];
         let goes = |excess| {
-            let goes = fit(&lines, &things, excess);
+            let goes = evict(&lines, &chunks, excess);
             let place = |(at, id): (usize, CheckpointId)| {
                 (at, lines[at].iter().position(|it| *it == id).unwrap())
             };
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn what_two_need_is_free_when_both_have_gone() {
         let lines = [line(&[1]), line(&[2])];
-        let shared = [thing(10, &[(0, 0), (1, 0)])];
-        assert_eq!(fit(&lines, &shared, 1).len(), 2);
-        assert_eq!(fit(&lines, &[], 1), []);
+        let shared = [chunk(10, &[(0, 0), (1, 0)])];
+        assert_eq!(evict(&lines, &shared, 1).len(), 2);
+        assert_eq!(evict(&lines, &[], 1), []);
     }
 }

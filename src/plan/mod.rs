@@ -10,10 +10,10 @@ mod restore;
 mod settle;
 
 pub use diff::{Change, Reader, changes, entry_at};
-pub use fit::{Thing, fit};
+pub use fit::{Chunk, evict};
 pub use history::{redo_target, session_target, undo_target};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
-pub use prune::{Limits, Pin, Pins, PrunePlan, Stock, Why, ages};
+pub use prune::{Limits, Pin, Pins, PrunePlan, RetentionInput, Why, ages};
 pub use restore::{Action, Author, Kept, Options, OutsideStep, Past, RestorePlan, Step, restore};
 pub use settle::{Unsettled, settle};

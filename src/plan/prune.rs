@@ -28,7 +28,7 @@ pub enum Pin {
     /// A newer turnback wrote it, and knows what to do with it.
     Newer,
     /// The disk does not give its record, and perhaps will again.
-    Withheld,
+    IoError,
 }
 
 impl Pin {
@@ -38,7 +38,7 @@ impl Pin {
             Self::UnderWay => "a restore is under way",
             Self::Damaged => "it is damaged: turnback check --repair",
             Self::Newer => "a newer turnback wrote it",
-            Self::Withheld => "the disk does not give its record",
+            Self::IoError => "the disk does not give its record",
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct PrunePlan {
 
 /// All checkpoints of one root, and what decides about them.
 #[derive(Clone, Copy, Debug)]
-pub struct Stock<'a> {
+pub struct RetentionInput<'a> {
     /// Newest first, by sequence.
     pub newest_first: &'a [Checkpoint],
     /// How old each of them is.
@@ -109,7 +109,7 @@ pub fn ages(newest_first: &[Checkpoint], now: DateTime<Utc>) -> Vec<Duration> {
     ages
 }
 
-impl Stock<'_> {
+impl RetentionInput<'_> {
     /// Plans a prune.
     pub fn prune(self, limits: Limits) -> PrunePlan {
         self.plan(|n, _| {
@@ -127,7 +127,7 @@ impl Stock<'_> {
         let mut plan = PrunePlan::default();
         for Checkpoint { id, .. } in self.newest_first {
             match self.pinned.get(id) {
-                Some(pin @ (Pin::UnderWay | Pin::Newer | Pin::Withheld)) => {
+                Some(pin @ (Pin::UnderWay | Pin::Newer | Pin::IoError)) => {
                     plan.spared.insert(*id, pin.words());
                 }
                 Some(Pin::Damaged) | None => {
@@ -234,7 +234,8 @@ mod tests {
     fn goes(checkpoints: &[Checkpoint], limits: Limits, pinned: &[u64]) -> Vec<(u64, Why)> {
         let pinned = pins(pinned);
         let ages = ages(checkpoints, now());
-        let plan = Stock { newest_first: checkpoints, ages: &ages, pinned: &pinned }.prune(limits);
+        let plan = RetentionInput { newest_first: checkpoints, ages: &ages, pinned: &pinned }
+            .prune(limits);
         assert_eq!(plan.stays + plan.goes.len(), checkpoints.len());
         let sequence = |id| checkpoints.iter().find(|one| one.id == id).unwrap().sequence;
         plan.goes.into_iter().map(|(id, why)| (sequence(id), why)).collect()
@@ -287,7 +288,7 @@ mod tests {
         let ages = ages(&all, now());
         let plan = |session: &str, pinned: &[u64]| {
             let pinned = pins(pinned);
-            let stock = Stock { newest_first: &all, ages: &ages, pinned: &pinned };
+            let stock = RetentionInput { newest_first: &all, ages: &ages, pinned: &pinned };
             let plan = stock.end_session(Agent::Codex, &SessionId(session.to_owned()));
             let gone = all.iter().filter(|it| plan.goes.contains_key(&it.id));
             gone.map(|it| it.sequence).collect::<Vec<_>>()
@@ -318,9 +319,9 @@ mod tests {
     fn what_cannot_be_read_stays_and_may_be_cleared_if_it_is_damaged() {
         let all = [asked(5, 0), asked(4, 400), asked(3, 400), asked(2, 400), asked(1, 400)];
         let id = CheckpointId::from_bits;
-        let pins = [(id(4), Pin::Damaged), (id(3), Pin::Newer), (id(2), Pin::Withheld)];
+        let pins = [(id(4), Pin::Damaged), (id(3), Pin::Newer), (id(2), Pin::IoError)];
         let (pinned, ages) = (Pins::from(pins), ages(&all, now()));
-        let stock = Stock { newest_first: &all, ages: &ages, pinned: &pinned };
+        let stock = RetentionInput { newest_first: &all, ages: &ages, pinned: &pinned };
         let plan = stock.prune(Limits { keep: Some(0), older_than: None });
         assert_eq!(plan.goes.into_keys().collect::<Vec<_>>(), [id(1)]);
         assert_eq!(plan.spared.get(&id(3)), Some(&"a newer turnback wrote it"));

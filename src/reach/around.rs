@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    fs::Real,
+    fs::PathResolver,
     model::{Root, RootKind, Scope},
     root::{self, GitDirs},
     state::State,
@@ -21,7 +21,7 @@ pub struct Surroundings<'a> {
     /// Our own state, which is never a part of a root.
     pub state: &'a State,
     /// Where paths lead.
-    pub real: &'a Real,
+    pub real: &'a PathResolver,
 }
 
 /// Finds the root that a session working in `start` has: the git worktree around it, or else that

@@ -1,47 +1,48 @@
-//! Which ignored and large files are held: small ones first, within a budget of bytes and files.
+//! Selects the ignored and large files that are held: small ones first, within a budget of bytes
+//! and files.
 //!
-//! The walk leaves out what an ignore file names, and untracked files over `max_file_size`. What of
-//! that is new or has changed is offered here. A file that was held before comes before one that was
-//! not, so that the choice does not change with every scan. Whatever does not fit keeps the reason
-//! for which it is left out, and is offered again when its stamp moves.
+//! The walk leaves out ignored files and untracked files over `max_file_size`. Those that are new
+//! or have changed become candidates here. A file that was held before has priority over one that
+//! was not, so that the selection stays stable between scans. A file that does not fit keeps the
+//! reason for which it was left out and becomes a candidate again when its stamp changes.
 
 use std::{io, sync::atomic::AtomicU64};
 
 use super::{
     Scan,
-    ground::Ground,
-    list::{Frame, Lister, Listings, Place},
+    dir_rules::DirRules,
+    list::{DirVisit, Lister, Listings, WalkContext},
     regenerable,
-    sources::Wishes,
+    rule_sources::ScanLimits,
     victims::weight,
     walk::mark_unlisted,
 };
 use crate::{
     cache::{Row, Table},
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{ContentId, DirPath, Found, Kind, RelPath, SkipReason},
 };
 
-/// A larger file is never held unasked, nor one over `max_victim_size`: reading it takes about
-/// 0.15 s.
+/// A larger file is held only if a call names it, and so is one over `max_victim_size`: reading it
+/// takes about 0.15 s.
 const FILE_MAX_BYTES: u64 = 20 << 20;
-/// A larger file with holes is not looked at for how much room it takes: reading a GiB of zeros takes
-/// about a second.
+/// For a sparse file, the allocated size counts instead, up to this size: reading a GiB of zeros
+/// takes about a second.
 const SPARSE_MAX_BYTES: u64 = 1 << 30;
-/// The same while an agent waits.
+/// The same limit while an agent waits.
 const SPARSE_SOON_MAX_BYTES: u64 = 256 << 20;
-/// All that is held unasked in one root.
+/// The byte budget of one root.
 const BYTES_MAX: u64 = 64 << 20;
-/// What of it is read while an agent waits; the next call goes on from there.
+/// How much of it is read while an agent waits; the next call continues.
 const CALL_MAX_BYTES: u64 = 20 << 20;
-/// All that is held unasked in one root: looking at so many costs 8 ms.
+/// The file budget of one root: a stat of this many files costs 8 ms.
 const FILES_MAX: u64 = 10_000;
-/// So many entries of ignored directories are looked at to find those that are small enough: 80 ms.
+/// How many entries of ignored directories are looked at to find the small ones: 80 ms.
 const LOOKS_MAX: u64 = 50_000;
-/// An ignored directory with more in it is left out whole.
+/// An ignored directory with more files is left out as a whole.
 const DIRECTORY_FILES_MAX: u64 = 5_000;
 
-/// A file that may be held.
+/// A candidate file.
 struct Offer {
     dir: DirPath,
     name: Vec<u8>,
@@ -49,48 +50,49 @@ struct Offer {
     was_held: bool,
 }
 
-/// How much may still be held.
+/// What is left of the budget.
 struct Room {
     files: u64,
     bytes: u64,
-    /// What may still be read.
+    /// How many bytes may still be read in this scan.
     unread: u64,
 }
 
-/// An ignored directory, and whether it can be held.
+/// An ignored directory that may be held.
 struct Candidate {
     dir: DirPath,
     name: Vec<u8>,
     was_held: bool,
-    /// How many entries are in it, or were looked at until it was too large.
+    /// The number of entries in it, or how many were counted before it proved too large.
     entries: u64,
     listed: io::Result<Listings>,
     is_too_large: bool,
 }
 
-/// What takes in files and directories is working on.
+/// The state of one selection.
 struct Intake<'a, 'd> {
     scan: &'a mut Scan,
-    frame: &'a Frame<'a>,
-    way: Way<'d>,
+    context: &'a WalkContext<'a>,
+    way: DirCursor<'d>,
     old: Option<&'a Table>,
     file_max: u64,
 }
 
-/// Takes in what is ignored or large, as far as there is room, and names the rest.
+/// Adds ignored and large files to the scan as far as the budget allows, and names the rest as
+/// skipped.
 pub(super) fn take_in(
     scan: &mut Scan,
-    frame: &Frame<'_>,
+    context: &WalkContext<'_>,
     top: &Dir,
     old: Option<&Table>,
-    ground: impl FnOnce() -> Ground,
+    dir_rules: impl FnOnce() -> DirRules,
 ) {
     if !scan.fresh.values().flat_map(|fresh| &fresh.found).any(is_candidate) {
         return;
     }
-    let file_max = FILE_MAX_BYTES.min(frame.wishes.victim_size_max);
-    let mut intake = Intake { scan, frame, way: Way::from(top), old, file_max };
-    intake.take_directories(ground);
+    let file_max = FILE_MAX_BYTES.min(context.limits.victim_size_max);
+    let mut intake = Intake { scan, context, way: DirCursor::from(top), old, file_max };
+    intake.take_directories(dir_rules);
     intake.take_files();
 }
 
@@ -98,12 +100,12 @@ fn is_candidate(found: &Found) -> bool {
     match found.skipped {
         Some(SkipReason::Ignored | SkipReason::Output | SkipReason::TooLarge) => true,
         Some(_) => false,
-        // A large one that git would see has a reason again once it has changed.
+        // Held so far. If it has changed since, the budget decides again.
         None => found.marks.ignored && found.is_unread(),
     }
 }
 
-/// Whether the last scan left this out, and nothing has happened to it since.
+/// Whether the last scan left this out and its stamp has not changed since.
 fn stays_out(found: &Found, old: Option<&Row<'_>>) -> bool {
     old.is_some_and(|old| {
         let is_steady = old.stamp == found.stamp && !old.marks.racy && !found.marks.racy;
@@ -112,25 +114,24 @@ fn stays_out(found: &Found, old: Option<&Row<'_>>) -> bool {
 }
 
 impl Intake<'_, '_> {
-    /// Lists every ignored directory that is not too large to be held, so that its files can be
-    /// offered.
-    fn take_directories(&mut self, ground: impl FnOnce() -> Ground) {
+    /// Lists every ignored directory that is small enough, so that its files become candidates.
+    fn take_directories(&mut self, dir_rules: impl FnOnce() -> DirRules) {
         let mut waiting = self.new_directories();
         if waiting.is_empty() {
             return;
         }
         waiting.sort();
-        let ground = ground();
+        let dir_rules = dir_rules();
         let mut looks = LOOKS_MAX;
         let mut candidates = Vec::with_capacity(waiting.len());
         for (is_new, dir, name) in waiting {
             let limit = looks.min(DIRECTORY_FILES_MAX);
-            let (entries, listed) = self.list(&ground, &DirPath(dir.join(&name)), limit);
+            let (entries, listed) = self.list(&dir_rules, &DirPath(dir.join(&name)), limit);
             looks = looks.saturating_sub(entries);
             let (was_held, is_too_large) = (!is_new, entries > limit);
             candidates.push(Candidate { dir, name, was_held, entries, listed, is_too_large });
         }
-        // Small ones first, like files.
+        // Small directories first, like files.
         candidates.sort_by_key(|it| (!it.was_held, it.entries));
         let mut left = self.room().files;
         for candidate in candidates {
@@ -156,8 +157,8 @@ impl Intake<'_, '_> {
         }
     }
 
-    /// The ignored directories that are new, or have changed since they were left out: whether the
-    /// last scan did not hold it, where it is, and its name.
+    /// The ignored directories that are new or have changed since they were left out: whether it
+    /// was not held last time, its parent, and its name.
     fn new_directories(&self) -> Vec<(bool, DirPath, Vec<u8>)> {
         let mut new = Vec::new();
         for (path, fresh) in &self.scan.fresh {
@@ -173,26 +174,32 @@ impl Intake<'_, '_> {
         new
     }
 
-    /// How many entries an ignored directory has, and all of them; it stops after `limit` and one.
-    fn list(&mut self, ground: &Ground, path: &DirPath, limit: u64) -> (u64, io::Result<Listings>) {
-        let wishes = Wishes {
+    /// Lists an ignored directory and counts its entries; stops after `limit` + 1.
+    fn list(
+        &mut self,
+        dir_rules: &DirRules,
+        path: &DirPath,
+        limit: u64,
+    ) -> (u64, io::Result<Listings>) {
+        let limits = ScanLimits {
             files_max: limit + 1,
             file_size_max: self.file_max,
-            ..self.frame.wishes.clone()
+            ..self.context.limits.clone()
         };
-        let frame = Frame { wishes: &wishes, captured: AtomicU64::new(0), ..*self.frame };
-        let mut lister = Lister::taking_ignored(&frame, self.old);
+        let context = WalkContext { limits: &limits, captured: AtomicU64::new(0), ..*self.context };
+        let mut lister = Lister::taking_ignored(&context, self.old);
         let done = self.way.listable(path).and_then(|open| {
-            if open.stat()?.1 != frame.device {
+            if open.stat()?.1 != context.device {
                 return Err(io::ErrorKind::CrossesDevices.into());
             }
-            let place = Place { path: path.clone(), depth: path.depth(), ground, is_ignored: true };
-            lister.list(&open, &place, true)
+            let visit =
+                DirVisit { path: path.clone(), depth: path.depth(), dir_rules, is_ignored: true };
+            lister.list(&open, &visit, true)
         });
         (lister.seen, done.map(|()| lister.listed))
     }
 
-    /// Takes in files as long as there is room for them, small ones first.
+    /// Holds files as long as the budget lasts, small ones first.
     fn take_files(&mut self) {
         let mut offers = self.offers();
         if offers.is_empty() {
@@ -217,7 +224,7 @@ impl Intake<'_, '_> {
             let unread = if found.content.is_none() { bytes } else { 0 };
             if room.unread < unread {
                 found.skipped = Some(SkipReason::Ignored);
-                // No stamp proves that it has to stay out.
+                // Racy, so that the next scan decides again whatever the stamp.
                 found.marks.racy = true;
                 continue;
             }
@@ -245,7 +252,7 @@ impl Intake<'_, '_> {
                 offers.push(Offer { dir, name, bytes, was_held });
             }
         }
-        let waits = self.frame.deadline.is_some();
+        let waits = self.context.deadline.is_some();
         let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
         for offer in &mut offers {
             offer.bytes = self.weight(&offer.dir.0, &offer.name, offer.bytes, sparse_max);
@@ -253,13 +260,13 @@ impl Intake<'_, '_> {
         offers
     }
 
-    /// What is left of the budget beside what is held and not offered.
+    /// The budget minus the files that are already held and are not candidates.
     fn room(&mut self) -> Room {
-        let wishes = self.frame.wishes;
+        let limits = self.context.limits;
         let (mut files, mut bytes, mut others, mut large) = (0, 0_u64, 0, Vec::new());
         self.scan.each(|dir, row| match row.skipped {
             None if row.kind() == Some(Kind::Directory) => (),
-            None if is_in_budget(&row, wishes) && row.content.is_some() => {
+            None if is_in_budget(&row, limits) && row.content.is_some() => {
                 files += 1;
                 if row.stamp.size > self.file_max {
                     large.push((dir.to_vec(), row.name.to_vec(), row.stamp.size));
@@ -267,20 +274,21 @@ impl Intake<'_, '_> {
                     bytes = bytes.saturating_add(row.stamp.size);
                 }
             }
-            None => others += u64::from(!is_in_budget(&row, wishes)),
+            None => others += u64::from(!is_in_budget(&row, limits)),
             Some(_) => (),
         });
         for (dir, name, size) in large {
             bytes = bytes.saturating_add(self.weight(&dir, &name, size, SPARSE_MAX_BYTES));
         }
         Room {
-            files: FILES_MAX.min(wishes.files_max.saturating_sub(others)).saturating_sub(files),
+            files: FILES_MAX.min(limits.files_max.saturating_sub(others)).saturating_sub(files),
             bytes: BYTES_MAX.saturating_sub(bytes),
-            unread: if self.frame.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
+            unread: if self.context.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
         }
     }
 
-    /// How much a file of `size` bytes counts: up to `sparse_max`, with the room it takes.
+    /// How many bytes a file counts for: its size, or for a sparse file up to `sparse_max` its
+    /// allocated size.
     fn weight(&mut self, dir: &[u8], name: &[u8], size: u64, sparse_max: u64) -> u64 {
         if size <= self.file_max {
             return size;
@@ -291,7 +299,8 @@ impl Intake<'_, '_> {
         }
     }
 
-    /// Why something stays out: what lies in the ignored output of a build is not worth a question.
+    /// Why a file stays out. Build output that is ignored gets a reason of its own, because losing
+    /// it is not worth a question.
     fn reason_for(&mut self, dir: &DirPath, name: &[u8], reason: SkipReason) -> SkipReason {
         match RelPath::from_bytes(&dir.join(name)) {
             Ok(path) if is_in_output(self.scan, &mut self.way, &path) => SkipReason::Output,
@@ -300,20 +309,20 @@ impl Intake<'_, '_> {
     }
 }
 
-/// Whether a file that is held counts in the budget.
-fn is_in_budget(row: &Row<'_>, wishes: &Wishes) -> bool {
-    let is_large = row.kind() == Some(Kind::File) && row.stamp.size > wishes.file_size_max;
+/// Whether a held file counts against the budget.
+fn is_in_budget(row: &Row<'_>, limits: &ScanLimits) -> bool {
+    let is_large = row.kind() == Some(Kind::File) && row.stamp.size > limits.file_size_max;
     row.marks.ignored || is_large && !row.marks.tracked
 }
 
-/// What the last scan knew of the bytes of a file that has not changed.
+/// The content id that the last scan recorded, if the file has not changed.
 fn content_of(old: &Row<'_>, found: &Found) -> Option<ContentId> {
     let is_same = old.stamp == found.stamp && !old.marks.racy;
     old.content.filter(|_| is_same && old.marks.private == found.marks.private)
 }
 
-/// Whether a path is, or lies in, an ignored directory that a build writes its output to.
-pub(super) fn is_in_output(scan: &Scan, way: &mut Way<'_>, path: &RelPath) -> bool {
+/// Whether a path is, or lies in, an ignored directory of build output.
+pub(super) fn is_in_output(scan: &Scan, way: &mut DirCursor<'_>, path: &RelPath) -> bool {
     let mut above = std::iter::successors(Some(path.clone()), RelPath::parent);
     above.any(|path| {
         let is_ignored = scan.find(&path).is_some_and(|row| row.marks.ignored);

@@ -1,5 +1,5 @@
-//! Lists directories, decides about each name in them, and asks the system about those that
-//! matter. One [`Lister`] works in one thread; what several share is their [`Frame`].
+//! Lists directories, decides what to do with each name, and stats those that matter. A [`Lister`]
+//! works in one thread; [`WalkContext`] is what all threads share.
 
 use std::{
     ffi::CString,
@@ -10,11 +10,12 @@ use std::{
 
 use super::{
     TEMPORARY_PREFIX,
-    crew::{Job, Queue},
-    ground::{Ground, is_git_private},
-    is_racy, regenerable,
+    dir_rules::{DirRules, is_git_private},
+    is_racy,
+    parallel::{Job, Queue},
+    regenerable,
+    rule_sources::ScanLimits,
     rules::IGNORE_FILE,
-    sources::Wishes,
 };
 use crate::{
     cache::{DirRow, Row, Table},
@@ -22,58 +23,58 @@ use crate::{
     model::{ContentId, DirPath, Found, Fresh, Kind, Marks, Root, RootKind, SkipReason, Stamp},
 };
 
-/// Deep enough for every honest tree, and few enough open directories for every system.
+/// Deeper than real trees, and few enough open directories for every system.
 const DEPTH_MAX: usize = 900;
-/// How many entries are looked at between two looks at the clock.
+/// How many entries are handled between two looks at the clock.
 const ENTRIES_PER_LOOK: u64 = 256;
 
-/// What every thread of a walk knows.
-pub(super) struct Frame<'a> {
+/// What all threads of a walk share.
+pub(super) struct WalkContext<'a> {
     pub(super) root: &'a Root,
-    pub(super) wishes: &'a Wishes,
+    pub(super) limits: &'a ScanLimits,
     pub(super) now_ns: i64,
     pub(super) deadline: Option<Instant>,
     pub(super) device: u64,
-    /// Permission bits for others that the repository's own objects grant.
+    /// The permission bits for group and others that the repository's object files have.
     pub(super) open_bits: u32,
     /// How many files are held so far.
     pub(super) captured: AtomicU64,
 }
 
-impl Frame<'_> {
+impl WalkContext<'_> {
     fn is_git(&self) -> bool {
         matches!(self.root.kind(), RootKind::Git { .. })
     }
 
-    /// Whether an untracked file shows itself to fewer people than the repository's objects do.
+    /// Whether an untracked file is readable by fewer users than the repository's objects are.
     pub(super) fn is_private_mode(&self, stamp: &Stamp, untracked: bool) -> bool {
         untracked && is_file(stamp) && self.open_bits & !stamp.mode != 0
     }
 }
 
-/// One directory on the way down.
-pub(super) struct Place<'g> {
+/// One directory to list.
+pub(super) struct DirVisit<'g> {
     pub(super) path: DirPath,
     pub(super) depth: usize,
-    pub(super) ground: &'g Ground,
-    /// Whether an ignore file names it, or what it lies in.
+    pub(super) dir_rules: &'g DirRules,
+    /// Whether it, or a directory above it, is ignored.
     pub(super) is_ignored: bool,
 }
 
-/// What is known of an entry from the last scan.
-type Old = (Stamp, Option<ContentId>, Marks);
+/// What the last scan knew about an entry.
+type CachedEntry = (Stamp, Option<ContentId>, Marks);
 
 /// Lists directories in one thread.
 pub(super) struct Lister<'a> {
-    frame: &'a Frame<'a>,
+    context: &'a WalkContext<'a>,
     base: Option<&'a Table>,
     /// Directories of the base that are gone.
     gone: &'a [DirPath],
-    /// Where directories wait for whoever has time; without it, each is listed at once.
+    /// Directories waiting for an idle thread; without a queue, each is listed at once.
     queue: Option<&'a Queue>,
-    /// Whether what is ignored is held: the budget is being filled.
+    /// Whether ignored files are held, because the budget is being filled.
     takes_ignored: bool,
-    /// Where the last tracked path was found.
+    /// Where the last tracked path was found in the index.
     hint: usize,
     /// How many entries it has looked at.
     pub(super) seen: u64,
@@ -81,7 +82,7 @@ pub(super) struct Lister<'a> {
     pub(super) listed: Listings,
 }
 
-/// What listers found.
+/// The results of one or more listers.
 #[derive(Default)]
 pub(super) struct Listings {
     pub(super) fresh: Vec<(DirPath, Fresh)>,
@@ -92,59 +93,60 @@ pub(super) struct Listings {
 
 impl<'a> Lister<'a> {
     pub(super) fn new(
-        frame: &'a Frame<'a>,
+        context: &'a WalkContext<'a>,
         base: Option<&'a Table>,
         gone: &'a [DirPath],
         queue: Option<&'a Queue>,
     ) -> Self {
         let (takes_ignored, hint, seen, listed) = (false, 0, 0, Listings::default());
-        Self { frame, base, gone, queue, takes_ignored, hint, seen, listed }
+        Self { context, base, gone, queue, takes_ignored, hint, seen, listed }
     }
 
-    /// One that holds what is ignored, up to the limit of `frame`.
-    pub(super) fn taking_ignored(frame: &'a Frame<'a>, base: Option<&'a Table>) -> Self {
-        Self { takes_ignored: true, ..Self::new(frame, base, &[], None) }
+    /// A lister that also holds ignored files, up to the limit of `context`.
+    pub(super) fn taking_ignored(context: &'a WalkContext<'a>, base: Option<&'a Table>) -> Self {
+        Self { takes_ignored: true, ..Self::new(context, base, &[], None) }
     }
 
     /// Lists an open directory, decides about each name, and walks what has to be walked. Unless
-    /// `anew`, what the base knows of a name keeps what was decided about it.
-    pub(super) fn list(&mut self, open: &Dir, place: &Place<'_>, anew: bool) -> io::Result<()> {
+    /// `full`, what the base knows of a name keeps what was decided about it.
+    pub(super) fn list(&mut self, open: &Dir, visit: &DirVisit<'_>, full: bool) -> io::Result<()> {
         let (stamp, _) = open.stat()?;
         let mut names = Vec::new();
         open.list(|listed| names.push(listed))?;
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let (root, wishes) = (self.frame.root, self.frame.wishes);
-        let nested = place.ground.nested(root, wishes, open, &place.path, &names);
-        // What lies in a nested repository is decided by it, and it may be new.
-        let anew = anew || nested.is_some();
-        let ground = nested.as_ref().unwrap_or(place.ground);
-        let inner = ground.inside(open, &place.path, &names);
-        let here = Place { path: place.path.clone(), ground: &inner, ..*place };
-        let old = self.base.and_then(|base| base.find_dir(&place.path.0));
+        let (root, limits) = (self.context.root, self.context.limits);
+        let nested = visit.dir_rules.nested(root, limits, open, &visit.path, &names);
+        // A nested repository decides about everything in it, and may have just appeared.
+        let full = full || nested.is_some();
+        let dir_rules = nested.as_ref().unwrap_or(visit.dir_rules);
+        let inner = dir_rules.inside(open, &visit.path, &names);
+        let here = DirVisit { path: visit.path.clone(), dir_rules: &inner, ..*visit };
+        let old = self.base.and_then(|base| base.find_dir(&visit.path.0));
         let mut found = Vec::with_capacity(names.len());
         for listed in &names {
             if self.takes_ignored && self.is_full() {
-                // It is left out whole: there is no need to know what else is in it.
+                // The directory is left out as a whole, so the other names in it do not matter.
                 break;
             }
-            if let Some(entry) = self.entry(open, &here, listed, old.as_ref(), anew) {
+            if let Some(entry) = self.entry(open, &here, listed, old.as_ref(), full) {
                 found.push(entry);
             }
         }
-        let racy = is_racy(&stamp, self.frame.now_ns);
+        let racy = is_racy(&stamp, self.context.now_ns);
         let fresh = Fresh { stamp, racy, id: None, found };
         self.listed.fresh.push((here.path, fresh));
         Ok(())
     }
 
-    /// What one name in a directory is; `None` for git's own, and for what is already gone.
+    /// The entry for one name; `None` for git's own directory and for a file that has just been
+    /// deleted.
     fn entry(
         &mut self,
         open: &Dir,
-        place: &Place<'_>,
+        visit: &DirVisit<'_>,
         listed: &Listed,
         old: Option<&DirRow<'_>>,
-        anew: bool,
+        full: bool,
     ) -> Option<Found> {
         let name = listed.name.to_bytes();
         if name.starts_with(TEMPORARY_PREFIX.as_bytes()) {
@@ -152,13 +154,13 @@ impl<'a> Lister<'a> {
         }
         let kind = listed.kind.or_else(|| open.stat_child(&listed.name).ok()?.kind());
         if is_git_private(open, &listed.name) {
-            // A repository is held as one, and no part of the files around it.
+            // A nested repository is held as a repository, not as files.
             let stamp = Stamp { mode: kind.map_or(0, Kind::mode_bits), ..Stamp::default() };
             let (marks, skipped) = (Marks::default(), Some(SkipReason::GitPrivate));
             return Some(Found { name: name.to_vec(), stamp, content: None, marks, skipped });
         }
         let old = old.and_then(|old| old.row(name)).filter(|row| row.kind() == kind);
-        let path = place.path.join(name);
+        let path = visit.path.join(name);
         let mut found = Found {
             name: name.to_vec(),
             stamp: Stamp { mode: kind.map_or(0, Kind::mode_bits), ..Stamp::default() },
@@ -167,20 +169,20 @@ impl<'a> Lister<'a> {
             skipped: None,
         };
         match old {
-            Some(row) if !anew && keeps_decision(row.skipped) => {
+            Some(row) if !full && keeps_decision(row.skipped) => {
                 let Marks { tracked, ignored, .. } = row.marks;
                 found.marks = Marks { tracked, ignored, ..found.marks };
                 found.skipped = row.skipped;
             }
-            _ => self.decide(&mut found, open, &listed.name, &path, kind, place),
+            _ => self.decide(&mut found, open, &listed.name, &path, kind, visit),
         }
-        self.look(&mut found, open, &listed.name, &path, place);
-        self.settle(&mut found, open, &listed.name, place, path, old, anew);
+        self.look(&mut found, open, &listed.name, &path, visit);
+        self.settle(&mut found, open, &listed.name, visit, path, old, full);
         (found.stamp.mode != 0).then_some(found)
     }
 
-    /// Whether a name is tracked, and if not, what the rules say. What is ignored waits for the
-    /// budget, unless it is proven to be made again.
+    /// Whether a name is tracked and, if not, what the rules say. Ignored entries wait for the
+    /// budget, unless they are proven to be regenerable.
     fn decide(
         &mut self,
         found: &mut Found,
@@ -188,10 +190,10 @@ impl<'a> Lister<'a> {
         name: &CString,
         path: &[u8],
         kind: Option<Kind>,
-        place: &Place<'_>,
+        visit: &DirVisit<'_>,
     ) {
         let is_dir = kind == Some(Kind::Directory);
-        let tracked = &place.ground.tracked;
+        let tracked = &visit.dir_rules.tracked;
         found.marks.tracked = if is_dir {
             tracked.has_below(path, &mut self.hint)
         } else {
@@ -200,9 +202,9 @@ impl<'a> Lister<'a> {
         if found.marks.tracked {
             return;
         }
-        let rules = &place.ground.rules;
+        let rules = &visit.dir_rules.rules;
         found.skipped = rules.skips(path, is_dir);
-        if found.skipped.is_none() && place.is_ignored {
+        if found.skipped.is_none() && visit.is_ignored {
             found.skipped = Some(SkipReason::Ignored);
         }
         found.marks.ignored = found.skipped == Some(SkipReason::Ignored);
@@ -214,14 +216,14 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Asks the system about a name, unless nobody wants to know.
+    /// Stats a name, unless its stamp is not needed.
     fn look(
         &mut self,
         found: &mut Found,
         open: &Dir,
         name: &CString,
         path: &[u8],
-        place: &Place<'_>,
+        visit: &DirVisit<'_>,
     ) {
         let is_rules = found.name == IGNORE_FILE;
         if found.skipped.is_some_and(|reason| !is_asked_about(reason)) && !is_rules {
@@ -230,9 +232,9 @@ impl<'a> Lister<'a> {
         match stat_listed(open, name) {
             Ok(stamp) => {
                 found.stamp = stamp;
-                found.marks.racy = is_racy(&stamp, self.frame.now_ns);
+                found.marks.racy = is_racy(&stamp, self.context.now_ns);
             }
-            // Gone between the listing and now.
+            // Deleted between the listing and now.
             Err(err) if err.kind() == io::ErrorKind::NotFound => found.stamp.mode = 0,
             Err(_) => {
                 found.skipped = Some(SkipReason::Unreadable);
@@ -240,33 +242,34 @@ impl<'a> Lister<'a> {
             }
         }
         let untracked = !found.marks.tracked;
-        let too_large = is_file(&found.stamp) && found.stamp.size > self.frame.wishes.file_size_max;
+        let too_large =
+            is_file(&found.stamp) && found.stamp.size > self.context.limits.file_size_max;
         let is_sized = found.skipped.is_none_or(|reason| reason == SkipReason::TooLarge);
         if is_sized && !self.takes_ignored {
             found.skipped = (untracked && too_large).then_some(SkipReason::TooLarge);
         }
         found.marks.private = is_file(&found.stamp)
-            && (self.frame.is_private_mode(&found.stamp, untracked)
-                || untracked && self.frame.is_git() && place.ground.rules.is_private(path));
+            && (self.context.is_private_mode(&found.stamp, untracked)
+                || untracked && self.context.is_git() && visit.dir_rules.rules.is_private(path));
     }
 
-    /// Holds it, walks it, or says why not.
+    /// Holds the entry, walks into it, or notes why it is left out.
     #[expect(clippy::too_many_arguments, reason = "what is known of one name, from three sides")]
     fn settle(
         &mut self,
         found: &mut Found,
         open: &Dir,
         name: &CString,
-        place: &Place<'_>,
+        visit: &DirVisit<'_>,
         path: Vec<u8>,
         old: Option<Row<'_>>,
-        anew: bool,
+        full: bool,
     ) {
         match (found.skipped, found.kind()) {
-            (None, Some(Kind::Directory)) if !anew && self.is_in_base(&path) => {
+            (None, Some(Kind::Directory)) if !full && self.is_in_base(&path) => {
                 found.content = old.and_then(|row| row.content);
             }
-            (None, Some(Kind::Directory)) => self.descend(found, open, name, place, path),
+            (None, Some(Kind::Directory)) => self.descend(found, open, name, visit, path),
             (None, Some(_)) => {
                 let old = old.map(|row| (row.stamp, row.content, row.marks));
                 self.capture(found, old);
@@ -281,10 +284,10 @@ impl<'a> Lister<'a> {
             && !self.gone.iter().any(|gone| gone.contains(path))
     }
 
-    /// Counts a file in, and takes over what is known of its bytes.
-    fn capture(&mut self, found: &mut Found, old: Option<Old>) {
-        let captured = &self.frame.captured;
-        if captured.load(Ordering::Relaxed) >= self.frame.wishes.files_max {
+    /// Counts a file and takes over its known content id.
+    fn capture(&mut self, found: &mut Found, old: Option<CachedEntry>) {
+        let captured = &self.context.captured;
+        if captured.load(Ordering::Relaxed) >= self.context.limits.files_max {
             found.skipped = Some(SkipReason::TooMany);
             return;
         }
@@ -299,16 +302,16 @@ impl<'a> Lister<'a> {
         found.content = known.and_then(|(_, content, _)| content);
     }
 
-    /// Walks the directory `name`, or leaves it to whoever has time.
+    /// Lists the directory `name`, or leaves it to an idle thread.
     fn descend(
         &mut self,
         found: &mut Found,
         open: &Dir,
         name: &CString,
-        place: &Place<'_>,
+        visit: &DirVisit<'_>,
         path: Vec<u8>,
     ) {
-        if place.depth >= DEPTH_MAX {
+        if visit.depth >= DEPTH_MAX {
             found.skipped = Some(SkipReason::TooDeep);
             return;
         }
@@ -316,44 +319,44 @@ impl<'a> Lister<'a> {
             found.skipped = Some(SkipReason::OutOfTime);
             return;
         }
-        let (path, depth, is_ignored) = (DirPath(path), place.depth + 1, found.marks.ignored);
-        let below = Place { path, depth, ground: place.ground, is_ignored };
+        let (path, depth, is_ignored) = (DirPath(path), visit.depth + 1, found.marks.ignored);
+        let below = DirVisit { path, depth, dir_rules: visit.dir_rules, is_ignored };
         let opened = open.open_child(name).and_then(|child| Ok((child.stat()?.1, child)));
         found.skipped = match opened {
             Err(_) => Some(SkipReason::Unreadable),
-            Ok((device, _)) if device != self.frame.device => Some(SkipReason::OtherFileSystem),
+            Ok((device, _)) if device != self.context.device => Some(SkipReason::OtherFileSystem),
             Ok((_, child)) => self.enter(child, &below).err().map(|_| SkipReason::Unreadable),
         };
     }
 
-    fn enter(&mut self, child: Dir, place: &Place<'_>) -> io::Result<()> {
-        let Some(queue) = self.queue else { return self.list(&child, place, true) };
-        let (path, depth, ground) = (place.path.clone(), place.depth, place.ground.clone());
-        match queue.offer(Job { open: child, path, depth, ground }) {
+    fn enter(&mut self, child: Dir, visit: &DirVisit<'_>) -> io::Result<()> {
+        let Some(queue) = self.queue else { return self.list(&child, visit, true) };
+        let (path, depth, dir_rules) = (visit.path.clone(), visit.depth, visit.dir_rules.clone());
+        match queue.offer(Job { open: child, path, depth, dir_rules }) {
             None => Ok(()),
-            Some(job) => self.list(&job.open, place, true),
+            Some(job) => self.list(&job.open, visit, true),
         }
     }
 
-    /// Lists what waited.
+    /// Lists a directory from the queue.
     pub(super) fn take_on(&mut self, job: Job) {
-        let Job { open, path, depth, ground } = job;
-        // What is ignored never waits here: it waits for the budget.
-        let place = Place { path, depth, ground: &ground, is_ignored: false };
-        if self.list(&open, &place, true).is_err() {
-            self.listed.unlisted.push(place.path);
+        let Job { open, path, depth, dir_rules } = job;
+        // Ignored directories are never queued: they wait for the budget.
+        let visit = DirVisit { path, depth, dir_rules: &dir_rules, is_ignored: false };
+        if self.list(&open, &visit, true).is_err() {
+            self.listed.unlisted.push(visit.path);
         }
     }
 
     fn is_full(&self) -> bool {
-        let captured = self.frame.captured.load(Ordering::Relaxed);
-        captured >= self.frame.wishes.files_max || self.listed.out_of_time
+        let captured = self.context.captured.load(Ordering::Relaxed);
+        captured >= self.context.limits.files_max || self.listed.out_of_time
     }
 
     fn is_late(&mut self) -> bool {
         self.seen += 1;
         if self.seen.is_multiple_of(ENTRIES_PER_LOOK) || self.seen == 1 {
-            let deadline = self.frame.deadline;
+            let deadline = self.context.deadline;
             self.listed.out_of_time |= deadline.is_some_and(|deadline| Instant::now() >= deadline);
         }
         self.listed.out_of_time
@@ -368,8 +371,8 @@ impl Listings {
     }
 }
 
-/// The stamp of a name that was just listed. Only a second `NotFound` is believed: one alone would
-/// let a file pass for deleted that a network file system lost sight of for a moment.
+/// The stamp of a name that was just listed. `NotFound` must come twice: a network file system can
+/// lose sight of a file for a moment, and it must not count as deleted.
 fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
     match open.stat_child(name) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => open.stat_child(name),
@@ -377,7 +380,7 @@ fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
     }
 }
 
-/// Whether what was decided about a name still counts when only its directory has changed.
+/// Whether an earlier decision about a name still holds when only its directory has changed.
 fn keeps_decision(skipped: Option<SkipReason>) -> bool {
     match skipped {
         None | Some(SkipReason::Ignored | SkipReason::Excluded) => true,

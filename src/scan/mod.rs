@@ -1,16 +1,16 @@
-//! What a walk over a root found: names, stamps, and what was left out and why.
+//! Scans a root: the names and stamps of its files, and what is left out and why.
 //!
-//! A [`Scan`] is the table of the last scan (see `cache`) and, over it, every directory that may
-//! differ from it, read anew. Stores give the new directories their content ids; what they did
-//! not touch keeps those of the table.
+//! A [`Scan`] is the table of the last scan (see `cache`) overlaid with every directory that may
+//! have changed, read again. A store assigns content ids to the new directories; the others keep
+//! those from the table.
 
 mod budget;
-mod crew;
-mod ground;
+mod dir_rules;
 mod list;
+mod parallel;
 mod regenerable;
+mod rule_sources;
 mod rules;
-mod sources;
 mod tracked;
 mod verify;
 mod victims;
@@ -25,57 +25,57 @@ use crate::{
     },
 };
 
-pub use sources::{UserDirs, Wishes};
+pub use rule_sources::{ScanLimits, UserDirs};
 pub use victims::{is_made_again, name_victims};
 pub use walk::{Named, Request, walk};
 
-/// What the unfinished files of a restore are called, before something of its own. They are never
-/// captured, whatever becomes of that restore.
+/// The prefix of a restore's temporary files. They are never captured, even if the restore is
+/// interrupted.
 pub const TEMPORARY_PREFIX: &str = ".turnback-tmp-";
 
-/// Clocks of file systems tick this often at worst, but for those without nanoseconds.
+/// The coarsest tick of file systems that keep nanoseconds.
 const TICK_NS: i64 = 20_000_000;
-/// The tick of a file system that keeps whole seconds, or FAT's two.
+/// The tick of file systems that keep whole seconds, or two as FAT does.
 const COARSE_TICK_NS: i64 = 2_000_000_000;
 
 /// Whether a file changed so shortly before `now_ns`, or so far in the future, that another change
-/// might leave the very same stamp.
+/// could leave the same stamp.
 ///
-/// Judged by ctime alone: the system sets it on every change, and nobody else can.
+/// Only ctime counts: the system sets it on every change, and no program can.
 pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
     let tick = if stamp.ctime_ns % 1_000_000_000 == 0 { COARSE_TICK_NS } else { TICK_NS };
     stamp.ctime_ns.saturating_add(tick) >= now_ns
 }
 
-/// Takes one directory: its path, its stamp, whether that is racy, and its entries.
-type Show<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
+/// Receives one directory: its path, its stamp, whether that is racy, and its entries.
+type DirVisitor<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
 
-/// What a walk over a root found.
+/// The result of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
-    /// The last scan, where it is still good.
+    /// The table of the last scan, if it is still usable.
     pub base: Option<Table>,
-    /// The anchor the base was written for. Ids from the base may be believed to be stored only
-    /// while the store's anchor is this one; otherwise every one of them must be looked up.
+    /// The anchor that the base was written for. As long as the store's anchor is the same, ids
+    /// from the base are known to be stored; otherwise each must be checked.
     pub anchor: Option<ContentId>,
-    /// Every directory that may differ from the base, with all directories above it: an entry of
-    /// such a directory whose own directory is here has no content until that has an id.
+    /// Every directory that may differ from the base, and all directories above them. An entry that
+    /// is itself such a directory has no content id until that directory has one.
     pub fresh: BTreeMap<DirPath, Fresh>,
-    /// Directories of the base that are gone, each standing for everything below it.
+    /// Directories of the base that no longer exist; each stands for everything below it.
     pub gone: Vec<DirPath>,
-    /// Whether the deadline ended the walk before everything was seen.
+    /// Whether the deadline ended the walk early.
     pub partial: bool,
-    /// Whether the base should be written anew although no content changed: a stamp that proved
-    /// nothing has been looked into.
+    /// Whether the cache should be written although no content changed, because a racy stamp was
+    /// resolved.
     pub refreshed: bool,
     /// The permissions most files of the root have.
     pub usual: Usual,
-    /// What is held although it is ignored, too large, or outside the root. By path.
+    /// Files held although they are ignored, too large, or outside the root. Sorted by path.
     pub victims: Vec<Victim>,
-    /// Everything called `.git` below the root but its own, and what of that kind a call names
-    /// outside: repositories that are held as such. Absolute, in order.
+    /// The nested repositories: every `.git` below the root except its own, and those outside that
+    /// a call names. Absolute, sorted.
     pub repositories: Vec<PathBuf>,
-    /// What is left out of `victims`, and why.
+    /// Victims that are not held, and why.
     pub unheld: Vec<Skipped>,
     /// The stamp of git's index, taken before it was read.
     pub index: Stamp,
@@ -85,8 +85,8 @@ pub struct Scan {
     pub tracked: Option<ContentId>,
 }
 
-/// A file held for its own sake: somebody named it. Directories come with everything in them, a
-/// row each, parents first.
+/// A file held because a call names it. A directory comes with everything in it, one victim each,
+/// parents first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// Where it is.
@@ -105,12 +105,12 @@ pub enum VictimPath {
 }
 
 impl Scan {
-    /// Whether nothing may have changed since the base, so that its top directory is still true.
+    /// Whether nothing changed since the base, so that its top directory is still right.
     pub fn is_unchanged(&self) -> bool {
         self.base.is_some() && self.fresh.is_empty() && self.gone.is_empty()
     }
 
-    /// The id of the root's directory, once it is known.
+    /// The content id of the root directory, once it is known.
     pub fn top(&self) -> Option<ContentId> {
         match self.fresh.get(&DirPath::default()) {
             Some(fresh) => fresh.id,
@@ -118,7 +118,7 @@ impl Scan {
         }
     }
 
-    /// What was found at `path`, below the root.
+    /// The entry at `path`, below the root.
     pub fn find(&self, path: &RelPath) -> Option<Row<'_>> {
         let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
         match self.fresh.get(&DirPath(above.clone())) {
@@ -131,7 +131,7 @@ impl Scan {
         }
     }
 
-    /// What the system said about `path`, below the root, if it is held: by itself or as a victim.
+    /// The stamp of `path`, below the root, if it is held by the walk or as a victim.
     pub fn stamp(&self, path: &RelPath) -> Option<Stamp> {
         let wanted = VictimPath::Below(path.clone());
         let at = self.victims.binary_search_by(|victim| victim.path.cmp(&wanted));
@@ -139,9 +139,9 @@ impl Scan {
         at.map(|at| self.victims[at].found.stamp).ok().or_else(found)
     }
 
-    /// Takes the base apart: every directory becomes a fresh one without an id, and a file keeps
-    /// its content only if `keep` says so. For a base that must not be believed.
-    pub fn unfold(&mut self, mut keep: impl FnMut(&Found) -> bool) {
+    /// Drops the base: every directory becomes a fresh one without an id, and a file keeps its
+    /// content id only if `keep` returns true. For a base that cannot be trusted.
+    pub fn forget_base(&mut self, mut keep: impl FnMut(&Found) -> bool) {
         let mut fresh = BTreeMap::new();
         self.each_directory(|path, stamp, racy, rows| {
             let found = rows.map(|row| row.to_found()).collect();
@@ -165,18 +165,18 @@ impl Scan {
         files + victims.filter(|found| found.is_held() && is_file(found.kind())).count() as u64
     }
 
-    /// Whether directory `path` of the base is replaced or gone.
+    /// Whether the directory `path` of the base was replaced or removed.
     fn is_stale(&self, path: &[u8]) -> bool {
         self.fresh.contains_key(&DirPath(path.to_vec()))
             || self.gone.iter().any(|gone| gone.contains(path))
     }
 
-    /// Shows every directory, in tree order, and every entry in it, by name.
+    /// Visits every directory in tree order, and its entries by name.
     pub fn each<'a>(&'a self, mut each: impl FnMut(&'a [u8], Row<'a>)) {
         self.each_directory(|path, _, _, rows| rows.for_each(|row| each(path, row)));
     }
 
-    /// What the cache keeps of this scan, once every directory has its id.
+    /// The cache file for this scan, once every directory has its id.
     pub fn to_table(&self, facts: &Facts) -> Vec<u8> {
         let base = self.base.as_ref().filter(|_| self.gone.is_empty());
         if let Some(bytes) = base.and_then(|base| base.patched(facts, self.fresh.iter())) {
@@ -196,7 +196,7 @@ impl Scan {
     ) {
         let untouched = self.fresh.is_empty() && self.gone.is_empty();
         let mut fresh = self.fresh.iter().peekable();
-        let show = |path: &'a DirPath, new: &'a Fresh, each: &mut Show<'_, 'a>| {
+        let show = |path: &'a DirPath, new: &'a Fresh, each: &mut DirVisitor<'_, 'a>| {
             each(&path.0[..], new.stamp, new.racy, &mut new.found.iter().map(Row::from));
         };
         for dir in self.base.iter().flat_map(Table::dirs) {

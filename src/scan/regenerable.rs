@@ -1,11 +1,11 @@
-//! What a program makes again when it is gone, told by the mark that its generator leaves: never by
-//! a name alone that a person may give a directory of their own.
+//! Recognizes directories that a program can regenerate, by the marks that the program leaves. A
+//! name alone is never enough: users may give it to directories of their own.
 
 use std::{ffi::CStr, io::Read};
 
 use crate::{fs::Dir, model::Kind};
 
-/// A directory that a package manager or build tool fills from the manifest beside it.
+/// Directories that a package manager or build tool fills from a manifest next to them.
 const FILLED_FROM: &[(&CStr, &[&CStr])] = &[
     (MODULES, &[c"package.json"]),
     (c"bower_components", &[c"bower.json"]),
@@ -16,19 +16,19 @@ const FILLED_FROM: &[(&CStr, &[&CStr])] = &[
         &[c"settings.gradle", c"settings.gradle.kts", c"build.gradle", c"build.gradle.kts"],
     ),
 ];
-/// What npm, pnpm and Yarn leave in a `node_modules` that has no manifest beside it.
+/// What npm, pnpm and Yarn leave in a `node_modules` without a manifest next to it.
 const MODULES: &CStr = c"node_modules";
 const LEFT_IN_MODULES: &[&CStr] =
     &[c".package-lock.json", c".modules.yaml", c".yarn-integrity", c".yarn-state.yml"];
 /// What Python and Conda leave in an environment, whatever it is called.
 const LEFT_IN_ENVIRONMENT: &[&CStr] = &[c"pyvenv.cfg", c"conda-meta"];
-/// What every file of that name begins with: <https://bford.info/cachedir/>.
+/// The first bytes of every `CACHEDIR.TAG`: <https://bford.info/cachedir/>.
 const CACHE_TAG: &CStr = c"CACHEDIR.TAG";
 const CACHE_TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
-/// Written by Python alone, and only from the sources beside it.
+/// Only Python writes it, and only from the sources next to it.
 const BYTE_CODE: &CStr = c"__pycache__";
 
-/// Names that builds give the directory they write to, where one of [`MANIFESTS`] lies beside it.
+/// Usual names of build output directories; they count if one of [`MANIFESTS`] lies next to them.
 const OUTPUTS: &[&CStr] = &[
     c"build", c"dist", c"out", c"output", c"obj", c"bin", c"_build", c".build", c"coverage",
     c"htmlcov", c".output", c".next", c".nuxt", c".svelte-kit", c".angular", c".turbo",
@@ -41,7 +41,7 @@ const MANIFESTS: &[&CStr] = &[
     c"Package.swift", c"pubspec.yaml", c"mix.exs", c"dune-project",
 ];
 
-/// Whether the directory `name` in `parent` is proven to be made by a program that makes it again.
+/// Whether the directory `name` in `parent` is proven to be regenerable.
 pub(super) fn is_proven(parent: &Dir, name: &CStr) -> bool {
     let filled = FILLED_FROM.iter().find(|(directory, _)| *directory == name);
     if name == BYTE_CODE || filled.is_some_and(|(_, manifests)| has_any(parent, manifests)) {
@@ -53,7 +53,7 @@ pub(super) fn is_proven(parent: &Dir, name: &CStr) -> bool {
         || name == MODULES && has_any(&inside, LEFT_IN_MODULES)
 }
 
-/// Whether `name` in `parent` is very probably the output of a build.
+/// Whether `name` in `parent` is very probably build output.
 pub(super) fn is_output(parent: &Dir, name: &CStr) -> bool {
     OUTPUTS.contains(&name) && has_any(parent, MANIFESTS)
 }

@@ -1,7 +1,7 @@
-//! What the ignore files of a root, and our own settings, say about an untracked path.
+//! Decides whether an untracked path is left out, from ignore files and our settings.
 //!
-//! Ignore files are read by the walk itself, from the listing of a directory, so that a pipe or a
-//! gigabyte under that name is never opened. Patterns are git's, matched by git's rules.
+//! The walk itself reads ignore files when it lists their directory, so a pipe or a huge file of
+//! that name is never opened. Patterns are matched by git's rules.
 
 use std::{ffi::CStr, io::Read, sync::Arc};
 
@@ -13,38 +13,38 @@ use gix::{
 
 use crate::{fs::Dir, model::SkipReason};
 
-/// The names an ignore file goes by. Only the first is git's own.
+/// The name of an ignore file.
 pub(super) const IGNORE_FILE: &[u8] = b".gitignore";
-/// Larger than any ignore file a person wrote (the kernel's is 3 KiB); beyond it, no rule is read.
+/// Larger than any handwritten ignore file (the kernel's is 3 KiB); a larger one is not read.
 const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 
-/// The rules that hold in one directory.
+/// The rules that apply in one directory.
 #[derive(Clone)]
 pub(super) struct Rules {
     settings: Arc<Settings>,
     level: Option<Arc<Level>>,
-    /// Whether the root has no ignore file, so that what is made again goes without one.
+    /// Whether the root has no ignore file; regenerable directories are then left out without one.
     pub(super) is_bare: bool,
 }
 
-/// Rules that are the same everywhere in a root.
+/// Rules that apply everywhere in a root.
 struct Settings {
     exclude: Search,
     private: Search,
     case: Case,
 }
 
-/// The rules that begin at one directory.
+/// Rules that start at one directory.
 struct Level {
     above: Option<Arc<Self>>,
-    /// How many bytes of a path below the root come before the part these patterns see.
+    /// How many leading bytes of a path below the root these patterns do not see.
     skip: usize,
     search: Search,
 }
 
 impl Rules {
-    /// Makes the rules of a root: `global` are whole ignore files that hold everywhere, the
-    /// weakest first; `exclude` and `private` are the user's patterns.
+    /// Creates the rules of a root: `global` are contents of ignore files that apply everywhere,
+    /// the weakest first; `exclude` and `private` are the user's patterns.
     pub(super) fn new(
         global: &[Vec<u8>],
         exclude: &[String],
@@ -60,25 +60,26 @@ impl Rules {
         Self { settings: Arc::new(settings), level, is_bare: false }
     }
 
-    /// Says whether the root has an ignore file.
+    /// Notes whether the root has no ignore file.
     pub(super) fn with_bare(mut self, is_bare: bool) -> Self {
         self.is_bare = is_bare;
         self
     }
 
-    /// The rules of a repository nested at `path`, where those of the outer one do not count.
+    /// The rules of a repository nested at `path`; those of the outer repository do not apply in
+    /// it.
     pub(super) fn nested(&self, path: &[u8], exclude_file: Option<&[u8]>) -> Self {
         let level = exclude_file.and_then(|bytes| level(None, below(path), &[bytes]));
         Self { settings: Arc::clone(&self.settings), level, is_bare: self.is_bare }
     }
 
-    /// The rules inside the directory at `path`, whose ignore file has these bytes.
+    /// The rules inside the directory at `path` with this ignore file.
     pub(super) fn inside(&self, path: &[u8], ignore_file: &[u8]) -> Self {
         let level = level(self.level.clone(), below(path), &[ignore_file]);
         Self { level: level.or_else(|| self.level.clone()), ..self.clone() }
     }
 
-    /// Whether, and why, an untracked path is left out.
+    /// Why an untracked path is left out; `None` if it is not.
     pub(super) fn skips(&self, path: &[u8], is_dir: bool) -> Option<SkipReason> {
         let settings = &*self.settings;
         if matches(&settings.exclude, path, is_dir, settings.case) == Some(true) {
@@ -104,7 +105,7 @@ impl Rules {
     }
 }
 
-/// How many bytes come before what lies below the directory at `path`.
+/// The length of the prefix that paths below the directory at `path` share.
 fn below(path: &[u8]) -> usize {
     if path.is_empty() { 0 } else { path.len() + 1 }
 }
@@ -118,7 +119,7 @@ fn level(above: Option<Arc<Level>>, skip: usize, files: &[&[u8]]) -> Option<Arc<
 fn search(files: &[&[u8]]) -> Search {
     let mut search = Search::default();
     for bytes in files {
-        // It fails only on a source path that is no path, and there is none here.
+        // It can fail only because of a bad source path, and there is none here.
         let _added = search.add_patterns_buffer(bytes, "", None, Ignore::default());
     }
     search
@@ -133,7 +134,7 @@ fn matches(search: &Search, path: &[u8], is_dir: bool, case: Case) -> Option<boo
     Some(!found.pattern.is_negative())
 }
 
-/// Reads the ignore file `name` in `dir`; empty if it is none that can be believed.
+/// Reads the ignore file `name` in `dir`; empty if it is not a small regular file.
 pub(super) fn read_ignore_file(dir: &Dir, name: &CStr) -> Vec<u8> {
     let mut bytes = Vec::new();
     match dir.open_file(name) {

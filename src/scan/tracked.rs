@@ -1,4 +1,4 @@
-//! Which paths git tracks: an ignored or excluded file that is tracked is captured all the same.
+//! The paths that git tracks. A tracked file is captured even if it is ignored or excluded.
 
 use std::{panic::catch_unwind, path::Path};
 
@@ -14,40 +14,40 @@ use crate::{
     model::{ContentId, Kind, Stamp},
 };
 
-/// A million files' worth. A larger index is more likely an attack than a project.
+/// Enough for a million files. A larger index is more likely an attack than a project.
 const INDEX_MAX_BYTES: u64 = 512 << 20;
-/// An index of some ten thousand files is decoded in a millisecond.
+/// A smaller index, of some ten thousand files, is decoded in a millisecond.
 const BYTES_FOR_TWO: u64 = 2 << 20;
 
-/// The index of one repository, or nothing.
+/// The index of one repository; empty by default.
 #[derive(Default)]
 pub(super) struct Tracked {
     index: Option<gix::index::File>,
-    /// How many bytes of a path below the root come before the part the index knows.
+    /// How many leading bytes of a path below the root the index does not have.
     skip: usize,
 }
 
 impl Tracked {
     /// Reads the index at `path` of a repository whose worktree begins `skip` bytes into a path.
     ///
-    /// One that is missing, hostile or damaged tracks nothing: then every file counts as
-    /// untracked, and is captured unless it is ignored.
+    /// A missing, hostile or damaged index tracks nothing: every file then counts as untracked, and
+    /// is captured unless it is ignored.
     pub(super) fn read(path: &Path, hash: HashKind, skip: usize) -> Self {
         let is_sane =
             |stamp: &Stamp| stamp.kind() == Some(Kind::File) && stamp.size <= INDEX_MAX_BYTES;
         let Some(stamp) = stat_path(path).ok().filter(is_sane) else {
             return Self { index: None, skip };
         };
-        // The decoder is given bytes from anywhere.
-        // Left alone, the decoder reads six files to find how many cores there are.
+        // The bytes may come from anywhere. Without a thread count the decoder would read six files
+        // to find the number of cores.
         let threads = if stamp.size > BYTES_FOR_TWO { 2 } else { 1 };
         let options = Options { thread_limit: Some(threads), ..Options::default() };
         let read = || gix::index::File::at(path, hash, true, options).ok();
         Self { index: catch_unwind(read).ok().flatten(), skip }
     }
 
-    /// Whether the file at `path` is tracked. `hint` is where the last path was found: whoever
-    /// asks in the index's order finds the next one beside it.
+    /// Whether the file at `path` is tracked. `hint` is the position of the last path found:
+    /// lookups in index order find the next one beside it.
     pub(super) fn has(&self, path: &[u8], hint: &mut usize) -> bool {
         self.entry(path, hint).is_some()
     }
@@ -62,7 +62,7 @@ impl Tracked {
         let below = [path, b"/"].concat();
         let at = index.entries().partition_point(|entry| entry.path(index) < below.as_bstr());
         let first = index.entries().get(at).filter(|first| first.path(index).starts_with(&below));
-        // Its files are asked for next.
+        // The next lookups will be for its files.
         *hint = if first.is_some() { at } else { *hint };
         first.is_some()
     }

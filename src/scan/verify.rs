@@ -1,21 +1,21 @@
-//! Compares the last scan with the disk, one stat a file and nothing listed.
+//! Compares the last scan with the disk: one stat for each file, and no listing.
 
 use std::io;
 
 use crate::{
     cache::{DirRow, Row, Table},
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{DirPath, Kind, SkipReason, Stamp},
 };
 
-/// What may have changed since the last scan, by the numbers of a table.
+/// What may have changed since the last scan, as numbers of directories and entries in its table.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
-    /// Directories whose names may have changed, in order.
+    /// Directories in which names may have changed, in order.
     pub(super) relist: Vec<usize>,
-    /// Files whose bytes may have changed: the directory, the entry, and what the system says now.
+    /// Files with possibly changed content: the directory, the entry, and the new stamp.
     pub(super) reread: Vec<(usize, usize, Stamp)>,
-    /// Directories that are gone, each standing for everything below it.
+    /// Directories that no longer exist; each stands for everything below it.
     pub(super) gone: Vec<usize>,
 }
 
@@ -32,10 +32,10 @@ const ENTRIES_FOR_TWO: usize = 800;
 
 /// Compares every directory and file of `table` with what lies below `top`, which is on `device`.
 pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
-    let mut suspects = verify_all(&Ground { top, device, table });
+    let mut suspects = verify_all(&Comparison { top, device, table });
     suspects.relist.sort_unstable();
     suspects.relist.dedup();
-    // Where one thread began in the middle of what is gone.
+    // The second thread may have started in the middle of a removed directory.
     let gone = suspects.gone.iter();
     let gone: Vec<_> = gone.map(|&it| DirPath(table.dir(it).path.to_vec())).collect();
     let is_there = |number: usize| !gone.iter().any(|gone| gone.contains(table.dir(number).path));
@@ -44,51 +44,51 @@ pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
 }
 
 /// What is compared.
-struct Ground<'a> {
+struct Comparison<'a> {
     top: &'a Dir,
-    /// What is on another device is mounted there, and none of the root.
+    /// The root's device. A directory on another one is a mount point and not part of the root.
     device: u64,
     table: &'a Table,
 }
 
-fn verify_all(ground: &Ground<'_>) -> Suspects {
-    let table = ground.table;
+fn verify_all(comparison: &Comparison<'_>) -> Suspects {
+    let table = comparison.table;
     let dirs = table.dir_count();
     if table.entry_count() < ENTRIES_FOR_TWO {
-        return verify_range(ground, 0, dirs);
+        return verify_range(comparison, 0, dirs);
     }
     let middle = table_middle(table);
     std::thread::scope(|scope| {
-        let second =
-            std::thread::Builder::new().spawn_scoped(scope, || verify_range(ground, middle, dirs));
-        let mut suspects = verify_range(ground, 0, middle);
+        let second = std::thread::Builder::new()
+            .spawn_scoped(scope, || verify_range(comparison, middle, dirs));
+        let mut suspects = verify_range(comparison, 0, middle);
         match second.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(more)) => suspects.append(more),
-            // A panic must not pass for "nothing changed".
+            // A panic must not count as "nothing changed".
             Ok(Err(_)) => suspects.relist.extend(middle..dirs),
-            Err(_) => suspects.append(verify_range(ground, middle, dirs)),
+            Err(_) => suspects.append(verify_range(comparison, middle, dirs)),
         }
         suspects
     })
 }
 
-/// The first directory behind the middle entry.
+/// The first directory after the middle entry.
 fn table_middle(table: &Table) -> usize {
     let half = table.entry_count() / 2;
     table.dirs().position(|dir| dir.first() >= half).unwrap_or(table.dir_count())
 }
 
-fn verify_range(ground: &Ground<'_>, from: usize, to: usize) -> Suspects {
-    let Ground { top, device, table } = *ground;
+fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects {
+    let Comparison { top, device, table } = *comparison;
     let mut suspects = Suspects::default();
-    let mut way = Way::from(top);
+    let mut way = DirCursor::from(top);
     let mut number = from;
     while number < to {
         let dir = table.dir(number);
         match way.enter(dir.path).and_then(|dir| Ok((dir.stat()?, dir))) {
             Ok(((_, now_on), _)) if now_on != device => {
-                // Something was mounted over it. The directory it is in does not change by that,
-                // and has to be asked all the same.
+                // Something was mounted over it. That does not change the stamp of the directory
+                // above, which has to be listed nevertheless.
                 suspects.gone.push(number);
                 suspects.relist.extend(above(table, number));
                 number = skip_below(table, number, to);
@@ -104,7 +104,8 @@ fn verify_range(ground: &Ground<'_>, from: usize, to: usize) -> Suspects {
                 suspects.gone.push(number);
                 number = skip_below(table, number, to);
             }
-            // Out of descriptors, no permission: it is there, and must not pass for deleted.
+            // Out of descriptors, or no permission: the directory exists and must not count as
+            // deleted.
             Err(_) => {
                 suspects.relist.push(number);
                 number += 1;
@@ -114,7 +115,7 @@ fn verify_range(ground: &Ground<'_>, from: usize, to: usize) -> Suspects {
     suspects
 }
 
-/// Whether there is no such directory any more.
+/// Whether an error means that the directory no longer exists.
 fn is_gone(err: &io::Error) -> bool {
     use rustix::io::Errno;
     Errno::from_io_error(err)
@@ -127,7 +128,7 @@ fn skip_below(table: &Table, number: usize, to: usize) -> usize {
     (number + 1..to).find(|&next| !gone.contains(table.dir(next).path)).unwrap_or(to)
 }
 
-/// The directory that `number` is in.
+/// The number of the directory that contains `number`.
 fn above(table: &Table, number: usize) -> Option<usize> {
     let path = DirPath(table.dir(number).path.to_vec());
     let (above, _) = path.split()?;
@@ -137,15 +138,15 @@ fn above(table: &Table, number: usize) -> Option<usize> {
 fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspects: &mut Suspects) {
     for (entry, row) in (dir.first()..).zip(dir.rows()) {
         match wanted(&row) {
-            Look::Away => (),
-            Look::Again => suspects.relist.push(number),
-            Look::Mounted => {
+            Check::Away => (),
+            Check::Again => suspects.relist.push(number),
+            Check::Mounted => {
                 let child = c_name(row.name).and_then(|name| open.open_child(&name)?.stat());
                 if child.is_ok_and(|(_, now_on)| now_on == device) {
                     suspects.relist.push(number);
                 }
             }
-            Look::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
+            Check::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
                 Ok(stamp) if is_same(&row, &stamp) => (),
                 // Whether it is made again is decided anew where all names are.
                 Ok(_) if row.skipped == Some(SkipReason::MadeAgain) => {
@@ -158,23 +159,23 @@ fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspec
     }
 }
 
-/// What has to be looked at to know whether an entry is as it was.
-enum Look {
-    /// Nothing: its own directory tells, or nobody wants to know.
+/// What to check to know whether an entry is unchanged.
+enum Check {
+    /// Nothing: its own directory tells, or its state does not matter.
     Away,
     /// Its stamp.
     At,
-    /// The whole directory: last time it could not be had.
+    /// List the whole directory: last time it could not be read.
     Again,
-    /// Whether something is still mounted there.
+    /// Check whether something is still mounted there.
     Mounted,
 }
 
-fn wanted(row: &Row<'_>) -> Look {
+fn wanted(row: &Row<'_>) -> Check {
     match (row.skipped, row.kind()) {
         // An ignore file governs others, even if it is ignored itself.
-        (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Look::At,
-        (None, Some(Kind::Directory)) => Look::Away,
+        (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Check::At,
+        (None, Some(Kind::Directory)) => Check::Away,
         // What did not fit in the budget may by now; what was made again may be another directory.
         (
             None
@@ -185,7 +186,7 @@ fn wanted(row: &Row<'_>) -> Look {
                 | SkipReason::MadeAgain,
             ),
             _,
-        ) => Look::At,
+        ) => Check::At,
         (
             Some(
                 SkipReason::Unreadable
@@ -194,8 +195,8 @@ fn wanted(row: &Row<'_>) -> Look {
                 | SkipReason::KeptChanging,
             ),
             _,
-        ) => Look::Again,
-        (Some(SkipReason::OtherFileSystem), _) => Look::Mounted,
+        ) => Check::Again,
+        (Some(SkipReason::OtherFileSystem), _) => Check::Mounted,
         (
             Some(
                 SkipReason::Excluded
@@ -204,7 +205,7 @@ fn wanted(row: &Row<'_>) -> Look {
                 | SkipReason::GitPrivate,
             ),
             _,
-        ) => Look::Away,
+        ) => Check::Away,
     }
 }
 

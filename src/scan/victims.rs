@@ -1,5 +1,5 @@
-//! Files that somebody named, and that are held although the walk leaves them out: ignored ones,
-//! large ones, and those outside the root.
+//! Holds the files that a call names although the walk leaves them out: ignored files, large files,
+//! and files outside the root.
 
 use std::{
     ffi::{CStr, OsStr},
@@ -12,28 +12,28 @@ use std::{
 
 use super::{Named, Request, Scan, Victim, VictimPath, budget, is_racy, regenerable};
 use crate::{
-    fs::{Dir, Way, c_name},
+    fs::{Dir, DirCursor, c_name},
     model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
 };
 
-/// Files below a named directory beyond this are left out: a second's worth of copying.
+/// Files below a named directory beyond this number are left out: copying them takes a second.
 const FILES_MAX: usize = 10_000;
-/// How many times the limit of one victim all victims of a call may hold together.
+/// All victims of a call together may hold this many times the limit of one.
 const TOGETHER: u64 = 4;
-/// So many victims are looked at, though not read, whatever the time.
+/// This many victims are looked at, though not read, even after the deadline.
 const LOOKED_AT_MIN: usize = 256;
 /// As deep as the walk goes.
 const DEPTH_MAX: usize = 900;
-/// A file that is mostly holes counts with the room it takes, up to this size: reading it takes
-/// about a second, holes and all.
+/// A sparse file up to this size counts with its allocated size. Reading it takes about a second,
+/// holes included.
 const SPARSE_MAX_BYTES: u64 = 1 << 30;
-/// The same where a call waits, and other files for their turn.
+/// The same limit while a call waits and other files need their share of the time.
 const SPARSE_SOON_MAX_BYTES: u64 = 256 << 20;
-/// Names of directories outside any project that a tool fills again.
+/// Directories outside any project that a tool fills again.
 const TOOL_CACHES: &[&str] =
     &[".npm", ".pnpm-store", ".yarn", ".m2", ".nuget", ".ivy2", "registry", "Caches", ".rustup"];
 
-/// Adds every victim of the request that the scan does not hold anyway, with everything below it.
+/// Adds every victim of the request that the scan does not hold yet, with everything below it.
 pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
     if request.victims.is_empty() {
         return;
@@ -54,7 +54,7 @@ pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
     scan.unheld.dedup();
 }
 
-/// Whether the directory at `path`, absolute, is proven to be made again by a program.
+/// Whether the directory at `path`, absolute, is proven to be regenerable.
 pub fn is_made_again(path: &Path) -> bool {
     let parent = path.parent().and_then(|above| Dir::open(above).ok());
     let name = path.file_name().and_then(|name| c_name(name.as_bytes()).ok());
@@ -68,12 +68,12 @@ struct Collect<'a, 'r> {
     home: Option<PathBuf>,
     ours: PathBuf,
     bytes: u64,
-    /// Whether the victim at hand is the output of a build.
+    /// Whether the current victim is build output.
     is_output: bool,
 }
 
 impl Collect<'_, '_> {
-    /// One victim, by the path somebody gave.
+    /// Adds one victim, by the path that the call gave.
     fn named(&mut self, path: &Path) {
         let root = self.request.root;
         if root.path() == path {
@@ -88,7 +88,7 @@ impl Collect<'_, '_> {
             return self.leave_out(path.as_os_str().as_bytes(), reason, 0);
         };
         if matches!(&victim, VictimPath::Outside(path) if path.starts_with(&self.ours)) {
-            // Nothing of ours is held by us; self-defence stands before it.
+            // Our own files are never held; the guard protects them.
             return;
         }
         self.is_output = self.is_output(&victim);
@@ -96,7 +96,7 @@ impl Collect<'_, '_> {
         self.is_output = false;
     }
 
-    /// The root itself: the walk has it but for what it leaves out, and for its repositories.
+    /// The victim is the root itself: adds what the walk leaves out, and its repositories.
     fn whole_root(&mut self) {
         let root = self.request.root;
         if self.request.scope == Scope::Named {
@@ -134,19 +134,19 @@ impl Collect<'_, '_> {
         }
     }
 
-    /// Whether a victim is, or lies in, what is very probably made again: the ignored output of a
-    /// build, or the cache of a tool.
+    /// Whether a victim is, or lies in, something that is very probably regenerable: ignored build
+    /// output, or a tool's cache.
     fn is_output(&self, path: &VictimPath) -> bool {
         match path {
             VictimPath::Below(rel) => Dir::open(self.request.root.path())
-                .is_ok_and(|top| budget::is_in_output(self.scan, &mut Way::from(&top), rel)),
+                .is_ok_and(|top| budget::is_in_output(self.scan, &mut DirCursor::from(&top), rel)),
             VictimPath::Outside(path) => path.components().any(|name| {
                 name.as_os_str().to_str().is_some_and(|name| TOOL_CACHES.contains(&name))
             }),
         }
     }
 
-    /// A file or directory, and everything in it.
+    /// Adds a file, or a directory with everything in it.
     fn add(&mut self, dir: &Dir, path: &VictimPath, depth: usize) {
         let bytes = path.as_bytes().to_vec();
         let name = path.name().to_vec();
@@ -158,14 +158,14 @@ impl Collect<'_, '_> {
         };
         match path {
             VictimPath::Below(rel) if rel.is_git_private() => {
-                // As above; the root's own is held in any case.
+                // Also as a repository; the root's own is held in any case.
                 let git_dir = git_dir_of(&self.request.root.join(rel));
                 let own = self.request.root.path().join(".git");
                 self.scan.repositories.extend(git_dir.filter(|git_dir| *git_dir != own));
                 return;
             }
             VictimPath::Outside(path) if is_in_git(path) => {
-                // Held as a repository, whichever part of it is named.
+                // A repository is held as a whole, whichever part of it is named.
                 self.scan.repositories.extend(git_dir_of(path));
                 return;
             }
@@ -186,7 +186,7 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
         if kind == Kind::File && !is_alone && !self.is_held(path) {
-            let size_max = self.request.wishes.victim_size_max;
+            let size_max = self.request.limits.victim_size_max;
             let waits = self.request.deadline.is_some();
             let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
             let weight = weight(dir, &c_name, stamp.size, size_max..=sparse_max);
@@ -227,7 +227,7 @@ impl Collect<'_, '_> {
         for listed in names {
             let full = self.scan.victims.len() >= FILES_MAX || !self.has_room(1);
             if full || self.is_late() {
-                // One word for all that is left, however much that is.
+                // One entry stands for everything left over, however much that is.
                 let reason = if full { SkipReason::TooMany } else { SkipReason::OutOfTime };
                 return self.leave_out(path.as_bytes(), reason, 0);
             }
@@ -235,7 +235,7 @@ impl Collect<'_, '_> {
         }
     }
 
-    /// Whether a directory is never gone through: the home, and what is around it.
+    /// Whether a directory is never walked: the home directory, and those above it.
     fn is_too_much(&self, path: &Path) -> bool {
         self.home.as_ref().is_some_and(|home| home.starts_with(path))
     }
@@ -245,7 +245,7 @@ impl Collect<'_, '_> {
             && self.request.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Whether the walk has it already.
+    /// Whether the walk already holds it.
     fn is_held(&self, path: &VictimPath) -> bool {
         match path {
             VictimPath::Below(rel) => self.scan.find(rel).is_some_and(|row| row.skipped.is_none()),
@@ -254,7 +254,7 @@ impl Collect<'_, '_> {
     }
 
     fn has_room(&self, size: u64) -> bool {
-        let room = self.request.wishes.victim_size_max.saturating_mul(TOGETHER);
+        let room = self.request.limits.victim_size_max.saturating_mul(TOGETHER);
         self.bytes.saturating_add(size) <= room
     }
 
@@ -271,26 +271,27 @@ impl Collect<'_, '_> {
     }
 }
 
-/// How much a file of `size` bytes counts. It is looked at for holes only where they `matter`.
+/// How many bytes a file of `size` counts for. Holes are taken into account only for sizes in
+/// `matter`.
 pub(super) fn weight(dir: &Dir, name: &CStr, size: u64, matter: RangeInclusive<u64>) -> u64 {
     if !matter.contains(&size) {
         return size;
     }
-    dir.room_of(name).map_or(size, |room| room.min(size))
+    dir.allocated_bytes(name).map_or(size, |room| room.min(size))
 }
 
 fn is_in_git(path: &Path) -> bool {
     path.components().any(|name| name.as_os_str() == ".git")
 }
 
-/// The outermost `.git` on the way to a path.
+/// The outermost `.git` in a path.
 fn git_dir_of(path: &Path) -> Option<PathBuf> {
     let above = path.ancestors().filter(|above| above.file_name().is_some_and(|it| it == ".git"));
     above.last().map(Path::to_owned)
 }
 
 impl VictimPath {
-    /// The bytes of the path: below the root, or absolute.
+    /// The path as bytes: below the root, or absolute.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Below(path) => path.as_bytes(),
@@ -316,14 +317,14 @@ impl VictimPath {
     }
 }
 
-/// Whether there is nothing at `path`, for not even what it would lie in is there.
+/// Whether neither `path` nor the directory that would contain it exists.
 fn is_nothing(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|err| {
         matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
     })
 }
 
-/// The directory a victim lies in, and where that is once links on the way are followed.
+/// The directory that contains a victim, and the victim's path with symlinks on the way resolved.
 fn open_parent(root: &Root, path: &Path) -> Option<(Dir, VictimPath)> {
     let parent = std::fs::canonicalize(path.parent()?).ok()?;
     let real = parent.join(path.file_name()?);

@@ -1,7 +1,7 @@
-//! Walks a root into a [`Scan`]: what the last scan saw is compared, what may have changed is
-//! read anew, and whatever is left out is noted with its reason.
+//! Walks a root into a [`Scan`]: compares the last scan with the disk, reads again what may have
+//! changed, and notes what is left out and why.
 //!
-//! Opens directories and, for their rules, ignore files; never the files themselves.
+//! Opens directories and ignore files, but never the files to be held.
 
 use std::{
     collections::BTreeMap,
@@ -14,11 +14,12 @@ use std::{
 };
 
 use super::{
-    Scan, budget, crew,
-    ground::{Descent, Ground, rules_changed},
+    Scan, budget,
+    dir_rules::{Descent, DirRules, rules_changed},
     is_racy,
-    list::{Frame, Lister, Listings, Place, is_file},
-    sources::{Sources, UserDirs, Wishes},
+    list::{DirVisit, Lister, Listings, WalkContext, is_file},
+    parallel,
+    rule_sources::{RuleSources, ScanLimits, UserDirs},
     verify::{Suspects, verify},
     victims,
 };
@@ -34,24 +35,24 @@ use crate::{
 /// What to walk, and how far.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// Where.
+    /// The root.
     pub root: &'a Root,
     /// How much of it.
     pub scope: Scope,
     /// The last scan, if there is one.
     pub base: Option<Table>,
     /// What the settings say about which files are captured.
-    pub wishes: &'a Wishes,
+    pub limits: &'a ScanLimits,
     /// Where the user keeps git's configuration.
     pub user: &'a UserDirs,
     /// Paths to hold in any case. Absolute, without `.` or `..`.
     pub victims: &'a [PathBuf],
-    /// The state directory, which is nobody's victim.
+    /// The state directory, which is never a victim.
     pub ours: &'a Path,
     /// How much of each of them.
     pub named: Named,
-    /// When the scan began, in nanoseconds since 1970: what changed later than this, or hardly
-    /// before, is looked at again next time.
+    /// When the scan began, in nanoseconds since 1970. A later change, or one shortly before, is
+    /// checked again by the next scan.
     pub now_ns: i64,
     /// When to stop.
     pub deadline: Option<Instant>,
@@ -60,9 +61,9 @@ pub struct Request<'a> {
 /// How much of each victim is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// It and everything below it, within limits: a call names it.
+    /// It and everything below it, within limits, because a call names it.
     WithAllBelow,
-    /// It alone, whatever its size: a restore is about to replace it.
+    /// It alone, whatever its size, because a restore is about to replace it.
     Alone,
 }
 
@@ -74,7 +75,7 @@ pub enum Named {
 pub fn walk(mut request: Request<'_>) -> Result<Scan> {
     let path = request.root.path();
     let top = Dir::open(path).map_err(Error::io("open", path))?;
-    let sources = Sources::of(request.root, request.user);
+    let sources = RuleSources::of(request.root, request.user);
     let mut walk = Walk::new(&request, &top, &sources)?;
     if request.scope == Scope::Whole {
         let base = request.base.take().filter(|base| base.facts().rules == Some(walk.rules_digest));
@@ -86,11 +87,11 @@ pub fn walk(mut request: Request<'_>) -> Result<Scan> {
     Ok(scan)
 }
 
-/// Everything called `.git` below the root, but its own.
+/// Every `.git` below the root, except the root's own.
 fn nested_repositories(scan: &Scan, root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     scan.each_directory(|dir, _, _, rows| {
-        // Names are in order, and hardly any comes before this one.
+        // Names are sorted, and hardly any sorts before this one.
         let mut first = rows.take_while(|row| row.name <= &b".git"[..]);
         if !dir.is_empty()
             && let Some(row) = first.find(|row| row.skipped == Some(SkipReason::GitPrivate))
@@ -104,17 +105,17 @@ fn nested_repositories(scan: &Scan, root: &Path) -> Vec<PathBuf> {
 }
 
 struct Walk<'a> {
-    frame: Frame<'a>,
+    context: WalkContext<'a>,
     top: &'a Dir,
-    sources: &'a Sources,
+    sources: &'a RuleSources,
     rules_digest: ContentId,
     /// The rules and tracked paths of the root; read when first needed.
-    ground: Option<Ground>,
+    dir_rules: Option<DirRules>,
     scan: Scan,
 }
 
 impl<'a> Walk<'a> {
-    fn new(request: &Request<'a>, top: &'a Dir, sources: &'a Sources) -> Result<Self> {
+    fn new(request: &Request<'a>, top: &'a Dir, sources: &'a RuleSources) -> Result<Self> {
         let path = request.root.path();
         let (_, device) = top.stat().map_err(Error::io("look at", path))?;
         let open_bits = match request.root.kind() {
@@ -124,67 +125,67 @@ impl<'a> Walk<'a> {
             }
             RootKind::Plain { .. } => 0,
         };
-        let frame = Frame {
+        let context = WalkContext {
             root: request.root,
-            wishes: request.wishes,
+            limits: request.limits,
             now_ns: request.now_ns,
             deadline: request.deadline,
             device,
             open_bits,
             captured: AtomicU64::new(0),
         };
-        let rules_digest = sources.digest(request.wishes);
-        Ok(Self { frame, top, sources, rules_digest, ground: None, scan: Scan::default() })
+        let rules_digest = sources.digest(request.limits);
+        Ok(Self { context, top, sources, rules_digest, dir_rules: None, scan: Scan::default() })
     }
 
     fn everything(&mut self, base: Option<Table>) -> io::Result<()> {
         self.scan.rules = Some(self.rules_digest);
-        let Some(base) = base else { return self.anew(None) };
+        let Some(base) = base else { return self.full(None) };
         self.scan.anchor = base.facts().anchor;
-        *self.frame.captured.get_mut() = base.facts().files;
+        *self.context.captured.get_mut() = base.facts().files;
         if self.tracked_set_changed(base.facts()) {
-            return self.anew(Some(&base));
+            return self.full(Some(&base));
         }
-        let suspects = verify(self.top, self.frame.device, &base);
+        let suspects = verify(self.top, self.context.device, &base);
         if rules_changed(self.top, &base, &suspects) {
-            return self.anew(Some(&base));
+            return self.full(Some(&base));
         }
         self.scan.tracked = base.facts().tracked;
         self.scan.usual = base.facts().usual;
-        // The budget counts what is held in directories that are not read again.
+        // The budget also counts files in directories that are not read again.
         self.scan.base = Some(base.clone());
-        self.again(&base, &suspects)
+        self.incremental(&base, &suspects)
     }
 
-    /// Walks every directory, taking over what `base` knows of files whose stamps are the same.
-    fn anew(&mut self, base: Option<&Table>) -> io::Result<()> {
-        if let RootKind::Git { git_dir, .. } = self.frame.root.kind() {
-            // Before it is read: what changes meanwhile is seen next time.
+    /// Walks every directory. Takes over what `base` knows of files with unchanged stamps.
+    fn full(&mut self, base: Option<&Table>) -> io::Result<()> {
+        if let RootKind::Git { git_dir, .. } = self.context.root.kind() {
+            // Stat before reading: the next scan then notices a change in between.
             self.scan.index = stat_path(&git_dir.join("index")).unwrap_or_default();
         }
-        let ground = self.take_ground();
-        self.scan.tracked = Some(ground.tracked.digest());
-        let listed = self.list_all(&ground, base)?;
+        let dir_rules = self.take_dir_rules();
+        self.scan.tracked = Some(dir_rules.tracked.digest());
+        let listed = self.list_all(&dir_rules, base)?;
         self.add(listed);
-        budget::take_in(&mut self.scan, &self.frame, self.top, base, || ground.clone());
+        budget::take_in(&mut self.scan, &self.context, self.top, base, || dir_rules.clone());
         self.scan.usual = usual_of(&self.scan);
-        self.ground = Some(ground);
+        self.dir_rules = Some(dir_rules);
         Ok(())
     }
 
-    fn list_all(&mut self, ground: &Ground, base: Option<&Table>) -> io::Result<Listings> {
-        let place = Place { path: DirPath::default(), depth: 0, ground, is_ignored: false };
-        *self.frame.captured.get_mut() = 0;
-        let listed = crew::list_all(&self.frame, base, &self.top.listable()?, &place, false)?;
-        if *self.frame.captured.get_mut() < self.frame.wishes.files_max {
+    fn list_all(&mut self, dir_rules: &DirRules, base: Option<&Table>) -> io::Result<Listings> {
+        let visit = DirVisit { path: DirPath::default(), depth: 0, dir_rules, is_ignored: false };
+        *self.context.captured.get_mut() = 0;
+        let listed = parallel::list_all(&self.context, base, &self.top.listable()?, &visit, false)?;
+        if *self.context.captured.get_mut() < self.context.limits.files_max {
             return Ok(listed);
         }
-        // Which files are too many must not depend on which thread came first.
-        *self.frame.captured.get_mut() = 0;
-        crew::list_all(&self.frame, base, &self.top.listable()?, &place, true)
+        // Which files exceed the limit must not depend on which thread was faster.
+        *self.context.captured.get_mut() = 0;
+        parallel::list_all(&self.context, base, &self.top.listable()?, &visit, true)
     }
 
-    /// Takes over what was listed.
+    /// Adds the results of listers.
     fn add(&mut self, listed: Listings) {
         let Listings { fresh, unlisted, out_of_time } = listed;
         self.scan.refreshed = true;
@@ -193,8 +194,8 @@ impl<'a> Walk<'a> {
         mark_unlisted(&mut self.scan.fresh, unlisted);
     }
 
-    /// Reads anew what `suspects` names, and no more.
-    fn again(&mut self, base: &Table, suspects: &Suspects) -> io::Result<()> {
+    /// Reads only what `suspects` names.
+    fn incremental(&mut self, base: &Table, suspects: &Suspects) -> io::Result<()> {
         for &number in &suspects.gone {
             self.scan.gone.push(DirPath(base.dir(number).path.to_vec()));
             self.count_out(&base.dir(number));
@@ -206,28 +207,28 @@ impl<'a> Walk<'a> {
             }
         }
         if !relist.is_empty() {
-            let ground = self.take_ground();
-            let Frame { root, wishes, .. } = self.frame;
-            let mut descent = Descent::new(root, wishes, self.top, ground.clone());
-            self.ground = Some(ground);
+            let dir_rules = self.take_dir_rules();
+            let WalkContext { root, limits, .. } = self.context;
+            let mut descent = Descent::new(root, limits, self.top, dir_rules.clone());
+            self.dir_rules = Some(dir_rules);
             for &number in relist {
                 self.relist(base, &base.dir(number), &mut descent)?;
             }
         }
-        let Self { frame, top, sources, ground, scan, .. } = self;
-        let read = || Ground::read(frame.root, sources, frame.wishes);
-        budget::take_in(scan, frame, top, Some(base), || ground.take().unwrap_or_else(read));
+        let Self { context, top, sources, dir_rules, scan, .. } = self;
+        let read = || DirRules::read(context.root, sources, context.limits);
+        budget::take_in(scan, context, top, Some(base), || dir_rules.take().unwrap_or_else(read));
         self.touch_above(base);
         Ok(())
     }
 
-    /// Notes that one file of a directory that is otherwise as it was has to be read.
+    /// Marks one file for reading, in a directory that is otherwise unchanged.
     fn reread(&mut self, base: &Table, number: usize, entry: usize, stamp: Stamp) {
         let row = base.row(entry);
         let rel = DirPath(base.dir(number).path.to_vec());
-        let racy = is_racy(&stamp, self.frame.now_ns);
-        let (untracked, size_max) = (!row.marks.tracked, self.frame.wishes.file_size_max);
-        let is_private = row.marks.private || self.frame.is_private_mode(&stamp, untracked);
+        let racy = is_racy(&stamp, self.context.now_ns);
+        let (untracked, size_max) = (!row.marks.tracked, self.context.limits.file_size_max);
+        let is_private = row.marks.private || self.context.is_private_mode(&stamp, untracked);
         self.scan.refreshed = true;
         let fresh = self.touch(base, &rel);
         if let Some(found) = fresh.found.iter_mut().find(|found| found.name == row.name) {
@@ -242,7 +243,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Lists one directory of the base anew. Known names keep what was decided about them.
+    /// Lists one directory of the base again. Known names keep their decisions.
     fn relist(
         &mut self,
         base: &Table,
@@ -254,33 +255,33 @@ impl<'a> Walk<'a> {
         let local = descent.at(&path)?;
         let opened = descent.way.listable(&path);
         let is_ignored = is_ignored(base, &path);
-        let place = Place { depth: path.depth(), path, ground: &local, is_ignored };
+        let visit = DirVisit { depth: path.depth(), path, dir_rules: &local, is_ignored };
         let listed = opened.and_then(|open| {
-            let mut lister = Lister::new(&self.frame, Some(base), &self.scan.gone, None);
-            lister.list(&open, &place, false).map(|()| lister.listed)
+            let mut lister = Lister::new(&self.context, Some(base), &self.scan.gone, None);
+            lister.list(&open, &visit, false).map(|()| lister.listed)
         });
         match listed {
             Ok(listed) => {
                 self.add(listed);
                 Ok(())
             }
-            Err(err) if place.path.0.is_empty() => Err(err),
+            Err(err) if visit.path.0.is_empty() => Err(err),
             Err(_) => {
-                self.leave_out(base, &place.path);
+                self.leave_out(base, &visit.path);
                 Ok(())
             }
         }
     }
 
-    /// Forgets that the files of a directory were counted.
+    /// Subtracts the files of a directory from the count.
     fn count_out(&mut self, dir: &DirRow<'_>) {
         let held = dir.rows().filter(|row| row.skipped.is_none());
         let files = held.filter(|row| row.kind() != Some(Kind::Directory)).count();
-        let captured = self.frame.captured.get_mut();
+        let captured = self.context.captured.get_mut();
         *captured = captured.saturating_sub(files as u64);
     }
 
-    /// Notes that a directory, of which the base knows something, can no longer be read.
+    /// Notes that a directory of the base can no longer be read.
     fn leave_out(&mut self, base: &Table, path: &DirPath) {
         let Some((above, name)) = path.split() else { return };
         self.scan.gone.push(path.clone());
@@ -292,7 +293,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The directory at `path`, ready to be changed: as it is in the base, if it was not read.
+    /// The directory at `path`, for modification; copied from the base if it was not read again.
     fn touch(&mut self, base: &Table, path: &DirPath) -> &mut Fresh {
         self.scan.fresh.entry(path.clone()).or_insert_with(|| {
             base.find_dir(&path.0).map_or_else(Fresh::default, |dir| Fresh {
@@ -304,7 +305,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Makes every directory above a changed one a changed one.
+    /// Marks every directory above a changed one as changed.
     fn touch_above(&mut self, base: &Table) {
         let changed: Vec<DirPath> = self.scan.fresh.keys().cloned().collect();
         for path in changed {
@@ -323,7 +324,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Notes directories that could be opened but not listed.
+/// Marks directories that could be opened but not listed.
 pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<DirPath>) {
     for path in unlisted {
         let Some((above, name)) = path.split() else { continue };
@@ -335,7 +336,7 @@ pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<
     }
 }
 
-/// Whether the last scan knew a directory as ignored, by itself or with what it lies in.
+/// Whether the last scan saw a directory as ignored, by its own name or one above it.
 fn is_ignored(base: &Table, path: &DirPath) -> bool {
     path.split().is_some_and(|(above, name)| {
         let row = base.find_dir(&above.0).and_then(|dir| dir.row(name));
@@ -343,26 +344,26 @@ fn is_ignored(base: &Table, path: &DirPath) -> bool {
     })
 }
 
-/// The part about repositories: their rules and what they track.
+/// Rules, and what git tracks.
 impl Walk<'_> {
-    fn take_ground(&mut self) -> Ground {
-        match self.ground.take() {
-            Some(ground) => ground,
-            None => Ground::read(self.frame.root, self.sources, self.frame.wishes),
+    fn take_dir_rules(&mut self) -> DirRules {
+        match self.dir_rules.take() {
+            Some(dir_rules) => dir_rules,
+            None => DirRules::read(self.context.root, self.sources, self.context.limits),
         }
     }
 
-    /// Whether git now tracks other paths than when the base was made.
+    /// Whether git's set of tracked paths differs from that of the base.
     fn tracked_set_changed(&mut self, facts: &Facts) -> bool {
-        let RootKind::Git { git_dir, .. } = self.frame.root.kind() else { return false };
+        let RootKind::Git { git_dir, .. } = self.context.root.kind() else { return false };
         let stamp = stat_path(&git_dir.join("index")).unwrap_or_default();
         self.scan.index = stamp;
-        if stamp == facts.index && !is_racy(&stamp, self.frame.now_ns) {
+        if stamp == facts.index && !is_racy(&stamp, self.context.now_ns) {
             return false;
         }
-        let ground = Ground::read(self.frame.root, self.sources, self.frame.wishes);
-        let changed = Some(ground.tracked.digest()) != facts.tracked;
-        self.ground = Some(ground);
+        let dir_rules = DirRules::read(self.context.root, self.sources, self.context.limits);
+        let changed = Some(dir_rules.tracked.digest()) != facts.tracked;
+        self.dir_rules = Some(dir_rules);
         changed
     }
 }

@@ -1,14 +1,14 @@
-//! Names of any bytes as plain text: what is not printable ASCII, a space and a backslash become
-//! `\0` and three octal digits, which `printf %b` turns back.
+//! Escapes arbitrary bytes as plain text: a space, a backslash and everything outside printable
+//! ASCII become `\0` and three octal digits, which `printf %b` decodes.
 
-/// Writes `bytes` as text without spaces, line ends or anything a terminal would act on.
+/// Escapes `bytes`; the result contains no spaces, line ends or terminal control characters.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     escape_into(&mut text, bytes);
     text
 }
 
-/// As [`escape`], behind what `text` already has.
+/// Appends the escaped `bytes` to `text`.
 pub(crate) fn escape_into(text: &mut String, bytes: &[u8]) {
     for &byte in bytes {
         if is_plain(byte) {
@@ -22,7 +22,7 @@ pub(crate) fn escape_into(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Undoes [`escape`]; `None` for any text that it does not write.
+/// Decodes the output of [`escape`]; `None` for any other text.
 pub fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,6 +1,7 @@
-//! Listings: paths held beside a tree, or outside their root, as one private text object.
+//! Listings: paths held separately from the tree or outside the root, stored as one private text
+//! object.
 //!
-//! One line a path: `MODE SIZE DEVICE ID PATH`, in the order of the paths' bytes.
+//! Each line is `MODE SIZE DEVICE ID PATH`, sorted by the bytes of the path.
 
 use std::{
     collections::BTreeMap,
@@ -19,16 +20,16 @@ use crate::{
     model::{Content, ContentId, Entry, Kind, Place, RelPath},
 };
 
-/// One line: an entry, and the size of its bytes.
+/// One line: an entry, and the size of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What it is. Its content, if any, is in the private store.
+    /// The entry. Its content, if any, is in the private store.
     pub entry: Entry,
     /// The size of its content in bytes.
     pub size: u64,
 }
 
-/// Lines by path: the bytes of a path below the root, or of an absolute one.
+/// Lines by path: relative to the root, or absolute.
 pub type Listing = BTreeMap<Vec<u8>, Line>;
 
 /// The text of a listing.
@@ -48,11 +49,11 @@ pub fn to_text(listing: &Listing) -> String {
     text
 }
 
-/// Reads the listing stored as `id`.
+/// Parses the listing stored as `id`.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] for any text that [`to_text`] does not write.
+/// [`Error::Damaged`] for any text that [`to_text`] does not produce.
 pub fn parse(id: &ContentId, text: &[u8]) -> Result<Listing> {
     let damaged = |why: &str| Error::damaged(object(id), why);
     let text = str::from_utf8(text).map_err(|_| damaged("not text"))?;
@@ -67,11 +68,11 @@ pub fn parse(id: &ContentId, text: &[u8]) -> Result<Listing> {
     Ok(listing)
 }
 
-/// A listing's entries by paths below the root.
+/// The entries of a listing by path below the root.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] if one would be elsewhere.
+/// [`Error::Damaged`] if a path is not below the root.
 pub fn below(id: &ContentId, listing: &Listing) -> Result<BTreeMap<RelPath, Entry>> {
     let rel = |(path, line): (&Vec<u8>, &Line)| {
         let path = RelPath::from_bytes(path)
@@ -81,11 +82,11 @@ pub fn below(id: &ContentId, listing: &Listing) -> Result<BTreeMap<RelPath, Entr
     listing.iter().map(rel).collect()
 }
 
-/// A listing's entries by absolute paths.
+/// The entries of a listing by absolute path.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] if one is not absolute, or has `.` or `..` in it.
+/// [`Error::Damaged`] if a path is not absolute, or contains `.` or `..`.
 pub fn outside(id: &ContentId, listing: &Listing) -> Result<BTreeMap<PathBuf, Entry>> {
     let absolute = |(path, line): (&Vec<u8>, &Line)| {
         let path = PathBuf::from(OsStr::from_bytes(path));
@@ -125,11 +126,11 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, Line)> {
     (whole && may_have).then_some((path, Line { entry, size }))
 }
 
-/// Neither an id of the private store nor `-`.
+/// The text is neither an id of the private store nor `-`.
 #[derive(Debug)]
 pub(super) struct NotContent;
 
-/// Reads an id of the private store, or `-` for nothing.
+/// Parses an id of the private store, or `-` for no content.
 pub(super) fn parse_content(text: &str, place: Place) -> Result<Option<Content>, NotContent> {
     if text == "-" {
         return Ok(None);

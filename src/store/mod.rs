@@ -1,4 +1,4 @@
-//! Where checkpoints are kept.
+//! Stores checkpoints. [`Store`] is the interface; [`open`] selects the implementation.
 
 pub mod copy;
 pub mod escape;
@@ -8,9 +8,9 @@ pub mod naming;
 pub mod objects;
 pub mod reading;
 pub mod record;
-pub mod standing;
+pub mod root_status;
 pub mod sweep;
-pub mod weigh;
+pub mod usage;
 
 use std::{collections::BTreeMap, io::Read, time::Instant};
 
@@ -30,9 +30,9 @@ use crate::{
 pub use copy::CopyStore;
 pub use git::{GitStore, Held, Opened, Step as RepositoryStep, StepKind, maintain};
 pub use naming::{Source, changes, named_as};
-pub use record::Unread;
-pub use standing::Standing;
-pub use weigh::own_bytes;
+pub use record::Unreadable;
+pub use root_status::RootStatus;
+pub use usage::own_bytes;
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]
@@ -41,103 +41,104 @@ pub struct Draft {
     pub cause: Cause,
     /// When.
     pub taken_at: DateTime<Utc>,
-    /// The files, as found on disk.
+    /// The files found on disk.
     pub scan: Scan,
     /// Whether to record it even if nothing differs from the newest checkpoint.
     pub always: bool,
-    /// When to stop reading and keep what there is; the checkpoint is then partial. `None` for one
-    /// that must be whole.
+    /// When to stop reading and save what there is as a partial checkpoint. `None` for one that
+    /// must be complete.
     pub deadline: Option<Instant>,
-    /// For whoever nobody waits for: if a checkpoint has a greater sequence number than this by the
-    /// time there would be one, it is returned and nothing is saved.
+    /// For a background save: if a checkpoint with a greater sequence number exists by the time
+    /// this one would be published, that one is returned and nothing is saved.
     pub after: Option<u64>,
 }
 
 impl Draft {
-    /// The checkpoint it gives way to, given the newest there is.
+    /// The checkpoint that this draft gives way to, if `newest` is one.
     pub fn gives_way(&self, newest: Option<&Checkpoint>) -> Option<Saved> {
         let newest = newest.filter(|it| self.after.is_some_and(|after| it.sequence > after))?;
         Some(Saved { checkpoint: newest.clone(), is_new: false })
     }
 }
 
-/// What came of saving a draft.
+/// The result of saving a draft.
 #[derive(Debug)]
 pub struct Saved {
     /// The checkpoint that now holds the files.
     pub checkpoint: Checkpoint,
-    /// Whether it was made for this draft. If not, nothing had changed since it was taken.
+    /// Whether it was created for this draft. If not, nothing had changed since it was taken.
     pub is_new: bool,
 }
 
-/// What came of staging again what a checkpoint had staged.
+/// The result of restoring the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexOutcome {
-    /// It is staged again: this many entries.
+    /// Restored; the number of entries.
     Restored(usize),
-    /// The index is as it was then.
+    /// The index already had these entries.
     Unchanged,
     /// The checkpoint holds no index.
     NotKept,
-    /// HEAD stands elsewhere than it did, so what was staged means something else now.
+    /// HEAD has moved, so the saved index would mean something else now.
     HeadMoved,
-    /// A merge, rebase or the like is, or was, in progress: this one.
+    /// A merge, rebase or similar operation is, or was, in progress.
     InProgress(String),
 }
 
-/// Where HEAD stands, seen from where it stood.
+/// The position of HEAD relative to an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Since {
-    /// The branch it is on; `None` if it is detached.
+    /// The current branch; `None` if HEAD is detached.
     pub branch: Option<String>,
-    /// How many commits lie between, along first parents; `None` if the old one is not among them.
+    /// The number of commits since, along first parents; `None` if the old commit is not among
+    /// them.
     pub count: Option<u64>,
 }
 
-/// A branch that goes from one commit to another, with HEAD on it.
+/// A planned reset of the current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeadMove {
     /// The branch, as in `refs/heads/main`.
     pub branch: String,
-    /// Where it stands, in hex.
+    /// Its current commit, in hex.
     pub from: String,
-    /// Where it goes.
+    /// The commit to reset it to.
     pub to: String,
-    /// How many commits it leaves behind.
+    /// How many commits the branch will no longer contain.
     pub count: u64,
 }
 
-/// Something in a store that is not as it should be.
+/// One finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The checkpoint it spoils, if it belongs to one.
+    /// The damaged checkpoint, if the finding belongs to one.
     pub checkpoint: Option<CheckpointId>,
     /// The object, file or ref.
     pub what: String,
     /// What is wrong with it.
     pub why: String,
-    /// Whether the checkpoint restores all the same, or never had what is missing.
+    /// Whether it does not affect the checkpoint: it restores, or never had what is missing.
     pub is_note: bool,
 }
 
 impl Damage {
-    /// What spoils a checkpoint, or belongs to none.
+    /// Damage to a checkpoint, or to something that belongs to none.
     pub fn new(checkpoint: Option<CheckpointId>, what: String, why: String) -> Self {
         Self { checkpoint, what, why, is_note: false }
     }
 
-    /// What is worth a word and costs no checkpoint anything.
+    /// A finding that affects no checkpoint.
     pub fn note(checkpoint: Option<CheckpointId>, what: String, why: String) -> Self {
         Self { is_note: true, ..Self::new(checkpoint, what, why) }
     }
 }
 
-/// Keeps the checkpoints of one root.
+/// The checkpoints of one root.
 ///
-/// Two kinds exist, and nothing above this module knows which it has. Both, and a third that lives
-/// in memory, pass every test in `tests/store.rs`, which is the contract in full.
+/// There are two implementations, and callers never know which one they have. Both, and an
+/// in-memory one, pass every test in `tests/store.rs`, which is the complete contract.
 pub trait Store {
-    /// The root whose checkpoints these are.
+    /// The root that the checkpoints belong to.
     fn root(&self) -> &Root;
 
     /// Whether new checkpoints go to a private repository.
@@ -145,19 +146,19 @@ pub trait Store {
         false
     }
 
-    /// The anchor that stands now: a cache that names another one must not be believed about what
-    /// is stored.
+    /// The current anchor. A cache with another anchor must not be trusted about what is stored.
     fn anchor(&self) -> Option<ContentId>;
 
     /// Saves a checkpoint. It survives a crash from the moment this returns.
     ///
-    /// Create-only: a checkpoint, once saved, does not change. A file that cannot be read joins
-    /// [`Checkpoint::skipped`]; the rest is saved all the same. If nothing differs from the newest
-    /// checkpoint and [`Draft::always`] is not set, that one is returned and nothing is written.
+    /// A saved checkpoint never changes. A file that cannot be read is added to
+    /// [`Checkpoint::skipped`], and the rest is saved. If nothing differs from the newest
+    /// checkpoint and [`Draft::always`] is not set, that checkpoint is returned and nothing is
+    /// written.
     ///
     /// # Errors
     ///
-    /// Fails if the store cannot be written. Then nothing was saved.
+    /// Fails if the store cannot be written; nothing is saved then.
     fn save(&self, draft: Draft) -> Result<Saved>;
 
     /// All checkpoints, newest first.
@@ -166,51 +167,51 @@ pub trait Store {
     /// The files of a checkpoint.
     fn tree(&self, id: CheckpointId) -> Result<Tree>;
 
-    /// Names the files on disk as this store would, saving nothing. The scan must not be saved
-    /// afterwards: the names in it would pass for stored.
+    /// Computes the ids that this store would give to the files on disk, without saving. The scan
+    /// must not be saved afterwards, because its ids would count as stored.
     fn identify(&self, scan: &mut Scan) -> Result<Tree>;
 
-    /// One stored directory. The store's own escapes are undone: names are as on disk.
+    /// One stored directory, with names as on disk.
     fn directory(&self, id: &ContentId) -> Result<Directory>;
 
-    /// Opens the bytes of one file.
+    /// Opens the content of one file.
     fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
 
-    /// Those of [`Store::list`] that cannot be read, and why.
+    /// The checkpoints in [`Store::list`] whose records cannot be read, and why.
     ///
     /// # Errors
     ///
     /// Fails if they cannot be listed.
-    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
         Ok(BTreeMap::new())
     }
 
-    /// Forgets checkpoints and tells how many there were. One already gone is no error, and one that
-    /// a newer turnback wrote stays. What they alone held is freed by the next [`sweep`](sweep::sweep).
+    /// Forgets checkpoints and returns how many existed. A missing one is not an error, and one
+    /// that a newer turnback wrote stays. The next [`sweep`](sweep::sweep) frees what only they
+    /// needed.
     ///
     /// # Errors
     ///
-    /// Fails if somebody saves all the while, or something cannot be removed.
+    /// Fails if saves hold the lock for too long, or if something cannot be removed.
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize>;
 
-    /// Forgets checkpoints and returns how many bytes that freed. One already gone is no error.
+    /// Forgets checkpoints and returns how many bytes that freed. A missing one is not an error.
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64>;
 
-    /// Whether [`maintain`] is worth its while.
+    /// Whether [`maintain`] has enough to do.
     fn is_untidy(&self) -> bool {
         false
     }
 
-    /// Looks for damage: every checkpoint readable and, with `read_data`, every byte what it
-    /// should be.
+    /// Looks for damage: reads every checkpoint and, with `read_data`, verifies every byte.
     fn check(&self, read_data: bool) -> Result<Vec<Damage>>;
 
-    /// Puts right what can be without any bytes: refs that are gone are made again, and those that
-    /// lead nowhere dropped. Says what was done.
+    /// Repairs what needs no file content: creates missing refs again and drops refs to missing
+    /// objects. Returns what was done.
     ///
     /// # Errors
     ///
-    /// Fails if something cannot be looked at or written.
+    /// Fails if something cannot be read or written.
     fn repair(&self) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
@@ -218,36 +219,36 @@ pub trait Store {
     /// The tree of git's index that a checkpoint holds, if it holds one.
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>>;
 
-    /// Stages again what was staged when a checkpoint was taken. The files are not touched.
+    /// Restores the index of a checkpoint. Leaves the files alone.
     ///
     /// # Errors
     ///
-    /// Fails if the index cannot be read or written, or if another git process has it. Then it is
-    /// as it was.
+    /// Fails if the index cannot be read or written, or if another git process has locked it. It is
+    /// unchanged then.
     fn restore_index(&self, _id: CheckpointId) -> Result<IndexOutcome> {
         Ok(IndexOutcome::NotKept)
     }
 
-    /// Where HEAD stands now, seen from `then`; `None` if that cannot be told.
+    /// The position of HEAD relative to `then`; `None` if it cannot be determined.
     fn commits_since(&self, _then: &Head) -> Option<Since> {
         None
     }
 
-    /// How the branch HEAD is on would go back to where it stood; `None` if it stands there.
+    /// Plans a reset of the current branch to the commit of `then`; `None` if it is there already.
     ///
     /// # Errors
     ///
-    /// Why it must not, as a fragment.
+    /// Why the branch must not be reset, as a message fragment.
     fn plan_head(&self, _then: &Head) -> Result<Option<HeadMove>, String> {
         Err("these checkpoints are not kept in a git repository".to_owned())
     }
 
-    /// Moves the branch HEAD is on, unless it stands elsewhere by now. Whether it was moved. Files
-    /// and index stay as they are.
+    /// Resets the current branch, unless it has moved since the plan was made; returns whether it
+    /// did. Files and index stay as they are.
     ///
     /// # Errors
     ///
-    /// Fails if the repository cannot be written. Then nothing was moved.
+    /// Fails if the repository cannot be written; nothing is changed then.
     fn move_head(&self, _to: &HeadMove, _why: &str) -> Result<bool> {
         Ok(false)
     }
@@ -261,17 +262,16 @@ pub trait Store {
         Ok(false)
     }
 
-    /// How to look at a file of a checkpoint without us: a command line, or where the files are.
+    /// How to read a file of a checkpoint without turnback: a command line, or a directory.
     fn by_hand(&self, id: CheckpointId) -> String;
 }
 
-/// Opens the store of a root: a private repository if it is, or was, a git worktree, else copies. A
-/// repository that turns out not to be usable is no error: the root the store answers for then says
-/// why.
+/// Opens the store of a root: the git store if the root is, or was, a git worktree, else the file
+/// store. An unusable repository is not an error: the store's root then says why.
 ///
 /// # Errors
 ///
-/// Fails if turnback's own store cannot be opened.
+/// Fails if the state directory cannot be used.
 pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
     match root.kind() {
         RootKind::Git { .. } => match GitStore::open(root, state) {
@@ -285,7 +285,7 @@ pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn S
     }
 }
 
-/// The same for a root that was looked at a moment ago: `dirs` is what was found of its repository.
+/// Opens the store of a root that was just inspected: `dirs` describes its repository.
 ///
 /// # Errors
 ///
@@ -302,7 +302,8 @@ pub fn open_looked_at(
     }
 }
 
-/// A root whose checkpoints are to be copies has such a store, unless some are not.
+/// If the settings choose copies, the root gets a file store, unless it already has checkpoints in
+/// a private repository.
 fn of_git(store: GitStore, choice: StoreChoice) -> Box<dyn Store> {
     match choice {
         StoreChoice::Files if !store.is_used() => Box::new(store.into_copies()),
@@ -310,13 +311,13 @@ fn of_git(store: GitStore, choice: StoreChoice) -> Box<dyn Store> {
     }
 }
 
-/// A root without a usable repository: one that had one goes on where it was.
+/// Opens the store of a root without a usable repository. If it had one, its git store goes on.
 fn open_plain(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
     let own = state.root(root);
-    let (name, git_dir) = match record::read_place(&own) {
+    let (name, git_dir) = match record::read_location(&own) {
         Ok(Some(place)) => (place.store, place.git_dir),
         Ok(None) => (None, None),
-        // The records know as well, and are many more to read.
+        // The records know it too, but there are many to read.
         Err(_) => (record::store_of(&own)?, None),
     };
     match name {
@@ -330,7 +331,7 @@ fn open_plain(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn
 
 const _: Option<&dyn Store> = None; // Store stays usable as `dyn`.
 
-/// Every file of `tree` by path. Reads every directory: for small trees and tests.
+/// Every file of `tree` by path. Reads every directory, so use it for small trees and tests.
 ///
 /// # Errors
 ///
@@ -344,8 +345,8 @@ pub fn manifest(store: &dyn Store, tree: &Tree) -> Result<Manifest> {
     Ok(files)
 }
 
-/// The entries of one directory of `tree`, stored or not, with the permissions usual in it where a
-/// store says no more than file, executable or directory.
+/// The entries of one directory of `tree`, stored or not. Where a store records only "file",
+/// "executable" or "directory", fills in the root's usual permissions.
 ///
 /// # Errors
 ///

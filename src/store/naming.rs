@@ -1,8 +1,8 @@
-//! What differs between two trees of a root, whatever names their files have.
+//! Compares two trees of a root even if their content ids are of different kinds.
 //!
-//! A root that became a git repository, or was one, has checkpoints whose files are named by git's
-//! hash of blobs and others whose files are named by our own hash. Names of two kinds say nothing
-//! of each other: there the bytes are compared, here and nowhere else.
+//! A root that became a git repository, or stopped being one, has checkpoints with git's blob ids
+//! and others with our own. Ids of different kinds cannot be compared, so the contents are compared
+//! instead. No other module does this.
 
 use std::{
     io::{BufRead, BufReader, Cursor, Read},
@@ -19,12 +19,12 @@ use crate::{
     plan::{self, Change},
 };
 
-/// Where the bytes of an entry are.
+/// Where the content of an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// In the store.
     Saved,
-    /// On the disk: the entry is of a scan.
+    /// On the disk: the entry comes from a scan.
     Disk,
 }
 
@@ -49,7 +49,8 @@ pub fn changes(
     Ok(changes)
 }
 
-/// `entry` with the name that `stored`, an entry of a checkpoint, has for the same bytes.
+/// Returns `entry` with the id of `stored`, an entry of a checkpoint, if both have the same
+/// content.
 pub fn named_as(
     store: &dyn Store,
     path: &RelPath,
@@ -74,14 +75,14 @@ pub fn named_as(
     Entry { content: Some(there), ..entry }
 }
 
-/// Whether `id` is a name of `bytes`, of whatever kind.
+/// Whether `id` is the id of `bytes`, of either kind.
 pub fn is_name_of(id: &ContentId, bytes: &[u8]) -> bool {
     let kinds = [HashKind::Sha1, HashKind::Sha256];
     *id == id_of(bytes)
         || kinds.into_iter().any(|hash| git::blob_name(hash, bytes).is_ok_and(|it| it == *id))
 }
 
-/// Opens what is at `path` below `root`, if it is of `kind`.
+/// Opens the file at `path` below `root`, if it is of type `kind`.
 pub fn on_disk(root: &Path, path: &RelPath, kind: Kind) -> Option<Box<dyn Read>> {
     let (parent, name) = (Dir::open(root).ok()?.parent_of(path).ok()?, c_name(path.name()).ok()?);
     match kind {
@@ -91,7 +92,7 @@ pub fn on_disk(root: &Path, path: &RelPath, kind: Kind) -> Option<Box<dyn Read>>
     }
 }
 
-/// Whether two sources give the same bytes, as far as both can be read.
+/// Whether two sources yield the same bytes, as far as both can be read.
 pub fn has_same_bytes(a: impl Read, b: impl Read) -> bool {
     let (mut a, mut b) = (BufReader::new(a), BufReader::new(b));
     loop {

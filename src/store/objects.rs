@@ -1,10 +1,10 @@
-//! The private objects: bytes named by their SHA-256, one file each, shared by every root.
+//! The private objects: file contents named by their SHA-256, one file each, shared by all roots.
 //!
-//! Knows where they lie and how they get there whole: written under a temporary name, put on the
-//! disk, and only then given their own. Whoever saves holds `objects.lock` shared, from before he
-//! first looks whether an object is there until the record that needs it is on the disk. Whoever
-//! deletes objects holds it alone and decides what is needed only then, so that nothing a record
-//! is about to name can go. The lock is taken after the root's, never before.
+//! An object is written under a temporary name, synced, and then renamed. A save holds
+//! `objects.lock` shared, from before it first checks for an object until the record that needs it
+//! is on the disk. A process that deletes objects holds the lock exclusively and decides only then
+//! what is needed, so nothing that a record is about to name can be deleted. The lock is taken
+//! after the root's lock, never before.
 
 use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
@@ -25,34 +25,35 @@ use crate::{
     model::ContentId,
 };
 
-/// Below it a file is read whole and hashed first: an object that is there is then never written.
+/// A smaller file is read whole and hashed first, so that an existing object is never written
+/// again.
 const SMALL_MAX_BYTES: u64 = 1 << 20;
-/// Above it one `syncfs` is cheaper than an `fsync` each (100 files: 6 ms against 38), though it
-/// also waits for what others wrote.
+/// For more files, one `syncfs` is cheaper than an `fsync` each (100 files: 6 ms against 38 ms),
+/// although it also waits for the writes of other programs.
 const SYNC_EACH_MAX: usize = 32;
-/// Nobody writes an object in place, not even its owner.
+/// Read-only even for the owner, because objects are never written in place.
 const PERMISSIONS: u32 = 0o400;
-/// Nothing we write takes an hour; a temporary file as old has no owner.
+/// No write takes an hour, so a temporary file this old has no owner.
 const STALE_NS: i64 = 3_600_000_000_000;
 
-/// The private objects.
+/// The object directory.
 #[derive(Clone, Debug)]
 pub struct Objects {
     dir: PathBuf,
 }
 
-/// Objects on their way into the store. Dropped without [`Batch::publish`], it leaves nothing.
+/// A set of new objects. Dropped without [`Batch::publish`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct Batch<'a> {
     objects: &'a Objects,
     lock: Lock,
     pending: Pending,
-    /// Whether it is still worth asking the file system for a reflink.
+    /// Whether the file system may support reflinks.
     reflinks: bool,
     buffer: Vec<u8>,
 }
 
-/// Objects that are written, but under temporary names, which go with it.
+/// Objects written under temporary names, which are removed on drop.
 #[derive(Debug, Default)]
 struct Pending(HashMap<ContentId, PathBuf>);
 
@@ -62,7 +63,8 @@ impl Drop for Pending {
     }
 }
 
-/// Keeps objects from being deleted. To be held until the record that names them is on the disk.
+/// A shared lock that prevents objects from being deleted. Hold it until the record that names them
+/// is on the disk.
 #[derive(Debug)]
 #[must_use = "objects may go as soon as it is dropped"]
 pub struct Held {
@@ -71,7 +73,7 @@ pub struct Held {
     pub new: usize,
 }
 
-/// What became of a user's file: its name and size, or why it could not be read.
+/// The result of reading a user's file: its id and size, or why it could not be read.
 pub type Taken = io::Result<(ContentId, u64)>;
 
 impl Objects {
@@ -80,7 +82,7 @@ impl Objects {
         Self { dir }
     }
 
-    /// Begins to add objects, waiting until `deadline` for somebody who deletes some.
+    /// Starts a batch. Waits until `deadline` for a process that deletes objects.
     pub fn batch(&self, deadline: Instant) -> Result<Batch<'_>> {
         create_private_dirs(&self.dir)?;
         let lock = Lock::share(&self.lock(), deadline)?;
@@ -88,9 +90,9 @@ impl Objects {
         Ok(Batch { objects: self, lock, pending, reflinks: true, buffer: Vec::new() })
     }
 
-    /// Keeps everybody else from adding objects, until it is dropped. Makes no directory: whoever
-    /// removed the whole state does not find it there again.
-    pub fn alone(&self, deadline: Instant) -> Result<Lock> {
+    /// Prevents other processes from adding objects until it is dropped. Does not create the
+    /// directory, so a state directory that was removed stays removed.
+    pub fn lock_exclusive(&self, deadline: Instant) -> Result<Lock> {
         Lock::acquire(&self.lock(), deadline)
     }
 
@@ -98,13 +100,13 @@ impl Objects {
         self.dir.with_file_name("objects.lock")
     }
 
-    /// Where an object is, or would be.
+    /// The path that an object has or would have.
     pub fn path(&self, id: &ContentId) -> PathBuf {
         let (fan, name) = id_names(id);
         self.dir.join(fan).join(name)
     }
 
-    /// Whether there is such an object. Does not read it.
+    /// Whether an object exists. Does not read it.
     pub fn contains(&self, id: &ContentId) -> bool {
         self.size(id).is_ok()
     }
@@ -119,20 +121,20 @@ impl Objects {
         }
     }
 
-    /// Opens an object. Reading to its end fails if the bytes are not what their name says.
+    /// Opens an object. Reading to the end fails if the content does not match the id.
     pub fn open(&self, id: &ContentId) -> Result<Box<dyn Read>> {
         let file = self.open_file(id)?;
         Ok(Box::new(Checked { file, hash: Sha256::new(), id: *id }))
     }
 
-    /// The bytes of an object, checked.
+    /// The content of an object, verified.
     pub fn read(&self, id: &ContentId) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.open_file(id)?.read_to_end(&mut bytes).map_err(Error::io("read", &self.path(id)))?;
         if id_of(&bytes) == *id { Ok(bytes) } else { Err(Error::damaged(object(id), CHANGED)) }
     }
 
-    /// Reads an object to its end to see that it is what its name says.
+    /// Reads an object to the end to verify it.
     pub fn verify(&self, id: &ContentId) -> Result<()> {
         match io::copy(&mut self.open(id)?, &mut io::sink()) {
             Ok(_) => Ok(()),
@@ -143,12 +145,12 @@ impl Objects {
         }
     }
 
-    /// Removes an object and returns the room it took on the disk; 0 if it has gone already. For
-    /// whoever holds [`Objects::alone`].
+    /// Removes an object and returns the space it took; 0 if it is gone already. The caller holds
+    /// [`Objects::lock_exclusive`].
     pub fn remove(&self, id: &ContentId) -> Result<u64> {
         let path = self.path(id);
         let found = match fs::symlink_metadata(&path) {
-            // Two who free what nobody needs have the same list, and take turns.
+            // Two sweeps may work through the same list in turns.
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(0),
             found => found.map_err(Error::io("look at", &path))?,
         };
@@ -156,7 +158,7 @@ impl Objects {
         Ok(found.blocks() * 512)
     }
 
-    /// The names of all objects, in no order. What is not named like one is left out.
+    /// The ids of all objects, in no order. Ignores files with other names.
     pub fn ids(&self) -> Result<Vec<ContentId>> {
         let mut ids = Vec::new();
         for fan in names_in(&self.dir)? {
@@ -169,8 +171,8 @@ impl Objects {
         Ok(ids)
     }
 
-    /// Removes temporary files that nobody will ever finish: all of them for whoever is alone,
-    /// else those older than an hour.
+    /// Removes abandoned temporary files: all of them if the caller has the exclusive lock, else
+    /// those older than an hour.
     pub fn remove_stale(&self, everything: bool) -> Result<()> {
         let oldest = now_ns().saturating_sub(STALE_NS);
         for name in names_in(&self.dir)? {
@@ -201,12 +203,12 @@ impl Objects {
 }
 
 impl Batch<'_> {
-    /// Adds the bytes of an open file, read from its beginning. `size` is what the file is said to
-    /// have; it decides how to read, and what is returned is what was read.
+    /// Adds the content of an open file from its beginning. `size` is the expected size and only
+    /// decides how to read.
     ///
     /// # Errors
     ///
-    /// Fails if the store cannot be written. That the file cannot be read is a result.
+    /// Fails if the store cannot be written. A file that cannot be read is an `Ok` result.
     pub fn put_file(&mut self, file: &File, size: u64) -> Result<Taken> {
         if size > SMALL_MAX_BYTES {
             return self.put_large(file);
@@ -214,7 +216,7 @@ impl Batch<'_> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         buffer.reserve(usize::try_from(size).map_or(0, |size| size + 1));
-        // It may have grown to any size since it was looked at.
+        // The file may have grown since its stat.
         let read = Read::by_ref(&mut &*file).take(SMALL_MAX_BYTES + 1).read_to_end(&mut buffer);
         let taken = match read {
             Err(err) => Ok(Err(err)),
@@ -239,30 +241,30 @@ impl Batch<'_> {
         Ok(id)
     }
 
-    /// Takes over what was put into another batch of the same objects.
+    /// Takes over the objects of another batch for the same directory.
     pub fn absorb(&mut self, mut other: Batch<'_>) {
         for (id, path) in other.pending.0.drain() {
             match self.pending.0.entry(id) {
                 Entry::Vacant(place) => {
                     place.insert(path);
                 }
-                // Both have met the same bytes.
+                // Both batches have the same object.
                 Entry::Occupied(_) => discard(&path),
             }
         }
     }
 
-    /// Whether everything put in was there already.
+    /// Whether the batch has no new objects.
     pub fn is_empty(&self) -> bool {
         self.pending.0.is_empty()
     }
 
-    /// Whether there is such an object, or will be.
+    /// Whether an object exists or is in the batch.
     pub fn contains(&self, id: &ContentId) -> bool {
         self.pending.0.contains_key(id) || self.objects.contains(id)
     }
 
-    /// The bytes of an object, published or not.
+    /// The content of an object, published or not.
     pub fn read(&self, id: &ContentId) -> Result<Vec<u8>> {
         match self.pending.0.get(id) {
             Some(path) => fs::read(path).map_err(Error::io("read", path)),
@@ -270,11 +272,11 @@ impl Batch<'_> {
         }
     }
 
-    /// Puts everything on the disk, under its own names.
+    /// Syncs all new objects and gives them their names.
     ///
     /// # Errors
     ///
-    /// Fails if the store cannot be written. Some objects may then be there, named by nothing.
+    /// Fails if the store cannot be written. Some objects may then exist without a record.
     pub fn publish(mut self) -> Result<Held> {
         let new = self.pending.0.len();
         if new > 0 {
@@ -286,8 +288,8 @@ impl Batch<'_> {
         Ok(Held { _lock: self.lock, new })
     }
 
-    /// Copies while hashing what is written, or clones and hashes the clone. `copy_file_range`
-    /// would not save the reading: the hash needs every byte anyway.
+    /// Copies and hashes in one pass, or clones and hashes the clone. `copy_file_range` would save
+    /// nothing: the hash reads every byte anyway.
     fn put_large(&mut self, file: &File) -> Result<Taken> {
         let (path, mut copy) = self.temporary()?;
         let taken = if self.clone_file(file, &copy) {
@@ -327,7 +329,7 @@ impl Batch<'_> {
                     hand_over(&file, &path);
                     return Ok((path, file));
                 }
-                // Another process of the same number: a dead one, or one in another container.
+                // Another process with the same id: a dead one, or one in another container.
                 Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
                 Err(err) => return Err(Error::io("make", &path)(err)),
             }
@@ -365,7 +367,8 @@ impl Batch<'_> {
             if fans.insert(fan) {
                 create_private_dirs(&dir)?;
             }
-            // Somebody else may have added it meanwhile: the same bytes, so either may win.
+            // Another process may have added it meanwhile. The content is the same, so either may
+            // win.
             let to = dir.join(name);
             fs::rename(path, &to).map_err(Error::io("write", &to))?;
         }
@@ -388,7 +391,7 @@ impl Batch<'_> {
     }
 }
 
-/// Reads an object and fails at its end if it was not what its name says.
+/// A reader that fails at the end if the content does not match the id.
 struct Checked {
     file: File,
     hash: Sha256,
@@ -409,12 +412,12 @@ impl Read for Checked {
 
 const CHANGED: &str = "its bytes are not what its name says";
 
-/// The name of bytes.
+/// The id of some bytes.
 pub fn id_of(bytes: &[u8]) -> ContentId {
     ContentId::new(&Sha256::digest(bytes))
 }
 
-/// The name an open file's bytes would have, and how many there are. Stores nothing.
+/// The id and size of an open file's content. Stores nothing.
 pub fn identify_file(file: &File) -> Taken {
     hash_of(&mut &*file)
 }
@@ -436,7 +439,7 @@ fn hash_of(from: &mut dyn Read) -> Taken {
     }
 }
 
-/// Passes on what it reads, and keeps a copy.
+/// A reader that keeps a copy of what it passes on.
 struct Tee<'a> {
     from: &'a mut dyn Read,
     to: Holes<'a>,
@@ -464,7 +467,7 @@ fn copy_hashed(from: &mut dyn Read, to: &mut File, path: &Path) -> Result<Taken>
     }
 }
 
-/// Lets two files share their bytes until one of them is written, where the file system can.
+/// Clones a file so that both share their blocks until one is written, where the file system can.
 #[cfg(target_os = "linux")]
 pub(super) fn reflink(from: &File, to: &File) -> bool {
     rustix::fs::ioctl_ficlone(to, from).is_ok()
@@ -479,17 +482,17 @@ fn rewind(mut file: &File) -> io::Result<()> {
     io::Seek::rewind(&mut file)
 }
 
-/// Removes a temporary file of ours. If that fails it is reclaimed an hour later.
+/// Removes a temporary file of ours. If that fails, it is removed an hour later.
 fn discard(path: &Path) {
     let _gone = fs::remove_file(path);
 }
 
-/// Whether an id can be one of ours: all 32 bytes of a SHA-256, not the 20 of git's.
+/// Whether an id is a SHA-256 with all 32 bytes, not one of git's 20.
 fn is_ours(id: &ContentId) -> bool {
     id.to_string().len() == 64
 }
 
-/// What messages call an object.
+/// How messages name an object.
 pub(crate) fn object(id: &ContentId) -> String {
     let (fan, name) = id_names(id);
     format!("objects/{fan}/{name}")
@@ -508,7 +511,7 @@ fn unopened(id: &ContentId, path: &Path, err: io::Error) -> Error {
     }
 }
 
-/// The names in a directory of ours; none if it is not there.
+/// The names in a directory of ours; empty if it does not exist.
 pub(crate) fn names_in(path: &Path) -> Result<Vec<std::ffi::OsString>> {
     match fs::read_dir(path) {
         Ok(entries) => entries
@@ -530,7 +533,7 @@ mod tests {
 
     use super::*;
 
-    /// Objects in a directory of their own, which goes with them.
+    /// An object directory that is removed on drop.
     struct Fixture(Objects, PathBuf);
 
     impl Fixture {
@@ -563,7 +566,7 @@ mod tests {
         for size in [0, 1, SMALL_MAX_BYTES, SMALL_MAX_BYTES + 1, 3 << 20] {
             let bytes = vec![7; usize::try_from(size).unwrap()];
             let mut batch = fixture.0.batch(soon()).unwrap();
-            // What it is said to be does not decide what is kept.
+            // The expected size must not affect what is stored.
             let lie = if size % 2 == 0 { size } else { 5 };
             let (id, read) = batch.put_file(&file_of(&fixture, &bytes), lie).unwrap().unwrap();
             assert_eq!((id, read), (id_of(&bytes), size));
@@ -598,18 +601,18 @@ mod tests {
     }
 
     #[test]
-    fn nobody_deletes_while_somebody_saves() {
+    fn no_sweep_runs_while_a_save_does() {
         let fixture = Fixture::new("locks");
         let batch = fixture.0.batch(soon()).unwrap();
         let second = fixture.0.batch(soon()).unwrap();
-        assert!(matches!(fixture.0.alone(soon()), Err(Error::Busy { .. })));
+        assert!(matches!(fixture.0.lock_exclusive(soon()), Err(Error::Busy { .. })));
         drop(second);
         let held = batch.publish().unwrap();
-        assert!(matches!(fixture.0.alone(soon()), Err(Error::Busy { .. })));
+        assert!(matches!(fixture.0.lock_exclusive(soon()), Err(Error::Busy { .. })));
         drop(held);
-        let alone = fixture.0.alone(soon()).unwrap();
+        let lock = fixture.0.lock_exclusive(soon()).unwrap();
         assert!(matches!(fixture.0.batch(soon()), Err(Error::Busy { .. })));
-        drop(alone);
+        drop(lock);
     }
 
     #[test]
@@ -624,16 +627,16 @@ mod tests {
         assert!(matches!(fixture.0.read(&id), Err(Error::Damaged { .. })));
         assert!(io::copy(&mut fixture.0.open(&id).unwrap(), &mut io::sink()).is_err());
         assert!(fixture.0.remove(&id).unwrap() >= 512, "what it took on the disk, in blocks");
-        assert_eq!(fixture.0.remove(&id).unwrap(), 0, "somebody else was faster");
+        assert_eq!(fixture.0.remove(&id).unwrap(), 0, "another sweep was faster");
         assert!(matches!(fixture.0.open(&id).err(), Some(Error::Damaged { .. })));
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
         assert!(fixture.0.open(&id).is_err() && !fixture.0.contains(&id));
     }
 
     #[test]
-    fn whoever_frees_makes_nothing_that_was_removed() {
+    fn a_sweep_creates_nothing_that_was_removed() {
         let dir = std::env::temp_dir().join(format!("tb-obj-removed-{}", std::process::id()));
-        assert!(Objects::new(dir.join("objects")).alone(soon()).is_err());
+        assert!(Objects::new(dir.join("objects")).lock_exclusive(soon()).is_err());
         assert!(!dir.exists());
     }
 
@@ -644,7 +647,7 @@ mod tests {
         let path = fixture.0.dir.join("tmp-1-1");
         crate::fs::replace(&path, b"half").unwrap();
         fixture.0.remove_stale(false).unwrap();
-        assert!(path.exists(), "it may be somebody's who is writing it now");
+        assert!(path.exists(), "another process may be writing it");
         let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         fixture.0.remove_stale(false).unwrap();

@@ -1,5 +1,5 @@
-//! Reads what a scan has not read: every file opened by its name in its own directory, never
-//! through a symlink, and looked at before and after. Knows nothing of where the bytes go.
+//! Reads the files that a scan has found new or changed. Opens each by name in its directory, never
+//! through a symlink, and stats it before and after. A [`Sink`] decides where the content goes.
 
 use std::{
     collections::HashSet,
@@ -21,37 +21,37 @@ use crate::{
     scan::{Scan, Victim, VictimPath, is_racy},
 };
 
-/// Below both a second thread costs more than it saves.
+/// With fewer files and bytes than this, a second thread costs more than it saves.
 const FILES_FOR_THREADS: usize = 200;
 const BYTES_FOR_THREADS: u64 = 4 << 20;
-/// How often a file that changes while it is read is read again.
+/// How many times a file is read if it changes meanwhile.
 const TRIES: usize = 4;
 
-/// Where bytes go: a store, or nowhere but into a name.
+/// The destination of file contents: a store, or only a hash.
 pub trait Sink {
-    /// Takes an open file from its beginning; `size` is what it is said to have. A private file
-    /// must not go into a repository.
+    /// Takes the content of an open file; `size` is the expected size. A private file must not go
+    /// into a repository.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be kept. That it cannot be read is a result.
+    /// Fails if the content cannot be stored. A file that cannot be read is an `Ok` result.
     fn file(&mut self, file: &File, size: u64, private: bool) -> Result<Taken>;
 
-    /// Takes the text of a symlink.
+    /// Takes the target text of a symlink.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be kept.
+    /// Fails if it cannot be stored.
     fn link(&mut self, text: &[u8], private: bool) -> Result<ContentId>;
 }
 
-/// Reads every unread file of `scan`, victims first, and gives it its content. One that is gone
-/// or not readable is marked as skipped; at the deadline the rest is, and the scan is partial.
-/// Returns files that are held although they changed all the while.
+/// Reads every unread file of `scan`, victims first, and sets its content id. Files that are gone
+/// or unreadable are marked as skipped. At the deadline all remaining ones are, and the scan
+/// becomes partial. Returns the files that are held although they kept changing.
 ///
 /// # Errors
 ///
-/// Fails if the sink does, or if the root itself cannot be opened.
+/// Fails if the sink fails, or if the root cannot be opened.
 pub fn read_all(
     root: &Path,
     scan: &mut Scan,
@@ -66,12 +66,12 @@ pub fn read_all(
     Ok(reader.changing)
 }
 
-/// As [`read_all`], with a thread for each of `sinks`, if there are several. The files of one
-/// directory may go to different ones.
+/// Reads as [`read_all`] does, with one thread for each of `sinks`. Files of one directory may go
+/// to different sinks.
 ///
 /// # Errors
 ///
-/// As [`read_all`], with the first error.
+/// Fails as [`read_all`] does, with the first error.
 pub fn read_parallel<S: Sink + Send>(
     root: &Path,
     scan: &mut Scan,
@@ -100,7 +100,7 @@ pub fn read_parallel<S: Sink + Send>(
         |sink: &mut S| read(Reader { top: top()?, sink, deadline, late: false, changing: vec![] });
     let begin = &begin;
     let results = thread::scope(|scope| {
-        // What a thread that cannot be had would have read, the others do.
+        // If a thread cannot be started, the others do its work.
         let spawn = |sink| thread::Builder::new().spawn_scoped(scope, move || begin(sink)).ok();
         let threads: Vec<_> = others.iter_mut().filter_map(spawn).collect();
         let mut results = vec![read(reader)];
@@ -118,7 +118,7 @@ pub fn read_parallel<S: Sink + Send>(
     Ok(changing)
 }
 
-/// How many threads the unread files of a scan are worth.
+/// How many threads to use for the unread files of a scan.
 pub fn threads_for(scan: &Scan) -> usize {
     let (mut files, mut bytes) = (0, 0u64);
     for found in scan.fresh.values().flat_map(|fresh| &fresh.found) {
@@ -131,14 +131,15 @@ pub fn threads_for(scan: &Scan) -> usize {
     if is_much && two_can_work() { 2 } else { 1 }
 }
 
-/// How many names a thread takes at once: enough to be worth opening their directory again.
+/// How many names a thread takes at a time: enough to make opening their directory again
+/// worthwhile.
 const PART: usize = 64;
 
 fn next_part<T>(parts: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     parts.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-/// Everything a scan left out that is worth a word, and files that kept changing.
+/// Everything in a scan that was left out and should be reported, and files that kept changing.
 pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
     let mut skipped = changing;
     scan.each(|directory, row| {
@@ -162,7 +163,7 @@ pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
     skipped
 }
 
-/// A repository is held as one, and not left out.
+/// A nested repository is held as one, so it is not left out.
 fn is_told(reason: SkipReason) -> bool {
     reason != SkipReason::GitPrivate
 }
@@ -171,7 +172,7 @@ fn size_of(stamp: Stamp) -> u64 {
     if stamp.kind().is_some_and(Kind::has_content) { stamp.size } else { 0 }
 }
 
-/// The bytes of a victim's path: below the root, or absolute.
+/// The path of a victim as bytes: below the root, or absolute.
 pub fn victim_path(victim: &Victim) -> Vec<u8> {
     match &victim.path {
         VictimPath::Below(path) => path.as_bytes().to_vec(),
@@ -183,16 +184,16 @@ struct Reader<'a> {
     top: Dir,
     sink: &'a mut dyn Sink,
     deadline: Option<Instant>,
-    /// Whether the deadline has passed with something unread.
+    /// Whether the deadline passed before everything was read.
     late: bool,
     changing: Vec<Skipped>,
 }
 
-/// What one look at a file gave.
+/// The result of reading a file once.
 enum Look {
-    /// It was the same before and after.
+    /// The stamp was the same before and after.
     Steady(ContentId, Stamp),
-    /// It changed meanwhile.
+    /// The file changed meanwhile.
     Changed(ContentId, Stamp),
 }
 
@@ -205,7 +206,7 @@ impl Reader<'_> {
     }
 
     fn read_part(&mut self, path: &DirPath, part: &mut [Found]) -> Result<()> {
-        let dir = self.top.stand_below(path);
+        let dir = self.top.enter_below(path);
         for found in part.iter_mut().filter(|found| found.is_unread()) {
             let private = found.marks.private;
             self.read(dir.as_ref().ok(), &path.join(&found.name), found, private)?;
@@ -219,7 +220,7 @@ impl Reader<'_> {
         }
         let dir = match &victim.path {
             VictimPath::Below(path) => self.top.parent_of(path),
-            // The user's or agent's own word, symlinked parents and all.
+            // The path comes from the user or the agent, so symlinks above it are followed.
             VictimPath::Outside(path) => Dir::open(path.parent().unwrap_or(path)),
         };
         let path = victim_path(victim);
@@ -272,7 +273,7 @@ impl Reader<'_> {
                     return Ok(Ok((id, stamp, racy)));
                 }
                 Ok(Look::Changed(id, stamp)) => last = Some((id, stamp, Some(Racy::Changing))),
-                // Bytes that were read once are better than none.
+                // Content that was read once is better than none.
                 Err(err) => return Ok(last.ok_or(err)),
             }
             if self.is_late() {
@@ -314,7 +315,7 @@ impl Reader<'_> {
             Err(err) => return Ok(Err(err)),
         };
         let steady = stamp_of(&file).is_ok_and(|after| after == before) && size == before.size;
-        // The size is always that of the bytes held; every other stamp proves nothing then.
+        // The size is always that of the content held; the rest of the stamp proves nothing.
         let stamp = Stamp { size, ..before };
         Ok(Ok(if steady { Look::Steady(id, stamp) } else { Look::Changed(id, stamp) }))
     }
@@ -347,12 +348,12 @@ impl Reader<'_> {
     }
 }
 
-/// Why a stamp proves nothing next time.
+/// Why a stamp will prove nothing to the next scan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Racy {
-    /// It is hardly older than the look at it.
+    /// The file changed shortly before it was read.
     Young,
-    /// It is not that of the bytes.
+    /// The file kept changing, so the stamp does not belong to the content.
     Changing,
 }
 

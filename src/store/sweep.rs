@@ -1,8 +1,8 @@
-//! Frees private objects that no checkpoint of any root needs.
+//! Garbage collection of the private objects that no checkpoint of any root needs.
 //!
-//! What is needed is found out first, while others save; then what is not goes, in slices so short
-//! that a hook can wait for one. Whoever saved between two slices has left a record by the time the
-//! next one begins, and what that needs is added before anything else goes.
+//! The mark phase runs beside saves. The sweep phase deletes in slices so short that a hook can
+//! wait for one. A save between two slices leaves a record, and the next slice first marks what
+//! that record needs.
 
 use std::{
     collections::HashSet,
@@ -23,21 +23,20 @@ use crate::{
     state::State,
 };
 
-/// How long others may be kept from saving at a time: less than people notice.
+/// How long a slice may block saves: less than users notice.
 const SLICE: Duration = Duration::from_millis(40);
-/// How long they have in between: two looks at the lock by whoever waits for it.
+/// The pause between slices, which gives a waiting save two chances to take the lock.
 const REST: Duration = Duration::from_millis(40);
 
-/// Removes every object that no record needs and returns how many bytes that freed. Waits until
-/// `deadline` for those who save. An anchor that stands for something removed goes first.
+/// Removes every object that no record needs and returns the bytes freed. Waits until `deadline`
+/// for saves. Removes an anchor before the object it names.
 ///
-/// If there is a record of which nobody knows what it needs, nothing is removed; see
-/// [`record::in_the_way`].
-/// Killed anywhere, what was to go and is still there goes with the next sweep.
+/// Removes nothing while there is a record whose needs are unknown; see [`record::gc_blocker`]. If
+/// it is killed, the next sweep does the rest.
 ///
 /// # Errors
 ///
-/// Fails if somebody saves all the while, or something cannot be read, listed or removed.
+/// Fails if saves hold the lock for too long, or if something cannot be read, listed or removed.
 pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     let objects = Objects::new(state.objects());
     let mut marks = Marks::default();
@@ -48,7 +47,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     surplus.retain(|id| !marks.needed.contains(id));
     let (mut freed, mut is_first) = (0, true);
     loop {
-        let alone = objects.alone(deadline)?;
+        let lock = objects.lock_exclusive(deadline)?;
         if !marks.look(state, &objects)? {
             return Ok(freed);
         }
@@ -66,7 +65,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
                 break;
             }
         }
-        drop(alone);
+        drop(lock);
         if surplus.is_empty() {
             break;
         }
@@ -76,7 +75,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     Ok(freed + git::sweep(state, deadline, &needed)?)
 }
 
-/// The trees in private repositories that the records name now.
+/// The trees in private repositories that records need now.
 ///
 /// # Errors
 ///
@@ -91,7 +90,7 @@ pub(in crate::store) fn trees(state: &State) -> Result<git::Needed> {
     Ok(trees)
 }
 
-/// Every object that some record of some root needs, as far as the records have been seen.
+/// The objects that the records seen so far need.
 #[derive(Default)]
 struct Marks {
     seen: HashSet<(OsString, CheckpointId)>,
@@ -99,11 +98,11 @@ struct Marks {
 }
 
 impl Marks {
-    /// Adds what the records need that were not seen yet; tells whether that could be told.
+    /// Marks what new records need; returns false if that cannot be determined.
     fn look(&mut self, state: &State, objects: &Objects) -> Result<bool> {
         for root in record::all_roots(state)? {
             let name = root.dir().file_name().unwrap_or_default().to_owned();
-            if !record::aside(&root)?.is_empty() {
+            if !record::quarantined(&root)?.is_empty() {
                 return Ok(false);
             }
             for id in record::ids(&root)? {
@@ -112,7 +111,7 @@ impl Marks {
                 }
                 match record::needs(&root, id) {
                     Ok(Some(needs)) => mark(objects, &needs, &mut |id| self.needed.insert(id))?,
-                    // Gone in the meantime, and what only it needed may go too.
+                    // The checkpoint was removed meanwhile, and what only it needed may go too.
                     Ok(None) => (),
                     Err(_) => return Ok(false),
                 }
@@ -122,14 +121,14 @@ impl Marks {
     }
 }
 
-/// Names every object that is needed. `is_new` says whether to look into it.
+/// Passes the id of every needed object to `is_new`, which returns whether to descend into it.
 ///
-/// Whatever something damaged would need is of no use without it.
+/// A damaged object is not descended into: whatever it names is useless without it.
 ///
 /// # Errors
 ///
-/// Fails if the disk does not give one of them: it may another time, and what that needs must still
-/// be there.
+/// Fails if an object cannot be read because of an I/O error: it may be readable later, so what it
+/// names must stay.
 pub(super) fn mark(
     objects: &Objects,
     needs: &Needs,

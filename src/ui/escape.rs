@@ -1,8 +1,8 @@
-//! Bytes from anywhere, made fit for a terminal.
+//! Makes arbitrary bytes safe to print on a terminal.
 //!
-//! What does not show itself, or would move, hide or reorder what stands beside it, becomes an
-//! escape as Rust writes it: `\n`, `\u{202e}`, `\xff`. A backslash stays one: command lines are
-//! full of them, and these strings are for eyes, never read back.
+//! A character that is invisible, or that would move, hide or reorder its neighbours, becomes an
+//! escape as Rust writes it: `\n`, `\u{202e}`, `\xff`. A backslash is not escaped: command lines
+//! are full of them, and these strings are only displayed, never parsed.
 
 use std::{borrow::Cow, fmt::Write as _, os::unix::ffi::OsStrExt, path::Path};
 
@@ -18,7 +18,7 @@ pub fn escape_path(path: &Path) -> Cow<'_, str> {
     escape(path.as_os_str().as_bytes())
 }
 
-/// Makes a line of a file printable. Tabs stay, for they indent.
+/// Makes a line of a file printable. Tabs stay, as indentation.
 pub fn escape_line(bytes: &[u8]) -> Cow<'_, str> {
     escape_but(bytes, |c| c == '\t' || is_plain(c))
 }
@@ -28,8 +28,8 @@ pub fn escape_text(text: &str) -> Cow<'_, str> {
     escape_but(text.as_bytes(), |c| c == '\n' || is_plain(c))
 }
 
-/// Makes a JSON document printable that says the same: no name in it moves the
-/// terminal it is read at.
+/// Escapes a JSON document without changing its meaning, so that no name in it can control the
+/// terminal.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
     let is_shown = |c: char| c == '\n' || is_plain(c);
     if document.chars().all(is_shown) {

@@ -1,14 +1,16 @@
-//! What a checkpoint left out, in words: file by file, or by directory where there are many.
+//! Describes what a checkpoint leaves out: by file, or by directory if there are many.
 
 use std::collections::BTreeMap;
 
 use super::{count, escape, size};
 use crate::model::{SkipReason, Skipped};
 
-/// So many files of one directory, left out for one reason, are told by the directory.
+/// From this number on, files of one directory left out for one reason are described by the
+/// directory.
 const TOGETHER_MIN: usize = 3;
 
-/// A line for everything of `skipped`, what matters first: `data/ (12 files, 3.4 GB, over …)`.
+/// One line for each part of `skipped`, the most important first: `data/ (12 files, 3.4 GB, over
+/// …)`.
 pub fn left_out(skipped: &[Skipped]) -> Vec<String> {
     let mut groups: BTreeMap<(bool, &[u8], SkipReason), Vec<&Skipped>> = BTreeMap::new();
     for one in skipped {

@@ -1,7 +1,7 @@
-//! How things look: names, numbers, times, tables and differences, made for people.
+//! Formats output for people: names, numbers, times, tables and differences.
 //!
-//! Pure but for what asks: [`ask`], [`answer`] and the [`picker`]. What a terminal can do and what
-//! time it is are told, never looked up.
+//! Pure, except for questions to the user: [`ask`], [`answer`] and the [`picker`]. The capabilities
+//! of the terminal and the time are parameters.
 
 mod escape;
 mod hunks;
@@ -26,7 +26,7 @@ pub use table::{Cell, Column, Table};
 pub use width::{Align, Cut, cells, fit, pad};
 pub use words::{Clock, ago, count, duration, number, size};
 
-/// A path as people write it: escaped, and with `~` for their home.
+/// A path for display: escaped, and with `~` for the home directory.
 pub fn path<'a>(path: &'a Path, home: Option<&Path>) -> Cow<'a, str> {
     let below =
         home.filter(|home| home.parent().is_some()).and_then(|home| path.strip_prefix(home).ok());

@@ -1,13 +1,13 @@
-//! Asking a person.
+//! Asks the user a question in the terminal.
 
 use std::io::Read;
 
 use crate::process::Process;
 
-/// More than anyone needs for yes or no.
+/// Enough for a yes or no.
 const ANSWER_MAX: usize = 64;
 
-/// Asks a yes-or-no question on the terminal. Everything but a clear yes is a no: no terminal, the
+/// Asks a yes-or-no question on the terminal. Everything except a clear yes is a no: no terminal,
 /// end of input, an error, an empty line. `question` must be printable.
 pub fn ask(process: &mut Process<'_>, question: &str) -> bool {
     if !process.terminal.stdin {
@@ -19,8 +19,8 @@ pub fn ask(process: &mut Process<'_>, question: &str) -> bool {
     answer.eq_ignore_ascii_case(b"y") || answer.eq_ignore_ascii_case(b"yes")
 }
 
-/// Asks for a few words on the terminal. Nothing, if there is no terminal, at the end of input and
-/// for an empty line. `question` must be printable; what is answered is not.
+/// Asks for a short text on the terminal. `None` without a terminal, at the end of input and for an
+/// empty line. `question` must be printable; the answer is not made so.
 pub fn answer(process: &mut Process<'_>, question: &str) -> Option<String> {
     if !process.terminal.stdin {
         return None;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_nobody_is_asked() {
+    fn without_a_terminal_no_question_is_asked() {
         assert_eq!(answer("y\n", false), (false, "y\n".into(), String::new()));
     }
 }

@@ -1,7 +1,7 @@
-//! Words of a command line that can be copied.
+//! Quotes words so that a printed command line can be copied.
 
-/// A word as a shell takes it, and as a terminal may show it: what would not show itself is written
-/// as `$'…'` has it, which bash, zsh and ksh read.
+/// Quotes a word for a shell, and makes it printable: other characters are written in the form
+/// `$'…'`, which bash, zsh and ksh read.
 pub fn quote(word: &[u8]) -> String {
     match str::from_utf8(word) {
         Ok(text) if text.chars().all(crate::error::is_plain) => {

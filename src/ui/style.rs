@@ -1,4 +1,4 @@
-//! Colour, where it helps and is wanted. Nothing may need it to be understood.
+//! Colours, where they help and are wanted. No information depends on them.
 
 use std::borrow::Cow;
 

@@ -1,15 +1,15 @@
-//! Rows in columns, measured in cells, that fit where they are shown.
+//! Lays out rows in columns, measured in cells, within a given width.
 
 use super::{Align, Cut, Paint, Style, cells, escape, fit, width::spaces};
 
-/// How one column is set.
+/// The format of one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// What stands above it; nothing is fine.
     pub title: &'static str,
     /// On which side its texts stand.
     pub align: Align,
-    /// Where its texts may be shortened when the table is too wide, if anywhere.
+    /// Where its texts may be shortened if the table is too wide; `None` for nowhere.
     pub cut: Option<Cut>,
 }
 
@@ -24,13 +24,13 @@ impl Column {
         Self { title, align: Align::Right, cut: None }
     }
 
-    /// A column that gives way when the table is too wide.
+    /// A column that is shortened if the table is too wide.
     pub const fn cut(title: &'static str, cut: Cut) -> Self {
         Self { title, align: Align::Left, cut: Some(cut) }
     }
 }
 
-/// One text in a table. It is escaped when it is put in.
+/// One text in a table. It is escaped when it is added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     text: String,
@@ -38,7 +38,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A text that looks so.
+    /// A text with a style.
     pub fn new(text: &str, paint: Paint) -> Self {
         Self { text: escape(text.as_bytes()).into_owned(), paint }
     }
@@ -69,7 +69,7 @@ const INDENT: usize = 2;
 /// What stands between two columns.
 const GAP: usize = 2;
 
-/// No column is cut shorter: less says nothing.
+/// No column is shortened below this width.
 const CUT_MIN: usize = 8;
 
 impl Table {
@@ -78,7 +78,7 @@ impl Table {
         Self { columns: columns.into(), rows: Vec::new() }
     }
 
-    /// Adds a row. Cells it lacks are empty; what it has too many is not shown.
+    /// Adds a row. Missing cells are empty; extra cells are dropped.
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         self.rows.push(cells.into());
     }
@@ -88,8 +88,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table as text, each line ended. With `columns` of the terminal known, columns that may
-    /// be cut are, as far as needed.
+    /// The table as text, each line ended. If `columns` is known, shortens columns as needed.
     pub fn show(&self, columns: Option<u16>, style: Style) -> String {
         let has_titles = self.columns.iter().any(|column| !column.title.is_empty());
         let title = |column: &Column| Cell::new(column.title, Paint::Dim);

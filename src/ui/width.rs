@@ -1,12 +1,12 @@
-//! How many cells of a terminal a text takes, and how to make it take fewer or more.
+//! Measures text in terminal cells, and shortens or pads it to a width.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How many cells `text` takes. It must be printable, as `escape` makes it.
+/// The width of `text` in cells. It must be printable, as `escape` makes it.
 pub fn cells(text: &str) -> usize {
-    // Most names and words are.
+    // The common case.
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
@@ -15,7 +15,7 @@ pub fn cells(text: &str) -> usize {
 pub enum Cut {
     /// At its end: for sentences and command lines.
     End,
-    /// Before its last part: for paths: the last name says most.
+    /// Before its last part: for paths, where the last name matters most.
     Middle,
 }
 
@@ -55,7 +55,7 @@ pub enum Align {
     Right,
 }
 
-/// How many spaces go before and behind `text` for it to take `width` cells, if it takes fewer.
+/// The numbers of spaces before and after `text` that pad it to `width` cells.
 pub(super) fn spaces(text: &str, width: usize, align: Align) -> (usize, usize) {
     let missing = width.saturating_sub(cells(text));
     match align {
@@ -64,7 +64,7 @@ pub(super) fn spaces(text: &str, width: usize, align: Align) -> (usize, usize) {
     }
 }
 
-/// Makes `text` take `width` cells, if it takes fewer.
+/// Pads `text` to `width` cells.
 pub fn pad(text: &str, width: usize, align: Align) -> String {
     let (before, behind) = spaces(text, width, align);
     format!("{}{text}{}", " ".repeat(before), " ".repeat(behind))

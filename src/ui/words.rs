@@ -1,4 +1,4 @@
-//! Counts, sizes, durations and moments in words.
+//! Formats counts, sizes, durations and times as text.
 
 use std::{fmt::Display, time::Duration};
 
@@ -20,7 +20,7 @@ pub fn number(number: u64) -> String {
     grouped
 }
 
-/// So many of a thing: `1 file`, `1,204 files`, `2 directories`.
+/// A number with its noun: `1 file`, `1,204 files`, `2 directories`.
 pub fn count(n: u64, thing: &str) -> String {
     let before_y = thing.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
     let (stem, end) = match before_y {
@@ -41,7 +41,7 @@ pub fn size(bytes: u64) -> String {
     if bytes < 1000 {
         return count(bytes, "byte");
     }
-    // Rounded to what is shown, so that 999,999 bytes are a megabyte and not 1000 KB.
+    // Rounded to the displayed precision, so that 999,999 bytes are 1 MB and not 1000 KB.
     let kilobytes = bytes.saturating_add(500) / 1000;
     if kilobytes < 1000 {
         return format!("{kilobytes} KB");
@@ -71,7 +71,7 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// The largest unit that leaves at least one.
+/// The largest unit with a value of at least one.
 fn whole(secs: u64) -> String {
     match secs {
         0..MINUTE => count(secs, "second"),
@@ -89,17 +89,17 @@ pub fn ago(time: Duration) -> String {
     }
 }
 
-/// What time it is, and where.
+/// The present time and the time zone.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock<Tz: TimeZone = Local> {
     /// The present moment.
     pub now: DateTime<Utc>,
-    /// The time zone that the user looks at.
+    /// The user's time zone.
     pub zone: Tz,
 }
 
 impl Clock {
-    /// The clock on this machine's wall, at `now`.
+    /// The local time zone of this machine, at `now`.
     pub fn local(now: DateTime<Utc>) -> Self {
         Self { now, zone: Local }
     }
@@ -113,7 +113,7 @@ impl<Tz: TimeZone<Offset: Display>> Clock<Tz> {
             Ok(past) if past.as_secs() < DAY => ago(past),
             Ok(_) => self.format(then, "%Y-%m-%d %H:%M"),
             Err(_) => match (then - self.now).to_std().map_or(0, |ahead| ahead.as_secs()) {
-                // Clocks of two machines, or of one before and after it was set.
+                // The clocks of two machines, or one clock before and after it was set, can differ.
                 0..5 => "just now".to_owned(),
                 secs @ 5.. => format!("in {}", whole(secs)),
             },

@@ -1,5 +1,5 @@
-//! What is borrowed from the user's repository, when there is no time for all of it, and when it is
-//! let go.
+//! Borrowing from the user's repository: what happens when time runs out, and when borrowed files
+//! are dropped.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What only the file store promises: its format, its cache, its anchor.
+//! Tests for the file store only: its format, its cache, its anchor.
 
 use std::{
     ffi::OsStr,
@@ -192,7 +192,7 @@ fn another_root_keeps_what_it_shares() {
 }
 
 #[test]
-fn whoever_gets_no_lock_saves_and_leaves_anchor_and_cache_alone() {
+fn a_save_without_the_lock_leaves_anchor_and_cache_alone() {
     let fixture = CopyFixture::new();
     write(&fixture.root.path().join("a"), "a");
     let first = save_new(&fixture);
@@ -287,11 +287,11 @@ fn a_tampered_record_is_listed_as_such_and_leads_nowhere() {
 fn where_a_root_was_is_written_down() {
     let fixture = CopyFixture::new();
     save_new(&fixture);
-    let place = record::read_place(&fixture.root_state()).unwrap().unwrap();
+    let place = record::read_location(&fixture.root_state()).unwrap().unwrap();
     assert_eq!((&place.path, &place.git_dir), (&fixture.root.path().to_owned(), &None));
     let roots = record::all_roots(&fixture.state()).unwrap();
     assert_eq!(roots, [fixture.root_state()]);
-    let path = fixture.root_state().place();
+    let path = fixture.root_state().location();
     let newer = fs::read_to_string(&path).unwrap().replace("\"version\": 1", "\"version\": 9");
     write(&path, &newer);
     write(&fixture.root.path().join("a"), "a");
@@ -356,7 +356,7 @@ fn the_newest_is_found_though_the_hint_is_old() {
     let hinted = fixture.unchanged();
     let anchor = fs::read_to_string(fixture.root_state().anchor()).unwrap();
     assert!(anchor.ends_with(&format!("\n2 2 {}\n", second.id)), "{anchor}");
-    // Somebody without the lock adds one.
+    // A save without the lock adds one.
     let lock = Lock::acquire(&fixture.root_state().lock(), Instant::now()).unwrap();
     write(&path, "three");
     let deadline = Some(Instant::now() + Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! What only the git store promises: what git sees of it, and that it survives git.
+//! Tests for the git store only: what git sees of it, and that git does not harm it.
 
 use std::{
     collections::BTreeSet,
@@ -96,7 +96,7 @@ impl GitFixture {
         self.git_at(&self.git_dir(), &work_tree, args)
     }
 
-    /// Runs git on the private repository, as somebody without turnback would.
+    /// Runs git on the private repository, as a user without turnback would.
     pub(crate) fn private_git(&self, args: &[&str]) -> Option<Output> {
         self.git_at(&self.private_dir(), &[], args)
     }
@@ -339,7 +339,7 @@ fn gc_keeps_everything_that_is_held() {
     if fixture.run(&["gc", "-q", "--prune=now"]).is_none() {
         return;
     }
-    // Ours is a repository that git leaves alone, should somebody run it there.
+    // Git leaves our repository alone, if it is run there.
     assert!(!fixture.private_git(&["repack", "-qad"]).unwrap().status.success());
     assert!(!fixture.private_git(&["prune", "--expire=now"]).unwrap().status.success());
     let _as_far_as_it_goes = fixture.private_git(&["gc", "-q", "--prune=now"]);
@@ -411,7 +411,7 @@ fn an_unchanged_scan_names_the_newest_checkpoint() {
 }
 
 #[test]
-fn a_cache_whose_objects_are_gone_is_not_believed() {
+fn a_cache_without_its_objects_is_not_trusted() {
     let fixture = GitFixture::new();
     let root = fixture.root().path();
     write(&root.join("d/a"), "a");

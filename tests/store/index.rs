@@ -1,4 +1,4 @@
-//! What the git store keeps of git's index, and how it comes back.
+//! What the git store keeps of git's index, and how it is restored.
 
 use std::{fs, os::unix::ffi::OsStrExt};
 
@@ -151,7 +151,7 @@ fn every_kind_of_index_is_kept() {
 }
 
 #[test]
-fn an_object_that_the_index_names_and_nobody_has_is_made() {
+fn an_object_that_only_the_index_names_is_made() {
     let fixture = GitFixture::new();
     let root = fixture.root().path();
     for (name, bytes) in [("a", "one"), ("d/b", "two")] {

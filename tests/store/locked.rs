@@ -1,4 +1,4 @@
-//! What a git, or one of us, that was killed leaves locked, and what stands where our refs should.
+//! Locks that a killed process left, git's or ours, and other files in the place of our refs.
 
 use std::{fs, path::PathBuf};
 
@@ -15,7 +15,7 @@ fn ids(fixture: &GitFixture) -> Vec<CheckpointId> {
 }
 
 #[test]
-fn locks_of_the_users_git_are_in_nobodys_way_and_stay() {
+fn locks_of_the_users_git_block_nothing_and_stay() {
     let fixture = GitFixture::new();
     let root = fixture.root().path().to_owned();
     write(&root.join("a"), "first");
@@ -43,7 +43,7 @@ fn locks_of_the_users_git_are_in_nobodys_way_and_stay() {
 }
 
 #[test]
-fn what_git_left_locked_in_our_repository_keeps_nobody_waiting() {
+fn what_git_left_locked_in_our_repository_blocks_nothing() {
     let fixture = GitFixture::new();
     write(&fixture.root().path().join("a"), "first");
     let first = save_new(&fixture).id;
@@ -104,7 +104,7 @@ fn nothing_is_left_of_a_save_that_failed() {
 }
 
 #[test]
-fn what_a_killed_save_leaves_beside_a_ref_is_in_nobodys_way() {
+fn what_a_killed_save_leaves_beside_a_ref_blocks_nothing() {
     let fixture = GitFixture::new();
     write(&fixture.root().path().join("a"), "a");
     let first = save_new(&fixture).id;

@@ -1,4 +1,4 @@
-//! How many packs there are in a private repository, and what maintenance does with them.
+//! The number of packs in a private repository, and what maintenance does with them.
 
 use std::{
     ffi::OsStr,
@@ -161,7 +161,7 @@ fn the_users_packs_are_linked_and_what_checkpoints_need_of_them_becomes_our_own(
     let copied = bytes(&own(&fixture));
     assert!((5 << 20..6 << 20).contains(&copied), "{copied} bytes are our own");
     is_sound(&fixture);
-    // Somebody writes into the pack itself, and with it into what we borrowed.
+    // A program writes into the pack itself, and thereby into what we borrowed.
     let mode = fs::metadata(&theirs[0]).unwrap().permissions();
     crate::support::temp::chmod(&theirs[0], 0o600);
     fs::File::options().write(true).open(&theirs[0]).unwrap().set_len(0).unwrap();
@@ -207,7 +207,7 @@ fn packs_that_the_users_gc_replaced_are_let_go_and_what_only_they_had_stays() {
     assert!(all < 8 << 20, "{all} bytes: what both had is there once");
     assert!(has_it());
     is_sound(&fixture);
-    // Once no checkpoint is as old as that, it is in nobody's way any more.
+    // Once no checkpoint is as old as that, it is dropped.
     write(&fixture.root().path().join("new"), "newer");
     let third = save_now(&fixture);
     fixture.store().remove(&[first, second]).unwrap();

@@ -1,4 +1,4 @@
-//! Reading files while somebody writes them.
+//! Reading files while another program writes them.
 
 use std::{fs::File, io::Read as _, path::PathBuf};
 

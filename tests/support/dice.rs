@@ -1,4 +1,4 @@
-//! Numbers that a seed brings back, for tests that make up their own cases.
+//! Reproducible random numbers for generated tests.
 
 /// A small generator; the same seed gives the same numbers.
 pub(crate) struct Dice(u64);

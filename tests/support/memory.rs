@@ -1,4 +1,4 @@
-//! A store in memory: the contract with nothing around it.
+//! An in-memory store: the contract and nothing else.
 
 use std::{
     collections::{BTreeSet, HashMap},

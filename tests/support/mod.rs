@@ -1,5 +1,4 @@
-//! What tests stand on: a world to run in, directories that go away, a walk that knows no cache, a
-//! store in memory.
+//! Test support: worlds, temporary directories, a walk without a cache, an in-memory store.
 
 pub(crate) mod dice;
 pub(crate) mod memory;

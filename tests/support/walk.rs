@@ -1,4 +1,4 @@
-//! A walk that reads everything and believes nothing: what stores are tested with.
+//! A walk without a cache, as the reference for stores.
 
 use std::{
     fs,

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     commands::{Desk, Later},
     error::{Error, Result},
-    fs::{Dir, Way, stat_path},
+    fs::{Dir, DirCursor, stat_path},
     ledger,
     model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
     plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
@@ -268,7 +268,7 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
     let hidden = |change: &&Change| change.before.is_some() && change.after.is_none();
     let paths = seen.changes.iter().filter(hidden).map(|change| &change.path);
     let top = open_root(desk)?;
-    let mut way = Way::from(&top);
+    let mut way = DirCursor::from(&top);
     let files =
         paths.filter(|path| kind_at(&mut way, path).is_some_and(|kind| kind != Kind::Directory));
     let hidden: Vec<PathBuf> = files.map(|path| desk.root.join(path)).collect();
@@ -302,12 +302,12 @@ fn open_root(desk: &Desk) -> Result<Dir> {
 }
 
 /// What sort of file is at a path, reached through no symlink.
-fn kind_at(way: &mut Way<'_>, path: &RelPath) -> Option<Kind> {
+fn kind_at(way: &mut DirCursor<'_>, path: &RelPath) -> Option<Kind> {
     way.stat(path).ok()?.kind()
 }
 
 /// A directory that is ignored now is not gone.
-fn is_hidden_directory(way: &mut Way<'_>, change: &Change) -> bool {
+fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
     let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
     was_directory && change.after.is_none() && kind_at(way, &change.path) == Some(Kind::Directory)
 }
@@ -344,7 +344,7 @@ pub(super) fn seen_by_plan(
     scan: &Scan,
 ) -> BTreeMap<RelPath, Stamp> {
     let top = Dir::open(desk.root.path());
-    let mut way = top.as_ref().ok().map(Way::from);
+    let mut way = top.as_ref().ok().map(DirCursor::from);
     let mut look = |path: &RelPath| way.as_mut()?.stat(path).ok();
     let mut stamp = |path: &RelPath| scan.stamp(path).or_else(|| look(path));
     plan.deeds().filter_map(|step| Some((step.path.clone(), stamp(&step.path)?))).collect()

@@ -18,7 +18,7 @@ use crate::{
     commands::{Desk, Later, print},
     config, crash,
     error::{Error, Result},
-    fs::{Dir, Real, c_name, stat_path},
+    fs::{Dir, PathResolver, c_name, stat_path},
     left,
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{self, OutsideStep, RestorePlan, Unsettled},
@@ -321,7 +321,8 @@ fn open_no_more(desk: &Desk, log: &RestoreLog, plan: &RestorePlan) {
 /// Says on standard error that a restore was interrupted here, before any other command.
 pub(crate) fn say_if_interrupted(process: &mut Process<'_>) {
     let Ok(state) = config::state(process, None) else { return };
-    let Some(cwd) = process.cwd.as_deref().and_then(|cwd| Real::default().of(cwd).ok()) else {
+    let Some(cwd) = process.cwd.as_deref().and_then(|cwd| PathResolver::default().of(cwd).ok())
+    else {
         return;
     };
     if let Some(root) = restore_log::left_around(&state, Path::new(&cwd)) {

@@ -1,9 +1,9 @@
-//! The anchor of the file store: the directory that the cache was written for, and a hint which
-//! checkpoint is the newest, so that a save need not read them all.
+//! The anchor of the file store: the directory that the cache was written for, and a hint that
+//! tells the newest checkpoint, so that a save need not read all records.
 //!
-//! Two lines: the directory's id; then how many records there were, the greatest sequence number
-//! and the checkpoint that had it. Whoever adds a record without the root's lock makes the number
-//! wrong; whoever removes one drops the hint. Written by whoever holds the lock.
+//! Two lines: the directory's id; then the number of records, the greatest sequence number and its
+//! checkpoint. A save without the root's lock makes the number wrong, which invalidates the hint;
+//! removing a record drops it. Only the holder of the lock writes the file.
 
 use super::{Record, record};
 use crate::{
@@ -13,30 +13,30 @@ use crate::{
     state::RootState,
 };
 
-/// Longer than any we write.
+/// Longer than any anchor.
 const SIZE_MAX_BYTES: u64 = 200;
 
 /// The newest checkpoint of a root.
 pub(super) struct Newest {
-    /// Its record, if there is one that can be read.
+    /// Its record, if there is a readable one.
     pub(super) record: Option<Record>,
     /// The greatest sequence number; 0 if there is none.
     pub(super) sequence: u64,
 }
 
-/// The anchor of a root; `None` if there is none that can be believed.
+/// The anchor of a root; `None` if it is missing or damaged.
 pub(in crate::store) fn read(state: &RootState) -> Option<ContentId> {
     ContentId::parse(text(state)?.split_once('\n')?.0)
 }
 
-/// Writes the anchor after `newest` was saved, or found to be the newest.
+/// Writes the anchor for `newest`, which was just saved or confirmed.
 pub(super) fn write(state: &RootState, top: ContentId, newest: &Checkpoint) -> Result<()> {
     let count = record::ids(state)?.len();
     let Checkpoint { sequence, id, .. } = newest;
     fs::replace(&state.anchor(), format!("{top}\n{count} {sequence} {id}\n").as_bytes())
 }
 
-/// Leaves only the directory.
+/// Removes the hint and keeps the directory's id.
 pub(in crate::store) fn drop_hint(state: &RootState) -> Result<()> {
     match read(state) {
         Some(top) => fs::replace(&state.anchor(), format!("{top}\n").as_bytes()),
@@ -44,13 +44,13 @@ pub(in crate::store) fn drop_hint(state: &RootState) -> Result<()> {
     }
 }
 
-/// The newest checkpoint, by the hint if it is still right.
+/// The newest checkpoint: from the hint if that is valid, else from all records.
 pub(super) fn newest(state: &RootState) -> Result<Newest> {
     if let Some(hinted) = hinted(state) {
         return Ok(hinted);
     }
     let mut kept = record::read_all(state)?;
-    let sequence = kept.first().map_or(0, record::Kept::sequence);
+    let sequence = kept.first().map_or(0, record::RecordEntry::sequence);
     let newest = (!kept.is_empty()).then(|| kept.swap_remove(0));
     Ok(Newest { record: newest.and_then(|newest| newest.record.ok()), sequence })
 }

@@ -1,4 +1,4 @@
-//! Looks for damage in the copies of one root.
+//! Checks the copies of one root for damage.
 
 use std::collections::HashSet;
 
@@ -10,19 +10,19 @@ use crate::{
         Damage,
         git::{Checked, RepositoryLook},
         objects::object,
-        record::{Kept, Record},
+        record::{Record, RecordEntry},
     },
 };
 
-/// Paths of the system are shorter; something made up must not exhaust the stack.
+/// Real paths are shorter; a forged one must not exhaust the stack.
 const DEPTH_MAX: usize = 2048;
 
-/// Everything wrong with `records` and what they need.
-pub(super) fn check(store: &CopyStore, records: Vec<Kept>, read_data: bool) -> Vec<Damage> {
+/// Everything wrong with `records` and the objects they need.
+pub(super) fn check(store: &CopyStore, records: Vec<RecordEntry>, read_data: bool) -> Vec<Damage> {
     let (good, damage) = (HashSet::new(), Vec::new());
     let repositories = Checked::default();
     let mut check = Check { store, read_data, id: None, good, repositories, damage };
-    for Kept { id, record, .. } in records {
+    for RecordEntry { id, record, .. } in records {
         check.id = Some(id);
         match record {
             Ok(record) => check.record(&record),
@@ -36,11 +36,11 @@ pub(super) fn check(store: &CopyStore, records: Vec<Kept>, read_data: bool) -> V
 struct Check<'a> {
     store: &'a CopyStore,
     read_data: bool,
-    /// Whose objects are looked at.
+    /// The checkpoint being checked.
     id: Option<CheckpointId>,
-    /// Objects that are as they should be, with all that they name.
+    /// Objects known to be intact, with everything they name.
     good: HashSet<ContentId>,
-    /// Repositories that were looked at.
+    /// Repositories that were checked already.
     repositories: Checked,
     damage: Vec<Damage>,
 }
@@ -77,7 +77,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a directory and everything below it is good.
+    /// Whether a directory and everything below it is intact.
     fn directory(&mut self, id: ContentId, depth: usize) -> bool {
         if self.good.contains(&id) {
             return true;

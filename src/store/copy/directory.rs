@@ -1,7 +1,7 @@
-//! Directory objects: the text of one directory, plain enough for a shell to read.
+//! Directory objects: the entries of one directory as text that a shell can read.
 //!
-//! One line an entry, `KIND MODE SIZE ID NAME`, in the order of the names' bytes. Everything here
-//! may have been tampered with: whatever [`to_text`] does not write is damage.
+//! Each line is `KIND MODE SIZE ID NAME`, sorted by the bytes of the name. Any text that
+//! [`to_text`] does not produce is damage, because a directory object may have been tampered with.
 
 use std::fmt::Write as _;
 
@@ -25,10 +25,10 @@ const LETTERS: [(Kind, &str); 7] = [
     (Kind::BlockDevice, "b"),
 ];
 
-/// One line but for its name: an entry, and how many bytes its content has.
+/// A line without its name: an entry, and the size of its content.
 type Line = (Entry, u64);
 
-/// The entry of something found, and the size of its content; `None` if it is not held.
+/// The entry of a scanned file, and the size of its content; `None` if it is not held.
 pub(crate) fn entry_of(found: &Found, place: Place) -> Option<Line> {
     let kind = found.kind().filter(|_| found.is_held())?;
     let content = found.content.map(|id| Content { id, place });
@@ -46,7 +46,7 @@ pub(crate) fn entry_of(found: &Found, place: Place) -> Option<Line> {
     Some((entry, if kind.has_content() { found.stamp.size } else { 0 }))
 }
 
-/// The text of a directory. What is not held is not in it.
+/// The text of a directory. Entries that are not held are left out.
 pub(super) fn to_text(found: &[Found]) -> String {
     let mut text = String::with_capacity(found.len() * 100);
     for found in found {
@@ -57,7 +57,7 @@ pub(super) fn to_text(found: &[Found]) -> String {
     text
 }
 
-/// The entries of a directory as [`parse`] would read them from its text.
+/// The entries of a directory, as [`parse`] would return them.
 pub(super) fn entries(found: &[Found]) -> Directory {
     let entry = |found: &Found| Some((found.name.clone(), entry_of(found, Place::Private)?.0));
     found.iter().filter_map(entry).collect()
@@ -76,11 +76,11 @@ fn put_line(text: &mut String, name: &[u8], entry: &Entry, size: u64) {
     text.push('\n');
 }
 
-/// Reads the directory stored as `id`.
+/// Parses the directory stored as `id`.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] for any text that [`to_text`] does not write.
+/// [`Error::Damaged`] for any text that [`to_text`] does not produce.
 pub(crate) fn parse(id: &ContentId, text: &[u8]) -> Result<Directory> {
     let damaged = |why: &str| Error::damaged(object(id), why);
     let text = str::from_utf8(text).map_err(|_| damaged("not text"))?;
@@ -118,7 +118,7 @@ fn parse_mode(text: &str) -> Option<u32> {
     u32::from_str_radix(text, 8).ok().filter(|_| is_octal)
 }
 
-/// Whether a directory can have such a name in it, and it leads nowhere else.
+/// Whether a name is valid in a directory and does not lead out of it.
 fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, b'/' | 0))
 }

@@ -1,9 +1,9 @@
 //! The file store: plain copies below the state directory, for roots without a usable repository.
 //!
 //! Order of a save: the root's lock, the objects' lock (see [`objects`](super::objects)), reading,
-//! objects onto the disk, the record, the anchor, the cache. Killed anywhere, only objects that
-//! nothing names or a slower next scan remain. Whoever does not get the root's lock in time saves
-//! all the same, and leaves the anchor and the cache to the one who has it.
+//! objects synced, the record, the anchor, the cache. A crash leaves at most unreferenced objects
+//! or a slower next scan. A save that does not get the root's lock in time proceeds without it and
+//! leaves anchor and cache alone.
 
 mod anchor;
 mod check;
@@ -23,12 +23,12 @@ pub(super) use anchor::{drop_hint, read as read_anchor};
 pub(crate) use directory::{entry_of, parse as parse_directory};
 
 use super::{
-    Damage, Draft, Saved, Store, Unread,
+    Damage, Draft, Saved, Store, Unreadable,
     git::{Held, are_same, hold_others, places, pointers_for},
     listing::{self, Line, Listing},
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victim_path},
-    record::{self, Keeper, Kept, Record},
+    record::{self, Record, RecordEntry, StoreKind},
     sweep,
 };
 use anchor::Newest;
@@ -45,12 +45,12 @@ use crate::{
     state::{RootState, State},
 };
 
-/// How long a save without a deadline waits for others.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long any save waits for those who free objects: saving beside them could lose some.
+/// How long a save without a deadline waits for other saves.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long any save waits for a sweep: saving beside one could lose objects.
 const SWEEP_MAX: Duration = Duration::from_secs(5);
 
-/// Keeps the checkpoints of one root as copies.
+/// The file store of one root.
 #[derive(Debug)]
 pub struct CopyStore {
     root: Root,
@@ -59,11 +59,11 @@ pub struct CopyStore {
 }
 
 impl CopyStore {
-    /// Opens the store of `root`. Makes nothing yet.
+    /// Opens the store of `root`. Creates nothing yet.
     ///
     /// # Errors
     ///
-    /// Never, so far: nothing is looked at before it is needed.
+    /// It never fails at present: files are opened only when they are needed.
     pub fn open(root: &Root, state: &State) -> Result<Self> {
         Ok(Self::of(root, state))
     }
@@ -78,22 +78,23 @@ impl CopyStore {
     fn record(&self, id: CheckpointId) -> Result<Record> {
         let record = record::read(&self.state, id)?;
         match record.keeper {
-            Keeper::Copy => Ok(record),
-            Keeper::Git => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+            StoreKind::Copy => Ok(record),
+            StoreKind::Git => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
         }
     }
 
-    /// Records of this store, and those that nobody can read.
-    fn records(&self) -> Result<Vec<Kept>> {
-        let is_ours = |kept: &Kept| !matches!(&kept.record, Ok(r) if r.keeper == Keeper::Git);
+    /// Records of this store, and unreadable ones.
+    fn records(&self) -> Result<Vec<RecordEntry>> {
+        let is_ours =
+            |kept: &RecordEntry| !matches!(&kept.record, Ok(r) if r.keeper == StoreKind::Git);
         Ok(record::read_all(&self.state)?.into_iter().filter(is_ours).collect())
     }
 
-    /// `None` if somebody else has it for too long. Half of the time is for reading.
+    /// `None` if the lock is not free in time. Half of the time is reserved for reading.
     fn lock(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
         let now = Instant::now();
         let wait =
-            deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(now) / 2);
+            deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
         match Lock::acquire(&self.state.lock(), now + wait) {
             Ok(lock) => Ok(Some(lock)),
             Err(Error::Busy { .. }) => Ok(None),
@@ -119,7 +120,7 @@ impl CopyStore {
         }
     }
 
-    /// The checkpoint that a draft, read and named, would become.
+    /// The record that a draft becomes once its files are stored.
     fn compose(&self, draft: &Draft, named: &Named, newest: &Newest) -> Record {
         let (sequence, id) = record::next_after(&self.state, newest.sequence, draft.taken_at);
         let outside = named.outside.keys().map(|path| PathBuf::from(OsStr::from_bytes(path)));
@@ -141,15 +142,15 @@ impl CopyStore {
         };
         let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
         let (repositories, dangling) = (named.repositories.clone(), named.dangling.clone());
-        let (keeper, tree, store) = (Keeper::Copy, None, None);
+        let (keeper, tree, store) = (StoreKind::Copy, None, None);
         Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
-    /// Reads and names everything. What the base says is believed only while its anchor stands.
+    /// Reads and stores everything. Ids from the base are trusted only while its anchor is current.
     fn put<'s>(&'s self, draft: &mut Draft, batch: &mut Batch<'s>) -> Result<Named> {
         let scan = &mut draft.scan;
-        if !self.is_believed(scan) {
-            scan.unfold(|found| found.content.is_some_and(|id| batch.contains(&id)));
+        if !self.trusts_cache(scan) {
+            scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
         let mut changing = self.read(scan, draft.deadline, batch)?;
         let mut dot_gits = scan.repositories.clone();
@@ -168,7 +169,7 @@ impl CopyStore {
         Ok(Named { top, besides, outside, repositories, dangling, _locks: locks, changing })
     }
 
-    /// Puts what is unread into `batch`, and into others beside it where that is faster.
+    /// Reads the unread files into `batch`, and into parallel batches where that is faster.
     fn read<'s>(
         &'s self,
         scan: &mut Scan,
@@ -187,8 +188,8 @@ impl CopyStore {
         Ok(changing)
     }
 
-    /// Whether the newest checkpoint is what a draft would become, told without looking into it:
-    /// the common case of a scan that saw no change since.
+    /// Whether the newest checkpoint equals the draft, decided without reading anything: the common
+    /// case of a scan without changes.
     fn is_plainly(&self, newest: &Record, draft: &Draft) -> bool {
         let scan = &draft.scan;
         let is_bare = |record: &Record| record.besides.is_none() && record.outside.is_none();
@@ -198,11 +199,11 @@ impl CopyStore {
             && scan.repositories.is_empty()
             && self.root.path().join(".git").symlink_metadata().is_err();
         may_be
-            && newest.keeper == Keeper::Copy
+            && newest.keeper == StoreKind::Copy
             && newest.checkpoint.top == scan.top()
             && newest.checkpoint.partial == scan.partial
             && is_bare(newest)
-            && self.is_believed(scan)
+            && self.trusts_cache(scan)
     }
 
     /// The checkpoint that a draft gives way to.
@@ -213,12 +214,12 @@ impl CopyStore {
         }
     }
 
-    fn is_believed(&self, scan: &Scan) -> bool {
+    fn trusts_cache(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
 
-    /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
-    fn leave_traces(&self, scan: &Scan, checkpoint: &Checkpoint) {
+    /// Writes the cache for the next scan. A failure only makes that scan slower.
+    fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint) {
         let Some(top) = scan.top() else { return };
         let facts = Facts {
             anchor: Some(top),
@@ -237,23 +238,23 @@ impl CopyStore {
 
     fn add(&self, draft: &Draft, record: &Record, batch: Batch<'_>, locked: bool) -> Result<()> {
         let held = batch.publish()?;
-        record::write_place(&self.state, &self.root, None, draft.taken_at)?;
+        record::write_location(&self.state, &self.root, None, draft.taken_at)?;
         record::write(&self.state, record)?;
         if locked {
-            self.leave_traces(&draft.scan, &record.checkpoint);
+            self.write_cache(&draft.scan, &record.checkpoint);
         }
         drop(held);
         Ok(())
     }
 
-    /// Nothing changed. Objects are written only where the newest checkpoint had lost some.
+    /// Nothing changed. Objects are written only if the newest checkpoint has lost some.
     fn keep(&self, scan: &Scan, newest: &Checkpoint, batch: Batch<'_>, locked: bool) -> Result<()> {
         let had_base = scan.base.is_some();
         if !batch.is_empty() {
             drop(batch.publish()?);
         }
         if locked && (scan.refreshed || !had_base || !scan.fresh.is_empty()) {
-            self.leave_traces(scan, newest);
+            self.write_cache(scan, newest);
         }
         Ok(())
     }
@@ -295,7 +296,7 @@ impl Store for CopyStore {
             self.keep(&draft.scan, &checkpoint, batch, lock.is_some())?;
             return Ok(Saved { checkpoint, is_new: false });
         }
-        // Reading took a while, and who could not wait has saved without the lock.
+        // Reading takes time, and a save without the lock may have been faster.
         if let Some(first) = self.overtaken(&draft)? {
             return Ok(first);
         }
@@ -304,7 +305,7 @@ impl Store for CopyStore {
     }
 
     fn list(&self) -> Result<Vec<Checkpoint>> {
-        Ok(self.records()?.into_iter().map(Kept::into_checkpoint).collect())
+        Ok(self.records()?.into_iter().map(RecordEntry::into_checkpoint).collect())
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
@@ -319,9 +320,9 @@ impl Store for CopyStore {
     }
 
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
-        if !self.is_believed(scan) {
-            // Another store may have named them, in its own way.
-            scan.unfold(|_| false);
+        if !self.trusts_cache(scan) {
+            // Another store may have set the ids.
+            scan.forget_base(|_| false);
         }
         reading::read_all(self.root.path(), scan, None, &mut NameOnly)?;
         let mut unsaved = BTreeMap::new();
@@ -345,23 +346,23 @@ impl Store for CopyStore {
         self.objects.open(&content.id)
     }
 
-    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
-        record::unread(&self.state)
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
+        record::unreadable(&self.state)
     }
 
     fn repair(&self) -> Result<Vec<String>> {
         if !self.state.dir().is_dir() {
             return Ok(Vec::new());
         }
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
-        record::mend_all(&self.state, |_| None)
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
+        record::salvage_all(&self.state, |_| None)
     }
 
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
         if !self.state.dir().is_dir() {
             return Ok(0);
         }
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         let mut kept = self.records()?;
         kept.retain(|kept| ids.contains(&kept.id));
         drop_hint(&self.state)?;
@@ -372,8 +373,8 @@ impl Store for CopyStore {
         if self.forget(ids)? == 0 {
             return Ok(0);
         }
-        match sweep::sweep(self.state.state(), Instant::now() + PATIENCE) {
-            // The checkpoints are gone; whoever removes the next one frees what they had.
+        match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
+            // The checkpoints are gone; the next removal frees their objects.
             Err(Error::Busy { .. }) => Ok(0),
             swept => swept,
         }
@@ -401,19 +402,19 @@ impl Store for CopyStore {
     }
 }
 
-/// A scan, once everything in it has a name.
+/// A scan in which everything has an id.
 struct Named {
     top: Option<ContentId>,
     besides: Listing,
     outside: Listing,
     repositories: Vec<Held>,
     dangling: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What keeps them until there is a record.
+    /// Locks that keep the objects until there is a record.
     _locks: Vec<Lock>,
     changing: Vec<Skipped>,
 }
 
-/// Puts what is read into the store.
+/// A sink that stores what is read.
 struct Keep<'a, 'b>(&'a mut Batch<'b>);
 
 impl Sink for Keep<'_, '_> {
@@ -426,7 +427,7 @@ impl Sink for Keep<'_, '_> {
     }
 }
 
-/// Names what is read.
+/// A sink that only computes ids.
 struct NameOnly;
 
 impl Sink for NameOnly {
@@ -439,8 +440,8 @@ impl Sink for NameOnly {
     }
 }
 
-/// Names the fresh directories, the deepest first, each by what `name` makes of its entries, and
-/// returns the name of the root's.
+/// Assigns ids to the fresh directories, the deepest first, using `name` on their entries. Returns
+/// the id of the root directory.
 fn name_directories(
     scan: &mut Scan,
     mut name: impl FnMut(&[Found]) -> Result<ContentId>,
@@ -459,7 +460,7 @@ fn name_directories(
     Ok(scan.top())
 }
 
-/// The listings of what is held below and outside the root.
+/// The listings of victims below the root and outside it.
 pub(super) fn victims(victims: &[Victim]) -> (Listing, Listing) {
     let (mut below, mut outside) = (Listing::new(), Listing::new());
     for victim in victims {
@@ -473,7 +474,7 @@ pub(super) fn victims(victims: &[Victim]) -> (Listing, Listing) {
     (below, outside)
 }
 
-/// A directory among victims has no content of its own: what is in it has lines of its own.
+/// A directory among the victims has no content: its files have lines of their own.
 fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
     if found.kind() != Some(Kind::Directory) {
         return entry_of(found, Place::Private);
@@ -483,8 +484,8 @@ fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
     found.is_held().then_some((entry, 0))
 }
 
-/// Whether the newest checkpoint holds what a new one would, and leaves out the same. The size of
-/// what is left out does not count: a growing log is no reason for a checkpoint.
+/// Whether the newest checkpoint holds and leaves out the same as a new one would. Sizes of skipped
+/// files do not count: a growing log is no reason for a checkpoint.
 fn is_same(newest: &Record, new: &Record) -> bool {
     let held = |record: &Record| {
         let checkpoint = &record.checkpoint;

@@ -1,4 +1,5 @@
-//! Looks for damage: whether every checkpoint can be read, down to its objects or its bytes.
+//! Checks the git store for damage: whether every checkpoint can be read, down to its objects or
+//! their bytes.
 
 use std::collections::HashMap;
 
@@ -7,14 +8,14 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{GitStore, Known, meta, modes, refs, repo::Repo, repository, tree};
+use super::{GitStore, Loaded, meta, modes, refs, repo::Repo, repository, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
     store::{Damage, listing, record},
 };
 
-/// Everything wrong with the checkpoints of a root, whichever private repository they are in.
+/// Everything wrong with the checkpoints of a root, in all its private repositories.
 ///
 /// # Errors
 ///
@@ -24,9 +25,9 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
     let earlier = store.earlier()?;
     for (n, store) in std::iter::once(store).chain(&earlier).enumerate() {
         let repo = store.repo.refreshed();
-        let mut known = store.known(&repo)?;
+        let mut known = store.loaded(&repo)?;
         let is_own = n == 0;
-        // What else is in an earlier one belongs to another root by now.
+        // Other checkpoints in an earlier repository now belong to another root.
         known.retain(|known| is_own || known.record.is_some());
         let seen = HashMap::new();
         let mut checker = Checker { store, repo: &repo, read_data, seen, repositories, found };
@@ -42,17 +43,17 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
     Ok(found)
 }
 
-/// Makes refs again that are gone while their trees are there, and drops those that lead nowhere.
-/// Says what was done. For whoever holds the root's lock.
+/// Creates missing refs again if their trees exist, and drops refs to missing objects. Returns what
+/// was done. The caller holds the root's lock.
 ///
 /// # Errors
 ///
 /// Fails if something cannot be read or written.
 pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
     let repo = store.repo.refreshed();
-    let known = store.known(&repo)?;
+    let known = store.loaded(&repo)?;
     let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
-    let mut done = record::mend_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
+    let mut done = record::salvage_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, &name)?;
         done.push(format!("dropped {name}, which led nowhere"));
@@ -62,7 +63,7 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
         if store.private.dir().is_dir() {
             done.extend(store.private.mend()?);
         }
-        made += store.mend_refs()?;
+        made += store.repair_refs()?;
     }
     if made > 0 {
         done.push(format!("made {} again", crate::ui::count(made as u64, "ref")));
@@ -74,18 +75,18 @@ struct Checker<'a> {
     store: &'a GitStore,
     repo: &'a Repo,
     read_data: bool,
-    /// What was looked at, and what is wrong with it: shared parts are looked at once.
+    /// What was checked, and what is wrong with it. Shared objects are checked once.
     seen: HashMap<ObjectId, Option<String>>,
-    /// Repositories that were looked at.
+    /// Repositories that were checked already.
     repositories: repository::Checked,
     found: Vec<Damage>,
 }
 
 impl Checker<'_> {
-    fn checkpoint(&mut self, known: &Known) {
+    fn checkpoint(&mut self, known: &Loaded) {
         let id = known.checkpoint.id;
         self.record(id, known);
-        // A save that was killed right before its ref leaves a record, and everything it names.
+        // A save killed just before it created the ref leaves a record and everything it names.
         let top = known.tree.map_or_else(|| self.store.tree_id(self.repo, id), Ok);
         let top = match top {
             Ok(top) => top,
@@ -126,7 +127,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The anchor belongs to no checkpoint.
+    /// Checks the anchor, which belongs to no checkpoint.
     fn anchor(&mut self) {
         let Ok(names) = self.store.refs.dangling(self.repo) else { return };
         for name in names.into_iter().filter(|name| name.starts_with("refs/anchors/")) {
@@ -142,8 +143,8 @@ impl Checker<'_> {
         }
     }
 
-    /// What the private store has of a checkpoint.
-    fn record(&mut self, id: CheckpointId, known: &Known) {
+    /// Checks what the private store has of a checkpoint.
+    fn record(&mut self, id: CheckpointId, known: &Loaded) {
         let Some(record) = &known.record else {
             let what = format!("checkpoints/{id}.json");
             self.note(id, what, "the private record is missing or cannot be read".to_owned());
@@ -183,7 +184,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Every tree and blob below a tree.
+    /// Checks every tree and blob below a tree.
     fn walk(&mut self, id: CheckpointId, top: ObjectId, is_index: bool) {
         let mut dirs = vec![(String::new(), top)];
         while let Some((path, dir)) = dirs.pop() {
@@ -191,7 +192,7 @@ impl Checker<'_> {
             let read = if is_index {
                 tree::entries(self.repo, &dir).map(|entries| entries.into_iter().collect())
             } else {
-                // As a restore will read it: every name looked at.
+                // Read as a restore reads it, which validates every name.
                 tree::read(self.repo, &super::content_id(&dir))
                     .and_then(|_| tree::entries(self.repo, &dir))
             };
@@ -212,11 +213,11 @@ impl Checker<'_> {
             for (name, kind, child) in entries {
                 let path = format!("{path}/{}", String::from_utf8_lossy(&name).escape_debug());
                 match kind {
-                    // A part of another checkpoint that is whole is whole here.
+                    // A subtree that another checkpoint shares was checked with that one.
                     EntryKind::Tree if is_new || self.is_bad(&child) => dirs.push((path, child)),
                     EntryKind::Tree | EntryKind::Commit => (),
                     EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link
-                        // A partial clone's index may name what was never fetched.
+                        // The index of a partial clone may name objects that were never fetched.
                         if !is_index || self.repo.has(&child) =>
                     {
                         self.blob(id, &path, child);
@@ -227,7 +228,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a tree's bytes are what its name says; only looked at with everything else.
+    /// Whether the bytes of a tree match its id; verified only in a full check.
     fn tree_damage(&self, tree: ObjectId) -> Option<String> {
         if !self.read_data || tree.is_empty_tree() {
             return None;
@@ -274,7 +275,7 @@ impl Checker<'_> {
     }
 
     fn name_of(&self, reader: &mut dyn std::io::Read) -> std::io::Result<ObjectId> {
-        // The size comes first in a name; large blobs check their own as they are read.
+        // The size is hashed first. Large blobs are verified while they are read.
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
         gix::objs::compute_hash(self.repo.hash, ObjectKind::Blob, &bytes)
@@ -286,7 +287,7 @@ impl Checker<'_> {
     }
 }
 
-/// The reason alone, where the name is told beside it.
+/// Only the reason of an error, where the name is given separately.
 fn bare(err: Error) -> String {
     match err {
         Error::Damaged { why, .. } => why,

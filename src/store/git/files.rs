@@ -1,5 +1,5 @@
-//! Files among the objects of a private repository: written under a temporary name that git's own
-//! gc knows, made durable, then given their name.
+//! Durable creation of files in an object directory: under a temporary name that git's own gc
+//! cleans up, synced, then renamed.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,11 +14,11 @@ use crate::{
     fs::{create_private_dirs, hand_over},
 };
 
-/// A file that is removed unless it gets its name.
+/// A file that is removed unless it is renamed.
 pub(super) struct Temporary(Option<PathBuf>);
 
 impl Temporary {
-    /// Makes one in `dir`, for its owner alone, and writable by nobody once it is closed.
+    /// Creates a file in `dir`, private to its owner and read-only once it is closed.
     pub(super) fn create(dir: &Path, prefix: &str) -> io::Result<(Self, File)> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         loop {
@@ -32,14 +32,14 @@ impl Temporary {
                     crate::fs::set_permissions(&file, 0o400)?;
                     return Ok((temporary, file));
                 }
-                // Left by a killed process of the same number.
+                // A killed process with the same id left it.
                 Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
                 Err(err) => return Err(err),
             }
         }
     }
 
-    /// Gives it its name, unless that is taken: the same object is there already.
+    /// Renames the file, unless the name is taken: the same object exists then.
     pub(super) fn rename(mut self, to: &Path) -> io::Result<()> {
         if fs::symlink_metadata(to).is_ok() {
             return Ok(());
@@ -55,13 +55,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // Maintenance takes what we cannot.
+            // If it cannot be removed, maintenance will do it.
             let _swept_later = fs::remove_file(path);
         }
     }
 }
 
-/// The directory `name` in the object directory, made if it is missing.
+/// The subdirectory `name` of the object directory; created if missing.
 pub(super) fn subdir(objects: &Path, name: &str) -> io::Result<PathBuf> {
     let path = objects.join(name);
     match create_private_dirs(&path) {
@@ -71,7 +71,7 @@ pub(super) fn subdir(objects: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Puts the names in `dir` on the disk.
+/// Syncs `dir`, so that renames in it are durable.
 pub(super) fn durable_rename(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

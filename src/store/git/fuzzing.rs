@@ -1,4 +1,4 @@
-//! What fuzz/ feeds with bytes from anywhere: the readers of what is in a repository.
+//! Entry points for fuzz/: the parsers of everything in a repository.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     model::{Root, RootKind},
 };
 
-/// Reads a tree object, as a restore does, and as an index's tree.
+/// Parses a tree object as a restore does, and as the tree of an index.
 pub fn tree(bytes: &[u8]) {
     for hash in [HashKind::Sha1, HashKind::Sha256] {
         let id = ObjectId::null(hash);
@@ -18,7 +18,7 @@ pub fn tree(bytes: &[u8]) {
     }
 }
 
-/// Reads the parts of a checkpoint that are blobs, and the index of a pack of ours.
+/// Parses the blobs of a checkpoint, and the index of one of our packs.
 pub fn parts(bytes: &[u8]) {
     let _damaged = meta::parse("meta", bytes).map(|meta| meta.checkpoint);
     let _order = meta::order(bytes);
@@ -29,7 +29,7 @@ pub fn parts(bytes: &[u8]) {
     }
 }
 
-/// A repository whose index is written and read again and again.
+/// A repository in which an index is written and read repeatedly.
 pub struct Index(Repo);
 
 impl Index {
@@ -37,14 +37,14 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Fails if there is none that can be used.
+    /// Fails if there is no usable repository.
     pub fn of(worktree: &Path) -> Result<Self> {
         let git_dir = worktree.join(".git");
         let kind = RootKind::Git { common_dir: git_dir.clone(), git_dir };
         Repo::open(&Root::new(worktree.to_owned(), kind)).map(Self)
     }
 
-    /// `bytes` with the checksum that git writes behind them.
+    /// Appends the checksum that git would write to `bytes`.
     pub fn signed(&self, bytes: &[u8]) -> Vec<u8> {
         let mut hasher = gix::hash::hasher(self.0.hash);
         hasher.update(bytes);
@@ -52,7 +52,7 @@ impl Index {
         [bytes, sum.as_slice()].concat()
     }
 
-    /// Reads the index that lies there, and makes its trees.
+    /// Reads the index in the repository and builds its trees.
     pub fn read(&self) {
         let Ok(Some(file)) = index::read(&self.0) else { return };
         let name = |body: &[u8]| repo::name(self.0.hash, gix::objs::Kind::Tree, body);

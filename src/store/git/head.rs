@@ -1,4 +1,4 @@
-//! Where HEAD stands, and whether git is in the middle of something.
+//! Reads HEAD, compares it with an earlier position, and detects operations in progress.
 
 use gix::{ObjectId, objs::Kind, objs::tree::EntryKind};
 
@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{error::Result, fs::read_small, model::Head, store::Since};
 
-/// A symbolic ref and its target.
+/// Enough for a symbolic ref and its target.
 const HEAD_MAX_BYTES: u64 = 64 << 10;
-/// Counting further would take longer than the answer is worth.
+/// A higher count of staged paths is not worth the time.
 const COUNT_MAX: u64 = 10_000;
 
-/// The files and directories whose presence says that git is in the middle of something.
+/// Files and directories that git creates while an operation is in progress.
 const IN_PROGRESS: [(&str, &str); 6] = [
     ("rebase-merge", "rebase"),
     ("rebase-apply", "rebase"),
@@ -24,7 +24,7 @@ const IN_PROGRESS: [(&str, &str); 6] = [
     ("BISECT_LOG", "bisect"),
 ];
 
-/// Reads HEAD. A HEAD that cannot be made sense of is one without branch and commit.
+/// Reads HEAD. An unreadable HEAD yields no branch and no commit.
 pub(super) fn read(repo: &Repo) -> Head {
     let bytes = read_small(&own(repo, "HEAD"), HEAD_MAX_BYTES).ok().flatten().unwrap_or_default();
     let text = bytes.trim_ascii_end();
@@ -39,10 +39,10 @@ pub(super) fn read(repo: &Repo) -> Head {
     Head { branch, commit: commit.map(|id| id.to_string()), in_progress: in_progress(repo) }
 }
 
-/// Counting further along a branch would take longer than the answer is worth.
+/// A higher count of commits is not worth the time.
 const COMMITS_MAX: u64 = 1_000;
 
-/// Where HEAD stands, seen from `then`.
+/// The position of HEAD relative to `then`.
 pub(super) fn since(repo: &Repo, then: &Head) -> Option<Since> {
     let now = read(repo);
     let goal = ObjectId::from_hex(then.commit.as_deref()?.as_bytes()).ok()?;
@@ -60,7 +60,7 @@ fn first_parent(repo: &Repo, commit: ObjectId) -> Option<ObjectId> {
     parents(&repo.read(&commit, Kind::Commit).ok()?).next()
 }
 
-/// The parents that the body of a commit names.
+/// The parents in the body of a commit.
 pub(super) fn parents(body: &[u8]) -> impl Iterator<Item = ObjectId> {
     let lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
     let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
@@ -71,15 +71,15 @@ fn is_plain_ref(name: &str) -> bool {
     name.starts_with("refs/") && !name.split('/').any(|part| matches!(part, "" | "." | ".."))
 }
 
-/// What git is in the middle of, by name.
+/// The name of the operation that is in progress, if there is one.
 pub(super) fn in_progress(repo: &Repo) -> Option<String> {
     let is_there = |(name, _): &&(&str, &str)| own(repo, name).symlink_metadata().is_ok();
     IN_PROGRESS.iter().find(is_there).map(|(_, what)| (*what).to_owned())
 }
 
-/// How many paths differ between HEAD's commit and the tree of the index. `None` if there are too
-/// many, or if the repository lacks some of them.
-/// `new` gives the bodies of trees that are not in the repository yet.
+/// The number of paths that differ between HEAD's commit and the index tree. `None` if there are
+/// too many, or if objects are missing. `new` returns the bodies of trees that are not in the
+/// repository yet.
 pub(super) fn count_staged(
     repo: &Repo,
     head: &Head,
@@ -104,7 +104,7 @@ pub(super) fn count_staged(
     Some(count)
 }
 
-/// The body of a tree that is not in the repository yet.
+/// Returns the body of a tree that is not in the repository yet.
 pub(super) type New<'a> = dyn Fn(&ObjectId) -> Option<Vec<u8>> + 'a;
 
 fn entries_of(
@@ -124,7 +124,7 @@ pub(super) fn tree_of(repo: &Repo, commit: ObjectId) -> Result<Option<ObjectId>>
     Ok(id.and_then(|hex| ObjectId::from_hex(hex).ok()))
 }
 
-/// Counts the files that differ in one directory, and puts the directories that do on the list.
+/// Counts the differing files of one directory, and queues the differing subdirectories.
 fn compare(
     repo: &Repo,
     left: Option<ObjectId>,

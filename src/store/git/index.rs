@@ -1,7 +1,8 @@
-//! Git's index: read as it lies there, and kept as a tree and a list of what a tree cannot say.
+//! Git's index: parses it, and stores it as a tree plus a list of what a tree cannot express.
 //!
-//! `index/` is what `git write-tree` would write. `index.extra` has a record for each entry that
-//! needs one: mode, object, stage, flags or `-`, and path, with spaces between, and a NUL.
+//! `index/` is the tree that `git write-tree` would write. `index.extra` has a record for each
+//! entry that needs one: mode, object, stage, flags or `-`, and path, separated by spaces and
+//! terminated by NUL.
 
 use std::{collections::HashMap, io::Write as _, path::Path};
 
@@ -26,9 +27,9 @@ use crate::{
     model::{Kind as FileKind, Stamp},
 };
 
-/// Five million files.
+/// Enough for five million files.
 const INDEX_MAX_BYTES: u64 = 1 << 30;
-/// No directory lies deeper; a hostile path must not exhaust our stack.
+/// Real directories are not nested deeper; a hostile path must not exhaust the stack.
 const DEPTH_MAX: usize = 500;
 
 /// One entry of an index.
@@ -36,24 +37,24 @@ const DEPTH_MAX: usize = 500;
 pub struct IndexEntry {
     /// Its path below the root.
     pub path: Vec<u8>,
-    /// Its mode as git has it: 100644, 100755, 120000 or 160000, in octal.
+    /// Its mode: 100644, 100755, 120000 or 160000, in octal.
     pub mode: u32,
     /// Its object.
     pub id: Vec<u8>,
-    /// 0, or 1 to 3 while it is unmerged.
+    /// 0, or 1 to 3 if it is unmerged.
     pub stage: u8,
     /// `intent-to-add`, `skip-worktree`, `assume-unchanged`.
     pub flags: IndexFlags,
 }
 
-/// What git knows of an index entry besides its object.
+/// The flags of an index entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexFlags {
     /// Only the name is staged.
     pub intent_to_add: bool,
-    /// It is not in the worktree, on purpose.
+    /// It is missing from the worktree on purpose.
     pub skip_worktree: bool,
-    /// Git is told not to look at the file.
+    /// Git is told not to check the file for changes.
     pub assume_unchanged: bool,
 }
 
@@ -89,7 +90,7 @@ impl IndexFlags {
         Some(flags)
     }
 
-    /// As git's own bits.
+    /// As the bits that git uses.
     pub(super) fn bits(self) -> Flags {
         let mut flags = Flags::empty();
         flags.set(Flags::INTENT_TO_ADD, self.intent_to_add);
@@ -100,7 +101,7 @@ impl IndexFlags {
     }
 }
 
-/// The stamp of the index, to tell whether it has changed. Zeros if there is none.
+/// The stamp of the index, which tells whether it has changed. Zeros if there is no index.
 pub(super) fn stamp(repo: &Repo) -> Stamp {
     stat_path(&own(repo, "index")).unwrap_or_default()
 }
@@ -109,7 +110,7 @@ pub(super) fn stamp(repo: &Repo) -> Stamp {
 ///
 /// # Errors
 ///
-/// Why it cannot be read, as a fragment. Whatever is in it, nothing worse happens.
+/// Why it cannot be read, as a message fragment. No content can do worse.
 pub(super) fn read(repo: &Repo) -> Result<Option<File>, String> {
     let path = own(repo, "index");
     let Ok(found) = stat_path(&path) else { return Ok(None) };
@@ -124,7 +125,7 @@ pub(super) fn read(repo: &Repo) -> Result<Option<File>, String> {
         alloc_limit_bytes: usize::try_from(INDEX_MAX_BYTES * 4).ok(),
         ..Default::default()
     };
-    // The decoder is not ours, and the file is anybody's.
+    // The decoder is third-party code and the file is untrusted, so a panic is caught.
     let hash = repo.hash;
     std::panic::catch_unwind(|| File::at(path, hash, false, options))
         .map_err(|_| "it makes the reader fail".to_owned())?
@@ -132,15 +133,15 @@ pub(super) fn read(repo: &Repo) -> Result<Option<File>, String> {
         .map_err(|err| err.to_string())
 }
 
-/// Whether two files of an index stage the same; `None` if one of them cannot be read by itself.
-/// What they know of the files in the worktree does not count.
+/// Whether two index files stage the same content; `None` if one cannot be read by itself. Cached
+/// stats do not count.
 pub(super) fn stage_alike(hash: gix::hash::Kind, a: &[u8], b: &[u8]) -> Option<bool> {
     let options = gix::index::decode::Options {
         thread_limit: Some(1),
         alloc_limit_bytes: usize::try_from(INDEX_MAX_BYTES * 4).ok(),
         ..Default::default()
     };
-    // As in `read`.
+    // Panics are caught as in `read`.
     let parse = |bytes: &[u8]| {
         let now = State::new(hash).timestamp();
         let parsed = std::panic::catch_unwind(|| State::from_bytes(bytes, now, hash, options));
@@ -166,20 +167,20 @@ fn check_file(path: &Path, found: Stamp) -> Result<(), String> {
     Ok(())
 }
 
-/// An index as a checkpoint keeps it.
+/// An index in the form that a checkpoint stores.
 pub(super) struct Staged {
     /// The tree of what is staged.
     pub(super) tree: ObjectId,
-    /// What the tree cannot say.
+    /// What the tree cannot express.
     pub(super) extra: Vec<u8>,
 }
 
-/// Makes the trees of an index; `add` stores one and names it. A tree that the index itself names is
-/// taken for stored, with all below it, if `believes` says so and it is there.
+/// Builds the trees of an index; `add` stores one and returns its id. A tree from the index's own
+/// cache is taken as stored, with everything below it, if `believes` is set and it exists.
 ///
 /// # Errors
 ///
-/// Fails if `add` does, or with [`Error::Damaged`] if the index has paths git would not write.
+/// Fails if `add` does, or with [`Error::Damaged`] for paths that git would not write.
 pub(super) fn build(
     repo: &Repo,
     index: &State,
@@ -211,7 +212,7 @@ fn put_extra(out: &mut Vec<u8>, entry: &Entry, path: &[u8], flags: IndexFlags) {
     out.push(0);
 }
 
-/// Whether git would have put such a path into an index. A sparse directory ends in a slash.
+/// Whether git accepts such a path in an index. A sparse directory ends in a slash.
 fn check_path(path: &[u8]) -> Result<()> {
     let refuse = || {
         let path = String::from_utf8_lossy(path).escape_debug().to_string();
@@ -233,8 +234,8 @@ struct Trees<'a, 'r> {
 }
 
 impl Trees<'_, '_> {
-    /// Makes the tree of `entries`, all of which lie in the directory whose path, slash included,
-    /// is `prefix` bytes long.
+    /// Builds the tree of `entries`, which all lie in the directory with the first `prefix` bytes
+    /// of their paths.
     fn build(
         &mut self,
         entries: &[(&[u8], &Entry)],
@@ -290,11 +291,11 @@ fn kind_of(entry: &Entry) -> Result<EntryKind> {
     })
 }
 
-/// Reads back what [`build`] keeps, in the order of an index.
+/// Reads what [`build`] has stored, in index order.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] for anything it would not write.
+/// [`Error::Damaged`] for anything that it does not write.
 pub(super) fn kept_entries(
     repo: &Repo,
     tree: ObjectId,
@@ -318,7 +319,7 @@ pub(super) fn kept_entries(
     let extra = extra.map_or(Ok(Vec::new()), |id| repo.read(&id, Kind::Blob))?;
     for entry in parse_extra(&extra)? {
         if entry.path.ends_with(b"/") {
-            // A directory that a sparse index did not spell out.
+            // A directory that a sparse index does not expand.
             for (_, below) in
                 found.iter_mut().filter(|((path, _), _)| path.starts_with(&entry.path))
             {

@@ -1,6 +1,7 @@
-//! The blob `meta` of a checkpoint: who, when and where, for whoever has only the repository.
+//! The `meta` blob of a checkpoint: agent, time and root, for readers that have only the
+//! repository.
 //!
-//! No prompt, no command line and no summary is in it: those are in the private record.
+//! It contains no prompt, command line or summary; those are in the private record.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
@@ -17,10 +18,10 @@ use crate::{
     },
 };
 
-/// The newest version that we can read, and the one we write.
+/// The newest version, which is the one we write.
 const VERSION: u32 = 1;
 
-/// What `meta` says.
+/// The content of `meta`.
 #[derive(Debug)]
 pub(super) struct Meta {
     pub(super) checkpoint: Checkpoint,
@@ -57,7 +58,7 @@ struct MetaFile {
     in_progress: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     staged: Option<u64>,
-    /// Permission bits of files, executables and directories, in octal.
+    /// Usual permission bits of files, executables and directories, in octal.
     usual: [String; 3],
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     skipped: Vec<(String, String, u64)>,
@@ -104,7 +105,7 @@ pub(super) fn to_json(checkpoint: &Checkpoint, usual: &Usual) -> Vec<u8> {
     json
 }
 
-/// Reads it.
+/// Parses the blob.
 ///
 /// # Errors
 ///
@@ -119,7 +120,7 @@ pub(super) fn parse(what: &str, json: &[u8]) -> Result<Meta> {
     file.into_meta().ok_or_else(|| Error::damaged(what, "a value makes no sense"))
 }
 
-/// What every version says: its place in the order, and when.
+/// What every version has: sequence number and time.
 pub(super) fn order(json: &[u8]) -> (u64, DateTime<Utc>) {
     match serde_json::from_slice::<Header>(json) {
         Ok(header) => (header.sequence, header.taken_at.parse().unwrap_or_default()),
@@ -168,7 +169,8 @@ impl MetaFile {
         Some(Meta { checkpoint, usual })
     }
 
-    /// An agent we do not know leaves a checkpoint that nobody asked for; it is readable still.
+    /// An unknown agent must not make the checkpoint unreadable; it counts as taken without a
+    /// session.
     fn by(&self) -> Option<By> {
         Some(By {
             agent: agent_named(self.agent.as_deref()?)?,

@@ -1,11 +1,11 @@
-//! The git store: checkpoints as trees in a private repository of ours, and a private record for
-//! each. `docs/FORMAT.md` describes what is written.
+//! The git store: a checkpoint is a tree in a private repository of ours, plus a private record.
+//! `docs/FORMAT.md` describes the format.
 //!
-//! Reads and writes objects and refs with gix and by hand; runs no git and nothing a repository
-//! configures. Nothing of ours is ever below the user's `.git`: see `repository`.
+//! Reads and writes objects and refs with gix and directly. Never runs git, nor anything that a
+//! repository configures. Nothing of ours is below the user's `.git`: see `repository`.
 
-mod anywhere;
 mod check;
+mod fallback;
 mod files;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -19,11 +19,11 @@ mod pack;
 mod refs;
 mod repo;
 mod repository;
-mod restage;
+mod reset_branch;
+mod restore_index;
 mod save;
 mod sink;
 mod stream;
-mod tip;
 mod tree;
 
 use std::{
@@ -41,7 +41,8 @@ use gix::{
 pub use index::{IndexEntry, IndexFlags};
 pub(super) use repository::{
     Checked, HeldFile, Look as RepositoryLook, Needed, PointerFile, Weights, are_same, hold_others,
-    mend_refs as mend_repository_refs, parse_pointer, places, pointer_file, pointers_for, sweep,
+    parse_pointer, places, pointer_file, pointers_for, repair_refs as repair_repository_refs,
+    sweep,
 };
 pub use repository::{
     Ends, Held, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, give_up_history,
@@ -55,12 +56,12 @@ use self::{
     sink::GitSink,
 };
 use super::{
-    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unread,
+    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unreadable,
     copy::entry_of,
     listing,
     objects::Objects,
     reading,
-    record::{self, Keeper, Kept, Record},
+    record::{self, Record, RecordEntry, StoreKind},
     sweep as free,
 };
 use crate::{
@@ -76,26 +77,25 @@ use crate::{
     state::{RootState, State},
 };
 
-/// How long a removal waits for those who save.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a removal waits for saves.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// Keeps the checkpoints of one root in a private repository; reads those it has as copies, too,
-/// from the time before it was a git repository.
+/// The git store of one root. Also reads the copies it has from before it was a git repository.
 pub struct GitStore {
     root: Root,
     state: RootState,
     objects: Objects,
-    /// The user's repository; `None` while there is none.
+    /// The user's repository; `None` if there is none now.
     user: Option<Repo>,
     private: Private,
-    /// Access to the private repository.
+    /// The private repository, opened.
     repo: Repo,
     refs: Refs,
     copies: CopyStore,
     choice: StoreChoice,
 }
 
-/// The parts of a checkpoint's tree that say what it holds.
+/// The entries of a checkpoint's tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Parts {
     files: Option<ObjectId>,
@@ -104,20 +104,20 @@ struct Parts {
     extra: Option<ObjectId>,
 }
 
-/// A checkpoint that is there, not yet looked into.
-struct There {
+/// A checkpoint that exists; its tree has not been read.
+struct Stored {
     id: CheckpointId,
     sequence: u64,
     record: Option<Record>,
     has_ref: bool,
 }
 
-/// A checkpoint that is there, as far as it can be read.
-struct Known {
+/// A checkpoint with everything that can be read of it.
+struct Loaded {
     checkpoint: Checkpoint,
     /// The private record, if it can be read.
     record: Option<Record>,
-    /// What its ref points at; `None` if the ref is gone.
+    /// The tree that its ref points at; `None` if the ref is missing.
     tree: Option<ObjectId>,
     /// `None` if it cannot be read.
     parts: Option<Parts>,
@@ -125,22 +125,22 @@ struct Known {
 }
 
 impl GitStore {
-    /// Opens the store of `root`, whose kind must be git. Makes nothing yet.
+    /// Opens the store of `root`, which must be of kind git. Creates nothing yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Repository`] if the repository cannot be used (any more).
+    /// [`Error::Repository`] if the repository cannot be used.
     pub fn open(root: &Root, state: &State) -> Result<Self> {
         Repo::open(root).map(|user| Self::with(user, root, state))
     }
 
-    /// The same for a repository that was looked at a moment ago.
+    /// Opens the store for a repository that was just inspected.
     pub fn looked_at(dirs: GitDirs, root: &Root, state: &State) -> Self {
         Self::with(Repo::looked_at(dirs), root, state)
     }
 
-    /// The store of a root that has no repository now but had one: where its git directory was, and
-    /// the name of the private repository.
+    /// The store of a root that no longer has a repository: `git_dir` is where it was, and `name`
+    /// the private repository.
     pub fn without_repository(
         git_dir: Option<&Path>,
         name: &str,
@@ -178,33 +178,33 @@ impl GitStore {
         Self { root, state, objects, user, private, repo, refs, copies, choice }
     }
 
-    /// The same store, which saves new checkpoints as `choice` says.
+    /// Sets where new checkpoints are saved.
     #[must_use]
     pub fn saving(mut self, choice: StoreChoice) -> Self {
         self.choice = choice;
         self
     }
 
-    /// Whether there is a private repository yet.
+    /// Whether it has any checkpoints in the private repository.
     pub fn is_used(&self) -> bool {
         self.private.exists() && !self.refs.list(&self.repo).is_ok_and(|refs| refs.is_empty())
     }
 
-    /// The part of it that keeps copies.
+    /// Its file store.
     pub fn into_copies(self) -> CopyStore {
         self.copies
     }
 
-    /// The name of its private repository.
+    /// The name of the private repository.
     pub fn name(&self) -> &str {
         self.private.name()
     }
 
-    /// The entries of the index that a checkpoint holds, in git's order; `None` if it holds none.
+    /// The index entries in a checkpoint, in git's order; `None` if it has no index.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such checkpoint, or if it is damaged.
+    /// Fails if the checkpoint does not exist or is damaged.
     pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
         let repo = self.repo_of(id);
         let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
@@ -214,8 +214,8 @@ impl GitStore {
         }
     }
 
-    /// The private repository that a checkpoint is in: a root may have had another one, before its
-    /// own was made anew with other names for objects.
+    /// The private repository of a checkpoint. It may be an earlier one, from before the user's
+    /// repository was recreated with another hash function.
     fn repo_of(&self, id: CheckpointId) -> Repo {
         let record = record::read(&self.state, id).ok();
         match record.and_then(|record| record.store).filter(|name| name != self.private.name()) {
@@ -224,9 +224,9 @@ impl GitStore {
         }
     }
 
-    /// Whether a checkpoint is kept as copies.
+    /// Whether a checkpoint is in the file store.
     fn is_copy(&self, id: CheckpointId) -> bool {
-        record::read(&self.state, id).is_ok_and(|record| record.keeper == Keeper::Copy)
+        record::read(&self.state, id).is_ok_and(|record| record.keeper == StoreKind::Copy)
     }
 
     /// The tree of a checkpoint.
@@ -234,7 +234,7 @@ impl GitStore {
         match self.refs.checkpoint(repo, id)? {
             Some(tree) => Ok(tree),
             None if record::path_of(&self.state, id).exists() => {
-                // Somebody took our refs away; the objects may still be there.
+                // The ref was deleted; the objects may still exist.
                 let tree = record::read(&self.state, id)?.tree.map(|tree| repo.object_id(&tree));
                 tree.filter(|tree| repo.has(tree))
                     .ok_or_else(|| Error::damaged(self.refs.name(id), "the ref is gone"))
@@ -243,16 +243,16 @@ impl GitStore {
         }
     }
 
-    /// Makes the refs of checkpoints that have none but are still there, so that they are kept. How
-    /// many it made.
+    /// Creates missing refs of checkpoints that still exist, so that they are kept. Returns how
+    /// many.
     ///
     /// # Errors
     ///
-    /// Fails if the records cannot be read, or a ref cannot be made.
-    fn mend_refs(&self) -> Result<usize> {
+    /// Fails if the records cannot be read, or if a ref cannot be created.
+    fn repair_refs(&self) -> Result<usize> {
         let repo = self.repo.refreshed();
         let mut made = 0;
-        for there in self.there(&repo, &record::read_all(&self.state)?)? {
+        for there in self.stored(&repo, &record::read_all(&self.state)?)? {
             let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
             if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
                 refs::set(&repo, &self.refs.name(there.id), tree)?;
@@ -262,15 +262,15 @@ impl GitStore {
         Ok(made)
     }
 
-    /// Every checkpoint that has a ref or a record of ours, newest first.
-    fn known(&self, repo: &Repo) -> Result<Vec<Known>> {
-        let there = self.there(repo, &record::read_all(&self.state)?)?;
-        Ok(there.into_iter().map(|there| self.know(repo, there)).collect())
+    /// Loads every checkpoint that has a ref or a record, newest first.
+    fn loaded(&self, repo: &Repo) -> Result<Vec<Loaded>> {
+        let there = self.stored(repo, &record::read_all(&self.state)?)?;
+        Ok(there.into_iter().map(|there| self.load(repo, there)).collect())
     }
 
-    /// The same, looking into no tree that a record already speaks for. Those in other repositories
-    /// are none of it.
-    fn there(&self, repo: &Repo, kept: &[Kept]) -> Result<Vec<There>> {
+    /// All checkpoints in this private repository, newest first. Reads trees only for those without
+    /// a record.
+    fn stored(&self, repo: &Repo, kept: &[RecordEntry]) -> Result<Vec<Stored>> {
         let mut refs = self.refs.list(repo)?;
         let mut there = Vec::new();
         for kept in kept {
@@ -279,9 +279,9 @@ impl GitStore {
                 Ok(record) if record.store.as_deref() == Some(self.private.name()) => {
                     let (id, sequence) = (kept.id, kept.sequence());
                     let has_ref = has_ref || self.refs.checkpoint(repo, id)?.is_some();
-                    there.push(There { id, sequence, record: Some(record.clone()), has_ref });
+                    there.push(Stored { id, sequence, record: Some(record.clone()), has_ref });
                 }
-                // Only the ref tells whose it is.
+                // Only the ref tells that it belongs to this repository.
                 Err(_) if has_ref => there.push(self.without_record(repo, kept.id)),
                 Ok(_) | Err(_) => (),
             }
@@ -291,16 +291,16 @@ impl GitStore {
         Ok(there)
     }
 
-    fn without_record(&self, repo: &Repo, id: CheckpointId) -> There {
+    fn without_record(&self, repo: &Repo, id: CheckpointId) -> Stored {
         let json = self.tree_id(repo, id).and_then(|tree| {
             let (_, meta) = read_parts(repo, tree)?;
             repo.read(&meta, ObjectKind::Blob)
         });
         let sequence = json.map_or(0, |json| meta::order(&json).0);
-        There { id, sequence, record: None, has_ref: true }
+        Stored { id, sequence, record: None, has_ref: true }
     }
 
-    /// Whether a newer turnback wrote a checkpoint, by its record or what the repository has of it.
+    /// Whether a newer turnback wrote a checkpoint, according to its record or its `meta`.
     fn is_newer(&self, repo: &Repo, id: CheckpointId) -> bool {
         let meta = || {
             let (_, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
@@ -309,13 +309,13 @@ impl GitStore {
         record::is_newer(&self.state, id) || matches!(meta(), Err(Error::FormatTooNew { .. }))
     }
 
-    /// Looks into the tree of a checkpoint.
-    fn know(&self, repo: &Repo, there: There) -> Known {
+    /// Reads the tree of a checkpoint.
+    fn load(&self, repo: &Repo, there: Stored) -> Loaded {
         let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
-        know(repo, there.id, tree.ok().flatten(), there.record)
+        load(repo, there.id, tree.ok().flatten(), there.record)
     }
 
-    /// What was staged at a checkpoint, or why it need or must not be staged again.
+    /// The index entries of a checkpoint, or why they need not or must not be restored.
     fn staged_then(
         &self,
         user: &Repo,
@@ -326,7 +326,7 @@ impl GitStore {
         let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
         let json = repo.read(&meta, ObjectKind::Blob)?;
         let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
-        if let Some(refusal) = then.and_then(|then| restage::refusal(user, &then)) {
+        if let Some(refusal) = then.and_then(|then| restore_index::refusal(user, &then)) {
             return Ok(Err(refusal));
         }
         if parts.extra.is_none() && self.is_staged(user, index) {
@@ -335,7 +335,7 @@ impl GitStore {
         index::kept_entries(&repo, index, parts.extra).map(Ok)
     }
 
-    /// Whether the index is known to have this tree, and nothing that a tree cannot say.
+    /// Whether the cache proves that the index has exactly this tree.
     fn is_staged(&self, user: &Repo, tree: ObjectId) -> bool {
         let stamp = index::stamp(user);
         let facts = Table::facts_of(&self.state.cache());
@@ -346,7 +346,7 @@ impl GitStore {
         })
     }
 
-    /// The user's repository, looked at anew; `None` while there is none.
+    /// The user's repository, refreshed; `None` if there is none.
     fn user(&self) -> Option<Repo> {
         self.user.as_ref().map(Repo::refreshed)
     }
@@ -360,8 +360,8 @@ impl GitStore {
     }
 }
 
-/// Puts together what is known of a checkpoint from its record and its tree.
-fn know(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Record>) -> Known {
+/// Combines a checkpoint's record and tree.
+fn load(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Record>) -> Loaded {
     let read = tree.map(|tree| read_parts(repo, tree));
     let (parts, json) = match &read {
         Some(Ok((parts, meta))) => {
@@ -387,10 +387,10 @@ fn know(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Re
         (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
         (None, None) => record::placeholder(id, order, "its tree cannot be read"),
     };
-    Known { checkpoint, record, tree, parts, usual }
+    Loaded { checkpoint, record, tree, parts, usual }
 }
 
-/// Reads a checkpoint's tree: what it holds, and its `meta`.
+/// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.
 fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
     let mut parts = Parts::default();
     let mut meta = None;
@@ -401,7 +401,7 @@ fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
             (b"index", EntryKind::Tree) => &mut parts.index,
             (b"index.extra", EntryKind::Blob) => &mut parts.extra,
             (b"meta", EntryKind::Blob) => &mut meta,
-            // A newer format may have more; its `meta` says so.
+            // A newer format may have more entries; its `meta` has a newer version then.
             _ => continue,
         };
         *part = Some(id);
@@ -410,7 +410,7 @@ fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
     Ok((parts, meta))
 }
 
-/// The records of `modes`, with the contents that the tree has for them.
+/// The entries in `modes`, with their contents from the tree.
 fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
     let Some(modes) = parts.modes else { return Ok(BTreeMap::new()) };
     let mut lookup = Lookup { repo, top: parts.files, read: HashMap::new() };
@@ -426,7 +426,7 @@ fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
     Ok(entries)
 }
 
-/// Finds entries by path, reading each directory once.
+/// Looks up entries by path and reads each directory once.
 struct Lookup<'a> {
     repo: &'a Repo,
     top: Option<ObjectId>,
@@ -455,7 +455,7 @@ impl Lookup<'_> {
     }
 }
 
-/// The entries of files with modes of their own, from a scan instead of a tree.
+/// The entries of files with unusual modes, from a scan instead of a tree.
 fn odd_found(odd: &[(Vec<u8>, Found)]) -> Result<BTreeMap<RelPath, Entry>> {
     let entry = |(path, found): &(Vec<u8>, Found)| {
         let entry = entry_of(found, Place::Store)?.0;
@@ -487,7 +487,7 @@ impl Store for GitStore {
     fn list(&self) -> Result<Vec<Checkpoint>> {
         let repo = self.repo.refreshed();
         let mut refs = self.refs.list(&repo)?;
-        let unrecorded = |id| self.know(&repo, self.without_record(&repo, id)).checkpoint;
+        let unrecorded = |id| self.load(&repo, self.without_record(&repo, id)).checkpoint;
         let mut listed = Vec::new();
         for kept in record::read_all(&self.state)? {
             let has_ref = refs.remove(&kept.id);
@@ -531,8 +531,8 @@ impl Store for GitStore {
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
         let repo = self.repo.refreshed();
         if !self.anchored(scan) {
-            // Another store may have named them, in its own way.
-            scan.unfold(|_| false);
+            // Another store may have set the ids.
+            scan.forget_base(|_| false);
         }
         let mut skipped =
             reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
@@ -552,7 +552,7 @@ impl Store for GitStore {
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {
-        self.anywhere(id, |repo| tree::read(repo, id), || self.copies.directory(id))
+        self.read_from_any(id, |repo| tree::read(repo, id), || self.copies.directory(id))
     }
 
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
@@ -560,18 +560,18 @@ impl Store for GitStore {
         match content.place {
             Place::Private => self.objects.open(id),
             Place::Store => {
-                self.anywhere(id, |repo| stream::open(repo, id), || self.copies.open(content))
+                self.read_from_any(id, |repo| stream::open(repo, id), || self.copies.open(content))
             }
         }
     }
 
-    fn unread(&self) -> Result<BTreeMap<CheckpointId, Unread>> {
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
         let repo = self.repo.refreshed();
-        let mut unread = record::unread(&self.state)?;
-        let there = self.there(&repo, &record::read_all(&self.state)?)?;
-        for There { id, .. } in there.iter().filter(|there| there.record.is_none()) {
+        let mut unread = record::unreadable(&self.state)?;
+        let there = self.stored(&repo, &record::read_all(&self.state)?)?;
+        for Stored { id, .. } in there.iter().filter(|there| there.record.is_none()) {
             if self.is_newer(&repo, *id) {
-                unread.insert(*id, Unread::Newer);
+                unread.insert(*id, Unreadable::Newer);
             }
         }
         Ok(unread)
@@ -582,7 +582,7 @@ impl Store for GitStore {
             return Ok(0);
         }
         crate::fs::create_private_dirs(self.state.dir())?;
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         let repo = self.repo.refreshed();
         let mut there: Vec<CheckpointId> = self.refs.list(&repo)?.into_iter().collect();
         there.extend(record::ids(&self.state)?);
@@ -605,8 +605,8 @@ impl Store for GitStore {
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
         match self.forget(ids)? {
             0 => Ok(0),
-            _ => match free::sweep(self.state.state(), Instant::now() + PATIENCE) {
-                // The checkpoints are gone; whoever removes the next one frees what they had.
+            _ => match free::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
+                // The checkpoints are gone; the next removal frees their objects.
                 Err(Error::Busy { .. }) => Ok(0),
                 swept => swept,
             },
@@ -627,7 +627,7 @@ impl Store for GitStore {
         if !self.state.dir().is_dir() {
             return Ok(Vec::new());
         }
-        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + PATIENCE)?;
+        let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         check::repair(self)
     }
 
@@ -644,9 +644,9 @@ impl Store for GitStore {
         let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
             return Ok(IndexOutcome::NotKept);
         };
-        restage::sweep(&user)?;
+        restore_index::sweep(&user)?;
         match self.staged_then(&user, id)? {
-            Ok(entries) => restage::write(&user, &entries),
+            Ok(entries) => restore_index::write(&user, &entries),
             Err(left) => Ok(left),
         }
     }
@@ -657,19 +657,19 @@ impl Store for GitStore {
 
     fn plan_head(&self, then: &Head) -> Result<Option<HeadMove>, String> {
         match self.user() {
-            Some(user) => tip::plan(&user, then),
+            Some(user) => reset_branch::plan(&user, then),
             None => Err("there is no repository".to_owned()),
         }
     }
 
     fn move_head(&self, to: &HeadMove, why: &str) -> Result<bool> {
-        self.user().map_or(Ok(false), |user| tip::go(&user, to, why))
+        self.user().map_or(Ok(false), |user| reset_branch::execute(&user, to, why))
     }
 
     fn index_differs(&self, id: CheckpointId) -> Result<bool> {
         let Some(user) = self.user().filter(|_| !self.is_copy(id)) else { return Ok(false) };
         match self.staged_then(&user, id)? {
-            Ok(entries) => Ok(restage::differs(&user, &entries)),
+            Ok(entries) => Ok(restore_index::differs(&user, &entries)),
             Err(_) => Ok(false),
         }
     }
@@ -682,11 +682,11 @@ impl Store for GitStore {
     }
 }
 
-/// How git names a file of these bytes.
+/// The blob id that git gives to these bytes.
 ///
 /// # Errors
 ///
-/// Fails if they collide with what was made to break the hash.
+/// Fails for bytes of a known SHA-1 collision attack.
 pub(super) fn blob_name(hash: gix::hash::Kind, bytes: &[u8]) -> Result<ContentId> {
     repo::name(hash, ObjectKind::Blob, bytes).map(|id| content_id(&id))
 }

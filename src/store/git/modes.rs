@@ -1,8 +1,9 @@
-//! What a tree cannot say of a file: permission bits beyond executable, pipes, sockets, devices.
+//! File modes that git trees cannot express: permission bits other than executable, pipes, sockets,
+//! devices.
 //!
-//! Kept in the blob `modes` of a checkpoint, a record for each such file in the order of paths:
-//! the mode in octal, `:` and the number for a device, a space, the path, and a NUL. Equal
-//! contents make equal blobs.
+//! Stored in the `modes` blob of a checkpoint, a record for each such file, sorted by path: the
+//! mode in octal, `:` and the number for a device, a space, the path, and a NUL. Equal contents
+//! make equal blobs.
 
 use std::io::Write as _;
 
@@ -22,16 +23,16 @@ pub(super) struct Record {
     pub(super) device: u64,
 }
 
-/// What one pass over a scan tells.
+/// What one pass over a scan finds.
 #[derive(Default)]
 pub(super) struct Summary {
-    /// Files whose modes need a record, in the order of their paths.
+    /// Files that need a record, sorted by path.
     pub(super) odd: Vec<(Vec<u8>, Found)>,
-    /// Files whose bytes the private store has.
+    /// Files with their content in the private store.
     pub(super) private: Vec<(Vec<u8>, Found)>,
 }
 
-/// Passes over everything a scan found, once its files are read.
+/// Goes through a scan once its files have been read.
 pub(super) fn summarize(scan: &Scan) -> Summary {
     let mut summary = Summary::default();
     scan.each(|dir, row| {
@@ -46,13 +47,13 @@ pub(super) fn summarize(scan: &Scan) -> Summary {
         let path = if dir.is_empty() { row.name.to_vec() } else { [dir, b"/", row.name].concat() };
         list.push((path, row.to_found()));
     });
-    // Rows come by directory; paths in order make the blob the same however it was scanned.
+    // A scan returns rows by directory; sorted paths make the blob independent of that.
     summary.odd.sort_by(|a, b| in_tree_order(&a.0, &b.0));
     summary
 }
 
 impl Summary {
-    /// The blob; empty if there is nothing to say.
+    /// The blob; empty if no file needs a record.
     pub(super) fn modes(&self) -> Vec<u8> {
         let mut blob = Vec::new();
         for (path, found) in &self.odd {
@@ -75,7 +76,7 @@ fn is_odd(kind: Kind, row: &Row<'_>, usual: &Usual) -> bool {
     }
 }
 
-/// Adds a record.
+/// Appends a record.
 pub(super) fn put(out: &mut Vec<u8>, kind: Kind, permissions: u32, device: u64, path: &[u8]) {
     write!(out, "{:o}", kind.mode_bits() | permissions).expect("memory takes every write");
     if matches!(kind, Kind::CharDevice | Kind::BlockDevice) {
@@ -86,11 +87,11 @@ pub(super) fn put(out: &mut Vec<u8>, kind: Kind, permissions: u32, device: u64, 
     out.push(0);
 }
 
-/// Reads the blob.
+/// Parses the blob.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] for anything we would not write.
+/// [`Error::Damaged`] for anything that we do not write.
 pub(super) fn parse(blob: &[u8]) -> Result<Vec<Record>> {
     let records = parse_in_git_dir(blob)?;
     if records.iter().any(|it| it.path.names().any(|name| name == b".git")) {
@@ -99,7 +100,7 @@ pub(super) fn parse(blob: &[u8]) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-/// As [`parse`], for a list of what is in a git directory.
+/// Parses the blob for the files of a git directory, as [`parse`] does.
 ///
 /// # Errors
 ///

@@ -1,19 +1,19 @@
-//! Names that git does not suffer in a tree, and how we write them all the same.
+//! Escapes file names that git rejects in trees.
 //!
-//! Whether a name is escaped depends on nothing but the name, so a directory's tree can be made,
-//! compared and reused by itself.
+//! The escaping depends on the entry alone, so the tree of a directory can be built, compared and
+//! reused independently.
 
 use std::{borrow::Cow, fmt::Write as _};
 
 use crate::error::{Error, Result};
 
-/// What an escaped name begins with; the rest is the name in lowercase hex.
+/// The prefix of an escaped name; the name in lowercase hex follows.
 const MARK: &[u8] = b"%turnback%";
-/// Larger attribute files are refused by `git fsck`, whose limit is 100 MB in all and 2048 bytes
-/// a line; a smaller one cannot have such a line.
+/// `git fsck` rejects attribute files over 100 MB and lines over 2048 bytes; a smaller file cannot
+/// contain such a line.
 pub(super) const ATTRIBUTES_MAX_BYTES: u64 = 2048;
 
-/// What an entry is, as far as its name is concerned.
+/// The properties of an entry that matter for its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bearer {
     /// A symlink.
@@ -22,7 +22,7 @@ pub(super) struct Bearer {
     pub(super) large: bool,
 }
 
-/// The name under which a tree holds `name`.
+/// The name that a tree has for `name`.
 pub(super) fn escape(name: &[u8], bearer: Bearer) -> Cow<'_, [u8]> {
     if !must_escape(name, bearer) {
         return Cow::Borrowed(name);
@@ -38,13 +38,13 @@ pub(super) fn escape(name: &[u8], bearer: Bearer) -> Cow<'_, [u8]> {
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] for a name no directory can have, or that we would not write so.
+/// [`Error::Damaged`] for an invalid name, or one that we do not write in this form.
 pub(super) fn unescape(stored: &[u8]) -> Result<Vec<u8>> {
     unescape_in_git_dir(stored)
         .and_then(|name| if name == b".git" { Err(refuse(stored)) } else { Ok(name) })
 }
 
-/// Undoes [`escape`] for a name in a git directory, which may be `.git`, too.
+/// Undoes [`escape`] for a name in a git directory, where `.git` is allowed.
 ///
 /// # Errors
 ///
@@ -80,8 +80,8 @@ fn must_escape(name: &[u8], bearer: Bearer) -> bool {
     if name.starts_with(MARK) {
         return true;
     }
-    // Nearly every name ends here: what git minds has a dot in front, a tilde, a backslash, a
-    // character outside ASCII, or the letters `git`.
+    // A fast path for nearly every name: a name that git rejects has a leading dot, a tilde, a
+    // backslash, a non-ASCII character, or the letters `git`.
     let suspicious = matches!(name.first(), Some(b'.' | b'g' | b'G'))
         || name.iter().any(|byte| matches!(byte, b'~' | b'\\' | b':') || !byte.is_ascii());
     if !suspicious {
@@ -94,9 +94,10 @@ fn must_escape(name: &[u8], bearer: Bearer) -> bool {
         || (bearer.link && (is("gitignore") || is("mailmap")))
 }
 
-/// Whether some system takes `name` for `.special`: HFS+ ignores case and certain characters,
-/// NTFS ignores case, what follows a colon, and dots and spaces at the end, has short names, and
-/// takes a backslash for a slash. Generous: a name more is escaped, and nothing is lost.
+/// Whether some file system takes `name` for `.special`: HFS+ ignores case and certain characters;
+/// NTFS ignores case, anything after a colon, and trailing dots and spaces, has short names, and
+/// treats a backslash as a slash. It errs on the safe side, since escaping one name too many does
+/// no harm.
 fn is_like(name: &[u8], special: &str) -> bool {
     if let Some(at) = name.iter().position(|&byte| byte == b'\\') {
         return is_like(&name[..at], special) || is_like(&name[at + 1..], special);
@@ -110,13 +111,13 @@ fn is_like(name: &[u8], special: &str) -> bool {
     }
     let Some(tilde) = head.iter().position(|&byte| byte == b'~') else { return false };
     let (stem, number) = (&head[..tilde], &head[tilde + 1..]);
-    // `git~1`, `gitmod~1`, and the hashed kind, as in `gi7eba~1`, whose hash we do not compute.
+    // `git~1`, `gitmod~1`, and hashed short names such as `gi7eba~1`; the hash is not computed.
     let hashed = special.len() > 3 && stem.len() >= 2 && special.as_bytes().starts_with(&stem[..2]);
     number.first().is_some_and(u8::is_ascii_digit)
         && (special.as_bytes().starts_with(stem) && stem.len() >= 3 || hashed)
 }
 
-/// The name without the characters HFS+ does not see.
+/// The name without the characters that HFS+ ignores.
 fn without_ignorable(name: &[u8]) -> Cow<'_, [u8]> {
     if name.is_ascii() {
         return Cow::Borrowed(name);
@@ -141,7 +142,7 @@ mod tests {
     const FILE: Bearer = Bearer { link: false, large: false };
 
     #[test]
-    fn what_git_minds_is_escaped_and_comes_back() {
+    fn what_git_rejects_is_escaped_and_comes_back() {
         let names: [&[u8]; 16] = [
             b".GIT", b".Git ", b".git.", b"git~1", b"GIT~1", b".git::$DATA", b".g\xe2\x80\x8cit",
             b".gitmodules", b".GITMODULES", b"gitmod~1", b"gi7eba~1", b"x\\.git", b".git\\x",

@@ -1,8 +1,8 @@
-//! Adds objects to the repository: a few as loose objects, many as one pack.
+//! Adds objects to a private repository: a few as loose objects, many as one pack.
 //!
-//! Nothing is visible before [`Writer::finish`], and everything is on the disk after it. Objects
-//! that are there already are not written again: whoever saves holds the repository's lock shared,
-//! so that nothing it has goes meanwhile.
+//! Nothing is visible before [`Writer::finish`], and everything is on the disk after it. Existing
+//! objects are not written again: the save holds the repository's lock shared, so none can be
+//! deleted meanwhile.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -33,30 +33,30 @@ use crate::{
     fs::all_at_once,
 };
 
-/// A loose object is a file and a sync; a pack is two files and two syncs whatever is in it. Many
-/// packs are put together in the background.
+/// A loose object is one file and one sync; a pack is two of each, whatever is in it. Maintenance
+/// merges many packs.
 const LOOSE_MAX: usize = 3;
-/// What is held in memory before it is known whether there will be a pack.
+/// How much is kept in memory before it is decided whether to write a pack.
 const HELD_MAX_BYTES: usize = 4 << 20;
-/// New trees that are remembered: those of some hundred directories.
+/// How much of the new trees is remembered: those of some hundred directories.
 const TREES_MAX_BYTES: usize = 256 << 10;
-/// Larger files are streamed, each into a loose object of its own.
+/// Larger files are streamed into a loose object each.
 pub(super) const LARGE_BYTES: u64 = 4 << 20;
 
-/// Collects new objects. Shared by the threads that make them.
+/// Collects new objects. Threads share it.
 pub(super) struct Writer {
     objects: PathBuf,
     hash: HashKind,
-    /// Where borrowed loose objects are.
+    /// The borrowed loose objects.
     borrowed: LooseObjects,
     state: Mutex<State>,
     packing: AtomicBool,
-    /// Those that nobody uses right now. To make one costs more than to squeeze ten files: its
-    /// tables are zeroed.
+    /// Idle compressors. Creating one costs more than compressing ten files, because its tables are
+    /// zeroed.
     deflaters: Mutex<Vec<Deflater>>,
 }
 
-/// Reads an object; whether it is what its name says.
+/// Reads an object and verifies it.
 fn is_itself(hash: HashKind, id: &ObjectId, odb: &Odb) -> bool {
     let mut bytes = Vec::new();
     let found = odb.try_find(id, &mut bytes).ok().flatten();
@@ -69,7 +69,7 @@ struct State {
     seen: HashSet<ObjectId>,
     held: Vec<(Kind, ObjectId, Vec<u8>)>,
     held_bytes: usize,
-    /// New trees, for whoever compares them before they are on the disk.
+    /// New trees, which can be compared before they are on the disk.
     trees: HashMap<ObjectId, Vec<u8>>,
     trees_bytes: usize,
     pack: Option<Pack>,
@@ -77,7 +77,7 @@ struct State {
 }
 
 impl Writer {
-    /// One that adds to `repo`.
+    /// A writer that adds to `repo`.
     pub(super) fn new(repo: &Repo) -> Self {
         let packing = AtomicBool::new(false);
         let (objects, hash, state) = (repo.objects(), repo.hash, Mutex::default());
@@ -90,25 +90,25 @@ impl Writer {
         &self.objects
     }
 
-    /// The body of a tree that waits to be written, while few do.
+    /// The body of a new tree that has not been written yet, as long as there are few.
     pub(super) fn held_tree(&self, id: &ObjectId) -> Option<Vec<u8>> {
         self.lock().trees.get(id).cloned()
     }
 
-    /// Whether nothing has to be written.
+    /// Whether there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         let state = self.lock();
         state.held.is_empty() && state.pack.is_none() && state.large.is_empty()
     }
 
-    /// Adds an object, unless it is there, and names it.
+    /// Adds an object, unless it exists, and returns its id.
     pub(super) fn add(&self, kind: Kind, body: &[u8], odb: &Odb) -> Result<ObjectId> {
         let id = name(self.hash, kind, body)?;
         self.add_named(kind, id, body, odb)?;
         Ok(id)
     }
 
-    /// Adds an object whose name is known, unless it is there.
+    /// Adds an object of known id, unless it exists.
     pub(super) fn add_named(&self, kind: Kind, id: ObjectId, body: &[u8], odb: &Odb) -> Result<()> {
         if self.is_needed(id, odb) {
             self.put(kind, id, body).map_err(self.failed())?;
@@ -116,7 +116,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the repository has `id`, which may then be relied on.
+    /// Whether the repository has `id` in a state that a save may rely on.
     pub(super) fn relies_on(&self, id: ObjectId, odb: &Odb) -> bool {
         if self.lock().seen.contains(&id) {
             return true;
@@ -128,7 +128,7 @@ impl Writer {
         is_there
     }
 
-    /// Notes `id`; tells whether somebody has to bring its bytes. Asks the repository only once.
+    /// Notes `id` and returns whether the object must be written. Asks the repository only once.
     fn is_needed(&self, id: ObjectId, odb: &Odb) -> bool {
         if !self.lock().seen.insert(id) {
             return false;
@@ -136,8 +136,7 @@ impl Writer {
         !self.has(&id, odb)
     }
 
-    /// Whether the repository has an object whose bytes are still its own, as far as that is seen
-    /// without reading it.
+    /// Whether the repository has an object that appears intact without reading it.
     fn has(&self, id: &ObjectId, odb: &Odb) -> bool {
         odb.exists(id) && (!self.borrowed.is_rewritten(id) || is_itself(self.hash, id, odb))
     }
@@ -151,7 +150,7 @@ impl Writer {
             return self.lock().push(&packed);
         }
         let mut state = self.lock();
-        // Another thread may have begun the pack meanwhile.
+        // Another thread may have started the pack meanwhile.
         if state.pack.is_some() {
             return state.push(&self.squeezed(|deflater| Packed::new(kind, id, body, deflater)));
         }
@@ -178,8 +177,8 @@ impl Writer {
         squeezed
     }
 
-    /// Adds `size` bytes of a file as a blob without ever having them all in memory. `None` if
-    /// the file has fewer. `from` is called once or twice, for a reader at the beginning.
+    /// Adds `size` bytes of a file as a blob without loading it whole. `None` if the file is
+    /// shorter. `from` is called once or twice and returns a reader from the beginning.
     pub(super) fn add_large<R: Read>(
         &self,
         size: u64,
@@ -202,11 +201,11 @@ impl Writer {
         Ok(Some(id))
     }
 
-    /// Puts everything on the disk. Tells how many files that made.
+    /// Syncs everything and returns how many files were created.
     ///
     /// # Errors
     ///
-    /// Fails if the repository cannot be written. What is there then, nothing refers to.
+    /// Fails if the repository cannot be written. Nothing refers to what was written by then.
     pub(super) fn finish(self) -> Result<usize> {
         let state = std::mem::take(&mut *self.lock());
         let objects = &self.objects;
@@ -256,7 +255,7 @@ fn blob_header(size: u64) -> String {
     format!("blob {size}\0")
 }
 
-/// The name of `size` bytes from a reader; `None` if there are fewer.
+/// The id of `size` bytes from a reader; `None` if there are fewer.
 pub(super) fn name_stream(
     hash: HashKind,
     size: u64,
@@ -317,7 +316,7 @@ fn finished(hasher: gix::hash::Hasher, whole: bool) -> Result<Option<ObjectId>, 
     Ok(whole.then_some(id))
 }
 
-/// The bytes of the file that a loose object is.
+/// The content of a loose object file.
 pub(super) fn loose_bytes(kind: Kind, body: &[u8]) -> Vec<u8> {
     let mut squeezed = Vec::new();
     let header = format!("{kind} {}\0", body.len());
@@ -340,8 +339,8 @@ fn write_loose(
     Ok((id, temporary, file))
 }
 
-/// Syncs all files, then names them, then syncs their directories: the first sync of each kind
-/// pays for the file system's journal, the others find it written. Returns how many there were.
+/// Syncs all files, then renames them, then syncs their directories: the first sync of each kind
+/// commits the file system's journal for all. Returns how many files there were.
 fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Result<usize> {
     let files: Vec<_> = loose.iter().map(|(_, _, file)| file).collect();
     all_at_once(&files, |file| file.sync_data())?;

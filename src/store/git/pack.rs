@@ -1,8 +1,7 @@
-//! Many objects in one file: a pack of version 2, nothing deltified, and its index.
+//! Writes a pack: version 2, without deltas, and its index.
 //!
-//! Objects go to the temporary file as they come, so memory holds an index row for each and no
-//! more. How many there are is known at the end, and so the header and the checksum are put right
-//! at the end as well.
+//! Objects are appended to a temporary file as they come, so memory holds only an index row for
+//! each. Their number is known at the end, when header and checksum are written.
 
 use std::{
     fs::File,
@@ -17,10 +16,10 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use super::files::{Temporary, durable_rename};
 use crate::fs::{all_at_once, now_ns};
 
-/// A pack may be gigabytes, and so may one object in it.
+/// Packs, and single objects in them, can have gigabytes.
 const COPIED_AT_ONCE: usize = 256 << 10;
 
-/// Squeezes bytes, again and again, with one set of tables.
+/// A reusable zlib compressor, which allocates its tables once.
 pub(super) struct Deflater(Option<Compress>);
 
 impl Deflater {
@@ -28,9 +27,9 @@ impl Deflater {
         Self(None)
     }
 
-    /// Appends the zlib stream of `parts`, one after the other, to `out`.
+    /// Appends the zlib stream of all `parts` to `out`.
     pub(super) fn deflate(&mut self, parts: &[&[u8]], out: &mut Vec<u8>) {
-        // Level 1: the others cost two to four times as much and save a tenth.
+        // Level 1: higher levels take two to four times as long and save a tenth.
         let deflater = self.0.get_or_insert_with(|| Compress::new(Compression::new(1), true));
         deflater.reset();
         for part in parts {
@@ -56,7 +55,7 @@ impl Deflater {
     }
 }
 
-/// One object, ready to be appended to a pack.
+/// One object in the form of a pack entry.
 pub(super) struct Packed {
     id: ObjectId,
     crc: u32,
@@ -74,7 +73,7 @@ impl Packed {
     }
 }
 
-/// Type and size, seven bits a byte after the first four.
+/// Type and size: seven bits in each byte after the first four.
 fn put_header(kind: Kind, mut size: u64, out: &mut Vec<u8>) {
     let number = match kind {
         Kind::Commit => 1,
@@ -104,7 +103,7 @@ pub(super) struct Pack {
 }
 
 impl Pack {
-    /// Begins one in the object directory `objects`.
+    /// Starts a pack in the object directory `objects`.
     pub(super) fn begin(objects: &Path, hash: HashKind) -> io::Result<Self> {
         let dir = super::files::subdir(objects, "pack")?;
         let (temporary, file) = Temporary::create(&dir, "tmp_pack_")?;
@@ -113,7 +112,7 @@ impl Pack {
         Ok(Self { dir, file, temporary, rows: Vec::new(), length: 12, hash })
     }
 
-    /// Adds an object. It must not be in it already.
+    /// Appends an object that is not in the pack yet.
     pub(super) fn push(&mut self, object: &Packed) -> io::Result<()> {
         self.file.write_all(&object.bytes)?;
         self.rows.push((object.id, object.crc, self.length));
@@ -121,7 +120,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Adds the entry of another pack that is at hand, header and all.
+    /// Appends an entry of another pack, header included.
     pub(super) fn push_raw(&mut self, id: ObjectId, entry: &[u8]) -> io::Result<()> {
         self.file.write_all(entry)?;
         self.rows.push((id, crc32fast::hash(entry), self.length));
@@ -129,12 +128,12 @@ impl Pack {
         Ok(())
     }
 
-    /// Adds an entry of another pack as it is, `bytes` long from where `from` stands. It must not be
-    /// in it already.
+    /// Copies an entry of another pack, `bytes` long from the position of `from`. The object must
+    /// not be in this pack yet.
     ///
     /// # Errors
     ///
-    /// Fails if the entry is not what its checksum says.
+    /// Fails if the entry does not match its checksum.
     pub(super) fn copy(
         &mut self,
         id: ObjectId,
@@ -160,7 +159,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Finishes it: pack and index are on the disk, under their names, when this returns.
+    /// Finishes the pack: pack and index are on the disk under their names when it returns.
     pub(super) fn finish(self) -> io::Result<PathBuf> {
         let Self { dir, file, temporary, mut rows, length, hash } = self;
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -174,7 +173,7 @@ impl Pack {
         let (index, mut index_file) = Temporary::create(&dir, "tmp_idx_")?;
         index_file.write_all(&index_of(&rows, &checksum, hash)?)?;
         all_at_once(&[&file, &index_file], |file| file.sync_data())?;
-        // The index last: a pack without one is not there for git.
+        // The index comes last: git ignores a pack without one.
         let path = dir.join(format!("pack-{}.pack", unused_name(&checksum, hash)?));
         temporary.rename(&path)?;
         index.rename(&path.with_extension("idx"))?;
@@ -183,8 +182,8 @@ impl Pack {
     }
 }
 
-/// A name that no pack has ever had. The checksum alone will not do: whoever frees an equal pack
-/// meanwhile would take the new one by its name.
+/// A name that no pack has ever had. The checksum alone is not enough: a process that is deleting
+/// an equal pack would delete the new one.
 fn unused_name(checksum: &ObjectId, hash: HashKind) -> io::Result<ObjectId> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut hasher = gix::hash::hasher(hash);
@@ -212,7 +211,7 @@ fn hash_of(file: &mut File, length: u64, hash: HashKind) -> io::Result<ObjectId>
     }
 }
 
-/// The index, version 2, of sorted rows.
+/// The index file, version 2, for sorted rows.
 pub(super) fn index_of(
     rows: &[(ObjectId, u32, u64)],
     pack: &ObjectId,

@@ -1,9 +1,9 @@
-//! The refs of a private repository: one for each checkpoint, below `refs/checkpoints/` and a name
-//! for the worktree, and an anchor for each worktree. All of them point at trees.
+//! The refs of a private repository. Each checkpoint has one below `refs/checkpoints/` and a name
+//! for its worktree; each worktree has an anchor. All of them point at trees.
 //!
-//! They are read file by file, with limits on what may be there, so that the same code reads those
-//! of the user's repositories. Only ours are written; each has one writer, who holds the root's
-//! lock, or a name that nobody else has.
+//! Ref files are read directly and with size limits, so the same code reads those of the user's
+//! repositories. Only our own are written. Each has one writer, which holds the root's lock or uses
+//! a name of its own.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,29 +23,29 @@ use crate::{
     model::CheckpointId,
 };
 
-/// Where checkpoints are.
+/// The refs of checkpoints.
 const CHECKPOINTS: &str = "refs/checkpoints/";
-/// Where the trees are that caches rely on.
+/// The trees that caches rely on.
 const ANCHORS: &str = "refs/anchors/";
-/// Two hashes and a word, with room for a symbolic ref's longest name.
+/// Two hashes and a word, with room for the longest symbolic ref.
 const REF_MAX_BYTES: u64 = 8 << 10;
-/// Five million refs.
+/// Enough for five million refs.
 const PACKED_MAX_BYTES: u64 = 512 << 20;
 
 /// The refs of one worktree.
 #[derive(Clone)]
 pub(super) struct Refs {
-    /// As in `main`.
+    /// Its name in refs, such as `main`.
     worktree: String,
 }
 
 impl Refs {
-    /// Names the refs of the main worktree.
+    /// The refs of the main worktree.
     pub(super) fn of_main() -> Self {
         Self { worktree: "main".to_owned() }
     }
 
-    /// Names the refs of the linked worktree at `worktree`, whose own git directory is, or was,
+    /// The refs of the linked worktree at `worktree`, which has, or had, the git directory
     /// `git_dir`.
     pub(super) fn of_linked(git_dir: &Path, worktree: &Path) -> Self {
         let hash = crate::state::hash_name(&[worktree.as_os_str().as_encoded_bytes()]);
@@ -62,12 +62,12 @@ impl Refs {
         format!("{ANCHORS}{}", self.worktree)
     }
 
-    /// The tree the anchor points at.
+    /// The tree that the anchor points at.
     pub(super) fn anchor(&self, repo: &Repo) -> Result<Option<ObjectId>> {
         read(repo, &self.anchor_name())
     }
 
-    /// The tree of a checkpoint, wherever its ref is: a worktree that moved had another name.
+    /// The tree of a checkpoint, wherever its ref is: a worktree that was moved had another name.
     pub(super) fn checkpoint(&self, repo: &Repo, id: CheckpointId) -> Result<Option<ObjectId>> {
         if let Some(found) = read(repo, &self.name(id))? {
             return Ok(Some(found));
@@ -78,13 +78,13 @@ impl Refs {
         }
     }
 
-    /// The full name of the ref that a checkpoint has, wherever it is; `None` if it has none.
+    /// The full name of a checkpoint's ref in any worktree; `None` if it has none.
     pub(super) fn find(&self, repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
         let name = self.name(id);
         if read(repo, &name)?.is_some() { Ok(Some(name)) } else { Self::elsewhere(repo, id) }
     }
 
-    /// The full name of a checkpoint's ref of another worktree's.
+    /// Looks for a checkpoint's ref under other worktrees.
     fn elsewhere(repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
         for worktree in names_in(&repo.common_dir.join(CHECKPOINTS))? {
             let name = format!("{CHECKPOINTS}{}/{id}", worktree.to_string_lossy());
@@ -96,7 +96,7 @@ impl Refs {
         Ok(packed_below(repo, CHECKPOINTS)?.into_iter().find(|name| name.ends_with(&suffix)))
     }
 
-    /// Every checkpoint of this worktree that has a ref.
+    /// All checkpoints of this worktree that have a ref.
     pub(super) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
         let prefix = format!("{CHECKPOINTS}{}/", self.worktree);
         let mut found: BTreeSet<_> = names_in(&repo.common_dir.join(&prefix))?
@@ -110,12 +110,12 @@ impl Refs {
         Ok(found)
     }
 
-    /// Makes the ref of a new checkpoint and points the anchor at `anchor`, while `beside` is done:
-    /// all of it waits for the disk. Both refs get their names after that.
+    /// Creates the ref of a new checkpoint and points the anchor at `anchor`. Runs `beside` in
+    /// parallel, because all of it waits for the disk. Both refs are renamed into place after that.
     ///
     /// # Errors
     ///
-    /// Fails if a ref cannot be written or `beside` fails. Then there is no such checkpoint.
+    /// Fails if a ref cannot be written or `beside` fails. The checkpoint does not exist then.
     pub(super) fn create(
         &self,
         repo: &Repo,
@@ -137,7 +137,7 @@ impl Refs {
         all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))
     }
 
-    /// Points the anchor elsewhere.
+    /// Points the anchor at another tree.
     pub(super) fn move_anchor(&self, repo: &Repo, new: ObjectId) -> Result<()> {
         if self.anchor(repo).ok().flatten() == Some(new) {
             return Ok(());
@@ -145,10 +145,10 @@ impl Refs {
         set(repo, &self.anchor_name(), new)
     }
 
-    /// Deletes the refs of checkpoints, those that exist; and the anchor if `all` are going.
+    /// Deletes the refs of checkpoints that exist, and the anchor too if `all` checkpoints go.
     pub(super) fn remove(&self, repo: &Repo, ids: &[CheckpointId], all: bool) -> Result<()> {
         if all {
-            // First: no cache may believe in what is about to go.
+            // The anchor first, so that no cache trusts what is about to go.
             delete(repo, &self.anchor_name())?;
         }
         for id in ids {
@@ -160,7 +160,7 @@ impl Refs {
         Ok(())
     }
 
-    /// The refs that name nothing, or something the repository does not have.
+    /// Refs that are malformed, or that point at a missing object.
     pub(super) fn dangling(&self, repo: &Repo) -> Result<Vec<String>> {
         let ids = self.list(repo)?;
         let names = ids.iter().map(|id| self.name(*id)).chain([self.anchor_name()]);
@@ -173,10 +173,10 @@ impl Refs {
     }
 }
 
-/// Tells apart the files of one process.
+/// Makes temporary names within one process unique.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A ref that is written and has not got its name yet.
+/// A ref file that has been written but not renamed yet.
 struct Written {
     path: PathBuf,
     lock: PathBuf,
@@ -190,7 +190,8 @@ impl Written {
         if let Some(dir) = path.parent() {
             create_private_dirs(dir)?;
         }
-        // Git takes no file of such a name for a ref. Others may write the same ref beside us.
+        // Git does not take a file of this name for a ref. Another process may write the same ref
+        // at the same time.
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut lock = path.clone().into_os_string();
         lock.push(format!(".{}-{number}.lock", std::process::id()));
@@ -215,7 +216,7 @@ impl Written {
 
     fn publish(mut self) -> Result<()> {
         if self.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            // No ref of ours is one.
+            // A directory of that name is not a ref of ours.
             crate::fs::remove_tree(&self.path).map_err(Error::io("remove", &self.path))?;
         }
         fs::rename(&self.lock, &self.path).map_err(Error::io("write", &self.path))?;
@@ -241,7 +242,7 @@ pub(super) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
     dir.map_or(Ok(()), |dir| sync_dir(&dir))
 }
 
-/// Removes a ref of ours. One that is not there is no error.
+/// Deletes a ref of ours. A missing one is not an error.
 pub(super) fn delete(repo: &Repo, name: &str) -> Result<()> {
     let path = repo.common_dir.join(name);
     match fs::remove_file(&path) {
@@ -251,7 +252,7 @@ pub(super) fn delete(repo: &Repo, name: &str) -> Result<()> {
     drop_packed(repo, name)
 }
 
-/// Takes a ref out of the list of packed refs, should somebody have packed ours.
+/// Removes a ref from `packed-refs`, in case the refs were packed.
 fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
     let packed = packed(repo)?;
     let is_it =
@@ -264,7 +265,7 @@ fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
     crate::fs::replace_synced(&repo.common_dir.join("packed-refs"), &kept)
 }
 
-/// Every ref of a private repository, by its full name.
+/// Every ref of a private repository, by full name.
 pub(super) fn all(repo: &Repo) -> Result<Vec<String>> {
     let mut names: BTreeSet<String> = packed_below(repo, "refs/")?.into_iter().collect();
     let mut dirs = vec!["refs".to_owned()];
@@ -283,8 +284,8 @@ pub(super) fn all(repo: &Repo) -> Result<Vec<String>> {
     Ok(names.into_iter().collect())
 }
 
-/// Every ref and the object it names, with the list of packed refs read once; `None` for one that
-/// names none, as a name for another ref does.
+/// Every ref and the object it points at, reading `packed-refs` once; `None` for a symbolic ref or
+/// a malformed one.
 pub(super) fn read_all(repo: &Repo) -> Result<BTreeMap<String, Option<ObjectId>>> {
     let packed = packed(repo)?;
     let packed: BTreeMap<&[u8], ObjectId> =
@@ -301,13 +302,13 @@ pub(super) fn read_all(repo: &Repo) -> Result<BTreeMap<String, Option<ObjectId>>
     all(repo)?.into_iter().map(read).collect()
 }
 
-/// Deletes every anchor: no cache is believed any more.
+/// Deletes every anchor, so that no cache is trusted.
 pub(super) fn drop_anchors(repo: &Repo) -> Result<()> {
     let names = all(repo)?;
     names.iter().filter(|name| name.starts_with(ANCHORS)).try_for_each(|name| delete(repo, name))
 }
 
-/// Names which refs there are; `None` if they cannot be listed.
+/// A digest of the names of all refs; `None` if they cannot be listed.
 pub(super) fn digest(repo: &Repo) -> Option<String> {
     use sha2::{Digest, Sha256};
     let mut hash = Sha256::new();
@@ -318,7 +319,7 @@ pub(super) fn digest(repo: &Repo) -> Option<String> {
     Some(crate::model::ContentId::new(&hash.finalize()).to_string())
 }
 
-/// Whether the list of packed refs has a line that is none.
+/// Whether `packed-refs` contains a malformed line.
 pub(super) fn has_garbage(repo: &Repo) -> bool {
     let Ok(packed) = packed(repo) else { return true };
     let is_line = |line: &[u8]| {
@@ -330,13 +331,13 @@ pub(super) fn has_garbage(repo: &Repo) -> bool {
     !packed.lines().all(is_line)
 }
 
-/// Whether a ref is a name for another.
+/// Whether a ref is symbolic.
 pub(super) fn is_symbolic(repo: &Repo, name: &str) -> bool {
     let bytes = read_small(&repo.common_dir.join(name), REF_MAX_BYTES).ok().flatten();
     bytes.is_some_and(|bytes| bytes.starts_with(b"ref: "))
 }
 
-/// The name with nothing in it that a ref may not have.
+/// The name without characters that are not allowed in a ref.
 fn plain(name: &str) -> String {
     let name: String = name
         .chars()
@@ -350,10 +351,10 @@ fn checkpoint_name(name: &[u8]) -> Option<CheckpointId> {
     str::from_utf8(name).ok().and_then(CheckpointId::parse)
 }
 
-/// Reads one ref, loose or packed, following nothing. `None` if there is none.
+/// Reads one ref, loose or packed, without following symbolic refs. `None` if it does not exist.
 pub(super) fn read(repo: &Repo, name: &str) -> Result<Option<ObjectId>> {
     let damaged = || Error::damaged(name, "not the name of an object");
-    // A name that is a directory is no ref; what is neither must not be waited for.
+    // A directory is not a ref, and a pipe must not block.
     let path = repo.common_dir.join(name);
     if path.is_file()
         && let Some(bytes) = read_small(&path, REF_MAX_BYTES)?
@@ -374,7 +375,7 @@ fn packed(repo: &Repo) -> Result<Vec<u8>> {
     Ok(read_small(&repo.common_dir.join("packed-refs"), PACKED_MAX_BYTES)?.unwrap_or_default())
 }
 
-/// The names of packed refs that begin with `prefix`.
+/// The names of packed refs that start with `prefix`.
 ///
 /// # Errors
 ///
@@ -394,7 +395,7 @@ fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
 fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
     let names = fs::read_dir(dir).and_then(|names| names.map(|it| Ok(it?.file_name())).collect());
     match names {
-        // Anything else there is no directory of refs; the records still name the trees.
+        // Something other than a directory is there; the records still name the trees.
         Err(err) if is_absent(&err) => Ok(Vec::new()),
         names => names.map_err(Error::io("list", dir)),
     }
@@ -408,7 +409,7 @@ pub(super) fn full(name: &str) -> Result<gix::refs::FullName> {
     name.try_into().map_err(|_| Error::damaged(name, "not a name a ref can have"))
 }
 
-/// The path of a worktree's file of git's own.
+/// The path of a file of the worktree's own git directory.
 pub(super) fn own(repo: &Repo, name: &str) -> PathBuf {
     repo.git_dir.join(name)
 }

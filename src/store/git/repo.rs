@@ -1,8 +1,9 @@
-//! One repository, opened by its parts: the object database and the ref store. The user's and our
-//! private ones alike.
+//! An open repository: its object database and its paths. Used for the user's repositories and for
+//! our private ones.
 //!
-//! Nothing of its configuration is read here but the name of its hash (see `root`), so nothing in
-//! it can run a program, redirect us or replace an object; neither can the environment.
+//! The only setting read from its configuration is the hash function (see `root`), so the
+//! configuration cannot run a program, redirect us or replace an object. Neither can the
+//! environment.
 
 use std::{
     path::{Path, PathBuf},
@@ -30,14 +31,15 @@ pub(super) struct Repo {
     pub(super) git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
     pub(super) hash: HashKind,
-    /// Opened when an object is first asked for: to find nothing changed takes none.
+    /// Opened on first use: a save without changes needs none.
     odb: OnceLock<Odb>,
-    /// Where a private one has borrowed objects, until what is closed among them was opened.
+    /// For a private repository, the directory of borrowed objects; taken once unreadable files in
+    /// it have been made readable.
     closed: Mutex<Option<PathBuf>>,
 }
 
 impl Repo {
-    /// Opens the repository of `root`, looking once more whether it can be used.
+    /// Opens the repository of `root` after checking again that it is usable.
     pub(super) fn open(root: &Root) -> Result<Self> {
         let RootKind::Git { git_dir, common_dir } = root.kind() else {
             let why = "it is not a git repository".to_owned();
@@ -47,7 +49,7 @@ impl Repo {
         inspect(root.path(), git_dir, common_dir).map(Self::looked_at).map_err(refuse)
     }
 
-    /// Opens a repository that was looked at a moment ago.
+    /// Opens a repository that was just inspected.
     pub(super) fn looked_at(GitDirs { git_dir, common_dir, sha256 }: GitDirs) -> Self {
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
         Self { git_dir, common_dir, hash, odb: OnceLock::new(), closed: Mutex::default() }
@@ -69,7 +71,7 @@ impl Repo {
         Self { closed: Mutex::new(Some(linked)), ..Self::at(dir, hash) }
     }
 
-    /// The same, with its packs not looked at yet: there may be others by now.
+    /// A copy that lists packs anew, because there may be new ones.
     pub(super) fn refreshed(&self) -> Self {
         let (git_dir, common_dir) = (self.git_dir.clone(), self.common_dir.clone());
         Self {
@@ -94,19 +96,19 @@ impl Repo {
         Ok(self.odb.get_or_init(|| odb))
     }
 
-    /// Where objects are.
+    /// The object directory.
     pub(super) fn objects(&self) -> PathBuf {
         self.common_dir.join("objects")
     }
 
-    /// Makes an error of what gix says.
+    /// Converts an error of gix.
     pub(super) fn error(&self, err: &gix::Error) -> Error {
         Error::Repository { path: self.common_dir.clone(), why: err.to_string() }
     }
 
-    /// Whether the repository, or an alternate of it, has an object.
+    /// Whether the repository or one of its alternates has an object.
     pub(super) fn has(&self, id: &oid) -> bool {
-        // Gix takes a name by another hash for a bug.
+        // Gix panics at an id of another hash function.
         let is_ours = id.kind() == self.hash;
         is_given(id) || is_ours && self.odb().is_ok_and(|odb| odb.exists(id))
     }
@@ -116,8 +118,8 @@ impl Repo {
         ObjectId::from_bytes_or_panic(id.hash(self.hash.len_in_bytes()))
     }
 
-    /// As [`Repo::read`], and damage as well if the bytes are not what the name says: for whoever
-    /// writes them into the user's files.
+    /// Reads as [`Repo::read`] does, and also verifies the content. For anything that is written
+    /// into the user's files.
     pub(super) fn read_checked(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
         let bytes = self.read(id, kind)?;
         if is_given(id) || name(self.hash, kind, &bytes)? == id {
@@ -127,7 +129,7 @@ impl Repo {
         own.ok_or_else(|| Error::damaged(id.to_string(), "it is not what its name says"))
     }
 
-    /// Reads a whole object of a kind; damage if it is absent or another kind.
+    /// Reads a whole object; damage if it is missing or of another kind.
     pub(super) fn read(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
         if id.is_empty_tree() && kind == Kind::Tree || id.is_empty_blob() && kind == Kind::Blob {
             return Ok(Vec::new());
@@ -135,10 +137,10 @@ impl Repo {
         if id.kind() != self.hash {
             return Err(Error::damaged(format!("object {id}"), "a name by another hash"));
         }
-        // It may have been packed since we looked where everything is.
+        // It may have been packed since the packs were listed.
         let read = self.read_here(id, kind).or_else(|_| self.refreshed().read_here(id, kind));
         match read {
-            // Of several copies a damaged one may have been asked first.
+            // There may be several copies, and the first one was damaged.
             Err(err) => match self.read_own(id, kind)? {
                 Some(bytes) => Ok(bytes),
                 None if self.open_up() => self.refreshed().read_here(id, kind),
@@ -148,15 +150,15 @@ impl Repo {
         }
     }
 
-    /// Makes borrowed files readable, once: a link shares the mode of the user's file, which somebody may
-    /// have closed. Tells whether any was not.
+    /// Makes borrowed files readable, once: a hard link shares the mode of the user's file, which
+    /// may have been made unreadable. Returns whether there were any.
     fn open_up(&self) -> bool {
         let linked = self.closed.lock().unwrap_or_else(PoisonError::into_inner).take();
         linked.is_some_and(|linked| open_up(&linked))
     }
 
-    /// Reads a whole object from this repository alone, not from what it borrows; `None` unless it is
-    /// there, and what its name says.
+    /// Reads and verifies an object from this repository alone, without alternates; `None` if it is
+    /// missing or damaged.
     fn read_own(&self, id: &oid, kind: Kind) -> Result<Option<Vec<u8>>> {
         let (objects, mut buffer) = (self.objects(), Vec::new());
         let is_it = |found: Kind, bytes: &[u8]| -> Result<bool> {
@@ -194,13 +196,13 @@ impl Repo {
     }
 }
 
-/// Objects every git knows without having them. They are written all the same, so that other
-/// readers need no such knowledge; this is for reading only.
+/// Objects that every git knows without storing them. We store them nevertheless, for other
+/// readers; this is for reading only.
 fn is_given(id: &oid) -> bool {
     id.is_empty_tree() || id.is_empty_blob()
 }
 
-/// The regular files in a directory that have an extension.
+/// The regular files in a directory with this extension.
 fn files_in(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let paths = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     paths
@@ -208,7 +210,7 @@ fn files_in(dir: &Path, extension: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Pipes among the packs of a directory of objects: opening one never ends.
+/// Pipes among the packs of an object directory: opening one would block forever.
 pub(super) fn pipes_in(objects: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
     let odd = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_file()));
@@ -218,12 +220,12 @@ pub(super) fn pipes_in(objects: &Path) -> Vec<PathBuf> {
     odd.map(|entry| entry.path()).filter(is_pipe).collect()
 }
 
-/// More than any list of other repositories' objects.
+/// Longer than any real list of alternates.
 const ALTERNATES_MAX_BYTES: u64 = 1 << 20;
 
 /// Opens a directory of objects.
 pub(super) fn open_odb(objects: &Path, current_dir: &Path, hash: HashKind) -> Result<Odb> {
-    // What is no file would be waited for, and what is too large be read whole.
+    // A pipe would block, and a huge file would be read whole.
     let alternates = objects.join("info/alternates");
     let is_odd = |found: std::fs::Metadata| !found.is_file() || found.len() > ALTERNATES_MAX_BYTES;
     if std::fs::metadata(&alternates).is_ok_and(is_odd) {
@@ -240,22 +242,22 @@ pub(super) fn open_odb(objects: &Path, current_dir: &Path, hash: HashKind) -> Re
     };
     let mut odb = gix::odb::at_opts(objects, hash, None, options)
         .map_err(Error::io("open the objects in", objects))?;
-    // Otherwise every object that is not there makes gix look for new packs.
+    // Otherwise every missing object makes gix look for new packs.
     odb.refresh_never();
     Ok(odb)
 }
 
-/// The name of an object as the rest of the program knows it.
+/// The id of an object as used outside this module.
 pub(super) fn content_id(id: &oid) -> ContentId {
     ContentId::new(id.as_bytes())
 }
 
-/// The bytes of an object, held by the repository.
+/// The content of an object in the repository.
 pub(super) fn content(id: &oid) -> Content {
     Content { id: content_id(id), place: Place::Store }
 }
 
-/// Names an object without storing it.
+/// Computes the id of an object without storing it.
 pub(super) fn name(hash: HashKind, kind: Kind, body: &[u8]) -> Result<ObjectId> {
     gix::objs::compute_hash(hash, kind, body)
         .map_err(|err| Error::damaged("an object's name", err.to_string()))

@@ -1,10 +1,10 @@
-//! A save, from a scan to refs.
+//! Saves a checkpoint in the git store, from a scan to the refs.
 //!
-//! Order: the root's lock, the repository's lock, the user's administration and index, their
-//! objects borrowed, reading, objects on the disk, the record, anchor and checkpoint ref, the
-//! caches. Killed anywhere, only objects that nothing refers to, a record without a ref, or a slower
-//! next scan remain. Whoever does not get the root's lock in time saves all the same and leaves
-//! anchor and cache alone.
+//! Order: the root's lock, the repository's lock, the user's git directory and index, borrowing
+//! their objects, reading files, syncing objects, the record, anchor and checkpoint ref, the
+//! caches. A crash leaves at most unreferenced objects, a record without a ref, or a slower next
+//! scan. A save that does not get the root's lock in time proceeds without it and leaves anchor and
+//! cache alone.
 
 mod unchanged;
 
@@ -22,14 +22,14 @@ use gix::{
 
 use self::unchanged::latest;
 use super::{
-    GitStore, Held, Known, Parts,
+    GitStore, Held, Loaded, Parts,
     head::{self, count_staged},
     index, meta,
     modes::{Summary, summarize},
     objects::Writer,
     refs::own,
     repo::{Odb, Repo, content_id},
-    repository::{self, Holding, Theirs},
+    repository::{self, HeldRepository, Theirs},
     sink::{GitSink, Private},
     tree::{self, Builder},
 };
@@ -47,63 +47,63 @@ use crate::{
         listing::{self, Line, Listing},
         objects::id_of,
         reading,
-        record::{self, Keeper, Kept, Record},
+        record::{self, Record, RecordEntry, StoreKind},
     },
 };
 
-/// How long a save without a deadline waits for others.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a save without a deadline waits for other saves.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// What a save has made so far: everything but the checkpoint itself.
+/// Everything that a save has stored so far, except the checkpoint itself.
 struct Made {
     parts: Parts,
     besides: Listing,
     outside: Listing,
     skipped: Vec<Skipped>,
     staged: Option<u64>,
-    /// What is held of the root's own repository.
+    /// The root's own repository.
     own: Option<Own>,
-    /// What is held of other repositories, and the locks that keep it until there is a record.
+    /// Other repositories, and the locks that keep them until there is a record.
     others: (Vec<Held>, Vec<Lock>),
-    /// Files called `.git` that lead nowhere.
+    /// Files called `.git` that point to no repository.
     dangling: Vec<(Vec<u8>, Vec<u8>)>,
-    /// For the cache: the tree of the index, if an equal stamp will mean an equal index.
+    /// The index tree for the cache, if the same stamp will prove the same index.
     proven: Option<ObjectId>,
 }
 
 /// What is held of the root's own repository.
 struct Own {
-    holding: Holding,
-    place: repository::Place,
+    held_repository: HeldRepository,
+    place: repository::RepositoryLocation,
 }
 
-/// The index as it was before objects were borrowed, so that those it names are among them.
+/// The index, read before objects are borrowed, so that the objects it names are among them.
 struct IndexRead {
     stamp: Stamp,
-    /// Its tree, if it is known to be the newest checkpoint's.
+    /// Its tree, if it is known to be the same as in the newest checkpoint.
     known: Option<ObjectId>,
     file: Result<Option<gix::index::File>, String>,
 }
 
-/// One save under way.
+/// A save in progress.
 struct Save<'a> {
     store: &'a GitStore,
     repo: Repo,
     lock: Option<Lock>,
-    /// Keeps what is relied on from being freed.
+    /// Prevents objects that the save relies on from being freed.
     _shared: Lock,
-    /// What the cache says beside its rows, if it can be believed.
+    /// The facts in the cache, if it can be trusted.
     facts: Option<Facts>,
     had_base: bool,
     head: Option<Head>,
-    kept: Vec<Kept>,
-    /// The highest sequence number of all.
+    kept: Vec<RecordEntry>,
+    /// The greatest sequence number.
     sequence: u64,
-    newest: Option<Known>,
+    newest: Option<Loaded>,
 }
 
 impl GitStore {
-    /// Carries out [`crate::store::Store::save`].
+    /// Implements [`crate::store::Store::save`].
     pub(super) fn save_draft(&self, mut draft: Draft) -> Result<Saved> {
         if self.choice == StoreChoice::Files {
             return self.copies.save(draft);
@@ -127,11 +127,11 @@ impl GitStore {
         }
     }
 
-    /// `None` if somebody else has it for too long. Half of the time is for reading.
+    /// `None` if the lock is not free in time. Half of the time is reserved for reading.
     fn lock_until(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
         let now = Instant::now();
         let wait =
-            deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(now) / 2);
+            deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
         match Lock::acquire(&self.state.lock(), now + wait) {
             Ok(lock) => Ok(Some(lock)),
             Err(Error::Busy { .. }) => Ok(None),
@@ -148,13 +148,13 @@ impl<'a> Save<'a> {
         let repo = store.repo.refreshed();
         let anchor = store.refs.anchor(&repo).ok().flatten();
         let base = draft.scan.base.as_ref();
-        let is_believed = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
+        let trusts_cache = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
         let facts =
-            base.map(|base| *base.facts()).filter(|_| anchor.is_some_and(|id| is_believed(&id)));
+            base.map(|base| *base.facts()).filter(|_| anchor.is_some_and(|id| trusts_cache(&id)));
         let kept = record::read_all(&store.state)?;
-        let there = store.there(&repo, &kept)?;
+        let there = store.stored(&repo, &kept)?;
         let sequence = there.first().map_or(0, |there| there.sequence);
-        let mut known = there.into_iter().map(|there| store.know(&repo, there));
+        let mut known = there.into_iter().map(|there| store.load(&repo, there));
         let newest = known.find(|known| known.parts.is_some());
         let head = store.user().map(|user| head::read(&user));
         let had_base = base.is_some();
@@ -178,7 +178,7 @@ impl<'a> Save<'a> {
         let private = Mutex::new(Private::new(&self.store.objects));
         let mut left_out = Vec::new();
         let (own, index) = self.hold_own(&writer, draft.deadline, &mut left_out)?;
-        distrust(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
+        invalidate(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
         let made = self.make(draft, &writer, &private, own, index, left_out)?;
         let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = self.unchanged_since(draft, &made) {
@@ -193,21 +193,21 @@ impl<'a> Save<'a> {
         let (state, root, taken_at) = (&self.store.state, &self.store.root, draft.taken_at);
         let name = self.store.name();
         let aside = || {
-            record::write_place(state, root, Some(name), taken_at)?;
+            record::write_location(state, root, Some(name), taken_at)?;
             private.publish()
         };
         let (_, _held) = beside(is_much, aside, || writer.finish())?;
-        // Reading took a while, and who could not wait has saved without the lock.
+        // Reading takes time, and a save without the lock may have been faster.
         if let Some(first) = self.store.overtaken(draft)? {
             return Ok(first);
         }
         self.publish(&record, tree, made.parts.files)?;
-        self.leave_traces(&draft.scan, &record.checkpoint, &made);
+        self.write_cache(&draft.scan, &record.checkpoint, &made);
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
     }
 
-    /// Holds the root's own repository: what is small goes to `writer`, objects are borrowed. The
-    /// index is read before that.
+    /// Holds the root's own repository: reads its index, then stores small files through `writer`
+    /// and borrows objects.
     fn hold_own(
         &mut self,
         writer: &Writer,
@@ -218,54 +218,58 @@ impl<'a> Save<'a> {
         let index = self.read_index(&user);
         let root = self.store.root.path();
         let path = repository::path_for(root, &user.common_dir);
-        // What is no index is held as the file it is.
+        // An index that cannot be parsed is held as a plain file.
         let index_path = if index.file.is_err() { "\0".into() } else { own(&user, "index") };
         let (common_dir, own_index) = (&*user.common_dir, &*index_path);
         let theirs = Theirs { common_dir, own_index, name: &path, deadline };
-        let holding = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
-        left_out.extend(repository::history_left_out(&path, &holding));
-        if holding.new > 0 {
+        let held_repository = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
+        left_out.extend(repository::history_left_out(&path, &held_repository));
+        if held_repository.new > 0 {
             self.repo = self.repo.refreshed();
         }
-        let place = repository::Place { common_dir: user.common_dir.clone(), pointers: Vec::new() };
-        Ok((Some(Own { holding, place }), Some(index)))
+        let place = repository::RepositoryLocation {
+            common_dir: user.common_dir.clone(),
+            pointers: Vec::new(),
+        };
+        Ok((Some(Own { held_repository, place }), Some(index)))
     }
 
     fn read_index(&self, user: &Repo) -> IndexRead {
         let stamp = index::stamp(user);
         let facts = self.facts.filter(|facts| facts.index == stamp && stamp != Stamp::default());
         let staged = facts.and_then(|facts| facts.staged).map(|id| self.repo.object_id(&id));
-        // Something must stand for it still: a ref does if the newest checkpoint has it.
+        // Something must still keep that tree: the newest checkpoint's ref does if it has the same
+        // one.
         let known = staged.filter(|staged| Some(*staged) == self.newest_index());
         let file = if known.is_some() { Ok(None) } else { index::read(user) };
         IndexRead { stamp, known, file }
     }
 
-    /// What the record says of repositories, the root's own first.
+    /// The repositories for the record, the root's own first.
     fn repositories(&self, made: &Made, tree: Option<ObjectId>) -> Vec<Held> {
         let root = self.store.root.path();
         let own = made.own.as_ref().map(|own| {
             let tree = content_id(&tree.unwrap_or(ObjectId::null(self.repo.hash)));
-            let administration = own.holding.administration();
+            let administration = own.held_repository.administration();
             repository::held(root, &own.place, &self.store.private, tree, administration, true)
         });
         own.into_iter().chain(made.others.0.iter().cloned()).collect()
     }
 
-    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Known> {
+    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Loaded> {
         let new = self.repositories(made, None);
-        let has_repositories = |newest: &Known| {
+        let has_repositories = |newest: &Loaded| {
             newest.record.as_ref().is_some_and(|old| {
                 repository::are_same(&old.repositories, &new) && old.dangling == made.dangling
             })
         };
         let head = self.head.as_ref();
         let is_same =
-            |newest: &&Known| newest.is_same(made, draft, head) && has_repositories(newest);
+            |newest: &&Loaded| newest.is_same(made, draft, head) && has_repositories(newest);
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
-    /// Reads what is unread and makes every object but the checkpoint's own.
+    /// Reads unread files and stores every object except those of the checkpoint itself.
     fn make(
         &self,
         draft: &mut Draft,
@@ -293,7 +297,7 @@ impl<'a> Save<'a> {
         put_listings(private, [&besides, &outside])?;
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
         let mut dot_gits = scan.repositories.clone();
-        // The root's own, should it be one that cannot be used now, is held like any other.
+        // If the root's own repository is unusable now, it is held like any other.
         dot_gits.push(root.join(".git"));
         let found = repository::places(&dot_gits, known.as_deref());
         if let Some(own) = &mut own {
@@ -303,7 +307,7 @@ impl<'a> Save<'a> {
         let state = self.store.state.state();
         let others =
             repository::hold_others(state, root, &found.places, draft.deadline, &mut skipped)?;
-        let is_whole = own.as_ref().is_none_or(|own| own.holding.left_out.is_none());
+        let is_whole = own.as_ref().is_none_or(|own| own.held_repository.left_out.is_none());
         let (index, extra, stamp) = match index {
             Some(index) if !is_whole && is_over(draft.deadline) => {
                 let path = b".git/index".to_vec();
@@ -317,7 +321,7 @@ impl<'a> Save<'a> {
             Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
             None => (None, None, None),
         };
-        // The scan looked at it first; what changed in between must be looked at again.
+        // The scan took the stamp first; a change in between must be noticed next time.
         let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
         let parts = Parts { files, modes, index, extra };
@@ -326,13 +330,13 @@ impl<'a> Save<'a> {
         Ok(Made { parts, besides, outside, skipped, staged, own, others, dangling, proven })
     }
 
-    /// The newest checkpoint's tree of the index.
+    /// The index tree of the newest checkpoint.
     fn newest_index(&self) -> Option<ObjectId> {
         self.newest.as_ref()?.parts.as_ref()?.index
     }
 
-    /// Keeps the index, or notes that it cannot be kept. The stamp is one that proves something.
-    /// Unless the borrowed objects are whole, what is staged is copied where it is missing.
+    /// Stores the index, or notes why it cannot be stored. Also returns its stamp if that proves
+    /// something. If not all objects could be borrowed, copies the staged ones that are missing.
     fn stage(
         &self,
         read: IndexRead,
@@ -356,7 +360,7 @@ impl<'a> Save<'a> {
                     writer.add(ObjectKind::Tree, body, odb)
                 })
             }
-            // What is a file all the same is held as that.
+            // It is held as a plain file.
             Err(_) if stamp.kind() == Some(Kind::File) => return Ok((None, None, None)),
             Err(why) => Err(Error::damaged("the index", why)),
         };
@@ -370,12 +374,12 @@ impl<'a> Save<'a> {
             Err(err) => return Err(err),
         };
         let extra = add_blob(writer, &built.extra, odb)?;
-        // The cache has no room for what a tree cannot say; such an index is read every time.
+        // The cache cannot store what a tree cannot express, so such an index is read every time.
         let proves = extra.is_none() && !is_racy(&stamp, now_ns());
         Ok((Some(built.tree), extra, proves.then_some(stamp)))
     }
 
-    /// How many paths are staged. `None` where it would take long to tell: a whole index of trees
+    /// The number of staged paths. `None` where counting would take long: an index full of trees
     /// that are not in the repository yet.
     fn count_staged(&self, parts: &Parts, writer: &Writer) -> Option<u64> {
         let index = parts.index?;
@@ -393,7 +397,7 @@ impl<'a> Save<'a> {
         }
     }
 
-    /// The record of the checkpoint that a draft becomes.
+    /// The record for the new checkpoint.
     fn compose(&self, draft: &Draft, made: &Made) -> Record {
         let (sequence, id) = record::next(&self.store.state, &self.kept, draft.taken_at);
         let scan = &draft.scan;
@@ -412,11 +416,11 @@ impl<'a> Save<'a> {
         };
         let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
         let (store, repositories) = (Some(self.store.name().to_owned()), Vec::new());
-        let (keeper, tree, dangling) = (Keeper::Git, None, made.dangling.clone());
+        let (keeper, tree, dangling) = (StoreKind::Git, None, made.dangling.clone());
         Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
-    /// Adds the checkpoint's own two objects and names its tree.
+    /// Stores the checkpoint's own two objects and returns its tree.
     fn add_checkpoint(
         &self,
         writer: &Writer,
@@ -429,7 +433,7 @@ impl<'a> Save<'a> {
         let meta = writer.add(ObjectKind::Blob, &json, odb)?;
         let mut tree = Builder::default();
         let parts = &made.parts;
-        let administration = made.own.as_ref().map(|own| own.holding.administration());
+        let administration = made.own.as_ref().map(|own| own.held_repository.administration());
         let repository = administration.map(|it| it.tree);
         let repository_modes = administration.and_then(|it| it.modes);
         let parts = [
@@ -449,20 +453,20 @@ impl<'a> Save<'a> {
         writer.add(ObjectKind::Tree, &tree.finish(), odb)
     }
 
-    /// Writes record and refs.
+    /// Writes the record and the refs.
     fn publish(&self, record: &Record, tree: ObjectId, files: Option<ObjectId>) -> Result<()> {
         let (store, id) = (self.store, record.checkpoint.id);
         let anchor = files.filter(|_| self.lock.is_some());
         let state = &store.state;
         let note = || record::write(state, record);
         store.refs.create(&self.repo, id, tree, anchor, note).inspect_err(|_| {
-            // One of the two may be there, and what it names may go.
+            // One of the two may have been created, and its objects may be freed.
             let _gone = store.refs.remove(&self.repo, &[id], false);
             let _gone = record::remove(&store.state, id);
         })
     }
 
-    /// Nothing changed. Objects are written only where the newest checkpoint had lost some.
+    /// Nothing changed. Objects are written only if the newest checkpoint has lost some.
     fn keep(
         &self,
         draft: &Draft,
@@ -483,15 +487,15 @@ impl<'a> Save<'a> {
         let has_news = scan.refreshed || !self.had_base || !scan.fresh.is_empty();
         if has_news || index_is_new || !is_known {
             self.store.refs.move_anchor(&self.repo, files)?;
-            self.leave_traces(scan, newest, made);
+            self.write_cache(scan, newest, made);
         } else if let Some(own) = &made.own {
-            own.holding.write_cache(&self.repo);
+            own.held_repository.write_cache(&self.repo);
         }
         Ok(())
     }
 
-    /// Lets the next scan begin where this one ended. If that fails it is slower, nothing else.
-    fn leave_traces(&self, scan: &Scan, checkpoint: &Checkpoint, made: &Made) {
+    /// Writes the cache for the next scan. A failure only makes that scan slower.
+    fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint, made: &Made) {
         let Some(top) = scan.top().filter(|_| self.lock.is_some()) else { return };
         let facts = Facts {
             anchor: Some(top),
@@ -507,16 +511,16 @@ impl<'a> Save<'a> {
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
         if let Some(own) = &made.own {
-            own.holding.write_cache(&self.repo);
+            own.held_repository.write_cache(&self.repo);
         }
     }
 }
 
-/// Takes apart a scan that names objects which may no longer be there.
-fn distrust(
+/// Drops ids from a scan if their objects may no longer exist.
+fn invalidate(
     repo: &Repo,
     scan: &mut Scan,
-    believe: bool,
+    trust_cache: bool,
     writer: &Writer,
     private: &Mutex<Private<'_>>,
 ) -> Result<()> {
@@ -526,7 +530,7 @@ fn distrust(
         has_content |= row.content.is_some() && row.kind() != Some(Kind::Directory);
         hidden.extend(row.content.filter(|_| row.marks.private));
     });
-    // The private objects have no anchor, so they are always looked at.
+    // Private objects are not covered by the anchor, so they are always checked.
     let mut held = HashSet::new();
     if !hidden.is_empty() {
         let batch = private.batch()?;
@@ -537,12 +541,12 @@ fn distrust(
         if marks.private {
             held.contains(&id)
         } else {
-            believe || writer.relies_on(repo.object_id(&id), odb)
+            trust_cache || writer.relies_on(repo.object_id(&id), odb)
         }
     };
     let lost = hidden.iter().any(|id| !held.contains(id));
-    if lost || (has_content && !believe) {
-        // Without a base there is nothing to take apart as long as nothing is missing.
+    if lost || (has_content && !trust_cache) {
+        // Without a base, nothing need be dropped as long as nothing is missing.
         let mut is_whole = scan.base.is_none();
         if is_whole {
             let content =
@@ -552,15 +556,15 @@ fn distrust(
             });
         }
         if !is_whole {
-            scan.unfold(|found| found.content.is_some_and(|id| is_there(id, found.marks)));
+            scan.forget_base(|found| found.content.is_some_and(|id| is_there(id, found.marks)));
         }
     }
     Ok(())
 }
 
-impl Known {
-    /// Whether it holds what a new checkpoint would, and leaves out the same. The size of what is
-    /// left out does not count: a growing log is no reason for a checkpoint.
+impl Loaded {
+    /// Whether it holds and leaves out the same as the new checkpoint would. Sizes of skipped files
+    /// do not count: a growing log is no reason for a checkpoint.
     fn is_same(&self, made: &Made, draft: &Draft, head: Option<&Head>) -> bool {
         let left_out = |skipped: &[Skipped]| -> Vec<_> {
             skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
@@ -576,7 +580,7 @@ impl Known {
     }
 }
 
-/// Copies what is staged, as far as it is nowhere but in the user's own repository.
+/// Copies staged objects that exist only in the user's repository.
 fn copy_staged(user: &Repo, repo: &Repo, index: &gix::index::State, writer: &Writer) -> Result<()> {
     let odb = repo.odb()?;
     for entry in
@@ -585,7 +589,7 @@ fn copy_staged(user: &Repo, repo: &Repo, index: &gix::index::State, writer: &Wri
         if repo.has(&entry.id) {
             continue;
         }
-        // A partial clone's index may name what was never fetched.
+        // The index of a partial clone may name objects that were never fetched.
         if let Ok(bytes) = user.read(&entry.id, ObjectKind::Blob) {
             writer.add_named(ObjectKind::Blob, entry.id, &bytes, odb)?;
         }
@@ -602,7 +606,7 @@ fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>
     Some(bytes).filter(|bytes| !bytes.is_empty()).map(add).transpose()
 }
 
-/// What the private store holds of a scan: below the root, and outside.
+/// The listings of what the private store holds: below the root, and outside.
 pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
     let (mut below, outside) = victims(&scan.victims);
     for (path, found) in &summary.private {
@@ -613,8 +617,7 @@ pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
     (below, outside)
 }
 
-/// Does `others` while `aside` is done, if that is worth a thread: both wait for the disk most of the
-/// time.
+/// Runs `aside` in a thread beside `others`, if that is worthwhile: both mostly wait for the disk.
 fn beside<T, U: Send>(
     is_worth_it: bool,
     aside: impl FnOnce() -> Result<U> + Send,
@@ -631,13 +634,13 @@ fn beside<T, U: Send>(
         let others = others();
         let done = thread
             .and_then(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        // Where there was no thread to be had, it is not done yet.
-        let done = done.or_else(begin).expect("whoever took it has done it");
+        // If no thread could be started, it has not run yet.
+        let done = done.or_else(begin).expect("the thread that took it has finished");
         Ok((others?, done?))
     })
 }
 
-/// The name a listing has, or would have; an empty one is not kept.
+/// The id that a listing has or would have; `None` for an empty one, which is not stored.
 fn id_of_listing(listing: &Listing) -> Option<ContentId> {
     (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
 }

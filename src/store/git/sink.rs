@@ -1,5 +1,5 @@
-//! Where bytes that are read go: into the repository, into the private objects, or only into a
-//! name.
+//! The sinks of the git store: they write to the repository, to the private objects, or only
+//! compute ids.
 
 use std::{
     fs::File,
@@ -23,12 +23,12 @@ use crate::{
     },
 };
 
-/// How often a large file that shrinks while it is read is begun again.
+/// How many times a large file is read if it shrinks meanwhile.
 const TRIES: usize = 3;
-/// How long a save waits for somebody who deletes private objects.
+/// How long a save waits for a sweep of private objects.
 const PRIVATE_WAIT: Duration = Duration::from_secs(5);
 
-/// The private objects, asked for only by a save that has something private.
+/// The private objects; opened only if a save has private files.
 pub(super) struct Private<'a> {
     objects: &'a Objects,
     batch: Option<Batch<'a>>,
@@ -39,7 +39,7 @@ impl<'a> Private<'a> {
         Self { objects, batch: None }
     }
 
-    /// The batch, begun if it is not yet: from here on no private object goes.
+    /// The batch; started on first use. From then on no private object is deleted.
     pub(super) fn batch(&mut self) -> Result<&mut Batch<'a>> {
         let batch = match self.batch.take() {
             Some(batch) => batch,
@@ -48,18 +48,18 @@ impl<'a> Private<'a> {
         Ok(self.batch.insert(batch))
     }
 
-    /// Whether nothing private was asked for.
+    /// Whether the batch was never started.
     pub(super) fn is_empty(&self) -> bool {
         self.batch.is_none()
     }
 
-    /// Puts everything on the disk. What is returned is to be held until the record is written.
+    /// Publishes the private objects. Hold the result until the record is written.
     pub(super) fn publish(self) -> Result<Option<Held>> {
         self.batch.map(Batch::publish).transpose()
     }
 }
 
-/// Takes what one thread reads.
+/// The sink of one reading thread.
 pub(super) struct GitSink<'a, 'p> {
     hash: HashKind,
     buffer: Vec<u8>,
@@ -67,7 +67,7 @@ pub(super) struct GitSink<'a, 'p> {
 }
 
 impl<'a, 'p> GitSink<'a, 'p> {
-    /// Stores what it is given.
+    /// A sink that stores what it is given.
     pub(super) fn storing(
         repo: &Repo,
         writer: &'a Writer,
@@ -77,13 +77,13 @@ impl<'a, 'p> GitSink<'a, 'p> {
         Ok(Self { hash: repo.hash, buffer: Vec::new(), to })
     }
 
-    /// Names what it is given, and stores nothing.
+    /// A sink that only computes ids.
     pub(super) fn naming(repo: &Repo) -> Self {
         Self { hash: repo.hash, buffer: Vec::new(), to: None }
     }
 
-    /// Takes bytes that are at hand. Those made to collide with others under SHA-1 have no name
-    /// that git could tell apart; such a file counts as one that cannot be read.
+    /// Takes bytes in memory. Bytes of a known SHA-1 collision attack get no id; such a file counts
+    /// as unreadable.
     fn small(&mut self, bytes: &[u8]) -> Result<io::Result<ContentId>> {
         let id = match name(self.hash, Kind::Blob, bytes) {
             Ok(id) => id,
@@ -142,7 +142,7 @@ impl Sink for GitSink<'_, '_> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         buffer.reserve(usize::try_from(size).map_or(0, |size| size + 1));
-        // It may have grown to any size since it was looked at.
+        // The file may have grown since its stat.
         let read = Read::by_ref(&mut file).take(LARGE_BYTES + 1).read_to_end(&mut buffer);
         let taken = match read {
             Err(err) => Ok(Err(err)),

@@ -1,5 +1,5 @@
-//! The bytes of a blob, without having all of them in memory where that can be helped: large files
-//! are loose objects of ours until the user's gc packs them.
+//! Streams the content of blobs. Large files are loose objects until maintenance or git packs them,
+//! so most need not be loaded whole.
 
 use std::{
     fs::File,
@@ -30,7 +30,7 @@ pub(super) fn open(repo: &Repo, id: &ContentId) -> Result<Box<dyn Read>> {
     Ok(Box::new(Cursor::new(repo.read_checked(&id, Kind::Blob)?)))
 }
 
-/// A reader of a large loose blob; `None` for any other, which is read whole.
+/// A reader for a large loose blob; `None` for any other, which is read whole.
 fn open_loose(repo: &Repo, id: &oid) -> Result<Option<Box<dyn Read>>> {
     let hex = id.to_string();
     let path = repo.objects().join(&hex[..2]).join(&hex[2..]);
@@ -57,7 +57,7 @@ fn open_loose(repo: &Repo, id: &oid) -> Result<Option<Box<dyn Read>>> {
     Ok(Some(Box::new(checked)))
 }
 
-/// Reads a blob and fails at its end if it was not what its name says.
+/// A reader that fails at the end if the content does not match the id.
 struct Checked<R> {
     reader: R,
     hasher: Option<gix::hash::Hasher>,

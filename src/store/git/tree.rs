@@ -1,4 +1,4 @@
-//! Tree objects: a directory as git writes it, from what a scan found and back.
+//! Converts directories of a scan to git tree objects, and back.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ use crate::{
     model::{ContentId, DirPath, Directory, Entry, Found, Fresh, Kind, SkipReason, Skipped, Usual},
 };
 
-/// The entries of one tree object, put into git's order at the end.
+/// The entries of one tree object, sorted into git's order at the end.
 #[derive(Default)]
 pub(super) struct Builder(Vec<(Vec<u8>, EntryKind, ObjectId)>);
 
 impl Builder {
-    /// Adds an entry. Each name once.
+    /// Adds an entry. Each name may be added once.
     pub(super) fn add(&mut self, name: &[u8], kind: EntryKind, id: ObjectId) {
         self.0.push((name.to_vec(), kind, id));
     }
 
     /// The bytes of the tree.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        // Git compares as if a directory's name ended in a slash.
+        // Git sorts a directory as if its name ended in a slash.
         let slash = |kind: EntryKind| (kind == EntryKind::Tree).then_some(&b'/');
         self.0.sort_by(|(a, kind_of_a, _), (b, kind_of_b, _)| {
             let common = a.len().min(b.len());
@@ -60,8 +60,8 @@ fn kind_text(kind: EntryKind) -> &'static [u8] {
     }
 }
 
-/// Gives every fresh directory its id, the deepest first: `each` is shown the bytes of its tree and
-/// what is in it. What has no content by now is left out, and named in `skipped`.
+/// Assigns an id to every fresh directory, the deepest first; `each` receives the bytes of its tree
+/// and its entries. Entries without content are left out and added to `skipped`.
 pub(super) fn build_fresh(
     repo: &Repo,
     fresh: &mut BTreeMap<DirPath, Fresh>,
@@ -104,7 +104,7 @@ fn add_found(
     tree.add(&escape(&found.name, bearer), kind, id);
 }
 
-/// What is in a directory, as it will be found again.
+/// The entries of a directory as they will be read back.
 pub(super) fn directory_of(repo: &Repo, all: &[Found]) -> Directory {
     let held = |found: &Found| {
         let id = repo.object_id(&found.content?);
@@ -113,7 +113,7 @@ pub(super) fn directory_of(repo: &Repo, all: &[Found]) -> Directory {
     all.iter().filter_map(held).collect()
 }
 
-/// How a tree holds something, if it does at all.
+/// The kind of tree entry for a file; `None` if a tree cannot hold it.
 fn entry_kind(found: &Found) -> Option<EntryKind> {
     if !found.is_held() || found.marks.private {
         return None;
@@ -138,7 +138,7 @@ fn entry(kind: EntryKind, id: &ObjectId) -> Entry {
     Entry { kind, permissions, content: Some(content(id)), device: 0 }
 }
 
-/// Reads the tree `id` back as a directory.
+/// Reads the tree `id` as a directory.
 ///
 /// # Errors
 ///
@@ -148,7 +148,7 @@ pub(super) fn read(repo: &Repo, id: &ContentId) -> Result<Directory> {
     directory(repo.hash, &id, &repo.read_checked(&id, ObjectKind::Tree)?)
 }
 
-/// As [`read`], of a tree whose bytes are at hand.
+/// Parses the bytes of a tree, as [`read`] does.
 pub(super) fn directory(hash: HashKind, id: &oid, body: &[u8]) -> Result<Directory> {
     let mut directory = Directory::new();
     for (name, kind, child) in parse(hash, id, body)? {
@@ -163,16 +163,16 @@ pub(super) fn directory(hash: HashKind, id: &oid, body: &[u8]) -> Result<Directo
     Ok(directory)
 }
 
-/// The entries of any tree, with the names as stored.
+/// The entries of any tree, with names as stored.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] for what is not a tree, or has modes git does not write.
+/// [`Error::Damaged`] for something that is not a tree, or modes that git does not write.
 pub(super) fn entries(repo: &Repo, id: &oid) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
     parse(repo.hash, id, &repo.read(id, ObjectKind::Tree)?)
 }
 
-/// As [`entries`], of a tree whose bytes are at hand.
+/// Parses the bytes of a tree, as [`entries`] does.
 pub(super) fn parse(
     hash: HashKind,
     id: &oid,

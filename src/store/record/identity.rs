@@ -1,15 +1,15 @@
-//! Finds what we keep about a directory after the directory has moved.
+//! Finds the state of a directory again after the directory has moved.
 //!
 //! A [`Registry`] is a directory of ours with one entry for each directory of the user's. An entry
-//! is a directory too: its name is a hash of the user's path, and a small JSON file in it says which
-//! directory it is about, in five keys: `version`, `path` (escaped), `device`, `inode` and, where
-//! the file system knows it, `birth`. Where other directories were at that path before, `former` lists
-//! their `device`, `inode` and `birth`. Other keys are kept as they are. `roots/` is one registry, with
-//! `root.json`; any other directory built in the same way can be one.
+//! is itself a directory: its name is a hash of the user's path, and a small JSON file in it
+//! identifies the user's directory by five keys: `version`, `path` (escaped), `device`, `inode`
+//! and, if the file system records it, `birth`. If other directories were at that path before,
+//! `former` lists their `device`, `inode` and `birth`. Other keys are preserved. `roots/` is one
+//! registry, with `root.json`; other directories can be built the same way.
 //!
 //! The path comes first: an entry under the hash of a path belongs to that path, whatever is there
-//! now. Only a path without an entry is looked up by device, inode and birth time. This takes reading
-//! every entry, but happens once for a new path.
+//! now. Only a path without an entry is looked up by device, inode and birth time, which reads
+//! every entry but happens only once for a new path.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -33,14 +33,14 @@ use crate::{
     state::{State, hash_name},
 };
 
-/// A path, and a few numbers.
+/// Enough for a path and a few numbers.
 const SIZE_MAX_BYTES: u64 = 64 << 10;
-/// How long adopting an entry waits for a save into it: a hook has three seconds for everything.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// So many directories are remembered that were at a path before.
+/// How long adopting an entry waits for a save that uses it: a hook has three seconds in all.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+/// How many former directories of a path are remembered.
 const FORMER_MAX: usize = 8;
 
-/// What tells a directory apart from all others, wherever it is.
+/// Identifies a directory independently of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Its device.
@@ -53,22 +53,22 @@ pub struct Identity {
     pub birth: Option<i64>,
 }
 
-/// Whether two identities, one of them recorded earlier, are those of one directory.
+/// Whether two identities, one of them recorded earlier, belong to the same directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likeness {
-    /// They are.
+    /// They do.
     Same,
     /// They may be: a birth time is missing, or only the device differs, which can change when the
     /// computer restarts.
     Perhaps,
-    /// They are not.
+    /// They do not.
     Different,
 }
 
 /// How the entry of a directory was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Under its path.
+    /// By its path.
     ByPath,
     /// The directory was at `from` before. Its entry is now under its new path.
     Moved {
@@ -81,17 +81,17 @@ pub enum Found {
         /// Its first path.
         of: PathBuf,
     },
-    /// There is none, but the one of the directory that was at `from` may be it. Nothing was
-    /// changed: this is for the user to decide.
+    /// There is no entry, but the directory formerly at `from` may be this one. Nothing was
+    /// changed: the user has to decide.
     Perhaps {
         /// Where that directory was.
         from: PathBuf,
     },
-    /// There is none.
+    /// There is no entry.
     Nowhere,
 }
 
-/// A directory of ours with an entry for each directory of the user's that we know.
+/// A directory of ours with one entry for each known directory of the user's.
 #[derive(Clone, Debug)]
 pub struct Registry {
     dir: PathBuf,
@@ -116,14 +116,14 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// Fails if there is nothing at `path`, or if it cannot be looked at.
+    /// Fails if `path` does not exist or cannot be read.
     #[cfg(target_os = "linux")]
     pub fn of(path: &Path) -> io::Result<Self> {
         use rustix::{
             fs::{AtFlags, CWD, StatxFlags, makedev, statx},
             io::Errno,
         };
-        // Not `Metadata::created`: std makes no use of statx with musl, which releases link to.
+        // Not `Metadata::created`: std does not use statx with musl, which releases link to.
         match statx(CWD, path, AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME) {
             Ok(found) => {
                 let time = found.stx_btime;
@@ -134,7 +134,7 @@ impl Identity {
                     birth: knows.then(|| nanoseconds(time.tv_sec, time.tv_nsec)),
                 })
             }
-            // An old kernel, or a sandbox that allows no new system calls.
+            // An old kernel, or a sandbox that forbids new system calls.
             Err(Errno::NOSYS | Errno::PERM) => Self::without_birth(path),
             Err(err) => Err(err.into()),
         }
@@ -144,7 +144,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// Fails if there is nothing at `path`, or if it cannot be looked at.
+    /// Fails if `path` does not exist or cannot be read.
     #[cfg(not(target_os = "linux"))]
     pub fn of(path: &Path) -> io::Result<Self> {
         let created = fs::metadata(path)?.created().ok();
@@ -171,10 +171,10 @@ impl Identity {
         }
     }
 
-    /// The directories that were at a path before this one, given which was there last, and which were
-    /// there before that.
+    /// The list of former directories of a path: `before`, extended by `last` if that was a
+    /// different directory.
     pub(super) fn former(&self, last: &Self, mut before: Vec<Self>) -> Vec<Self> {
-        // What has no birth time could never be recognized.
+        // Without a birth time it could never be recognized.
         if last.birth.is_some() && last.likeness(self) == Likeness::Different {
             before.push(*last);
         }
@@ -182,8 +182,8 @@ impl Identity {
         before.split_off(before.len().saturating_sub(FORMER_MAX))
     }
 
-    /// Whether both are of one directory, given that both were read just now: no inode is in use
-    /// twice at one time.
+    /// Whether two identities read just now are the same: no two directories have the same inode at
+    /// one time.
     fn is_same_now(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -195,14 +195,14 @@ fn nanoseconds(seconds: i64, rest: u32) -> i64 {
 }
 
 impl Registry {
-    /// The registry in the directory `dir`, whose entries say in `file` what they are about. An
-    /// entry is changed under the lock of a file called `lock` in it.
+    /// The registry in `dir`, in which each entry's file is called `file`. Changes to an entry are
+    /// made under the lock file `lock` in it.
     pub fn new(dir: PathBuf, file: &'static str) -> Self {
         Self { dir, file, deletions: None }
     }
 
-    /// The same, where something is deleted if no entry needs it: no entry is renamed while that is
-    /// found out under the lock `path`, or it would be missed. Taken shared, after that of the entry.
+    /// Sets the lock `path` that a garbage collection of the entries' data holds. Renaming an entry
+    /// takes it shared, after the entry's own lock, so that the collection does not miss an entry.
     #[must_use]
     pub fn with_deletions_under(self, path: PathBuf) -> Self {
         Self { deletions: Some(path), ..self }
@@ -214,46 +214,46 @@ impl Registry {
         Self::new(state.roots(), "root.json").with_deletions_under(objects_lock)
     }
 
-    /// Finds the entry of the directory at `path`, which must be canonical, and lets it be found
-    /// under that path from now on. Costs one system call for a path that has an entry.
+    /// Finds the entry of the directory at `path`, which must be canonical, and moves it under that
+    /// path if necessary. For a path that has an entry this costs one system call.
     ///
-    /// Killed at any point, the entry is found by the next call in the same way.
+    /// If it is killed, the next call finds the entry in the same way.
     ///
     /// # Errors
     ///
-    /// Fails if the entries cannot be listed, if one cannot be renamed, or if another process saves
-    /// into it for too long. Then everything is as it was.
+    /// Fails if the entries cannot be listed, if one cannot be renamed, or if another process uses
+    /// it for too long. Nothing is changed then.
     pub fn resolve(&self, path: &Path) -> Result<Found> {
         let place = self.place_of(path);
         match fs::read_link(&place) {
-            // It is no link: the usual case.
+            // Not a symlink: the usual case.
             Err(err) if err.kind() == io::ErrorKind::InvalidInput => return Ok(Found::ByPath),
             Err(err) if err.kind() == io::ErrorKind::NotFound => (),
             Err(err) => return Err(Error::io("look at", &place)(err)),
             Ok(name) => match self.aliased(&name, path) {
                 Some(of) => return Ok(Found::Alias { of }),
-                // Unmounted, or the first path has moved on.
+                // The bind mount is gone, or the first path has moved on.
                 None => fs::remove_file(&place).map_err(Error::io("remove", &place))?,
             },
         }
-        // A path where nothing is has no identity.
+        // A path without a directory has no identity.
         let Ok(now) = Identity::of(path) else { return Ok(Found::Nowhere) };
         match self.search(path, &now)? {
             Some((entry, Match::Moved)) => self.adopt(&entry, path, &now),
             Some((entry, Match::Alias)) => alias(&entry, &place),
             Some((entry, Match::Perhaps)) => Ok(Found::Perhaps { from: entry.path }),
-            // It is another directory's by now.
+            // The entry now belongs to another directory.
             Some((_, Match::Former)) | None => Ok(Found::Nowhere),
         }
     }
 
-    /// Writes down which directory the entry of `path` is about, for a registry whose files say nothing
-    /// else. Nothing is written if that is known, if the entry is shared with another path, or if a
-    /// newer version wrote it.
+    /// Records which directory the entry of `path` belongs to, for a registry whose files contain
+    /// nothing else. Writes nothing if that is already recorded, if the entry is shared with
+    /// another path, or if a newer version wrote it.
     ///
     /// # Errors
     ///
-    /// Fails if there is nothing at `path`, or if the entry cannot be read or written.
+    /// Fails if `path` does not exist, or if the entry cannot be read or written.
     pub fn describe(&self, path: &Path) -> Result<()> {
         let place = self.place_of(path);
         if place.is_symlink() {
@@ -277,8 +277,8 @@ impl Registry {
         replace_synced(&file, &to_json(&EntryFile { version: VERSION, path, identity, former })?)
     }
 
-    /// The path of an entry, other than that of `path` itself, which is or was about the directory at
-    /// `path`: certainly, or as far as can be told. Changes nothing.
+    /// The path of another entry that certainly or possibly belongs, or belonged, to the directory
+    /// at `path`. Changes nothing.
     ///
     /// # Errors
     ///
@@ -288,19 +288,19 @@ impl Registry {
         let likeness = |found| match found {
             Match::Moved | Match::Former => Some(Likeness::Same),
             Match::Perhaps => Some(Likeness::Perhaps),
-            // It shares its entry, which was found.
+            // It shares the entry that was already found.
             Match::Alias => None,
         };
         let found = self.search(path, &now)?;
         Ok(found.and_then(|(entry, found)| Some((entry.path, likeness(found)?))))
     }
 
-    /// Where the entry of the directory at `path` is, or would be.
+    /// Where the entry of the directory at `path` is or would be.
     pub fn place_of(&self, path: &Path) -> PathBuf {
         self.dir.join(hash_name(&[path.as_os_str().as_bytes()]))
     }
 
-    /// Looks for the entry, not under `path`, of the directory that is at `path` now.
+    /// Searches the other entries for the one of the directory now at `path`.
     fn search(&self, path: &Path, now: &Identity) -> Result<Option<(Entry, Match)>> {
         let own = self.place_of(path);
         let mut best: Option<(Entry, Match)> = None;
@@ -316,7 +316,7 @@ impl Registry {
         Ok(best)
     }
 
-    /// Reads an entry. One that cannot be read, or that a newer version wrote, is nothing to move.
+    /// Reads an entry. One that cannot be read, or that a newer version wrote, is not moved.
     fn read(&self, name: &OsStr) -> Option<Entry> {
         let bytes = read_small(&self.dir.join(name).join(self.file), SIZE_MAX_BYTES).ok()??;
         let file: EntryFile = from_json(self.file, &bytes).ok()?;
@@ -328,8 +328,8 @@ impl Registry {
         })
     }
 
-    /// The path of the entry `name` if the directory it is about is, at this moment, the one at
-    /// `path`, or if nobody can tell because nothing is at `path`.
+    /// The path of the entry `name`, if its directory is also the one at `path`, or if nothing is
+    /// at `path` and it cannot be determined.
     fn aliased(&self, name: &Path, path: &Path) -> Option<PathBuf> {
         let entry = self.read(name.as_os_str())?;
         let Ok(here) = Identity::of(path) else { return Some(entry.path) };
@@ -337,18 +337,18 @@ impl Registry {
         is_same.then_some(entry.path)
     }
 
-    /// Gives an entry the name that belongs to the new path of its directory.
+    /// Moves an entry to the name for the new path of its directory.
     ///
-    /// The file says the new path first. An entry that has its old name and the new path is found by
-    /// its identity, and says correctly where its directory is; the other way round it would pass for
-    /// that of a directory that is gone, and be removed with time.
+    /// The file is updated first. An entry with its old name and the new path is still found by
+    /// identity and gives the correct path. In the other order, the entry would seem to belong to a
+    /// directory that is gone, and would be removed in time.
     fn adopt(&self, entry: &Entry, path: &Path, now: &Identity) -> Result<Found> {
         let (old, new) = (self.dir.join(&entry.name), self.place_of(path));
         let is_done = || new.symlink_metadata().is_ok();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + LOCK_WAIT;
         let _nobody_saves = match Lock::acquire(&old.join("lock"), deadline) {
             Ok(lock) => lock,
-            // Another process was first, and there is nothing to lock any more.
+            // Another process was faster, and the old entry no longer exists.
             Err(_) if is_done() => return Ok(Found::ByPath),
             Err(err) => return Err(err),
         };
@@ -370,16 +370,16 @@ impl Registry {
     }
 }
 
-/// What an entry under another path has to do with a directory; a greater one is preferred.
+/// How an entry under another path relates to a directory; greater values are preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Match {
-    /// It may be about it.
+    /// It may belong to it.
     Perhaps,
-    /// It was about it, before another directory took its path.
+    /// It belonged to it, before another directory took its path.
     Former,
-    /// It is about it, and the directory is no longer at the path of the entry.
+    /// It belongs to it, and the directory is no longer at the entry's path.
     Moved,
-    /// It is about it, and the directory is at the path of the entry as well.
+    /// It belongs to it, and the directory is at the entry's path too.
     Alias,
 }
 
@@ -390,7 +390,7 @@ impl Entry {
             return self.former.iter().any(is_it).then_some(Match::Former);
         }
         if self.path == path && self.identity.is_same_now(now) {
-            // Adopted, but for the name.
+            // It was being adopted; only the rename is missing.
             return Some(Match::Moved);
         }
         if Identity::of(&self.path).is_ok_and(|there| there.is_same_now(now)) {
@@ -408,18 +408,18 @@ impl Entry {
 fn alias(entry: &Entry, place: &Path) -> Result<Found> {
     match symlink(&entry.name, place) {
         Ok(()) => (),
-        // Another process was first.
+        // Another process was faster.
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
         Err(err) => return Err(Error::io("link", place)(err)),
     }
     Ok(Found::Alias { of: entry.path.clone() })
 }
 
-/// The names of all entries in the directory `dir`, without the links that stand for a second path.
+/// The names of all entries in `dir`, without the symlinks that stand for second paths.
 ///
 /// # Errors
 ///
-/// Fails if the directory cannot be listed. One that is not there has no entries.
+/// Fails if the directory cannot be listed. A missing one has no entries.
 pub fn names(dir: &Path) -> Result<Vec<OsString>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -440,7 +440,7 @@ pub fn names(dir: &Path) -> Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Removes the links in `dir` that lead nowhere: the entry was adopted by another path, or removed.
+/// Removes dangling symlinks in `dir`: their entry was adopted by another path, or removed.
 ///
 /// # Errors
 ///
@@ -455,7 +455,7 @@ pub fn remove_dangling(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What every entry says, whatever else is in its file.
+/// What every entry's file contains; other keys may follow.
 #[derive(Serialize, Deserialize)]
 struct EntryFile {
     version: u32,
@@ -472,8 +472,8 @@ impl Versioned for EntryFile {
     }
 }
 
-/// The bytes of an entry's file for a directory that was at `from` and is at `to`. What else it says
-/// of places is set right as well: the directory above, and a repository inside.
+/// The new content of an entry's file after its directory moved from `from` to `to`. Also updates
+/// the recorded parent directory and a repository inside.
 fn moved(file: &Path, from: &Path, to: &Path, now: &Identity) -> Result<Vec<u8>> {
     let what = || file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = read_small(file, SIZE_MAX_BYTES)?.unwrap_or_default();
@@ -510,10 +510,10 @@ mod tests {
             (Identity { birth: Some(4), ..then }, Likeness::Different),
             (Identity { inode: 4, ..then }, Likeness::Different),
             (Identity { inode: 4, birth: None, ..then }, Likeness::Different),
-            // What says nothing of its birth may be what was removed, with its inode used again.
+            // Without a birth time, it may be a removed directory with its inode reused.
             (Identity { birth: None, ..then }, Likeness::Perhaps),
             (Identity { birth: None, device: 4, ..then }, Likeness::Different),
-            // Numbers of devices change, and a snapshot has another one.
+            // Device numbers can change, and a snapshot of the file system has another one.
             (Identity { device: 4, ..then }, Likeness::Perhaps),
         ];
         for (now, expected) in cases {

@@ -1,11 +1,11 @@
-//! What is written down about a checkpoint besides its files: one private JSON file each, in
-//! either store, and one for each root. Hides their format.
+//! The record of a checkpoint: a private JSON file with everything except its files, the same for
+//! both stores. Also `root.json`, one for each root. Hides the formats.
 
 pub mod identity;
 
-mod place;
-mod recall;
-mod unread;
+mod location;
+mod record_cache;
+mod unreadable;
 mod version;
 mod wire;
 
@@ -19,16 +19,17 @@ use chrono::{DateTime, Utc};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-pub use place::{RootPlace, known_place, read_place, settle, write_place};
-pub(super) use unread::mend_all;
-pub use unread::{
-    Needs, Unread, aside, damage_aside, give_up, in_the_way, is_newer, needs, unread,
+pub use location::{RootLocation, known_location, read_location, settle, write_location};
+pub(super) use unreadable::salvage_all;
+pub use unreadable::{
+    Needs, Unreadable, gc_blocker, give_up, is_newer, needs, quarantine_damage, quarantined,
+    unreadable,
 };
 pub(super) use wire::{agent_name, agent_named};
 
 use self::{
-    place::PlaceFile,
-    recall::{Recall, UNKNOWN_MAX},
+    location::LocationFile,
+    record_cache::{RecordCache, UNKNOWN_MAX},
     version::{from_json, to_json},
     wire::RecordFile,
 };
@@ -40,7 +41,8 @@ use crate::{
     state::{RootState, State},
 };
 
-/// A hundred thousand skipped paths; a damaged length must not make us ask for more.
+/// Enough for a hundred thousand skipped paths. It limits what a damaged length can make us
+/// allocate.
 const SIZE_MAX_BYTES: u64 = 64 << 20;
 
 /// A checkpoint, and the private listings that belong to it.
@@ -48,42 +50,40 @@ const SIZE_MAX_BYTES: u64 = 64 << 20;
 pub struct Record {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// Who holds the directory that [`Checkpoint::top`] names.
-    pub keeper: Keeper,
-    /// The listing of private and special entries below the root.
+    /// Which store holds the directory that [`Checkpoint::top`] names.
+    pub keeper: StoreKind,
+    /// The listing of private files and special files below the root.
     pub besides: Option<ContentId>,
     /// The listing of entries outside the root.
     pub outside: Option<ContentId>,
-    /// What its ref points at.
+    /// The tree that its ref points at.
     pub tree: Option<ContentId>,
     /// The private repository that `tree` is in.
     pub store: Option<String>,
-    /// What it holds of repositories of the user's: the root's own, those nested in it, and others
-    /// that a call named.
+    /// The repositories it holds: the root's own, those nested in it, and others that a call named.
     pub repositories: Vec<Held>,
-    /// Files called `.git` that led nowhere, and what they say: paths and texts as those of
-    /// [`Held::pointers`].
+    /// Files called `.git` that point to no repository, with their text: as in [`Held::pointers`].
     pub dangling: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Record {
-    /// The files that led to repositories, or nowhere, and what they say.
+    /// All `.git` files that point to repositories, or nowhere, with their text.
     pub fn pointers(&self) -> impl Iterator<Item = &(Vec<u8>, Vec<u8>)> {
         self.repositories.iter().flat_map(|held| &held.pointers).chain(&self.dangling)
     }
 }
 
-/// The kind of store that holds a checkpoint's files. A directory can become a repository and
-/// cease to be one; its records stay together.
+/// The kind of store that holds a checkpoint's files. A directory can become a repository and stop
+/// being one; its records stay together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
-    /// The repository.
+pub enum StoreKind {
+    /// A private repository.
     Git,
     /// The private objects.
     Copy,
 }
 
-impl Keeper {
+impl StoreKind {
     const ALL: [Self; 2] = [Self::Git, Self::Copy];
 
     fn name(self) -> &'static str {
@@ -94,24 +94,24 @@ impl Keeper {
     }
 }
 
-/// A record that is there, whether or not it can be read.
+/// A record file, readable or not.
 #[derive(Debug)]
-pub struct Kept {
-    /// The name it has.
+pub struct RecordEntry {
+    /// The id in its file name.
     pub id: CheckpointId,
-    /// What it says.
+    /// Its content, or why it cannot be read.
     pub record: Result<Record>,
-    /// When it was made, as far as can be told.
+    /// Sequence number and time, as far as they can be read.
     order: (u64, DateTime<Utc>),
 }
 
-impl Kept {
-    /// Its sequence number; 0 if it cannot be told.
+impl RecordEntry {
+    /// Its sequence number; 0 if unknown.
     pub fn sequence(&self) -> u64 {
         self.order.0
     }
 
-    /// The checkpoint; for one that cannot be read, something to show in a list.
+    /// The checkpoint; a placeholder if the record cannot be read.
     pub fn into_checkpoint(self) -> Checkpoint {
         match self.record {
             Ok(record) => record.checkpoint,
@@ -120,7 +120,7 @@ impl Kept {
     }
 }
 
-/// Something to show in a list for a checkpoint that cannot be read.
+/// What a list shows for a checkpoint whose record cannot be read.
 pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &str) -> Checkpoint {
     Checkpoint {
         id,
@@ -141,7 +141,7 @@ pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &s
 ///
 /// # Errors
 ///
-/// Fails if there is one of that name, which is left as it is.
+/// Fails if a record of that id exists, which is left as it is.
 pub fn write(state: &RootState, record: &Record) -> Result<()> {
     let dir = state.checkpoints();
     create_private_dirs(&dir)?;
@@ -155,7 +155,7 @@ pub fn write(state: &RootState, record: &Record) -> Result<()> {
 ///
 /// [`Error::NoSuchCheckpoint`], [`Error::FormatTooNew`] or [`Error::Damaged`].
 pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
-    match read_kept(state, id)? {
+    match read_entry(state, id)? {
         Some(kept) => kept.record,
         None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
     }
@@ -165,21 +165,21 @@ pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
 ///
 /// # Errors
 ///
-/// Fails if the directory cannot be listed. A record that cannot be read is still in the result.
-pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
-    let (ids, mut recall) = (ids(state)?, Recall::load(state));
+/// Fails if the directory cannot be listed. Unreadable records are part of the result.
+pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
+    let (ids, mut cache) = (ids(state)?, RecordCache::load(state));
     let mut kept = Vec::with_capacity(ids.len());
     let mut unknown = Vec::new();
     for id in ids {
-        if let Some(Ok(record)) = recall.find(id).map(RecordFile::into_record)
+        if let Some(Ok(record)) = cache.find(id).map(RecordFile::into_record)
             && record.checkpoint.id == id
         {
             let order = (record.checkpoint.sequence, record.checkpoint.taken_at);
-            kept.push(Kept { id, record: Ok(record), order });
+            kept.push(RecordEntry { id, record: Ok(record), order });
             continue;
         }
-        let stamp = recall.stamp(id);
-        let read = read_kept(state, id)?;
+        let stamp = cache.stamp(id);
+        let read = read_entry(state, id)?;
         if read.as_ref().is_some_and(|kept| kept.record.is_ok()) {
             unknown.push((kept.len(), stamp));
         }
@@ -187,19 +187,19 @@ pub fn read_all(state: &RootState) -> Result<Vec<Kept>> {
     }
     if unknown.len() > UNKNOWN_MAX {
         for (at, stamp) in unknown {
-            let Kept { id, record, .. } = &kept[at];
+            let RecordEntry { id, record, .. } = &kept[at];
             if let Ok(record) = record {
-                recall.add(*id, stamp, &RecordFile::of(record));
+                cache.add(*id, stamp, &RecordFile::of(record));
             }
         }
-        recall.save(state);
+        cache.save(state);
     }
-    // By their keys first: they are large, and in the order of a directory, which is none.
+    // Sorted by cached keys: entries are large, and a directory lists them in no order.
     kept.sort_by_cached_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
     Ok(kept)
 }
 
-/// The private repository of the newest checkpoint that is in one.
+/// The private repository of the newest checkpoint that has one.
 ///
 /// # Errors
 ///
@@ -208,7 +208,7 @@ pub fn store_of(state: &RootState) -> Result<Option<String>> {
     Ok(read_all(state)?.into_iter().find_map(|kept| kept.record.ok()?.store))
 }
 
-/// The names of all records, read or not, in no order.
+/// The ids of all records, readable or not, in no order.
 ///
 /// # Errors
 ///
@@ -218,7 +218,7 @@ pub fn ids(state: &RootState) -> Result<Vec<CheckpointId>> {
     Ok(names_in(&state.checkpoints())?.iter().filter_map(id_of).collect())
 }
 
-/// Removes the record of a checkpoint, and tells whether there was one.
+/// Removes the record of a checkpoint and returns whether there was one.
 pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
     let path = path_of(state, id);
     match fs::remove_file(&path) {
@@ -228,11 +228,11 @@ pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
     }
 }
 
-/// Removes the records of several checkpoints, and tells how many there were. On the disk when it
-/// returns: a record that came back after a power cut must not miss what is freed afterwards.
+/// Removes the records of several checkpoints and returns how many existed. On the disk when it
+/// returns: a record that reappeared after a power cut would refer to objects that have been freed.
 pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Result<usize> {
     let mut gone = 0;
-    // A newer turnback knows what to do with what it wrote.
+    // A record of a newer turnback is left to that version.
     for id in ids.filter(|id| !is_newer(state, *id)) {
         crate::crash::point("forget-record");
         gone += usize::from(remove(state, id)?);
@@ -243,12 +243,16 @@ pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Res
     Ok(gone)
 }
 
-/// The sequence number and the name of the next checkpoint, given all there are.
-pub fn next(state: &RootState, kept: &[Kept], taken_at: DateTime<Utc>) -> (u64, CheckpointId) {
-    next_after(state, kept.iter().map(Kept::sequence).max().unwrap_or(0), taken_at)
+/// Sequence number and id for the next checkpoint, given the existing ones.
+pub fn next(
+    state: &RootState,
+    kept: &[RecordEntry],
+    taken_at: DateTime<Utc>,
+) -> (u64, CheckpointId) {
+    next_after(state, kept.iter().map(RecordEntry::sequence).max().unwrap_or(0), taken_at)
 }
 
-/// The same, given the greatest sequence number there is.
+/// Sequence number and id for the next checkpoint, given the greatest sequence number.
 pub fn next_after(
     state: &RootState,
     greatest: u64,
@@ -282,7 +286,7 @@ fn new_id(dir: &Path, sequence: u64, taken_at: DateTime<Utc>, salt: u64) -> Chec
     CheckpointId::from_bits(u64::from_be_bytes(bits))
 }
 
-fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
+fn read_entry(state: &RootState, id: CheckpointId) -> Result<Option<RecordEntry>> {
     let what = format!("checkpoints/{id}.json");
     let bytes = match read_small(&path_of(state, id), SIZE_MAX_BYTES) {
         Ok(Some(bytes)) => bytes,
@@ -298,7 +302,7 @@ fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
                 }
                 err => err,
             });
-            return Ok(Some(Kept { id, record, order: Default::default() }));
+            return Ok(Some(RecordEntry { id, record, order: Default::default() }));
         }
     };
     let record = from_json::<RecordFile>(&what, &bytes).and_then(|file| {
@@ -310,10 +314,10 @@ fn read_kept(state: &RootState, id: CheckpointId) -> Result<Option<Kept>> {
         Ok(record) => (record.checkpoint.sequence, record.checkpoint.taken_at),
         Err(_) => guess_order(&bytes),
     };
-    Ok(Some(Kept { id, record, order }))
+    Ok(Some(RecordEntry { id, record, order }))
 }
 
-/// Whether an error says that what is there is no record, whenever it is read.
+/// Whether an error means that the file is not a record and never will be.
 fn is_no_record(kind: io::ErrorKind) -> bool {
     matches!(
         kind,
@@ -321,14 +325,14 @@ fn is_no_record(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// Whether an error says that this process, or all together, have too much open or in memory: it says
-/// nothing of what was to be read.
+/// Whether an error means that this process or the system ran out of descriptors or memory. It says
+/// nothing about the file.
 fn is_short_of_means(err: &io::Error) -> bool {
     let means = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR];
     means.iter().any(|means| err.raw_os_error() == Some(means.raw_os_error()))
 }
 
-/// Every version of the format has these two, so that a list is in order.
+/// Every version of the format has these two keys, so lists can always be sorted.
 fn guess_order(bytes: &[u8]) -> (u64, DateTime<Utc>) {
     order_of(&serde_json::from_slice(bytes).unwrap_or_default())
 }
@@ -339,8 +343,7 @@ fn order_of(value: &serde_json::Value) -> (u64, DateTime<Utc>) {
     (sequence, taken_at.unwrap_or_default())
 }
 
-/// The state of every root there is anything of, once each: not under the second paths of bind
-/// mounts.
+/// The state directories of all roots, each once, even if a root has a second path by a bind mount.
 ///
 /// # Errors
 ///
@@ -350,10 +353,10 @@ pub fn all_roots(state: &State) -> Result<Vec<RootState>> {
     Ok(names.iter().map(|name| state.root_named(name)).collect())
 }
 
-/// Reads bytes as each kind of record; for fuzz/.
+/// Parses bytes as each kind of record; for fuzz/.
 pub(crate) fn parse_any(bytes: &[u8]) {
     let _damaged = from_json::<RecordFile>("x", bytes).map(RecordFile::into_record);
-    let _damaged = from_json::<PlaceFile>("x", bytes).map(PlaceFile::into_place);
+    let _damaged = from_json::<LocationFile>("x", bytes).map(LocationFile::into_location);
     let _order = guess_order(bytes);
-    recall::parse_any(bytes);
+    record_cache::parse_any(bytes);
 }

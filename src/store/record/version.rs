@@ -1,5 +1,5 @@
-//! Which version of a format a file is of: the newest is read, an older one is brought forward, a
-//! newer one is refused. Knows nothing of what is in them.
+//! Versions of our file formats: reads the newest, migrates older ones, refuses newer ones.
+//! Independent of what the files contain.
 
 use std::cmp::Ordering;
 
@@ -25,14 +25,15 @@ pub(super) fn to_json(file: &impl Serialize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file that says of which version it is.
+/// A file format with a version number.
 pub(super) trait Versioned: DeserializeOwned {
     fn version(&self) -> u32;
 }
 
 pub(super) fn from_json<T: Versioned>(what: &str, bytes: &[u8]) -> Result<T> {
     let damaged = |err: serde_json::Error| Error::damaged(what, err.to_string());
-    // Read as the newest first, which it nearly always is: parsing it is what a list costs.
+    // Tries the newest version first, which it nearly always is: parsing dominates the cost of a
+    // list.
     let read = serde_json::from_slice::<T>(bytes);
     if let Ok(file) = read
         && file.version() == VERSION
@@ -52,9 +53,9 @@ pub(super) fn from_json<T: Versioned>(what: &str, bytes: &[u8]) -> Result<T> {
     }
 }
 
-/// A record of an older `version` as one of the newest, step by step; what is on the disk stays as
-/// it was written. Each new version adds the step that leads to it, and a frozen sample of what it
-/// leads from in `fixtures/formats`. The first is 1: nothing leads there yet.
+/// Migrates a record of an older `version` step by step; the file stays as it is. Each new version
+/// adds the step that leads to it, and a frozen sample of the previous version to
+/// `fixtures/formats`. Version 1 is the first, so there is no step yet.
 pub(super) fn migrated(what: &str, record: Value, version: u32) -> Result<Value> {
     match version {
         // 1 => migrated(what, from_1_to_2(record), 2),
@@ -63,7 +64,7 @@ pub(super) fn migrated(what: &str, record: Value, version: u32) -> Result<Value>
     }
 }
 
-/// Moments as RFC 3339, in UTC, to the nanosecond where there is one.
+/// Serializes times as RFC 3339 in UTC, with nanoseconds if there are any.
 pub(super) mod moment {
     use std::borrow::Cow;
 
@@ -83,7 +84,7 @@ pub(super) mod moment {
         let text = Cow::<'de, str>::deserialize(from)?;
         match DateTime::parse_from_rfc3339(&text) {
             Ok(at) => Ok(at.to_utc()),
-            // As a person might write it, whom it takes longer to understand.
+            // Another spelling, which takes longer to parse.
             Err(_) => text.parse().map_err(D::Error::custom),
         }
     }

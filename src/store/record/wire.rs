@@ -1,5 +1,4 @@
-//! A record as it lies on the disk, and back. Whatever is in the file, reading it is a record or a
-//! reason why not.
+//! The JSON format of a record. Any file yields a record or a reason why not.
 
 use std::{
     ffi::OsString,
@@ -11,7 +10,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Keeper, Record,
+    Record, StoreKind,
     version::{VERSION, Versioned, moment},
 };
 use crate::{
@@ -25,14 +24,14 @@ use crate::{
     },
 };
 
-/// Every key there may be in one.
+/// Every key that a record can have.
 pub(super) const KEYS: &[&str] = &[
     "version", "id", "keeper", "sequence", "taken_at", "reason", "agent", "tool", "summary", "of",
     "top", "besides", "outside", "files", "partial", "skipped", "outside_paths", "head", "staged",
     "tree", "store", "repositories", "dangling",
 ];
 
-/// `checkpoints/<id>.json`. Paths are escaped, because JSON has no bytes; texts are as they are.
+/// `checkpoints/<id>.json`. Paths are escaped, because JSON strings cannot hold arbitrary bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RecordFile {
@@ -152,7 +151,7 @@ impl RecordFile {
 
     pub(super) fn into_record(self) -> Result<Record, &'static str> {
         let checkpoint = CheckpointId::parse(&self.id).ok_or("`id` is not an id")?;
-        let keeper = Keeper::ALL.into_iter().find(|keeper| keeper.name() == self.keeper);
+        let keeper = StoreKind::ALL.into_iter().find(|keeper| keeper.name() == self.keeper);
         let of = self.of.map(|of| CheckpointId::parse(&of).ok_or("`of` is not an id"));
         let cause = Cause {
             reason: Reason::from_name(&self.reason).ok_or("an unknown reason")?,
@@ -204,7 +203,8 @@ impl ByFile {
         }
     }
 
-    /// `None` for an agent that only a newer turnback knows: no reason to lose the checkpoint.
+    /// `None` for an agent that only a newer turnback knows, which is no reason to lose the
+    /// checkpoint.
     fn into_by(self) -> Result<Option<By>, &'static str> {
         let Some(agent) = agent_named(&self.name) else { return Ok(None) };
         Ok(Some(By {
@@ -245,7 +245,7 @@ impl HeadFile {
     }
 }
 
-/// A name that a private repository can have: it is joined to a path.
+/// Accepts only a valid name of a private repository, because it becomes part of a path.
 pub(super) fn store_name(name: String) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     Some(name).filter(|name| !name.is_empty() && name.bytes().all(is_plain))
@@ -265,7 +265,7 @@ pub(super) fn parse_path(text: &str) -> Result<PathBuf, &'static str> {
     if path.is_absolute() { Ok(path) } else { Err("a path is not absolute") }
 }
 
-/// The agents by their names on disk; never renamed.
+/// The names of agents on disk. They never change.
 const AGENTS: [(Agent, &str); 19] = [
     (Agent::ClaudeCode, "claude-code"),
     (Agent::Codex, "codex"),
@@ -354,7 +354,7 @@ mod tests {
             pointers: vec![(b"sub/.git".to_vec(), b"gitdir: ../x\n".to_vec())],
         };
         let (store, repositories) = (Some("ab12".to_owned()), vec![held]);
-        let keeper = Keeper::Git;
+        let keeper = StoreKind::Git;
         let (outside, dangling) = (None, vec![(b"l/.git".to_vec(), b"gitdir: ../gone\n".to_vec())]);
         Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
@@ -395,7 +395,7 @@ mod tests {
         let text = String::from_utf8(to_json(&RecordFile::of(&sample())).unwrap()).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(migrated("x", value.clone(), VERSION).unwrap(), value);
-        // There was none before the first: such a number is damage, not an old friend.
+        // There was no version before 1, so this number is damage.
         let older = text.replace("\"version\": 1", "\"version\": 0");
         let read = from_json::<RecordFile>("x", older.as_bytes());
         assert!(matches!(read, Err(Error::Damaged { .. })));

@@ -1,4 +1,4 @@
-//! Lines of two texts: which came and went, and how many.
+//! Compares the lines of two texts and counts additions and deletions.
 
 use std::{collections::HashMap, fmt, time::Instant};
 
@@ -6,29 +6,29 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use crate::ui::number;
 
-/// How many lines came and went.
+/// Numbers of added and deleted lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
-    /// Lines that are there now and were not.
+    /// Added lines.
     pub added: u64,
-    /// Lines that are gone.
+    /// Deleted lines.
     pub removed: u64,
 }
 
 impl fmt::Display for Lines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A minus sign as wide as the plus.
+        // A minus sign as wide as the plus sign.
         write!(f, "+{} −{}", number(self.added), number(self.removed))
     }
 }
 
-/// Larger texts are counted, not compared: the result would not be read.
+/// Larger texts are counted, not compared, because the result would be too long to read.
 const BYTES_MAX: usize = 4 << 20;
 
 /// As [`BYTES_MAX`].
 pub(super) const LINES_MAX: usize = 100_000;
 
-/// Where a NUL makes a file binary, as git has it.
+/// A NUL in this part makes a file binary, as in git.
 const LOOKED_AT: usize = 8000;
 
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
@@ -39,7 +39,7 @@ pub(super) fn is_large(text: &[u8]) -> bool {
     text.len() > BYTES_MAX || text.split(|byte| *byte == b'\n').nth(LINES_MAX).is_some()
 }
 
-/// The lines, each with its newline: a last one without is another line.
+/// Splits into lines, each with its newline: a last line without one is a different line.
 pub(super) fn split(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }

@@ -1,7 +1,7 @@
-//! What changed in one file, for people: a unified diff where there are lines to compare, and one
-//! line in words where there are none.
+//! Shows what changed in one file: a unified diff if there are lines to compare, and a sentence
+//! otherwise.
 //!
-//! It looks like a patch and is none: names and lines are escaped.
+//! The output looks like a patch but is not one: names and lines are escaped.
 
 mod lines;
 #[cfg(test)]
@@ -25,48 +25,48 @@ use crate::model::Kind;
 pub struct Change<'a> {
     /// Its path, not yet escaped.
     pub path: &'a [u8],
-    /// What was there.
+    /// The old state.
     pub old: Side<'a>,
-    /// What is there.
+    /// The new state.
     pub new: Side<'a>,
 }
 
-/// What is at a path.
+/// The state of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side<'a> {
     /// Nothing.
     Missing,
     /// A regular file.
     File {
-        /// What is in it.
+        /// Its content.
         bytes: &'a [u8],
         /// Its permission bits.
         permissions: u32,
     },
-    /// A symlink, by its text.
+    /// A symlink, with its text.
     Link(&'a [u8]),
-    /// Anything else, which has no bytes.
+    /// Anything else, which has no content.
     Other(Kind),
 }
 
-/// How a difference is shown.
+/// Options for showing a difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// With or without colour.
     pub style: Style,
-    /// When to stop looking for the shortest difference and take what there is.
+    /// When to stop looking for the shortest difference and show the one found so far.
     pub deadline: Option<Instant>,
 }
 
 /// Lines shown around a change.
 const AROUND: usize = 3;
 
-/// A line of a minified file says nothing, and says it for minutes.
+/// A longer line is cut, because a line of a minified file is not readable.
 const LINE_MAX: usize = 2000;
 
 impl Change<'_> {
-    /// How many lines came and went; `None` where there are no lines: a binary file, a symlink, a
-    /// device. Exact for small texts; for large ones what was merely moved does not count.
+    /// The numbers of added and deleted lines; `None` where there are no lines: a binary file, a
+    /// symlink, a device. Exact for small texts; for large ones moved lines do not count.
     pub fn lines(&self, deadline: Option<Instant>) -> Option<Lines> {
         let (old, new) = self.texts()?;
         if is_large(old) || is_large(new) {
@@ -89,7 +89,7 @@ impl Change<'_> {
         shown
     }
 
-    /// Both texts, if it is lines on both sides; a missing file is an empty one.
+    /// Both texts, if both sides are text; a missing file counts as empty.
     fn texts(&self) -> Option<(&[u8], &[u8])> {
         match (self.old, self.new) {
             (Side::Missing, Side::Missing) => None,
@@ -97,7 +97,7 @@ impl Change<'_> {
         }
     }
 
-    /// What is not a matter of lines.
+    /// Changes that are not changes of lines.
     fn words(&self) -> String {
         let mut shown = String::new();
         match (self.old, self.new) {
@@ -137,7 +137,7 @@ impl Change<'_> {
     fn hunks(&self, shown: &mut String, old: &[u8], new: &[u8], look: Look) {
         let (old, new) = (split(old), split(new));
         let style = look.style;
-        // Where every line ends in CRLF it is the way of the file and not worth a word.
+        // If every line ends in CRLF, that is the file's own style and not mentioned.
         let is_crlf = old.iter().chain(&new).all(|line| line.ends_with(b"\r\n"));
         let mut sheet = Sheet { shown, style, is_crlf };
         sheet.put(&style.bold(&format!("--- {}", self.name(self.old, 'a'))));
@@ -156,7 +156,7 @@ impl Change<'_> {
         }
     }
 
-    /// The path as a header has it: the side a file is not on has a name of its own.
+    /// The path for a header; a missing side has a special name.
     fn name(&self, side: Side<'_>, letter: char) -> String {
         match side {
             Side::Missing => "/dev/null".to_owned(),
@@ -167,14 +167,14 @@ impl Change<'_> {
     }
 }
 
-/// What the lines of a hunk are written to.
+/// Receives the lines of a hunk.
 struct Sheet<'a> {
     shown: &'a mut String,
     style: Style,
     is_crlf: bool,
 }
 
-/// What became of a line.
+/// Whether a line was kept, added or deleted.
 #[derive(Clone, Copy)]
 enum Mark {
     Same,
@@ -209,7 +209,7 @@ impl Sheet<'_> {
 }
 
 impl<'a> Side<'a> {
-    /// Its bytes, if they are lines of text.
+    /// The content, if it is text.
     fn text(self) -> Option<&'a [u8]> {
         match self {
             Self::Missing => Some(b""),
@@ -257,7 +257,7 @@ fn header(group: &[DiffOp]) -> String {
     format!("@@ -{} +{} @@", range(old), range(new))
 }
 
-/// One line, escaped, and cut if it is too long to read.
+/// One line, escaped and cut to a readable length.
 fn cut(text: &[u8]) -> String {
     match text.get(..LINE_MAX) {
         Some(start) if text.len() > LINE_MAX => {

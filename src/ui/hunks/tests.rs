@@ -1,4 +1,4 @@
-//! What a difference looks like.
+//! Tests of the output of differences.
 
 use super::{lines::LINES_MAX, *};
 
@@ -120,7 +120,7 @@ fn large_texts_are_counted_and_not_compared() {
 }
 
 #[test]
-fn a_line_nobody_could_read_is_cut() {
+fn a_line_too_long_to_read_is_cut() {
     let long = b"x".repeat(LINE_MAX + 1_500);
     let shown = show(Side::Missing, file(&long));
     assert!(shown.contains("… (1,500 bytes more)"), "{shown}");

@@ -1,8 +1,8 @@
-//! From the bytes a terminal sends to keys.
+//! Decodes the bytes of a terminal into keys.
 //!
-//! Knows that an arrow key begins with the very byte that Esc is, and that on a slow line the rest
-//! of it comes later; so the reader waits [`Keys::PATIENCE`] before a lone Esc is one. What is
-//! pasted is text and never a command: a line feed in it presses nothing.
+//! An arrow key begins with the same byte as Esc, and on a slow line the rest comes later. The
+//! reader therefore waits [`Keys::PATIENCE`] before it takes a lone Esc as a key. Pasted text is
+//! never a command: a line feed in it presses nothing.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ pub enum Key {
     Enter,
     /// Escape.
     Esc,
-    /// Takes back a character.
+    /// Deletes a character.
     Backspace,
-    /// Takes back a word.
+    /// Deletes a word.
     BackWord,
-    /// Takes back everything typed.
+    /// Deletes everything typed.
     BackAll,
     /// An arrow key.
     Up,
@@ -47,7 +47,7 @@ pub enum Key {
     Redraw,
 }
 
-/// Bytes on their way to becoming keys.
+/// Decodes keys incrementally.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     bytes: Vec<u8>,
@@ -57,15 +57,15 @@ const ESC: u8 = 0x1b;
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
-/// Longer sequences are no keys; longer pastes are no search.
+/// Longer sequences are not keys, and longer pastes are not searches.
 const SEQUENCE_MAX_BYTES: usize = 64;
 const PASTE_MAX_BYTES: usize = 64 << 10;
 
-/// What the bytes at the start are.
+/// What the buffered bytes start with.
 enum Read {
-    /// This key, or none that we know, in so many bytes.
+    /// This key, or an unknown one, and its length in bytes.
     Whole(Option<Key>, usize),
-    /// The start of something.
+    /// An incomplete key.
     Half,
 }
 
@@ -78,7 +78,7 @@ impl Keys {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next key, if all of it is there.
+    /// The next key, if it is complete.
     pub(super) fn next(&mut self) -> Option<Key> {
         while !self.bytes.is_empty() {
             let Read::Whole(key, length) = read(&self.bytes) else { return None };
@@ -90,12 +90,13 @@ impl Keys {
         None
     }
 
-    /// Whether a key has begun, the rest of which should be here within [`Self::PATIENCE`].
+    /// Whether an incomplete key is buffered, so that the rest should come within
+    /// [`Self::PATIENCE`].
     pub(super) fn is_half(&self) -> bool {
         !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS)
     }
 
-    /// The rest did not come: each Esc was one, anything else is given up.
+    /// The rest did not come: each Esc counts as a key, and anything else is dropped.
     pub(super) fn settle(&mut self) -> Option<Key> {
         if !self.is_half() {
             return None;
@@ -142,11 +143,11 @@ fn control(byte: u8) -> Option<Key> {
     })
 }
 
-/// What begins with Esc; `rest` is what follows it.
+/// Decodes a sequence that begins with Esc; `rest` follows it.
 fn sequence(bytes: &[u8], rest: &[u8]) -> Read {
     match rest {
         [] | [ESC] => Read::Half,
-        // With Alt held down, many terminals send Esc before what the key is.
+        // With Alt held down, many terminals send an additional Esc first.
         [ESC, b'[' | b'O', ..] => match sequence(rest, &rest[1..]) {
             Read::Whole(key, length) => Read::Whole(key, length + 1),
             Read::Half => Read::Half,
@@ -157,7 +158,7 @@ fn sequence(bytes: &[u8], rest: &[u8]) -> Read {
         [b'[', tail @ ..] => csi(tail),
         [b'O', last, ..] => Read::Whole(named(*last, b""), 3),
         [b'O'] => Read::Half,
-        // A letter with Alt, which is nothing here.
+        // A letter with Alt, which has no meaning here.
         _ => match character(rest) {
             Read::Whole(_, length) => Read::Whole(None, length + 1),
             Read::Half => Read::Half,
@@ -207,7 +208,7 @@ fn pasted(bytes: &[u8]) -> Read {
     }
 }
 
-/// One character of UTF-8; what is none is passed over.
+/// Decodes one UTF-8 character; skips invalid bytes.
 fn character(bytes: &[u8]) -> Read {
     let length = match bytes[0] {
         0x00..0x80 => 1,
@@ -229,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// The keys in these bytes, when nothing more comes.
+    /// Decodes all keys in these bytes, given that no more will come.
     fn keys(bytes: &[u8]) -> Vec<Key> {
         let mut keys = Keys::default();
         keys.push(bytes);

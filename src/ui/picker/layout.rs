@@ -1,25 +1,25 @@
-//! What goes where, by the size of the terminal alone.
+//! Computes the layout from the terminal's size alone.
 
 use ratatui::layout::Rect;
 
-/// Fewer columns or rows are too few.
+/// The picker needs at least this many columns and rows.
 pub(super) const COLUMNS_MIN: u16 = 30;
 pub(super) const ROWS_MIN: u16 = 8;
-/// From here on the difference stands beside the turns.
+/// From this width on, the difference is beside the turns.
 const BESIDE_COLUMNS: u16 = 72;
-/// From here on it stands below them in a narrow terminal.
+/// From this height on, it is below them in a narrow terminal.
 const BELOW_ROWS: u16 = 20;
-/// Each turn takes so many rows.
+/// The number of rows for each turn.
 pub(super) const TURN_ROWS: u16 = 2;
-/// What stands above a difference, at most, where there is room for it, and where there is not.
+/// The maximum number of rows above a difference, with and without enough space.
 pub(super) const HEAD_ROWS: u16 = 6;
 const SHORT_HEAD_ROWS: u16 = 2;
-/// From here on there is room.
+/// From this height on there is enough space.
 const ROOMY_ROWS: u16 = 12;
-/// How far a page goes in a plan.
+/// How far a page scrolls in a plan.
 pub(super) const PLAN_STEP: usize = 5;
 
-/// Where everything is.
+/// The areas of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Which project, how many turns.
@@ -28,15 +28,15 @@ pub(super) struct Layout {
     pub(super) search: Rect,
     /// The turns.
     pub(super) turns: Rect,
-    /// What lies between the chosen one and now, if there is room beside or below.
+    /// The difference between the chosen turn and now, if there is space beside or below.
     pub(super) pane: Option<Rect>,
-    /// All of the middle, for what takes the whole of it.
+    /// The whole middle, for views that need all of it.
     pub(super) body: Rect,
     /// The keys.
     pub(super) keys: Rect,
 }
 
-/// Where everything is on a terminal of this size; `None` if it is too small.
+/// The layout for a terminal of this size; `None` if it is too small.
 pub(super) fn layout((columns, rows): (u16, u16)) -> Option<Layout> {
     if columns < COLUMNS_MIN || rows < ROWS_MIN {
         return None;
@@ -64,7 +64,7 @@ pub(super) fn turns_on(size: (u16, u16)) -> usize {
     layout(size).map_or(1, |layout| usize::from(layout.turns.height / TURN_ROWS).max(1))
 }
 
-/// How many rows at most stand above a difference in a pane of this height.
+/// The maximum number of rows above a difference in a pane of this height.
 pub(super) fn head_rows(height: u16) -> u16 {
     if height < ROOMY_ROWS { SHORT_HEAD_ROWS } else { HEAD_ROWS }
 }

@@ -1,8 +1,8 @@
-//! The picker: the turns of a project on the whole screen, to go back to one of them.
+//! The picker: a full-screen list of a project's turns, to restore one of them.
 //!
-//! A pure model (`model`: a state and a key make the next state and what is wanted), a pure view
-//! (`view`, by the places in `layout`), a thin loop (`stage`) and the terminal (`screen`). Knows
-//! nothing of stores: what is asked for is found out elsewhere and comes as [`News`].
+//! A pure model (`model`: state and key → new state and requests), a pure view (`view`, with the
+//! areas of `layout`), a small loop (`stage`) and the terminal (`screen`). It does not know the
+//! store: its requests are executed elsewhere, and the results come as [`News`].
 
 mod keys;
 mod layout;

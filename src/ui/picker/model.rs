@@ -1,17 +1,17 @@
-//! What the picker knows and what a key does to it. Pure: a state and a key make the next state and
-//! what is wanted of the world.
+//! The state of the picker, and the effect of each key. Pure: a state and a key yield the next
+//! state and a request.
 
 use std::collections::BTreeMap;
 
 use super::{keys::Key, sheet::Sheet};
 use crate::ui::{Lines, count, escape, number};
 
-/// One turn as it is listed. Texts are made printable when the model takes them.
+/// One turn in the list. The model makes texts printable when it receives them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     /// As in `turnback list`: 1 is the newest.
     pub number: usize,
-    /// As many digits of its id as it takes.
+    /// As many digits of its id as are needed.
     pub id: String,
     /// When it was, in words.
     pub when: String,
@@ -21,69 +21,69 @@ pub struct Turn {
     pub prompt: Option<String>,
     /// What the checkpoint was taken before, in words.
     pub trigger: String,
-    /// What is worth a word about how whole it is.
+    /// A note, if the checkpoint is incomplete.
     pub badges: Vec<String>,
-    /// Whether its agent's conversation can be taken back too.
+    /// Whether its agent's conversation can be restored too.
     pub with_conversation: bool,
 }
 
 /// What can be done with the chosen turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Put the files back.
+    /// Restore the files.
     Files,
-    /// Put the files back and the conversation with them.
+    /// Restore the files and the conversation.
     Conversation,
-    /// Look at the difference first.
+    /// Show the difference first.
     Diff,
     /// Do nothing.
     Cancel,
 }
 
-/// What the world is asked for.
+/// A request of the picker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing; what is shown may have changed.
     Nothing,
-    /// To find out what lies between this turn and now.
+    /// Compute the difference between this turn and now.
     Look(usize),
-    /// To find out what going back to this turn would do, before anything else.
+    /// Compute the plan for restoring this turn, before anything else.
     Plan(usize),
-    /// To do it: the user has seen the plan and said yes.
+    /// Execute it: the user has seen the plan and confirmed it.
     Do(usize, Choice),
-    /// To stop until the shell says otherwise.
+    /// Suspend the process until the shell continues it.
     Suspend,
-    /// To draw everything anew.
+    /// Redraw everything.
     Redraw,
-    /// To leave, with nothing done.
+    /// Leave without doing anything.
     Leave,
 }
 
-/// What was found out meanwhile. Turns are told by their place in the list, from 0.
+/// A result that has arrived. Turns are identified by their position in the list, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// What a turn did, in a few words.
     Did(usize, String),
-    /// The difference between a turn and now is about to come.
+    /// The difference between a turn and now follows.
     Begins(usize),
     /// The difference of one more file.
     File(usize, String, Option<Lines>),
-    /// That was all of it, or all that is shown; then how many files more there are.
+    /// The difference is complete, or as much as is shown; with the number of files omitted.
     Ends(usize, usize),
-    /// What going back would do.
+    /// The plan for restoring a turn.
     Planned(usize, Planned),
-    /// Something could not be found out.
+    /// A request failed.
     Trouble(usize, String),
 }
 
-/// What going back to a turn would do.
+/// The plan for restoring a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
     /// The plan, a line for each path.
     pub text: String,
     /// How many paths are kept because others changed them.
     pub conflicts: usize,
-    /// Why the conversation cannot be taken back after all, if so.
+    /// Why the conversation cannot be restored, if it cannot.
     pub no_conversation: Option<String>,
 }
 
@@ -100,14 +100,14 @@ pub(super) struct Known {
     pub(super) no_conversation: Option<String>,
 }
 
-/// Where the user is.
+/// The current view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Among the turns.
     Turns,
-    /// In the difference of the chosen one, so many lines down.
+    /// In the difference of the chosen turn, with the scroll position.
     Diff { top: usize },
-    /// Before the choices, so many lines down the plan.
+    /// At the choices, with the scroll position in the plan.
     Choices { at: usize, top: usize },
 }
 
@@ -117,7 +117,7 @@ pub struct Model {
     pub(super) title: String,
     pub(super) turns: Vec<Turn>,
     pub(super) step: Step,
-    /// What is searched for; `None` while there is no search.
+    /// The search text; `None` while there is no search.
     pub(super) search: Option<String>,
     /// The turns that fit the search.
     pub(super) fitting: Vec<usize>,
@@ -126,13 +126,13 @@ pub struct Model {
     /// Which of those is the first on the screen.
     pub(super) top: usize,
     pub(super) known: BTreeMap<usize, Known>,
-    /// A word that stands until the next key.
+    /// A message that is shown until the next key.
     pub(super) note: Option<String>,
     /// Cells of the terminal: columns and rows.
     pub(super) size: (u16, u16),
 }
 
-/// Differences of more turns are found out again.
+/// How many differences are kept; others are computed again.
 const DIFFS_MAX: usize = 16;
 /// More are never looked for.
 const SEARCH_MAX_CHARS: usize = 200;
@@ -168,7 +168,7 @@ impl Model {
         choices
     }
 
-    /// Takes note of the size of the terminal.
+    /// Stores the size of the terminal.
     pub fn resize(&mut self, size: (u16, u16)) {
         self.size = size;
         self.keep_in_sight();
@@ -224,7 +224,8 @@ impl Model {
         self.wanted()
     }
 
-    /// What lies between the chosen turn and now is found out each time: the files may have changed.
+    /// The difference between the chosen turn and now is computed each time, because files may have
+    /// changed.
     fn wanted(&self) -> Effect {
         self.chosen().map_or(Effect::Nothing, Effect::Look)
     }
@@ -232,7 +233,7 @@ impl Model {
     fn open_choices(&mut self) -> Effect {
         let Some(chosen) = self.chosen() else { return Effect::Nothing };
         self.step = Step::Choices { at: 0, top: 0 };
-        // A yes must be to what is so now.
+        // A confirmation must apply to the present state.
         if let Some(known) = self.known.get_mut(&chosen) {
             known.plan = None;
         }
@@ -249,7 +250,7 @@ impl Model {
     fn type_less(&mut self, key: &Key) -> Effect {
         let Some(mut search) = self.search.clone() else { return Effect::Nothing };
         match key {
-            // With nothing left to take back, it ends the search.
+            // If there is nothing left to delete, this ends the search.
             Key::Backspace if search.pop().is_none() => return self.look_for(None),
             Key::BackWord => {
                 let word = search.trim_end().rfind(' ').map_or(0, |at| at + 1);
@@ -333,7 +334,7 @@ impl Model {
         self.wanted()
     }
 
-    /// A yes counts only for what has been shown.
+    /// A confirmation counts only for a plan that has been shown.
     fn agree(&mut self, chosen: usize, choice: Choice) -> Effect {
         let known = self.known.get(&chosen);
         let Some(known) = known.filter(|known| known.plan.is_some()) else {
@@ -349,7 +350,7 @@ impl Model {
         }
     }
 
-    /// Takes in what was found out.
+    /// Takes a result.
     pub fn learn(&mut self, news: News) {
         match news {
             News::Did(turn, words) => {
@@ -397,7 +398,7 @@ impl Model {
         self.known.entry(turn).or_default()
     }
 
-    /// Keeps the differences of a few turns; what they did is a few words and stays.
+    /// Keeps the differences of a few turns only; their short summaries all stay.
     fn forget_others(&mut self, turn: usize) {
         let with_diff = self.known.iter().filter(|(_, known)| known.diff.len() > 0);
         let others: Vec<usize> = with_diff.map(|(n, _)| *n).filter(|n| *n != turn).collect();
@@ -409,7 +410,7 @@ impl Model {
         }
     }
 
-    /// The chosen turn is on the screen, and no difference is shown from beyond its end.
+    /// Scrolls so that the chosen turn is visible, and not beyond the end of a difference.
     fn keep_in_sight(&mut self) {
         let page = super::layout::turns_on(self.size);
         let last = self.fitting.len().saturating_sub(page);

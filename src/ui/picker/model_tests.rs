@@ -1,4 +1,4 @@
-//! What keys do to the picker.
+//! Tests of the effect of keys on the picker.
 
 use super::*;
 use crate::ui::picker::layout;

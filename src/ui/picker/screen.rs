@@ -1,8 +1,7 @@
-//! The real terminal: its keys, its cells, its signals, and how it was before we came.
+//! The real terminal of the picker: keys, drawing, signals, and its restoration.
 //!
-//! However the picker ends, by a key, an error, a panic or a signal, the terminal is given back as
-//! it was found. What is drawn goes out in one write for each frame, and only where it differs from
-//! the frame before.
+//! However the picker ends, by a key, an error, a panic or a signal, the terminal gets its original
+//! settings back. Each frame is one write, and contains only changed cells.
 
 use std::{
     fs::File,
@@ -47,23 +46,23 @@ pub(super) struct Screen {
     style: Style,
     input: File,
     given: Arc<Given>,
-    /// Something happened besides keys.
+    /// The socket that wakes the loop for events other than keys.
     woken: UnixStream,
     signals: Signals,
     may_suspend: bool,
 }
 
-/// What we were given, and how it was.
+/// The terminal and its original settings.
 struct Given {
     output: OwnedFd,
     before: Termios,
     enter: Vec<u8>,
     leave: Vec<u8>,
-    /// Whether the terminal is as we found it.
+    /// Whether the terminal has its original settings.
     is_back: Arc<AtomicBool>,
 }
 
-/// What the system has told us.
+/// What signal handlers have noted.
 struct Signals {
     /// To end, by this signal; 0 while there is none.
     end: Arc<AtomicUsize>,
@@ -71,17 +70,17 @@ struct Signals {
     resumed: Arc<AtomicBool>,
 }
 
-/// Makes the picker look up: from a thread, when there are news.
+/// Wakes the picker's loop from a thread when there are results.
 #[derive(Debug)]
 pub struct Waker(UnixStream);
 
-/// Why the picker looks up.
+/// Why the picker's loop woke up.
 pub(super) enum Woken {
     /// Keys, as the terminal sends them.
     Keys(Vec<u8>),
     /// News, or a new size.
     Else,
-    /// Nothing came in the time there was.
+    /// The time limit passed.
     Quiet,
     /// The other end is closed.
     HungUp,
@@ -92,15 +91,15 @@ pub(super) enum Woken {
 }
 
 impl Waker {
-    /// Makes the picker look up.
+    /// Wakes the picker's loop.
     pub fn wake(&self) {
-        // Full means that it is about to.
+        // If the socket is full, a wake-up is pending anyway.
         let _woken = (&self.0).write(&[0]);
     }
 }
 
 impl Screen {
-    /// Takes the terminal over.
+    /// Takes over the terminal.
     pub(super) fn open(tty: Tty, style: Style, may_suspend: bool) -> io::Result<(Self, Waker)> {
         let before = termios::tcgetattr(&tty.input)?;
         let (woken, waker) = UnixStream::pair()?;
@@ -123,7 +122,7 @@ impl Screen {
         Ok((screen, Waker(waker)))
     }
 
-    /// Draws what has changed. A terminal of another size is drawn anew.
+    /// Draws what has changed. After a change of size it draws everything.
     pub(super) fn draw(&mut self, model: &mut Model) -> io::Result<()> {
         let size = self.given.size();
         if size != self.size {
@@ -141,7 +140,7 @@ impl Screen {
         self.terminal.resize(area(self.size))
     }
 
-    /// Waits for keys, for news, or until `limit` has passed.
+    /// Waits for keys or results, or until `limit` has passed.
     pub(super) fn wait(&mut self, limit: Option<Duration>) -> io::Result<Woken> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut fds =
@@ -164,7 +163,7 @@ impl Screen {
             return Ok(Woken::Lost);
         }
         if self.signals.resumed.swap(false, SeqCst) {
-            // A shell may have made the terminal its own meanwhile.
+            // The shell may have changed the terminal's settings meanwhile.
             self.given.enter(&self.input)?;
             self.redraw()?;
         }
@@ -204,7 +203,7 @@ impl Screen {
         }
     }
 
-    /// Gives the terminal back, stops, and takes it over again when the shell says so.
+    /// Restores the terminal, suspends the process, and takes the terminal over again afterwards.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         if !self.may_suspend {
             return Ok(());
@@ -223,7 +222,7 @@ impl Drop for Screen {
     }
 }
 
-/// Ends this process as an unhandled signal does.
+/// Ends this process as the unhandled signal would.
 pub(super) fn end_by(signal: i32) -> io::Result<()> {
     low_level::emulate_default_handler(signal)
 }
@@ -237,7 +236,7 @@ impl Given {
         self.write(&self.enter)
     }
 
-    /// Also called from a panic: it must not fail and take no lock.
+    /// Also called from a panic, so it must not fail and must not take a lock.
     fn leave(&self) {
         if !self.is_back.swap(true, SeqCst) {
             let _gone_perhaps = self.write(&self.leave);
@@ -277,22 +276,22 @@ fn switches() -> io::Result<(Vec<u8>, Vec<u8>)> {
     Ok((enter, leave))
 }
 
-/// A panic's words belong on the user's own screen, in lines.
+/// A panic's message belongs on the user's normal screen.
 fn give_back_on_panic(given: &Arc<Given>, waker: UnixStream) {
     let given = given.clone();
     let usual = std::panic::take_hook();
     let waker = Waker(waker);
     std::panic::set_hook(Box::new(move |info| {
         given.leave();
-        // It may be another thread's, and the loop waits for keys.
+        // It may come from another thread while the loop waits for keys.
         waker.wake();
         usual(info);
     }));
 }
 
 impl Signals {
-    /// While the terminal is ours, signals are heeded by the loop; otherwise they do what they
-    /// always do.
+    /// While the picker owns the terminal, the loop handles signals; otherwise they have their
+    /// normal effect.
     fn heed(is_back: &Arc<AtomicBool>, waker: &UnixStream) -> io::Result<Self> {
         let end = Arc::new(AtomicUsize::new(0));
         let [stop, resumed] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
@@ -315,8 +314,8 @@ fn area((columns, rows): (u16, u16)) -> Rect {
     Rect::new(0, 0, columns, rows)
 }
 
-/// Collects a frame, and writes it at once. What was not flushed is never written: after a panic it
-/// would be drawn on the user's own screen.
+/// Collects a frame and writes it at once. Unflushed output is dropped: after a panic it would
+/// appear on the user's normal screen.
 struct Page {
     given: Arc<Given>,
     bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Lines of a difference or a plan, as many as anyone reads, with a word where there are more.
+//! The lines of a difference or a plan, limited to a readable number, with a note if there are
+//! more.
 
 use crate::ui::{Paint, count};
 
@@ -7,11 +8,11 @@ const LINES_MAX: usize = 3000;
 /// How far a tab goes.
 const TAB: usize = 4;
 
-/// Lines to look at. They are printable: what made the text has escaped it.
+/// Lines to show. They are printable, because their source has escaped them.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     lines: Vec<(Paint, String)>,
-    /// Lines there was no room for.
+    /// The number of lines beyond the limit.
     left_out: u64,
 }
 
@@ -27,8 +28,8 @@ impl Sheet {
 
     /// Adds the difference of one file, as `ui::Change` shows it without colour.
     pub(super) fn add_diff(&mut self, text: &str) {
-        // A line that begins with `---` is a heading only above the first hunk: below it, it may be
-        // a line `-- …` that was taken away.
+        // A line that begins with `---` is a heading only above the first hunk; below it, it can be
+        // a deleted line `-- …`.
         let mut is_heading = true;
         for line in text.lines() {
             is_heading &= !line.starts_with("@@");
@@ -43,7 +44,7 @@ impl Sheet {
         }
     }
 
-    /// Adds a word about the lines.
+    /// Adds a note.
     pub(super) fn add_note(&mut self, text: &str) {
         for line in text.lines() {
             self.lines.push((Paint::Dim, without_tabs(line)));
@@ -74,7 +75,7 @@ impl Sheet {
     }
 }
 
-/// A terminal would jump at a tab, and over what stands beside.
+/// A tab would move the terminal's cursor past neighbouring cells.
 fn without_tabs(line: &str) -> String {
     if !line.contains('\t') {
         return line.to_owned();

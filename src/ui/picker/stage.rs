@@ -1,4 +1,4 @@
-//! The loop between the terminal and the model: waits, takes in, draws. Decides nothing.
+//! The loop between terminal and model: waits, passes events on, draws. Decides nothing.
 
 use std::{io, sync::mpsc::Receiver};
 
@@ -9,27 +9,27 @@ use super::{
 };
 use crate::{crash, process::Tty, ui::Style};
 
-/// How the picker ended.
+/// The result of the picker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Nothing is to be done.
+    /// Nothing to do.
     Left,
-    /// This is to be done with this turn.
+    /// The choice for a turn.
     Do(usize, Choice),
-    /// What finds things out is gone.
+    /// The thread that computes results is gone.
     Lost,
 }
 
-/// What the loop asks for.
+/// A request to the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// What lies between this turn and now, and then what going back would do.
+    /// The difference between this turn and now, and then the plan.
     Look(usize),
-    /// What going back to this turn would do, first of all.
+    /// The plan for restoring this turn, first.
     Plan(usize),
 }
 
-/// A terminal that is ours, and what is shown on it.
+/// The terminal, and the state shown on it.
 pub struct Picker {
     screen: Screen,
     model: Model,
@@ -51,7 +51,7 @@ impl Picker {
         Ok((Self { screen, model }, waker))
     }
 
-    /// Lets the user choose. The terminal is given back when this returns.
+    /// Runs until the user has chosen. The terminal is restored when it returns.
     ///
     /// # Errors
     ///
@@ -101,8 +101,7 @@ fn choose(
             Woken::Lost => return Ok(Ended::So(End::Lost)),
             Woken::End(signal) => return Ok(Ended::By(signal)),
         }
-        // Everything that has been typed, before anything is drawn: a slow line falls behind
-        // otherwise.
+        // Handles all pending keys before drawing; otherwise a slow line would fall behind.
         while let Some(key) = settled.take().or_else(|| keys.next()) {
             match model.press(key) {
                 Effect::Nothing => (),

@@ -1,4 +1,4 @@
-//! From what the picker knows to what is on the screen. Pure; draws only inside the frame.
+//! Draws the picker's state. Pure; draws only inside the frame.
 
 use ratatui::{
     Frame,
@@ -44,7 +44,7 @@ pub(super) fn view(frame: &mut Frame<'_>, model: &Model, style: Style) {
     }
 }
 
-/// In fewer columns a plan cannot say why; then it takes the whole width.
+/// With fewer columns a plan has no space for reasons, so it takes the whole width.
 const PLAN_COLUMNS: u16 = 72;
 
 /// A frame's cells, and whether they may have colour.
@@ -68,7 +68,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Puts a text into a row of `area`, as much of it as fits.
+    /// Writes a text into a row of `area`, cut to its width.
     fn put(&mut self, area: Rect, row: u16, paint: Paint, text: &str) {
         if row < area.height {
             let width = usize::from(area.width);
@@ -78,7 +78,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// The same with a second text at the right end, which is cut last.
+    /// Writes a text and a second one at the right end, which is cut last.
     fn put_both(&mut self, area: Rect, row: u16, paint: Paint, left: &str, right: &str) {
         let right = fit(right, usize::from(area.width), Cut::End);
         let taken = u16::try_from(cells(&right)).unwrap_or(0);
@@ -106,14 +106,14 @@ impl Canvas<'_> {
         self.put_both(area, 0, Paint::Bold, &model.title, &turns);
     }
 
-    /// What is searched for, and where the next character goes.
+    /// The search text and the cursor.
     fn search(&mut self, area: Rect, model: &Model) -> Option<(u16, u16)> {
         let search = model.search.as_ref()?;
         let found = match model.fitting.len() {
             0 => "none".to_owned(),
             n => format!("{} of {}", number(n as u64), number(model.turns.len() as u64)),
         };
-        // The end of it matters: there one types.
+        // The end of it is what the user is typing.
         let room = usize::from(area.width).saturating_sub(2 + 2 + cells(&found) + 1);
         let mut shown = &search[..];
         while cells(shown) > room {
@@ -136,7 +136,7 @@ impl Canvas<'_> {
             (Step::Diff { .. }, _) => &["↑↓ scroll", "Enter choose", "Esc back", "Space page"],
             (Step::Choices { .. }, _) => &["↑↓ move", "Enter do it", "Esc back", "PgDn more"],
         };
-        // What does not fit is left out whole.
+        // An item that does not fit is left out as a whole.
         let mut line = String::new();
         for said in said {
             let longer =
@@ -193,7 +193,7 @@ impl Canvas<'_> {
         let paint = if is_chosen { Paint::Bold } else { Paint::Plain };
         let number = pad(&turn.number.to_string(), digits, Align::Right);
         let did = known.and_then(|known| known.did.as_deref()).unwrap_or_default();
-        // When it was matters most; the pane names the agent as well.
+        // The time matters most; the pane names the agent as well.
         let when = format!("{mark} {number}  {}", turn.when);
         let whole = format!("{when} · {}", turn.who);
         let lines = did.split_once("  ").map_or(did, |(_, lines)| lines);
@@ -258,7 +258,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// What can be done with the chosen turn, and what that would do.
+    /// The choices for the chosen turn, and the plan.
     fn choices(&mut self, area: Rect, model: &Model, at: usize, top: usize) {
         let Some(chosen) = model.chosen() else { return };
         let turn = &model.turns[chosen];
@@ -285,7 +285,7 @@ impl Canvas<'_> {
     }
 }
 
-/// The user's words where they are known, else what the checkpoint was taken before.
+/// The user's message if known, else what the checkpoint was taken before.
 fn words(turn: &Turn) -> &str {
     turn.prompt.as_deref().unwrap_or(&turn.trigger)
 }

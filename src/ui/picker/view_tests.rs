@@ -1,4 +1,4 @@
-//! What is on the screen, cell by cell, at several sizes.
+//! Tests of the picker's screen, cell by cell, at several sizes.
 
 use ratatui::{Terminal, backend::TestBackend};
 

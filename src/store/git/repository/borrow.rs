@@ -1,10 +1,10 @@
-//! Gives the objects of a user's repository second names in a private one, so that nothing the
-//! user's git does takes them away.
+//! Borrows the objects of a user's repository: links or copies them into a private one, so that
+//! nothing the user's git does can take them away.
 //!
-//! Git never changes an object once it has its name, so a hard link is enough as long as nobody
-//! writes into the file itself. A small repository is copied, which withstands that too. Where
-//! links cannot be made everything is copied as far as the budget goes; the rest is left to the
-//! user's repository and said so.
+//! Git never changes an object file once it has its name, so a hard link is enough unless a program
+//! writes into the file itself. A small repository is copied, which is safe from that too. Where
+//! hard links are impossible, objects are copied within a budget; the rest stays in the user's
+//! repository only and is reported.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,8 +23,8 @@ use gix::bstr::ByteSlice;
 use rustix::fs::OFlags;
 
 use super::{
+    damaged_packs::{is_sound, marked_damaged},
     names_of,
-    unsound::{is_sound, unsound},
 };
 use crate::{
     error::{Error, Result},
@@ -37,39 +37,39 @@ use crate::{
     store::escape::{escape, unescape},
 };
 
-/// A repository whose objects take no more than this, in so few files, is copied at once: 5 ms.
+/// A repository with at most this much in objects, in so few files, is copied right away: 5 ms.
 const SMALL_MAX_BYTES: u64 = 4 << 20;
 const SMALL_MAX_FILES: usize = 100;
-/// What is copied while a call waits, where links cannot be made: half a second on a slow disk.
+/// How much is copied during a call where hard links are impossible: half a second on a slow disk.
 const WAITING_MAX_BYTES: u64 = 32 << 20;
-/// What is copied in the background, where links cannot be made.
+/// How much is copied in the background where hard links are impossible.
 pub(super) const BACKGROUND_MAX_BYTES: u64 = 256 << 20;
-/// A million directories of objects.
+/// Enough for a million object directories.
 const SEEN_MAX_BYTES: u64 = 64 << 20;
-/// Deeper than git follows alternates, or than submodules nest.
+/// Deeper than git follows alternates, and than submodules nest.
 const DEPTH_MAX: usize = 100;
-/// How often alternates of alternates are followed; git's own limit.
+/// How deep alternates of alternates are followed; git's own limit.
 const ALTERNATES_MAX: usize = 5;
-/// What is no file is not waited for.
+/// Opening a pipe must not block.
 pub(super) const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
-/// How often packs are listed again because git replaced some meanwhile.
+/// How often packs are listed again if git replaces some meanwhile.
 const TRIES: usize = 4;
 
-/// How much borrowing may take.
+/// Limits for one run.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Limits {
-    /// What may be copied where links cannot be made, if it is not what a call waits for.
+    /// How much may be copied where hard links are impossible; `None` for the limit of a call.
     pub(super) budget_bytes: Option<u64>,
-    /// When it has to end, finished or not.
+    /// When to stop, finished or not.
     pub(super) deadline: Option<Instant>,
 }
 
-/// What came of borrowing.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Borrowed {
-    /// How many files got a name here.
+    /// How many files were linked or copied.
     pub(super) new: usize,
-    /// What could neither be linked nor copied, and how many bytes that is, as far as is known.
+    /// Why objects could be neither linked nor copied, and how many bytes they have, if known.
     pub(super) left_out: Option<(SkipReason, u64)>,
 }
 
@@ -80,9 +80,9 @@ impl Borrowed {
     }
 }
 
-/// Links or copies every object of the git directory `common_dir` into `linked`, those that are not
-/// there yet. `is_quiet` says that nothing in the git directory has changed since: then only the
-/// packs are looked at.
+/// Links or copies every object of the git directory `common_dir` into `linked`, unless it is there
+/// already. `is_quiet` says that nothing in the git directory has changed since the last run: then
+/// only the packs are checked.
 ///
 /// # Errors
 ///
@@ -109,7 +109,7 @@ pub(super) fn borrow(
         borrow.objects(&from, name)?;
         follow_alternates(&from, 0, &mut alternates);
     }
-    // Objects of another repository that this one relies on.
+    // Objects that come from another repository through alternates.
     for from in alternates {
         let hash = crate::state::hash_name(&[from.as_os_str().as_bytes()]);
         borrow.objects(&from, format!("alternates/{hash}").as_bytes())?;
@@ -117,7 +117,7 @@ pub(super) fn borrow(
     borrow.finish()
 }
 
-/// The directories of objects in `linked`, for an odb that is to read from them.
+/// The object directories in `linked`, for an object database that reads from them.
 pub(super) fn borrowed_dirs(linked: &Path) -> Vec<PathBuf> {
     let mut dirs = vec![linked.join("objects")];
     let alternates = linked.join("alternates");
@@ -142,7 +142,7 @@ fn follow_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where else a directory of objects has some, by the names under which they are borrowed.
+/// The alternates of an object directory, with the names under which they are borrowed.
 pub(in crate::store::git) fn alternates_of(objects: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     follow_alternates(objects, 0, &mut found);
@@ -150,7 +150,7 @@ pub(in crate::store::git) fn alternates_of(objects: &Path) -> Vec<(String, PathB
     found.into_iter().map(|path| (hash(&path), path)).collect()
 }
 
-/// Makes files readable again that their owner has closed; tells whether there was one.
+/// Makes unreadable files in `dir` readable for their owner; returns whether there were any.
 pub(in crate::store::git) fn open_up(dir: &Path) -> bool {
     let mut is_any = false;
     for name in names_of(dir).unwrap_or_default() {
@@ -158,7 +158,8 @@ pub(in crate::store::git) fn open_up(dir: &Path) -> bool {
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => is_any |= open_up(&path),
             Ok(found) if found.is_file() && found.permissions().mode() & 0o400 == 0 => {
-                // A link shares the mode: nobody else shall read the user's file because of this.
+                // A hard link shares the mode, so other users must not gain access to the user's
+                // file.
                 let mode = fs::Permissions::from_mode(found.permissions().mode() | 0o400);
                 is_any |= fs::set_permissions(&path, mode).is_ok();
             }
@@ -168,7 +169,7 @@ pub(in crate::store::git) fn open_up(dir: &Path) -> bool {
     is_any
 }
 
-/// Every directory of objects below a git directory, by its path there.
+/// Every object directory below a git directory, by relative path.
 pub(super) fn object_dirs(top: &Path) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     find_object_dirs(top, b"", 0, &mut found);
@@ -192,7 +193,7 @@ fn find_object_dirs(top: &Path, path: &[u8], depth: usize, found: &mut Vec<Vec<u
     }
 }
 
-/// Every directory of objects that is linked, seen from `linked`; those of alternates are none of it.
+/// Every linked object directory, relative to `linked`, except those of alternates.
 pub(super) fn linked_object_dirs(linked: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     find_linked(linked, Path::new(""), 0, &mut found);
@@ -213,13 +214,13 @@ fn find_linked(linked: &Path, name: &Path, depth: usize, found: &mut Vec<PathBuf
     }
 }
 
-/// Whether all objects together are so little that a copy costs nothing to speak of.
+/// Whether all objects together are small enough to be copied.
 fn is_small(common_dir: &Path, dirs: &[Vec<u8>]) -> bool {
     let mut left = (SMALL_MAX_FILES, SMALL_MAX_BYTES);
     dirs.iter().all(|name| fits(&common_dir.join(OsStr::from_bytes(name)), &mut left, 0))
 }
 
-/// Takes what is in a directory from the files and bytes that are left; whether there were enough.
+/// Subtracts the files and bytes in a directory from `left`; returns whether they fit.
 fn fits(dir: &Path, left: &mut (usize, u64), depth: usize) -> bool {
     let names = names_of(dir).unwrap_or_default();
     names.iter().all(|name| {
@@ -236,8 +237,8 @@ fn fits(dir: &Path, left: &mut (usize, u64), depth: usize) -> bool {
     })
 }
 
-/// What was seen of a directory when all in it had been linked: its stamp, and the change time of the
-/// directory of ours that the links are in. As long as both stand nothing is to be linked there.
+/// The state of a directory when everything in it had been linked: its stamp, and the ctime of the
+/// directory of ours with the links. While both are unchanged, there is nothing to link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Proof {
     mtime_ns: i64,
@@ -248,7 +249,7 @@ struct Proof {
 
 struct Borrow<'a> {
     linked: &'a Path,
-    /// Directories that need not be listed again, and those that only change by growing.
+    /// Directories that need not be listed again, now and before this run.
     seen: BTreeMap<Vec<u8>, Proof>,
     seen_before: BTreeMap<Vec<u8>, Proof>,
     copied: u64,
@@ -256,7 +257,7 @@ struct Borrow<'a> {
     deadline: Option<Instant>,
     is_small: bool,
     can_link: Option<bool>,
-    /// Whether files can share their bytes until one is written; `None` before the first try.
+    /// Whether the file system supports reflinks; `None` before the first try.
     can_share: Option<bool>,
     /// Directories with new names in them.
     changed: BTreeSet<PathBuf>,
@@ -286,8 +287,7 @@ impl<'a> Borrow<'a> {
         self.proof_of(name, dir).is_some_and(|(proof, _)| self.seen.get(name) == Some(&proof))
     }
 
-    /// What tells whether names came to a directory or went, here or there, and whether that proves
-    /// nothing yet.
+    /// The present proof for a directory, and whether its stamp is racy.
     fn proof_of(&self, name: &[u8], dir: &Path) -> Option<(Proof, bool)> {
         let theirs = stat_path(dir).ok()?;
         let ours = stat_path(&self.linked.join(OsStr::from_bytes(name)));
@@ -300,7 +300,7 @@ impl<'a> Borrow<'a> {
         Some((proof, is_racy(&theirs, crate::fs::now_ns())))
     }
 
-    /// Whether there is no more time; then something is left out.
+    /// Whether the deadline has passed; the rest is then left out.
     fn is_late(&mut self) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if is_late && self.out.left_out.is_none() {
@@ -309,8 +309,8 @@ impl<'a> Borrow<'a> {
         is_late
     }
 
-    /// One directory of objects: loose ones first, packs last, an index after its pack, and all
-    /// again if packs came or went meanwhile.
+    /// Borrows one object directory: loose objects first, packs last, an index after its pack.
+    /// Repeats if packs were added or removed meanwhile.
     fn objects(&mut self, from: &Path, name: &[u8]) -> Result<()> {
         let is_extension = super::is_extension(name);
         for _ in 0..TRIES {
@@ -345,7 +345,8 @@ impl<'a> Borrow<'a> {
                 return Ok(());
             }
         };
-        let place = if is_extension { Place::Extension } else { Place::of(name, depth) };
+        let place =
+            if is_extension { ObjectDirKind::Extension } else { ObjectDirKind::of(name, depth) };
         let to = self.linked.join(OsStr::from_bytes(name));
         let (mut is_leaf, mut is_whole, mut files, mut dirs) = (true, true, Vec::new(), Vec::new());
         for child in names {
@@ -359,7 +360,8 @@ impl<'a> Borrow<'a> {
                 Ok(_) | Err(_) => (),
             }
         }
-        // An index names what is in a pack: it comes last, for whoever reads beside us.
+        // An index comes after its pack, so that a concurrent reader never finds one without the
+        // other.
         files.sort_by_key(|(name, _)| name.as_bytes().ends_with(b".idx"));
         if !files.is_empty() {
             make_dirs(self.linked, &to)?;
@@ -386,7 +388,7 @@ impl<'a> Borrow<'a> {
         Ok(())
     }
 
-    /// Whether it has a name here now.
+    /// Borrows one file; returns whether it is here now.
     fn file(&mut self, from: &Path, to: &Path, size: u64) -> Result<bool> {
         match self.link_or_copy(from, to, size) {
             Ok(is_new) => {
@@ -396,7 +398,7 @@ impl<'a> Borrow<'a> {
                 }
                 Ok(true)
             }
-            // Git has packed it since it was listed; the pack is linked, too.
+            // Git has packed it since the listing; the pack is borrowed too.
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(err) if is_not_to_be_had(&err) => {
                 let is_large = err.kind() == io::ErrorKind::FileTooLarge;
@@ -413,13 +415,13 @@ impl<'a> Borrow<'a> {
             return Ok(false);
         }
         if from.extension().is_some_and(|end| end == "idx") && !is_sound(from) {
-            return self.link_or_copy_as(from, &unsound(to), size);
+            return self.link_or_copy_as(from, &marked_damaged(to), size);
         }
         self.link_or_copy_as(from, to, size)
     }
 
     fn link_or_copy_as(&mut self, from: &Path, to: &Path, size: u64) -> io::Result<bool> {
-        // A second name is worth less than bytes that are shared: who writes in place writes both.
+        // A reflink is better than a hard link: with a hard link, a write in place changes both.
         if !self.is_small && self.shares(from, to)? {
             return Ok(true);
         }
@@ -430,7 +432,7 @@ impl<'a> Borrow<'a> {
                 Err(err) if err.kind() == io::ErrorKind::NotFound => return Err(err),
                 Err(err) if !is_unlinkable(&err) => return Err(err),
                 Err(err) => {
-                    // Another file system, or somebody else's file.
+                    // Another file system, or a file of another user.
                     if err.kind() == io::ErrorKind::CrossesDevices {
                         self.can_link = Some(false);
                     }
@@ -444,7 +446,7 @@ impl<'a> Borrow<'a> {
         copy_whole(from, to).map(|()| true)
     }
 
-    /// Makes a file that shares its bytes with `from`, where the file system can do that.
+    /// Creates `to` as a reflink of `from`, where the file system supports that.
     fn shares(&mut self, from: &Path, to: &Path) -> io::Result<bool> {
         if self.can_share == Some(false) {
             return Ok(false);
@@ -454,18 +456,18 @@ impl<'a> Borrow<'a> {
         Ok(shared)
     }
 
-    /// An overlay file system copies a file whole before it gives it another name.
+    /// Not on overlayfs, which copies a file whole before it links it.
     fn can_link(&mut self, from: &Path) -> bool {
         *self.can_link.get_or_insert_with(|| !is_overlay(from))
     }
 
-    /// Puts the names on the disk, and only then notes what need not be looked at again.
+    /// Syncs the new names, and only then records what need not be listed again.
     fn finish(mut self) -> Result<Borrowed> {
         if self.out.left_out.is_some() {
-            // The next one has to look at everything that is not known to be here.
+            // The next run must look at everything that may not be here yet.
             self.seen.remove(&b"objects/pack"[..]);
         }
-        // What was copied is on the disk already. Not the whole file system: others may be writing.
+        // Copies are on the disk already. Not syncfs, because other programs may be writing.
         let changed: Vec<&PathBuf> = self.changed.iter().collect();
         all_at_once(&changed, |dir| sync_dir(dir))?;
         if self.seen != self.seen_before {
@@ -474,7 +476,7 @@ impl<'a> Borrow<'a> {
                 let name = escape(name);
                 text.push_str(&format!("{mtime_ns} {ctime_ns} {inode} {ours_ns} {name}\n"));
             }
-            // Without it everything is listed again.
+            // Without it, the next run lists everything again.
             let _slower = replace(&self.linked.join("seen"), text.as_bytes());
         }
         Ok(self.out)
@@ -495,9 +497,9 @@ fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
     str::from_utf8(bytes).ok()?.lines().map(parse).collect()
 }
 
-/// What a directory below one of objects is for.
+/// The kind of a directory in or below an object directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ObjectDirKind {
     /// `objects` itself.
     Top,
     /// `objects/pack`.
@@ -506,12 +508,12 @@ pub(super) enum Place {
     Fan,
     /// Anything of an extension of git, whose files have any name.
     Extension,
-    /// None of ours.
+    /// Anything else.
     Other,
 }
 
-impl Place {
-    /// That of a directory of git's own, `depth` levels below `objects`.
+impl ObjectDirKind {
+    /// The kind of a directory of git's own, `depth` levels below `objects`.
     pub(super) fn of(name: &[u8], depth: usize) -> Self {
         let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         match depth {
@@ -530,8 +532,8 @@ impl Place {
         }
     }
 
-    /// Whether a file is an object, a pack, or what belongs to one. Whatever git makes again from
-    /// others is not, nor an unfinished file. Git takes an empty loose object for a damaged one.
+    /// Whether a file is an object, a pack, or belongs to one. Not files that git derives from
+    /// others, nor temporary files. Git takes an empty loose object for a damaged one.
     pub(super) fn has_object(self, name: &[u8], size: u64) -> bool {
         match self {
             Self::Packs => {
@@ -551,14 +553,14 @@ fn is_hex(name: &[u8]) -> bool {
     name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether a file is one of ours that is being copied: see [`beside`].
+/// Whether a file is one of our unfinished copies: see [`beside`].
 pub(super) fn is_unfinished(name: &[u8]) -> bool {
     let Some(at) = name.rfind(b".tmp-") else { return false };
     let mut numbers = name[at + b".tmp-".len()..].split(|&byte| byte == b'-');
     numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
-/// Whether an error says that this file can have no second name there.
+/// Whether an error means that the file cannot be hard-linked there.
 fn is_unlinkable(err: &io::Error) -> bool {
     matches!(
         err.kind(),
@@ -569,7 +571,7 @@ fn is_unlinkable(err: &io::Error) -> bool {
     )
 }
 
-/// Whether an error says that a file cannot be held, and nothing of the others.
+/// Whether an error concerns this file only, so that the others can still be borrowed.
 fn is_not_to_be_had(err: &io::Error) -> bool {
     matches!(err.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied)
 }
@@ -602,7 +604,7 @@ fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
     }
 }
 
-/// Makes `to` of the very bytes of `from`, if the file system can do that.
+/// Creates `to` as a reflink of `from`; returns whether the file system supports that.
 fn share(from: &Path, to: &Path) -> io::Result<bool> {
     let beside = beside(to);
     let _left_by_a_killed_process = fs::remove_file(&beside);
@@ -617,7 +619,7 @@ fn share(from: &Path, to: &Path) -> io::Result<bool> {
     Ok(shared)
 }
 
-/// Opens a file that was a regular one a moment ago.
+/// Opens a file that was just seen to be a regular file.
 fn open(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(NONBLOCK).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
@@ -629,8 +631,8 @@ fn beside(to: &Path) -> PathBuf {
     beside.into()
 }
 
-/// Copies a file beside its place and renames it there. The bytes share their room where the file
-/// system can do that.
+/// Copies a file under a temporary name and renames it. Uses a reflink where the file system
+/// supports that.
 pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
     let beside = beside(to);
     let _left_by_a_killed_process = fs::remove_file(&beside);
@@ -649,13 +651,13 @@ pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
     copied
 }
 
-/// Whether a directory is as it was when everything in it had its name here.
+/// Whether a directory is unchanged since everything in it was borrowed.
 pub(super) fn has_seen(linked: &Path, name: &[u8], dir: &Path) -> bool {
     Borrow::new(linked, 0).has_seen(name, dir)
 }
 
-/// The bytes below a directory that have another name elsewhere: whoever writes them in place there
-/// writes them here as well.
+/// How many bytes below a directory are in files with other hard links: a write in place there
+/// changes them here too.
 pub(super) fn shared_bytes(dir: &Path) -> u64 {
     let below = |name: OsString| match fs::symlink_metadata(dir.join(&name)) {
         Ok(found) if found.is_dir() => shared_bytes(&dir.join(name)),
@@ -665,7 +667,7 @@ pub(super) fn shared_bytes(dir: &Path) -> u64 {
     names_of(dir).unwrap_or_default().into_iter().map(below).sum()
 }
 
-/// Whether all that is borrowed is so little that a copy costs nothing to speak of.
+/// Whether everything borrowed is small enough to be copied.
 pub(super) fn is_little(linked: &Path) -> bool {
     is_small(linked, &[b"objects".to_vec()])
 }

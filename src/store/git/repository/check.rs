@@ -1,5 +1,5 @@
-//! Looks for damage in what is held of a repository: whether its files and objects are there and,
-//! if wanted, whether every byte is what it should be.
+//! Checks what is held of a repository for damage: whether its files and objects exist and, in a
+//! full check, whether every byte is right.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// What is wrong, and with what.
+/// What is damaged, and how.
 type Fault = (String, String);
 
-/// What was looked at already: several checkpoints share it.
+/// What was checked already: checkpoints share most of it.
 #[derive(Default)]
 pub(in crate::store) struct Checked {
     trees: HashMap<(String, ContentId), (Vec<Fault>, Vec<Lost>)>,
@@ -39,20 +39,20 @@ pub(in crate::store) struct Checked {
     lost: Vec<Told>,
 }
 
-/// Something of a history that is not held, told of a checkpoint.
+/// A missing part of a checkpoint's history.
 struct Told {
     checkpoint: CheckpointId,
     sequence: u64,
     store: String,
     object: ObjectId,
     fault: Fault,
-    /// Why it could not be held when the checkpoint was taken, if it could not.
+    /// Why it could not be held when the checkpoint was taken, if that is known.
     excuse: Option<&'static str>,
 }
 
 impl Checked {
-    /// What is not held of the history that was looked at. What the oldest checkpoint that needs it
-    /// could not have, no later one is to blame for.
+    /// The missing history. What the oldest affected checkpoint could not hold is not blamed on
+    /// later ones either.
     pub(in crate::store) fn lost(mut self) -> Vec<Damage> {
         self.lost.sort_by_key(|told| told.sequence);
         let mut first = HashMap::new();
@@ -70,7 +70,7 @@ impl Checked {
     }
 }
 
-/// How to look at what a checkpoint holds of repositories.
+/// A check of the repositories in one checkpoint.
 pub(in crate::store) struct Look<'a> {
     pub(in crate::store) state: &'a State,
     /// Where the root is, or was.
@@ -81,8 +81,8 @@ pub(in crate::store) struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Everything wrong with what the checkpoint holds of repositories, but for what is lost of their
-    /// history: [`Checked::lost`] tells that. What all checkpoints share is told once.
+    /// Everything wrong with the repositories in the checkpoint, except missing history, which
+    /// [`Checked::lost`] returns. What several checkpoints share is reported once.
     pub(in crate::store) fn check(&self, checked: &mut Checked) -> Vec<Fault> {
         let mut faults = Vec::new();
         for held in &self.record.repositories {
@@ -109,7 +109,7 @@ impl Look<'_> {
         faults
     }
 
-    /// What is held of one git directory.
+    /// Checks what is held of one git directory.
     fn held(
         &self,
         private: &Private,
@@ -117,7 +117,7 @@ impl Look<'_> {
         seen: &mut history::Seen,
     ) -> (Vec<Fault>, Vec<Lost>) {
         let (repo, mut faults) = (private.repo(), Vec::new());
-        // What keeps the root's own is the checkpoint's ref.
+        // The checkpoint's own ref keeps the root's repository.
         let is_own = self.record.tree == Some(held.tree);
         if !is_own && !is_kept(&repo, held) {
             let name = format!("refs/repository/{}", held.tree);
@@ -136,7 +136,7 @@ impl Look<'_> {
         (faults, lost)
     }
 
-    /// Why something of the history could not be held when the checkpoint was taken.
+    /// Why part of the history could not be held when the checkpoint was taken.
     fn excuse(&self, private: &Private, held: &Held, lost: &Lost) -> Option<&'static str> {
         let objects = [&held.path[..], b"/objects"].concat();
         if self.record.checkpoint.skipped.iter().any(|skipped| skipped.path == objects) {
@@ -149,7 +149,7 @@ impl Look<'_> {
         is_lost_there.then_some("the repository itself does not have it either")
     }
 
-    /// What all checkpoints in a private repository share.
+    /// Checks what all checkpoints in a private repository share.
     fn private(&self, private: &Private, faults: &mut Vec<Fault>) {
         let odd = private.odd_files().into_iter();
         faults.extend(odd.map(|(name, why)| {
@@ -174,7 +174,7 @@ fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).escape_debug().to_string()
 }
 
-/// Reads every file of the administration.
+/// Reads every file of the git directory that is held.
 fn files(repo: &Repo, held: &Held) -> Result<(), String> {
     let top = repo.object_id(&held.tree);
     let told = |err: crate::error::Error| err.to_string();
@@ -195,7 +195,7 @@ fn files(repo: &Repo, held: &Held) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads the packs and loose objects in one directory of borrowed objects.
+/// Verifies the packs and loose objects in one borrowed object directory.
 fn borrowed(objects: &Path, faults: &mut Vec<Fault>) {
     let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
     let fault = |path: &Path, why: String| {
@@ -237,7 +237,7 @@ fn borrowed(objects: &Path, faults: &mut Vec<Fault>) {
     }
 }
 
-/// The kind of hash that a name of an object or a pack is made of.
+/// The hash function of an object or pack name.
 fn hash_of(hex: &str) -> Option<HashKind> {
     let kind = match hex.len() {
         40 => HashKind::Sha1,
@@ -247,7 +247,7 @@ fn hash_of(hex: &str) -> Option<HashKind> {
     hex.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(kind)
 }
 
-/// Whether a file of a pack ends in the hash of all that is before.
+/// Whether a pack file ends in the hash of everything before.
 fn trailer_fits(path: &Path) -> io::Result<bool> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let is_hashed = path.extension().is_some_and(|end| end == "pack" || end == "idx");

@@ -1,10 +1,10 @@
-//! What a checkpoint's record says of one repository of the user's.
+//! The part of a checkpoint's record that describes one repository of the user's.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Administration, Place, Private, path_for, pointers_for};
+use super::{Administration, Private, RepositoryLocation, path_for, pointers_for};
 use crate::{
     fs::stat_path,
     model::ContentId,
@@ -14,29 +14,29 @@ use crate::{
     },
 };
 
-/// What a checkpoint holds of one repository of the user's, as its record has it.
+/// What a checkpoint holds of one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Where its git directory was: below the root, or absolute.
     pub path: Vec<u8>,
-    /// The name of the private repository that holds it.
+    /// The private repository that holds it.
     pub store: String,
-    /// A tree there: `repository`, the files, and `repository.modes`.
+    /// A tree in it, with the entries `repository` and `repository.modes`.
     pub tree: ContentId,
     /// See `Administration::digest`.
     pub digest: ContentId,
-    /// Which directory that was; `None` if it was gone by then.
+    /// The identity of the git directory; `None` if it was gone by then.
     pub identity: Option<Identity>,
     /// The permissions of that directory.
     pub permissions: u32,
-    /// Whether git could work with it.
+    /// Whether git could use it.
     pub is_usable: bool,
-    /// Files that lead there: worktrees and submodules have a `.git` that is a line of text. Paths
-    /// like [`Held::path`], and the text.
+    /// Files that point to it: worktrees and submodules have a `.git` file with a line of text.
+    /// Each with its path, in the form of [`Held::path`], and that text.
     pub pointers: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// [`Held`] on the disk.
+/// The JSON form of [`Held`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::store) struct HeldFile {
     path: String,
@@ -51,11 +51,11 @@ pub(in crate::store) struct HeldFile {
     pointers: Vec<PointerFile>,
 }
 
-/// The path and the text of a file that leads to a repository, on the disk.
+/// The JSON form of a `.git` file: its path and its text.
 pub(in crate::store) type PointerFile = (String, String);
 
 impl HeldFile {
-    /// What is written of it.
+    /// Converts to the JSON form.
     pub(in crate::store) fn of(held: &Held) -> Self {
         let Held { path, store, tree, digest, identity, permissions, is_usable, pointers } = held;
         let pointers = pointers.iter().map(pointer_file);
@@ -71,7 +71,7 @@ impl HeldFile {
         }
     }
 
-    /// Reads it; why not, as a fragment.
+    /// Converts from the JSON form; an error is a message fragment.
     pub(in crate::store) fn into_held(self) -> Result<Held, &'static str> {
         let pointers = self.pointers.iter().map(parse_pointer);
         let is_name = !self.store.is_empty()
@@ -94,28 +94,28 @@ impl HeldFile {
     }
 }
 
-/// What is written of a file that leads to a repository.
+/// Converts a `.git` file to the JSON form.
 pub(in crate::store) fn pointer_file((path, text): &(Vec<u8>, Vec<u8>)) -> PointerFile {
     (escape(path), escape(text))
 }
 
-/// Reads it; `None` if it is none.
+/// Converts a `.git` file from the JSON form; `None` if it is malformed.
 pub(in crate::store) fn parse_pointer((path, text): &PointerFile) -> Option<(Vec<u8>, Vec<u8>)> {
     let path = unescape(path).filter(|path| is_plain_place(path));
     Some((path?, unescape(text)?))
 }
 
-/// Whether a path is absolute or lies below the root, and has neither `.` nor `..` in it.
+/// Whether a path is absolute or below the root, without `.` or `..`.
 fn is_plain_place(path: &[u8]) -> bool {
     let below = path.strip_prefix(b"/").unwrap_or(path);
     !path.contains(&0)
         && below.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// The entry for the record.
+/// The description of a repository for the record.
 pub(in crate::store) fn held(
     root: &Path,
-    place: &Place,
+    place: &RepositoryLocation,
     private: &Private,
     tree: ContentId,
     administration: &Administration,
@@ -133,7 +133,7 @@ pub(in crate::store) fn held(
     }
 }
 
-/// Whether two lists of repositories differ by nothing that matters.
+/// Whether two lists of repositories are the same in everything that matters.
 pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
     let matters = |held: &Held| {
         let what = (held.digest, held.permissions, held.identity, held.is_usable);

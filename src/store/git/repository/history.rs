@@ -1,7 +1,7 @@
-//! Whether the history is held that HEAD, the branches, tags and stashes of a repository lead to.
+//! Checks that the history is held that HEAD, branches, tags and stashes refer to.
 //!
-//! What they lead to is read from what a checkpoint holds of the git directory. A submodule has a git
-//! directory and objects of its own in it.
+//! Refs are read from what a checkpoint holds of the git directory. A submodule's git directory,
+//! with objects of its own, lies inside it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -30,18 +30,18 @@ use crate::{
 /// An object that a repository needs and that is not held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
-    /// The git directory, by its path below that of the repository.
+    /// The git directory, relative to that of the repository.
     below: Vec<u8>,
-    /// The ref that leads there, or `HEAD`.
+    /// The ref that leads to it, or `HEAD`.
     pub(super) name: String,
-    /// What that ref named.
+    /// The object that the ref names.
     tip: ObjectId,
-    /// The same, or something in its history.
+    /// The missing object: that one, or one in its history.
     pub(super) object: ObjectId,
 }
 
 impl Lost {
-    /// Where it was found, and what is lost, in words.
+    /// The place and the missing object, in words.
     pub(super) fn words(&self, held: &Held) -> (String, String) {
         let mut path = held.path.clone();
         for part in [&self.below[..], self.name.as_bytes()] {
@@ -64,8 +64,8 @@ impl Lost {
         self.tip == self.object
     }
 
-    /// Whether the repository that was held is still there and lacks the same: then it did so when it
-    /// was held, as far as can be told.
+    /// Whether the original repository still exists and lacks the same object: it then probably
+    /// lacked it when the checkpoint was taken.
     pub(super) fn is_lost_there(&self, root: &Path, held: &Held, private: &Private) -> bool {
         let place = root.join(OsStr::from_bytes(&held.path));
         let now = Identity::of(&place).ok();
@@ -83,16 +83,16 @@ impl Lost {
     }
 }
 
-/// What was looked at already. Checkpoints share nearly all of their history.
+/// What was walked already. Checkpoints share nearly all of their history.
 #[derive(Default)]
 pub(super) struct Seen(HashMap<(String, Vec<u8>, BTreeSet<ObjectId>), History>);
 
-/// What is not held of what `held` leads to: the tips alone or, with `deep`, all of their history as
-/// far as the repository had it. `commit` is where HEAD stood, if that is known.
+/// The missing objects of a held repository: of its refs only or, with `deep`, of all history that
+/// the repository had. `commit` is where HEAD was, if known.
 ///
 /// # Errors
 ///
-/// Fails if what is held of the git directory cannot be read.
+/// Fails if the held git directory cannot be read.
 pub(super) fn lost(
     private: &Private,
     held: &Held,
@@ -104,7 +104,7 @@ pub(super) fn lost(
     for part in parts(private, held, commit)? {
         let key = (private.name().to_owned(), part.below.clone(), part.shallow.clone());
         let history = seen.0.entry(key).or_insert_with(|| History::open(private, &part));
-        // Refs share what they lead to, and each object is told once.
+        // Several refs can lead to the same missing object, which is reported once.
         let mut add = |name: String, tip, object| {
             if lost.iter().all(|known| known.object != object) {
                 lost.push(Lost { below: part.below.clone(), name, tip, object });
@@ -125,8 +125,8 @@ pub(super) fn lost(
 }
 
 impl Step {
-    /// What the repository will lack when it is back, in words; `None` if nothing is known to be
-    /// missing. Only what its refs name is looked at, not their history.
+    /// What the repository will lack after a restore, in words; `None` if nothing is known to be
+    /// missing. Checks only what its refs name, not their history.
     pub fn lacks(&self, state: &State) -> Option<String> {
         let held = self.held.as_ref()?;
         let private = Private::named(state, &held.store);
@@ -144,14 +144,14 @@ impl Step {
 #[derive(Default)]
 struct Part {
     below: Vec<u8>,
-    /// The ref that HEAD is a name for.
+    /// The ref that HEAD points at.
     head: Option<String>,
-    /// What refs name, and HEAD if it names a commit.
+    /// The refs, and HEAD if it is detached.
     refs: BTreeMap<String, ObjectId>,
     stashes: Vec<ObjectId>,
-    /// Commits whose parents were not fetched.
+    /// Commits with parents that were not fetched.
     shallow: BTreeSet<ObjectId>,
-    /// Whether objects are fetched as they are needed.
+    /// Whether it is a partial clone.
     is_partial: bool,
 }
 
@@ -186,7 +186,7 @@ fn is_submodule(dir: &[u8]) -> bool {
         && names.all(|name| !matches!(name, b"refs" | b"logs" | b"worktrees"))
 }
 
-/// The files of a git directory that say where its refs lead, by their paths.
+/// The files of a git directory that define its refs, by path.
 fn files(repo: &Repo, held: &Held) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let top = tree::entries(repo, &repo.object_id(&held.tree))?;
     let is_top = |(name, kind, _): &(Vec<u8>, EntryKind, ObjectId)| {
@@ -212,7 +212,7 @@ fn files(repo: &Repo, held: &Held) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(files)
 }
 
-/// Whether a file of a git directory says where a ref leads, or how much of the history there is.
+/// Whether a file of a git directory defines a ref or the extent of its history.
 fn is_telling(path: &[u8]) -> bool {
     let mut names = path.split(|&byte| byte == b'/');
     let last = names.clone().next_back().unwrap_or_default();
@@ -224,8 +224,7 @@ fn is_telling(path: &[u8]) -> bool {
 }
 
 impl Part {
-    /// Takes from a file what it says; what cannot be made sense of says nothing. A ref that has a file
-    /// comes after what was packed of it.
+    /// Reads one file. Ignores what it cannot parse. A loose ref comes after its packed value.
     fn add(&mut self, path: &[u8], bytes: &[u8]) {
         let mut lines =
             bytes.split(|&byte| byte == b'\n').filter_map(|line| str::from_utf8(line).ok());
@@ -255,7 +254,7 @@ impl Part {
         }
     }
 
-    /// Everything that is named, HEAD first.
+    /// All starting points, HEAD first.
     fn tips(&self, hash: HashKind) -> Vec<(String, ObjectId)> {
         let head = self.head.as_deref().unwrap_or("HEAD");
         let head = self.refs.get(head).map(|id| ("HEAD".to_owned(), *id));
@@ -266,16 +265,16 @@ impl Part {
     }
 }
 
-/// The objects of one git directory, and what is missing below those that were looked at.
+/// The objects of one git directory, and what is known to be missing.
 struct History {
-    /// Where its objects are.
+    /// The repositories with its objects.
     repos: Vec<Repo>,
     shallow: BTreeSet<ObjectId>,
-    /// The first object that is missing of what each leads to. Files are not among them.
+    /// The first missing object in the history of each object walked. Files are not checked.
     known: HashMap<ObjectId, Option<ObjectId>>,
 }
 
-/// An object that is being looked at.
+/// An object on the stack of the walk.
 struct Open {
     id: ObjectId,
     left: std::vec::IntoIter<(ObjectId, ObjectKind)>,
@@ -284,7 +283,7 @@ struct Open {
 
 impl History {
     fn open(private: &Private, part: &Part) -> Self {
-        // Objects that a submodule has from another repository are among those of all.
+        // A submodule with alternates finds those objects among all that are borrowed.
         let mut repos = vec![private.repo()];
         if !part.below.is_empty() {
             let dir = private.linked().join(OsStr::from_bytes(&part.below));
@@ -297,7 +296,7 @@ impl History {
         self.repos.iter().any(|repo| repo.has(id))
     }
 
-    /// The first object that is missing of what `tip` leads to.
+    /// The first missing object in the history of `tip`.
     fn first_missing(&mut self, tip: ObjectId) -> Option<ObjectId> {
         let kind = self.repos.iter().find_map(|repo| repo.odb().ok()?.try_header(&tip).ok()?);
         let Some(kind) = kind.map(|header| header.kind()) else { return Some(tip) };
@@ -319,7 +318,8 @@ impl History {
                 last.missing = last.missing.or(is_missing.then_some(id));
             } else {
                 let needs = self.needs(id, kind);
-                // Until it is done it passes for whole: what is forged could lead to itself.
+                // It counts as complete until its walk ends, because forged objects could form a
+                // cycle.
                 self.known.insert(id, needs.is_none().then_some(id));
                 match needs {
                     Some(needs) => {
@@ -331,7 +331,7 @@ impl History {
         }
     }
 
-    /// What an object names; `None` if it is not there or cannot be read.
+    /// The objects that an object names; `None` if it is missing or cannot be read.
     fn needs(&self, id: ObjectId, kind: ObjectKind) -> Option<Vec<(ObjectId, ObjectKind)>> {
         let repo = self.repos.iter().find(|repo| repo.has(&id))?;
         if kind == ObjectKind::Tree {

@@ -1,8 +1,8 @@
-//! Borrowed loose objects that were written again where they are, which git never does.
+//! Detects borrowed loose objects that were rewritten in place, which git never does.
 //!
-//! A file that was changed after it was made is under suspicion. Git touches an object that it would
-//! write once more, so the bytes decide. Who sets the times back, and a file system that does not
-//! know when a file was made, are not found out.
+//! A file that changed after its creation is suspect. Git updates the mtime of an object that it
+//! would write again, so the bytes decide. This does not detect a rewrite that resets the times,
+//! nor any on a file system without birth times.
 
 #[cfg(not(target_os = "linux"))]
 use std::fs;
@@ -16,23 +16,23 @@ use gix::ObjectId;
 
 use super::{super::repo::Repo, borrow, names_of};
 
-/// Git takes no longer for most objects, and most clocks of file systems are as coarse.
+/// Git takes no longer to write most objects, and most file system clocks are no finer.
 const WRITING_NS: i64 = 20_000_000;
 
 /// The borrowed loose objects of a private repository.
 pub(in crate::store::git) struct LooseObjects {
     linked: PathBuf,
-    /// The directories `ab` of them, by their first byte; read when first needed.
+    /// The directories `ab` with them, by first byte; listed on first use.
     fans: OnceLock<Vec<Vec<PathBuf>>>,
 }
 
 impl LooseObjects {
-    /// Those that a private repository has.
+    /// The borrowed loose objects of `repo`.
     pub(in crate::store::git) fn borrowed_by(repo: &Repo) -> Self {
         Self { linked: repo.common_dir.join("linked"), fans: OnceLock::new() }
     }
 
-    /// Whether an object is one of them and was changed after it was made.
+    /// Whether an object is one of them and was changed after its creation.
     pub(in crate::store::git) fn is_rewritten(&self, id: &ObjectId) -> bool {
         let fans = self.fans.get_or_init(|| fans(&self.linked));
         let dirs = &fans[usize::from(id.first_byte())];
@@ -61,7 +61,7 @@ fn fans(linked: &Path) -> Vec<Vec<PathBuf>> {
 fn is_changed(path: &Path) -> io::Result<bool> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let wanted = StatxFlags::MTIME | StatxFlags::BTIME;
-    // Not `Metadata::created`: std makes no use of statx with musl, which releases link to.
+    // Not `Metadata::created`: std does not use statx with musl, which releases link to.
     let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
     let ns = |time: rustix::fs::StatxTimestamp| {
         time.tv_sec.saturating_mul(1_000_000_000).saturating_add(i64::from(time.tv_nsec))

@@ -1,12 +1,11 @@
-//! What is done to private repositories in the background: borrowed objects that checkpoints need
-//! become copies of our own, packs the user's gc replaced are let go, many packs become few, and
-//! what no checkpoint needs is freed.
+//! Background maintenance of private repositories: copies borrowed objects that checkpoints need,
+//! drops packs that the user's gc has replaced, merges packs, and frees what no checkpoint needs.
 
 mod copy;
 mod missing;
 mod packs;
 mod sweep;
-mod weights;
+mod usage;
 
 use std::{
     collections::HashSet,
@@ -26,9 +25,9 @@ use self::{
 };
 pub(in crate::store) use self::{
     sweep::{Needed, sweep},
-    weights::Weights,
+    usage::Weights,
 };
-use super::{Private, borrow, borrow::Limits, is_extension, names_of, unsound};
+use super::{Private, borrow, borrow::Limits, damaged_packs, is_extension, names_of};
 use crate::{
     crash,
     error::{Error, Result},
@@ -41,19 +40,19 @@ use crate::{
     },
 };
 
-/// So many packs of ours may lie in a repository before they are put together.
+/// How many packs of ours a repository may have before they are merged.
 const PACKS_MAX: usize = 16;
-/// How often borrowed objects are looked for while checkpoints keep coming.
+/// The interval between runs while new checkpoints arrive.
 const MAINTAINED_NS: i64 = 600_000_000_000;
-/// How long letting go waits for those who save.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// A pack with less dead in it than a quarter is left as it is if it is larger than this.
+/// How long dropping borrowed files waits for saves.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// A larger pack is rewritten only if more than a quarter of it is unused.
 const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
-/// Directories of extensions of git nest less deep.
+/// Object directories of git extensions are not nested deeper.
 const DEPTH_MAX: usize = 100;
 
-/// Maintains every private repository that needs it. `room_bytes` is what may be copied in all.
-/// Returns whether everything that checkpoints need of the work tree is now our own.
+/// Maintains every private repository that needs it. `room_bytes` is how much may be copied in all.
+/// Returns whether everything that checkpoints need for the worktree has been copied.
 ///
 /// # Errors
 ///
@@ -67,7 +66,7 @@ pub fn maintain(state: &State, room_bytes: u64) -> Result<bool> {
     Ok(is_whole)
 }
 
-/// Does something in every private repository, and in the others even if it fails in one.
+/// Runs `work` on every private repository, even if it fails on one.
 fn each(state: &State, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> Result<()> {
     let mut done = Ok(());
     for private in Private::all(state)?.into_iter().filter(Private::exists) {
@@ -76,20 +75,19 @@ fn each(state: &State, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> 
     done
 }
 
-/// Gives up what only old packs of the users' have, which their gc has replaced since: history that
-/// a checkpoint of before then still leads to, and no file of any. For when there is no room. It stays
-/// where the user's repository is gone or lacks a commit that HEAD stood at.
-/// Returns how many bytes that freed.
+/// When space is short, drops borrowed packs that the user's gc has since replaced: only the
+/// history of older checkpoints needs them, and no file does. Keeps them if the user's repository
+/// is gone, or lacks a commit that HEAD was at. Returns how many bytes that freed.
 ///
 /// # Errors
 ///
-/// As [`maintain`].
+/// Fails as [`maintain`] does.
 pub fn give_up_history(state: &State) -> Result<u64> {
     let before = crate::store::own_bytes(&state.repositories());
     each(state, |one| {
         one.alone_at_it(|| match one.origin() {
             Some(origin) if one.has_every_head(&origin)? => one.let_go(Some(&origin), i64::MAX),
-            // What was destroyed, and what a restore may want next, goes with its checkpoint only.
+            // What a restore may need next goes only with its checkpoint.
             Some(_) | None => Ok(()),
         })
     })?;
@@ -97,8 +95,7 @@ pub fn give_up_history(state: &State) -> Result<u64> {
 }
 
 impl Private {
-    /// Whether [`maintain`] is worth its while: there are many packs, or checkpoints newer than
-    /// the last time.
+    /// Whether [`maintain`] has enough to do: many packs, or checkpoints newer than its last run.
     pub(in crate::store::git) fn is_due(&self) -> bool {
         let maintained = stat_path(&self.marker()).map(|stamp| stamp.mtime_ns);
         let is_recent = maintained
@@ -114,7 +111,7 @@ impl Private {
         refs::digest(&self.repo()).is_none_or(|digest| digest.as_bytes() != told)
     }
 
-    /// Says which refs there were when everything they need was last made our own.
+    /// The file that records for which refs everything has been copied.
     fn marker(&self) -> PathBuf {
         self.dir().join("maintained")
     }
@@ -126,7 +123,7 @@ struct Maintenance<'a> {
 }
 
 impl Maintenance<'_> {
-    /// Does something that only one may do at a time, unless another does.
+    /// Runs `work` under the maintenance lock; does nothing if another process holds it.
     fn alone_at_it(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let lock = self.private.dir().join("maintenance.lock");
         match Lock::acquire(&lock, Instant::now()) {
@@ -167,12 +164,12 @@ impl Maintenance<'_> {
         Ok(is_whole)
     }
 
-    /// The git directory of the user's, if it is still that one.
+    /// The user's git directory, if it is still the same one.
     fn origin(&self) -> Option<PathBuf> {
         self.private.origin_now().filter(|origin| origin.join("objects").is_dir())
     }
 
-    /// Everything that checkpoints need here.
+    /// Marks everything that checkpoints need in this repository.
     fn marks(&self, repo: &Repo) -> Result<Marks> {
         let mut marks = Marks::default();
         marks.look(repo)?;
@@ -180,15 +177,16 @@ impl Maintenance<'_> {
         Ok(marks)
     }
 
-    /// Copies every object that a checkpoint needs and that is only borrowed into a pack of our own.
+    /// Copies every object that a checkpoint needs and that is only borrowed into a pack of our
+    /// own.
     fn make_own(&self, room: &mut u64) -> Result<bool> {
         let repo = self.private.repo();
         let marks = self.marks(&repo)?;
         self.copy_borrowed(&repo, &marks, |_| true, room)
     }
 
-    /// Copies those of the marked objects that are only borrowed, and that `wanted` says. Returns
-    /// whether there was room.
+    /// Copies the marked objects that are only borrowed and that `wanted` selects. Returns whether
+    /// they all fit.
     fn copy_borrowed(
         &self,
         repo: &Repo,
@@ -223,7 +221,7 @@ impl Maintenance<'_> {
         Error::io("add objects to", self.private.dir())
     }
 
-    /// Puts packs of ours together if there are many.
+    /// Merges our packs if there are many.
     fn put_together(&self) -> Result<()> {
         let dir = self.private.dir().join("objects/pack");
         let mut packs = own_packs(&dir);
@@ -243,7 +241,7 @@ impl Maintenance<'_> {
             }
             pack.finish()?;
             crash::point("put-together");
-            // Every object of theirs is in the new one.
+            // Every object of the old packs is in the new one.
             for path in &old {
                 let _next_time = remove_pack(path);
             }
@@ -252,9 +250,9 @@ impl Maintenance<'_> {
         merge().map_err(Error::io("put packs together in", &dir))
     }
 
-    /// Lets go of packs and loose objects that the user's gc has replaced. What only they had stays
-    /// as long as there is a checkpoint from before they were replaced; `oldest` is when the oldest was
-    /// taken, in nanoseconds since 1970.
+    /// Drops borrowed packs and loose objects that the user's gc has replaced. Objects that only
+    /// they have stay as long as a checkpoint is older than the replacement; `oldest` is the time
+    /// of the oldest one, in nanoseconds since 1970.
     fn let_go(&self, origin: Option<&Path>, oldest: i64) -> Result<()> {
         let (repo, linked) = (self.private.repo(), self.private.linked());
         let mut missing = Missing::load(&linked);
@@ -265,7 +263,7 @@ impl Maintenance<'_> {
             let plain = if is_extension(name.as_os_str().as_bytes()) {
                 files_below(&ours, 0)
             } else {
-                unsound::packs(&ours.join("pack"))
+                damaged_packs::packs(&ours.join("pack"))
             };
             self.let_go_plain(theirs.as_deref(), &ours, plain, oldest, &mut missing)?;
         }
@@ -291,10 +289,10 @@ impl Maintenance<'_> {
         if packs.is_empty() && loose.is_empty() {
             return Ok(());
         }
-        // No checkpoint may lose what it needs, nor one that is saved until we are alone.
+        // Marked again under the lock: no checkpoint, not even a new one, may lose what it needs.
         let mut marks = self.marks(repo)?;
         self.copy_borrowed(repo, &marks, |id| lost.contains(id), &mut u64::MAX.clone())?;
-        let _alone = match self.private.alone(Instant::now() + PATIENCE) {
+        let _alone = match self.private.lock_exclusive(Instant::now() + LOCK_WAIT) {
             Ok(lock) => lock,
             Err(Error::Busy { .. }) => return Ok(()),
             Err(err) => return Err(err),
@@ -312,8 +310,8 @@ impl Maintenance<'_> {
         Ok(())
     }
 
-    /// Lets go of files of which nothing is told by a name or an index, the files of an extension of
-    /// git and damaged packs, once every checkpoint is from after they had gone from the user's.
+    /// Drops borrowed files without an index (those of git extensions, and damaged packs) once
+    /// every checkpoint is newer than their disappearance from the user's repository.
     fn let_go_plain(
         &self,
         theirs: Option<&Path>,
@@ -327,19 +325,20 @@ impl Maintenance<'_> {
         if gone.is_empty() {
             return Ok(());
         }
-        let _alone = match self.private.alone(Instant::now() + PATIENCE) {
+        let _alone = match self.private.lock_exclusive(Instant::now() + LOCK_WAIT) {
             Ok(lock) => lock,
             Err(Error::Busy { .. }) => return Ok(()),
             Err(err) => return Err(err),
         };
         for path in gone.iter().filter(|path| !is_in(theirs, ours, path)) {
-            let _next_time = fs::remove_file(unsound::unsound(&path.with_extension("idx")));
+            let _next_time =
+                fs::remove_file(damaged_packs::marked_damaged(&path.with_extension("idx")));
             let _next_time = fs::remove_file(path);
         }
         Ok(())
     }
 
-    /// When the oldest checkpoint was taken that holds this repository, in nanoseconds since 1970.
+    /// The time of the oldest checkpoint that holds this repository, in nanoseconds since 1970.
     fn oldest_checkpoint_ns(&self) -> Result<i64> {
         let mut oldest = i64::MAX;
         let is_readable = self.each_record(|record| {
@@ -349,7 +348,7 @@ impl Maintenance<'_> {
         Ok(if is_readable { oldest } else { i64::MIN })
     }
 
-    /// Whether the user's repository has every commit that HEAD stood at when a checkpoint was taken.
+    /// Whether the user's repository has every commit that HEAD was at when a checkpoint was taken.
     fn has_every_head(&self, origin: &Path) -> Result<bool> {
         let repo = Repo::at(origin, self.private.repo().hash);
         let mut has_all = true;
@@ -363,8 +362,8 @@ impl Maintenance<'_> {
         Ok(is_readable && has_all)
     }
 
-    /// Shows the record of each checkpoint that holds this repository. Returns whether every record
-    /// there is could be read.
+    /// Passes the record of each checkpoint that holds this repository to `show`. Returns whether
+    /// every record could be read.
     fn each_record(&self, mut show: impl FnMut(&Record)) -> Result<bool> {
         let name = self.private.name();
         for root in record::all_roots(self.state)? {
@@ -390,22 +389,23 @@ fn files_below(dir: &Path, depth: usize) -> Vec<PathBuf> {
     names_of(dir).unwrap_or_default().into_iter().flat_map(below).collect()
 }
 
-/// What may go from a directory of linked objects, because the user's repository no longer has it.
+/// What may be dropped from a borrowed object directory, because the user's repository no longer
+/// has it.
 #[derive(Default)]
 struct Superseded {
     packs: Vec<PathBuf>,
     loose: Vec<PathBuf>,
-    /// The objects that nothing else there has.
+    /// Objects that are in no other file there.
     lost: HashSet<ObjectId>,
 }
 
-/// Whether the user's directory of objects has the file that ours has.
+/// Whether the user's object directory has the same file.
 fn is_in(theirs: Option<&Path>, ours: &Path, path: &Path) -> bool {
     let name = path.strip_prefix(ours).unwrap_or(path);
     theirs.is_some_and(|theirs| theirs.join(name).exists())
 }
 
-/// Finds out what may go, and puts what only a part of a pack has into a pack of its own.
+/// Finds what may be dropped, and moves objects that only one pack has to a pack of their own.
 fn superseded(
     theirs: Option<&Path>,
     ours: &Path,
@@ -420,14 +420,14 @@ fn superseded(
     if replaced.is_empty() && loose.is_empty() {
         return Ok(Superseded::default());
     }
-    // What they have as well, in packs that are whole and that we hold, stays in any case.
+    // Objects that the user still has, in intact packs that we hold too, stay in any case.
     let mut stays: HashSet<ObjectId> = HashSet::new();
     for path in &current {
         stays.extend(ids_of(path, repo.hash).unwrap_or_default());
     }
     let mut found = Superseded::default();
     for path in replaced {
-        // One that cannot be read may have anything in it.
+        // An unreadable pack could contain anything.
         let Ok(ids) = ids_of(&path, repo.hash) else { continue };
         let only: Vec<ObjectId> = ids.iter().filter(|id| !stays.contains(*id)).copied().collect();
         let is_old = missing.since(&path) < oldest;
@@ -458,8 +458,8 @@ fn superseded(
     Ok(found)
 }
 
-/// Puts what only `pack` has into a pack of its own, beside the borrowed ones. Returns which, and
-/// whether all of it could be read.
+/// Copies the objects that only `pack` has to a new borrowed pack. Returns its path, and whether
+/// all could be read.
 fn rescue(pack: &Path, ours: &Path, repo: &Repo, only: &[ObjectId]) -> Result<(PathBuf, bool)> {
     let mut copy = Copy::new(repo)?;
     let failed = |err| Error::io("rescue what only an old pack has from", pack)(err);
@@ -478,12 +478,12 @@ struct Marks {
 }
 
 impl Marks {
-    /// Adds what the refs need that was not seen yet.
+    /// Marks what new refs need.
     fn look(&mut self, repo: &Repo) -> Result<()> {
         for name in refs::all(repo)? {
             match refs::read(repo, &name) {
                 Ok(Some(tree)) => below(repo, tree, &mut |id| self.seen.insert(id))?,
-                // A damaged one keeps nothing; `check` names it.
+                // A damaged ref keeps nothing; `check` reports it.
                 Ok(None) | Err(Error::Damaged { .. }) => (),
                 Err(err) => return Err(err),
             }
@@ -491,8 +491,8 @@ impl Marks {
         Ok(())
     }
 
-    /// Adds what the trees need that records name, whatever became of their refs. `name` is that of
-    /// the private repository.
+    /// Marks what the trees in records need, even if their refs are gone. `name` is that of the
+    /// private repository.
     fn add(&mut self, repo: &Repo, name: &str, needed: &Needed) -> Result<()> {
         for (_, tree) in needed.iter().filter(|(store, _)| store == name) {
             let tree = repo.object_id(tree);
@@ -504,12 +504,12 @@ impl Marks {
     }
 }
 
-/// Shows every object of a tree. `is_new` says whether to look into it.
+/// Walks every object of a tree. `is_new` returns whether to descend into it.
 ///
 /// # Errors
 ///
-/// Fails if the disk does not give a tree: what that needs must still be there. One that is damaged
-/// is of no use to anybody.
+/// Fails if a tree cannot be read because of an I/O error: what it names must be kept. A damaged
+/// tree is skipped, since it is of no use.
 fn below(repo: &Repo, top: ObjectId, is_new: &mut dyn FnMut(ObjectId) -> bool) -> Result<()> {
     let mut unread = vec![top];
     while let Some(id) = unread.pop() {

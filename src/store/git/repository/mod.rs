@@ -1,21 +1,21 @@
-//! One private repository of ours for each repository of the user's, outside of it: what protects
-//! must not lie in what it protects.
+//! Private repositories: one for each of the user's repositories, outside of it, so that what
+//! destroys the user's repository cannot destroy its checkpoints.
 //!
-//! It is a bare git repository below the state directory. `objects` is ours: what the user's does
-//! not have. `linked` has the user's own objects, by hard links or copies (see [`borrow`]), and is
-//! read as an alternate. Refs point at trees. Nothing of ours is ever below the user's `.git`.
+//! A private repository is a bare git repository in the state directory. `objects` has our own
+//! objects. `linked` has the user's objects, as hard links or copies (see [`borrow`]), and is an
+//! alternate. Refs point at trees. Nothing of ours is below the user's `.git`.
 
 mod administration;
 mod borrow;
 mod check;
-mod frame;
+mod damaged_packs;
 mod held;
 mod history;
 mod loose;
 mod maintain;
 mod origin;
 mod rebuild;
-mod unsound;
+mod skeleton;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -66,14 +66,14 @@ use crate::{
     store::objects::names_in,
 };
 
-/// How long a save waits for whoever frees objects: saving beside that could lose some.
+/// How long a save waits for a sweep: saving beside one could lose objects.
 const SWEEP_MAX: Duration = Duration::from_secs(5);
-/// How often a repository is made again that somebody removes beside us.
+/// How often a save tries to create a repository that other processes keep removing.
 const TRIES: usize = 50;
-/// What ends the names of repositories whose objects are named by SHA-256.
+/// Suffix for repositories that use SHA-256.
 const SHA256: &str = "-sha256";
 
-/// What is in the HEAD of each: a branch that there never is.
+/// The content of HEAD: a branch that never exists.
 const HEAD: &[u8] = b"ref: refs/heads/none\n";
 
 /// A private repository.
@@ -84,27 +84,28 @@ pub(in crate::store) struct Private {
     hash: HashKind,
 }
 
-/// A repository of the user's that a checkpoint is to hold.
+/// A repository of the user's to be held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Place {
+pub(in crate::store) struct RepositoryLocation {
     /// The git directory that all its worktrees share. Absolute.
     pub(in crate::store) common_dir: PathBuf,
-    /// The files that lead there, absolute, and what they say.
+    /// The `.git` files that point to it, absolute, with their text.
     pub(in crate::store) pointers: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// What is behind things called `.git`.
+/// What a set of `.git` paths leads to.
 #[derive(Default)]
 pub(in crate::store) struct Places {
-    /// Repositories, each once.
-    pub(in crate::store) places: Vec<Place>,
-    /// The files that lead to the known one, which is none of them: absolute, and what they say.
+    /// The repositories, each once.
+    pub(in crate::store) places: Vec<RepositoryLocation>,
+    /// The `.git` files of the known repository, which is not among `places`: absolute, with their
+    /// text.
     pub(in crate::store) of_known: Vec<(PathBuf, Vec<u8>)>,
-    /// The files that lead nowhere.
+    /// The `.git` files that point to no repository.
     pub(in crate::store) dangling: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// Looks behind things called `.git`.
+/// Finds the repositories that `.git` paths lead to.
 pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Places {
     let mut found = Places::default();
     for dot_git in dot_gits {
@@ -119,7 +120,7 @@ pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Pl
         }
         let known = found.places.iter().position(|place| place.common_dir == common_dir);
         let at = known.unwrap_or_else(|| {
-            found.places.push(Place { common_dir, pointers: Vec::new() });
+            found.places.push(RepositoryLocation { common_dir, pointers: Vec::new() });
             found.places.len() - 1
         });
         found.places[at].pointers.extend(pointer);
@@ -128,7 +129,7 @@ pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Pl
     found
 }
 
-/// Files that lead to repositories, or nowhere, as a record has them.
+/// Converts `.git` files to the form in records.
 pub(in crate::store) fn pointers_for(
     root: &Path,
     pointers: &[(PathBuf, Vec<u8>)],
@@ -137,13 +138,13 @@ pub(in crate::store) fn pointers_for(
 }
 
 impl Private {
-    /// The one called `name`.
+    /// The private repository called `name`.
     pub(in crate::store) fn named(state: &State, name: &str) -> Self {
         let hash = if name.ends_with(SHA256) { HashKind::Sha256 } else { HashKind::Sha1 };
         Self { name: name.to_owned(), dir: state.repositories().join(name), hash }
     }
 
-    /// Every one there is.
+    /// All private repositories.
     ///
     /// # Errors
     ///
@@ -155,7 +156,7 @@ impl Private {
         Ok(names.map(|name| Self::named(state, name)).collect())
     }
 
-    /// What it is called among the others.
+    /// Its name among the private repositories.
     pub(in crate::store) fn name(&self) -> &str {
         &self.name
     }
@@ -165,41 +166,41 @@ impl Private {
         &self.dir
     }
 
-    /// Whether it has been made.
+    /// Whether it exists.
     pub(in crate::store) fn exists(&self) -> bool {
         self.dir.join("HEAD").is_file()
     }
 
-    /// Access to its objects and refs.
+    /// Opens it.
     pub(in crate::store) fn repo(&self) -> Repo {
         Repo::private(&self.dir, self.hash, self.linked())
     }
 
-    /// Where the user's objects have their names here.
+    /// The directory of borrowed objects.
     fn linked(&self) -> PathBuf {
         self.dir.join("linked")
     }
 
-    /// Keeps objects from being freed, beside others who do.
+    /// Takes the lock shared, which prevents objects from being freed.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if somebody frees some until the deadline.
+    /// [`Error::Busy`] if a sweep holds it until the deadline.
     pub(in crate::store) fn share(&self, deadline: Option<Instant>) -> Result<Lock> {
         let soonest = Instant::now() + SWEEP_MAX;
         Lock::share(&self.dir.join("lock"), deadline.map_or(soonest, |at| at.max(soonest)))
     }
 
-    /// Keeps everybody else from saving.
-    fn alone(&self, deadline: Instant) -> Result<Lock> {
+    /// Takes the lock exclusively, which keeps saves out.
+    fn lock_exclusive(&self, deadline: Instant) -> Result<Lock> {
         Lock::acquire(&self.dir.join("lock"), deadline)
     }
 
-    /// Makes it, unless it is there, and keeps objects from being freed as [`Private::share`] does.
+    /// Creates the repository if necessary, and takes the lock as [`Private::share`] does.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be made, or if somebody frees objects until the deadline.
+    /// Fails if it cannot be created, or if a sweep holds the lock until the deadline.
     pub(in crate::store) fn open_shared(
         &self,
         common_dir: Option<&Path>,
@@ -210,7 +211,8 @@ impl Private {
             let shared =
                 self.create_alone(common_dir, deadline).and_then(|()| self.share(deadline));
             match shared {
-                // Whoever frees the last object of it removes it, the file of the lock included.
+                // A sweep that frees the last object removes the repository together with its lock
+                // file.
                 Ok(shared) if self.exists() && shared.is_at(&path) => {
                     self.distrust_damaged_packs()?;
                     return Ok(shared);
@@ -223,38 +225,38 @@ impl Private {
         Err(Error::Busy { path })
     }
 
-    /// Sees to it that no save relies on a borrowed pack that was damaged, nor on a cache that did.
+    /// Makes sure that no save, and no cache, relies on a damaged borrowed pack.
     fn distrust_damaged_packs(&self) -> Result<()> {
-        let unsound = unsound::unsound_indexes(&self.linked());
-        if !unsound.is_empty() {
+        let damaged = damaged_packs::damaged_indexes(&self.linked());
+        if !damaged.is_empty() {
             refs::drop_anchors(&self.repo())?;
-            unsound::set_aside(&unsound);
+            damaged_packs::set_aside(&damaged);
         }
         Ok(())
     }
 
-    /// Makes it with nobody beside us: what one has made by half is nothing odd to the next.
+    /// Creates the repository under the exclusive lock, so that no other process sees it half done.
     fn create_alone(&self, common_dir: Option<&Path>, deadline: Option<Instant>) -> Result<()> {
         if self.exists() {
             return Ok(());
         }
         create_private_dirs(&self.dir)?;
         let soonest = Instant::now() + SWEEP_MAX;
-        let alone = self.alone(deadline.map_or(soonest, |at| at.max(soonest)))?;
-        if alone.is_at(&self.dir.join("lock")) { self.create(common_dir) } else { Ok(()) }
+        let lock = self.lock_exclusive(deadline.map_or(soonest, |at| at.max(soonest)))?;
+        if lock.is_at(&self.dir.join("lock")) { self.create(common_dir) } else { Ok(()) }
     }
 
-    /// Makes it, unless it is there.
+    /// Creates the repository, unless it exists.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be made.
+    /// Fails if it cannot be created.
     fn create(&self, common_dir: Option<&Path>) -> Result<()> {
         if self.exists() {
             return Ok(());
         }
         if self.dir.is_dir() {
-            // Something that is no file stands in its way.
+            // Something in it is not what it should be.
             self.remove_odd()?;
             crash::point("make-repository");
         }
@@ -266,13 +268,14 @@ impl Private {
         if let Some(common_dir) = common_dir {
             self.describe(common_dir)?;
         }
-        // What has no HEAD is no repository, and is made again: the rest is on the disk before.
+        // HEAD comes last, after everything else is on the disk: without it the repository is
+        // created again.
         all_at_once(
             &["config", "objects/info/alternates", "objects/info", "origin.json"],
             |name| {
                 let path = self.dir.join(name);
                 match File::open(&path).and_then(|file| file.sync_all()) {
-                    // Without a git directory it has no origin.
+                    // A root without a git directory has no origin.
                     Err(err) if err.kind() != io::ErrorKind::NotFound => {
                         Err(Error::io("sync", &path)(err))
                     }
@@ -283,8 +286,8 @@ impl Private {
         replace_synced(&self.dir.join("HEAD"), HEAD)
     }
 
-    /// Looks at the administration of the user's repository and borrows its objects. What is new
-    /// goes to `writer`, which writes here.
+    /// Holds the user's repository: reads its git directory and borrows its objects. New objects go
+    /// to `writer`.
     ///
     /// # Errors
     ///
@@ -295,14 +298,14 @@ impl Private {
         theirs: &Theirs<'_>,
         writer: &Writer,
         left_out: &mut Vec<Skipped>,
-    ) -> Result<Holding> {
+    ) -> Result<HeldRepository> {
         let Theirs { common_dir, own_index, name, deadline } = *theirs;
         self.follow(common_dir);
-        // Refs first: what they name is linked afterwards.
+        // Refs first: the objects they name are borrowed afterwards.
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let limits = Limits { deadline, ..Limits::default() };
         let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
-        Ok(Holding { looked, left_out: borrowed.left_out, new: borrowed.new })
+        Ok(HeldRepository { looked, left_out: borrowed.left_out, new: borrowed.new })
     }
 
     fn borrow(
@@ -320,48 +323,49 @@ impl Private {
         Ok(borrowed)
     }
 
-    /// Whether what is borrowed has changed, so that an odb opened before has to be opened again.
+    /// Whether the packs are unchanged since they were borrowed, so that an open object database is
+    /// still good.
     pub(in crate::store) fn is_quiet(&self, common_dir: &Path) -> bool {
         let packs = common_dir.join("objects/pack");
         borrow::has_seen(&self.linked(), b"objects/pack", &packs)
     }
 }
 
-/// A repository of the user's that is to be held.
+/// The user's repository, as input for [`Private::hold`].
 pub(in crate::store) struct Theirs<'a> {
     /// The git directory that all its worktrees share.
     pub(in crate::store) common_dir: &'a Path,
-    /// The index that is kept elsewhere.
+    /// The index that the checkpoint stores as a tree, not as a file.
     pub(in crate::store) own_index: &'a Path,
-    /// What it is called where something is left out.
+    /// Its name in reports of what was left out.
     pub(in crate::store) name: &'a [u8],
-    /// When borrowing has to end.
+    /// When borrowing has to stop.
     pub(in crate::store) deadline: Option<Instant>,
 }
 
-/// What came of holding a repository.
-pub(in crate::store) struct Holding {
+/// A repository that is held.
+pub(in crate::store) struct HeldRepository {
     looked: administration::Looked,
-    /// Why objects of the user's could be neither linked nor copied, and how many bytes.
+    /// Why objects could be neither linked nor copied, and how many bytes they have.
     pub(in crate::store) left_out: Option<(SkipReason, u64)>,
-    /// How many objects or packs were borrowed anew.
+    /// How many objects or packs were newly borrowed.
     pub(in crate::store) new: usize,
 }
 
-impl Holding {
-    /// What it has of the git directory beside objects.
+impl HeldRepository {
+    /// What is held of the git directory besides objects.
     pub(in crate::store) fn administration(&self) -> &Administration {
         &self.looked.administration
     }
 
-    /// Lets the next look begin where this one ended, once everything is on the disk.
+    /// Writes the cache for the next save. Call it once everything is on the disk.
     pub(in crate::store) fn write_cache(&self, repo: &Repo) {
         self.looked.write_cache(repo);
     }
 }
 
-/// Holds repositories that are not the root's own: nested in it, or named by a call. Each in its
-/// own private repository, under a ref that keeps it. The locks are to be kept until the record is
+/// Holds repositories other than the root's own: nested ones, and those that a call named. Each
+/// goes to its own private repository, with a ref that keeps it. Hold the locks until the record is
 /// on the disk.
 ///
 /// # Errors
@@ -370,7 +374,7 @@ impl Holding {
 pub(in crate::store) fn hold_others(
     state: &State,
     root: &Path,
-    places: &[Place],
+    places: &[RepositoryLocation],
     deadline: Option<Instant>,
     left_out: &mut Vec<Skipped>,
 ) -> Result<(Vec<Held>, Vec<Lock>)> {
@@ -382,7 +386,7 @@ pub(in crate::store) fn hold_others(
         locks.push(private.open_shared(Some(&place.common_dir), deadline)?);
         let repo = private.repo();
         let writer = Writer::new(&repo);
-        // Each index is held as it is: it is nobody's own here.
+        // Every index is stored as a file here; no path equals this one.
         let nothing = Path::new("\0");
         let (common_dir, own_index) = (&*place.common_dir, nothing);
         let theirs = Theirs { common_dir, own_index, name: &path, deadline };
@@ -403,14 +407,14 @@ pub(in crate::store) fn hold_others(
     Ok((all, locks))
 }
 
-/// What says that a repository's history could not be held whole.
-pub(in crate::store) fn history_left_out(path: &[u8], holding: &Holding) -> Option<Skipped> {
+/// Reports history that could not be held.
+pub(in crate::store) fn history_left_out(path: &[u8], holding: &HeldRepository) -> Option<Skipped> {
     let path = [path, b"/objects"].concat();
     holding.left_out.map(|(reason, size)| Skipped { path, reason, size })
 }
 
-/// How safely the history of a repository is held, in words for people; `None` if there is nothing to
-/// say. The files and the index of a checkpoint do not depend on it.
+/// A note on how safely the history of a repository is held; `None` if there is nothing to say.
+/// Files and index of a checkpoint do not depend on it.
 pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option<String> {
     let private = Private::named(state, &held.store);
     let id = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
@@ -427,13 +431,12 @@ pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option
     }
 }
 
-/// Makes the refs again that keep what is held of repositories by themselves, where what they led to
-/// is there. Says what was done.
+/// Creates missing refs that keep held repositories, if their trees exist. Returns what was done.
 ///
 /// # Errors
 ///
-/// Fails if one cannot be written.
-pub(in crate::store) fn mend_refs(state: &State, held: &Held) -> Result<Option<String>> {
+/// Fails if a ref cannot be written.
+pub(in crate::store) fn repair_refs(state: &State, held: &Held) -> Result<Option<String>> {
     let private = Private::named(state, &held.store);
     let repo = private.repo();
     let tree = repo.object_id(&held.tree);
@@ -445,7 +448,7 @@ pub(in crate::store) fn mend_refs(state: &State, held: &Held) -> Result<Option<S
     Ok(Some(format!("made {name} again")))
 }
 
-/// What is held of a git directory beside objects, if nothing there has changed since the last look.
+/// What is held of a git directory besides objects, if nothing in it has changed since.
 pub(in crate::store) fn unchanged(
     repo: &Repo,
     common_dir: &Path,
@@ -454,12 +457,12 @@ pub(in crate::store) fn unchanged(
     administration::unchanged(repo, common_dir, own_index)
 }
 
-/// A path as a record has it: below the root, or absolute.
+/// A path in the form of records: relative to the root, or absolute.
 pub(in crate::store) fn path_for(root: &Path, path: &Path) -> Vec<u8> {
     path.strip_prefix(root).unwrap_or(path).as_os_str().as_encoded_bytes().to_vec()
 }
 
-/// The tree of what is held of a repository by itself.
+/// Writes the tree that holds a repository other than the root's own.
 fn add_tree(repo: &Repo, writer: &Writer, administration: &Administration) -> Result<ObjectId> {
     let mut tree = Builder::default();
     tree.add(b"repository", EntryKind::Tree, administration.tree);
@@ -477,8 +480,8 @@ fn names_of(dir: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Whether `path`, below the git directory at `top`, is a directory of objects: git's own, or that of
-/// an extension of git which keeps files that never change.
+/// Whether `path`, below the git directory `top`, is an object directory: git's own, or one of a
+/// git extension that never changes its files.
 fn is_object_dir(top: &Path, path: &[u8]) -> bool {
     let (above, name) = match path.rfind_byte(b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),
@@ -489,7 +492,7 @@ fn is_object_dir(top: &Path, path: &[u8]) -> bool {
         return false;
     }
     let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok();
-    // A repository that has lost its HEAD still has its objects.
+    // A repository without HEAD can still have its objects.
     above.is_empty()
         || is_extension(path)
         || is_there("HEAD")
@@ -497,14 +500,14 @@ fn is_object_dir(top: &Path, path: &[u8]) -> bool {
         || dir.join("objects/pack").is_dir()
 }
 
-/// Whether a directory of objects is that of an extension of git: what is in it has any name.
+/// Whether an object directory belongs to a git extension, whose files have arbitrary names.
 fn is_extension(path: &[u8]) -> bool {
     [&b"lfs/objects"[..], b"annex/objects"].iter().any(|end| {
         path.strip_suffix(*end).is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
     })
 }
 
-/// Whether a path below a git directory is that of a ref or a reflog, which may have any name.
+/// Whether a path below a git directory is that of a ref or reflog, which can have any name.
 fn is_below_refs(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').any(|name| matches!(name, b"refs" | b"logs"))
 }

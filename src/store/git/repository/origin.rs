@@ -1,5 +1,5 @@
-//! Which repository of the user's a private one is for. It is found by the path of the user's git
-//! directory or, after that has moved, by the directory's identity.
+//! Which of the user's repositories a private one belongs to. It is found by the path of the user's
+//! git directory or, after a move, by that directory's identity.
 
 use std::{
     ffi::OsStr,
@@ -21,9 +21,9 @@ use crate::{
     },
 };
 
-/// So many directories are remembered that a restore made.
+/// How many git directories created by restores are remembered.
 const REBUILT_MAX: usize = 64;
-/// Far more than they take.
+/// Far more than the file needs.
 const ORIGIN_MAX_BYTES: u64 = 1 << 20;
 
 /// `origin.json`.
@@ -37,7 +37,7 @@ struct Origin {
     rebuilt: Vec<Rebuilt>,
 }
 
-/// A git directory that a restore made from what was held of another.
+/// A git directory that a restore created from what was held of another.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Rebuilt {
     made: Identity,
@@ -45,13 +45,14 @@ struct Rebuilt {
 }
 
 impl Origin {
-    /// Where the repository was when it was last held.
+    /// The path of the repository when it was last held.
     fn path(&self) -> Option<PathBuf> {
         let bytes = unescape(&self.path)?;
         Some(PathBuf::from(OsStr::from_bytes(&bytes))).filter(|path| path.is_absolute())
     }
 
-    /// The directory from which that one was made, directly or by way of others.
+    /// The original directory that a restored one goes back to, directly or through several
+    /// restores.
     fn ancestor(&self, of: Identity) -> Identity {
         let mut first = of;
         for _ in &self.rebuilt {
@@ -66,25 +67,26 @@ impl Origin {
 }
 
 impl Private {
-    /// The private repository for the user's repository whose shared git directory is `common_dir`:
-    /// the one of that path, or of that directory before it moved. It need not exist yet.
+    /// The private repository for the git directory `common_dir`: found by that path, or by the
+    /// directory's identity if it has moved. It need not exist yet.
     pub(in crate::store) fn of(state: &State, common_dir: &Path, hash: HashKind) -> Self {
         let of_path = match Self::of_path(state, common_dir, hash) {
             private if private.exists() => return private,
             private => private,
         };
         let Ok(now) = Identity::of(common_dir) else { return of_path };
-        // Once for a repository: every origin is read.
+        // Reads every origin, but only once for a repository.
         for private in Self::all(state).unwrap_or_default() {
             let Some(origin) = private.read_origin().filter(|_| private.hash == hash) else {
                 continue;
             };
             let is_it = |then: Identity| then.likeness(&now) == Likeness::Same;
             if origin.identity.is_some_and(is_it) {
-                // Through a bind mount it is at both places.
+                // With a bind mount, it is at both paths.
                 let is_there = origin.path().and_then(|path| Identity::of(&path).ok());
                 if !is_there.is_some_and(is_it) {
-                    // If it cannot be written, maintenance finds no repository at the old place.
+                    // If this fails, maintenance finds no repository at the old path, which is
+                    // safe.
                     let _later = private.describe(common_dir);
                 }
                 return private;
@@ -93,8 +95,8 @@ impl Private {
         of_path
     }
 
-    /// The one that is recorded under a path, or the first name that is free for it: one that moved
-    /// away keeps its own, which records name.
+    /// The private repository recorded for a path, or the first free name for it. One that moved
+    /// away keeps its name, because records contain it.
     fn of_path(state: &State, common_dir: &Path, hash: HashKind) -> Self {
         let path = common_dir.as_os_str().as_encoded_bytes();
         let mut number = 0_u64;
@@ -114,12 +116,12 @@ impl Private {
         }
     }
 
-    /// The git directory it is for, as far as that is known.
+    /// The git directory that it belongs to, if recorded.
     pub(super) fn origin(&self) -> Option<PathBuf> {
         self.read_origin()?.path()
     }
 
-    /// The git directory it is for, if that is still at its place.
+    /// The git directory that it belongs to, if it is still at its path.
     pub(super) fn origin_now(&self) -> Option<PathBuf> {
         let origin = self.read_origin()?;
         let (path, then) = (origin.path()?, origin.identity?);
@@ -132,7 +134,7 @@ impl Private {
         serde_json::from_slice(&json).ok()
     }
 
-    /// Writes down which git directory it is for.
+    /// Records which git directory it belongs to.
     ///
     /// # Errors
     ///
@@ -142,16 +144,17 @@ impl Private {
         self.write_origin(common_dir, rebuilt)
     }
 
-    /// Writes down which directory is at `common_dir` now, should it be another.
+    /// Records the directory that is at `common_dir` now, if it is a different one.
     pub(super) fn follow(&self, common_dir: &Path) {
         let known = self.read_origin().and_then(|origin| origin.identity);
         if known != Identity::of(common_dir).ok() {
-            // Until it can be written the repository is not found after it has moved.
+            // Until this is written, the repository is not found after a move.
             let _later = self.describe(common_dir);
         }
     }
 
-    /// Writes down that the git directory now at `common_dir` was made from what was held of another.
+    /// Records that a restore created the git directory at `common_dir` from what was held of
+    /// another.
     ///
     /// # Errors
     ///
@@ -178,8 +181,8 @@ impl Private {
         replace(&self.dir().join("origin.json"), &json)
     }
 
-    /// How sure it is that the git directory with the identity `now` is the one that had `then`, or
-    /// was made from it by restores.
+    /// How likely it is that the git directory with identity `now` is the one that had `then`, or
+    /// was created from it by restores.
     pub(super) fn likeness(&self, then: Identity, now: Identity) -> Likeness {
         let direct = then.likeness(&now);
         match self.read_origin() {

@@ -1,8 +1,8 @@
-//! The way back: a user's repository that is gone, broken or another one by now, made again from
-//! what a checkpoint holds of it.
+//! Restores a user's repository that is gone, damaged or replaced, from what a checkpoint holds of
+//! it.
 //!
-//! It is made beside its place, put on the disk, and then renamed. What stands there changes places
-//! with it and goes, if it is still what the caller has held before.
+//! The repository is built under a temporary name, synced, and exchanged with what is at its path.
+//! The old one is removed if a checkpoint holds it as it is; otherwise it is set aside.
 
 mod lost;
 mod retire;
@@ -33,7 +33,7 @@ pub use self::{
     retire::{Ends, SetAside, remove_unfinished},
     steps::{Step, StepKind, is_reftable, steps},
 };
-use super::{Held, Private, borrow, names_of, unsound};
+use super::{Held, Private, borrow, damaged_packs, names_of};
 use crate::{
     error::{Error, Result},
     fs::{Dir, read_small, remove_tree},
@@ -50,29 +50,29 @@ use crate::{
             objects::loose_bytes,
             refs,
             repo::{Repo, open_odb},
-            restage, tree,
+            restore_index, tree,
         },
         record::Record,
     },
 };
 
-/// What an index of no objects takes: a header, 256 counts, two checksums.
+/// The size of an empty pack index: a header, 256 counts, two checksums.
 const INDEX_MIN_BYTES: u64 = 8 + 256 * 4 + 2 * 20;
-/// What a pack of no objects takes: a header and a checksum.
+/// The size of an empty pack: a header and a checksum.
 const PACK_MIN_BYTES: u64 = 12 + 20;
-/// Refs and worktrees nest less deep.
+/// Refs and worktrees are not nested deeper.
 const DEPTH_MAX: usize = 200;
 
-/// What stood in the place of a repository, where two directories cannot change places at once.
+/// The temporary name of the old repository, where the system cannot exchange two directories.
 const OLD: &str = ".turnback-tmp-repository-old";
 
-/// Carries out one step, for the checkpoint of `record`. What is replaced is gone afterwards, unless
-/// it is none of what the checkpoints of `ends` hold: then it was set aside.
+/// Executes one step for the checkpoint of `record`. What is replaced is removed, or set aside if
+/// no checkpoint of `ends` holds it.
 ///
 /// # Errors
 ///
-/// Fails if the private repository lacks something, or if the place cannot be written. What was
-/// there then still is.
+/// Fails if the private repository lacks something, or if the target cannot be written. What was
+/// there is unchanged then.
 pub fn carry_out(
     state: &State,
     root: &Path,
@@ -103,7 +103,7 @@ pub fn carry_out(
     let parent = place.parent().unwrap_or(root);
     fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
     remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
-    // A link shares the mode of the user's file, and somebody may have closed that.
+    // A hard link shares the mode of the user's file, which may have been made unreadable.
     borrow::open_up(&private.linked());
     let repo = private.repo();
     let build = Build::new(&private, &repo, held)?;
@@ -122,7 +122,7 @@ pub fn carry_out(
     ends.retire(state, root, place, &temporary)
 }
 
-/// Where a repository is made before it gets its place, and what stood there is after that.
+/// The temporary name for the new repository, and afterwards for the old one.
 fn temporary_beside(place: &Path) -> PathBuf {
     place.with_file_name(format!("{TEMPORARY_PREFIX}repository"))
 }
@@ -138,12 +138,12 @@ fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
     opened.and_then(|mut file| file.write_all(text)).map_err(Error::io("write", place))
 }
 
-/// Renames `new` to `place`; what is there is at `new` afterwards.
+/// Exchanges `new` with `place`; the old one is at `new` afterwards.
 fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     let is_without = |errno| matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP);
     if place.symlink_metadata().is_err() {
         return match renameat_with(CWD, new, CWD, place, RenameFlags::NOREPLACE) {
-            // The file system has no such rename; nothing was there a moment ago.
+            // The file system does not support this rename; nothing was there a moment ago.
             Err(errno) if is_without(errno) => fs::rename(new, place),
             renamed => Ok(renamed?),
         };
@@ -162,10 +162,10 @@ fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     }
 }
 
-/// Is shown the path of an entry, its kind and its object.
+/// Receives the path of an entry, its kind and its object.
 type Each<'a> = dyn FnMut(&[u8], EntryKind, ObjectId) -> Result<()> + 'a;
 
-/// What a private repository holds of a git directory beside objects.
+/// The held files of a git directory.
 struct Tree<'a> {
     repo: &'a Repo,
     top: ObjectId,
@@ -187,7 +187,7 @@ impl<'a> Tree<'a> {
         Ok(Self { repo, top: top.ok_or_else(lacks)?, modes })
     }
 
-    /// Shows every file, link and directory, the directories first.
+    /// Visits every file, link and directory; directories before their content.
     fn each(&self, each: &mut Each<'_>) -> Result<()> {
         let mut open = vec![(Vec::new(), self.top, 0)];
         while let Some((above, id, depth)) = open.pop() {
@@ -207,7 +207,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// The bytes of one file, if there is one.
+    /// The content of one file, if it exists.
     fn file(&self, path: &[u8]) -> Option<Vec<u8>> {
         let (mut kind, mut id) = (EntryKind::Tree, self.top);
         for name in path.split(|&byte| byte == b'/') {
@@ -220,7 +220,7 @@ impl<'a> Tree<'a> {
         self.repo.read(&id, ObjectKind::Blob).ok()
     }
 
-    /// What refs there are and where they lead, as far as they name objects.
+    /// The refs, loose and packed, that name objects.
     fn refs(&self) -> Vec<(String, ObjectId)> {
         let mut found = Vec::new();
         let _as_far_as_it_can_be_read = self.each(&mut |path, kind, id| {
@@ -251,7 +251,7 @@ struct Build<'a> {
     private: &'a Private,
     repo: &'a Repo,
     files: Tree<'a>,
-    /// Those of the git directory itself.
+    /// The permissions of the git directory itself.
     permissions: u32,
 }
 
@@ -261,7 +261,7 @@ impl<'a> Build<'a> {
         Ok(Self { private, repo, files, permissions: held.permissions })
     }
 
-    /// Makes the whole git directory at `to`.
+    /// Builds the whole git directory at `to`.
     fn whole(&self, to: &Path, root: &Path, record: &Record) -> Result<()> {
         DirBuilder::new().mode(0o700).create(to).map_err(Error::io("make the directory", to))?;
         self.files(to, b"")?;
@@ -272,8 +272,8 @@ impl<'a> Build<'a> {
         protect(to, self.permissions)
     }
 
-    /// Makes the part `below` of the git directory `place`, beside its place, and gives it its name
-    /// when it is whole: a part that is there is taken for one.
+    /// Builds the part `below` of the git directory `place` under a temporary name, and renames it
+    /// when it is complete, because an existing part counts as complete.
     fn part(&self, place: &Path, below: &Path, root: &Path, record: &Record) -> Result<()> {
         let beside = place.join(format!("{TEMPORARY_PREFIX}repository"));
         remove_tree(&beside).map_err(Error::io("remove", &beside))?;
@@ -291,7 +291,7 @@ impl<'a> Build<'a> {
         remove_tree(&beside).map_err(Error::io("remove", &beside))
     }
 
-    /// Writes what is held at `below` and beneath it, where there is nothing.
+    /// Writes the held files at `below` and under it, unless they exist.
     fn files(&self, to: &Path, below: &[u8]) -> Result<()> {
         let is_wanted = |path: &[u8]| {
             below.is_empty()
@@ -310,7 +310,7 @@ impl<'a> Build<'a> {
         let odd = self.files.modes.map_or(Ok(Vec::new()), |id| {
             modes::parse_in_git_dir(&self.repo.read(&id, ObjectKind::Blob)?)
         })?;
-        // The innermost first: a directory may forbid what had to be done in it.
+        // The innermost first: a directory's permissions may forbid changes in it.
         for record in odd.iter().rev().filter(|record| record.kind != Kind::Link) {
             let path = record.path.as_bytes();
             if made.iter().any(|made| made == path) {
@@ -339,7 +339,7 @@ impl<'a> Build<'a> {
         protect(place, 0o644)
     }
 
-    /// Gives the objects their names again in every directory of objects at `below` or beneath it.
+    /// Links the objects into every object directory at `below` or under it.
     fn objects(&self, to: &Path, below: &Path) -> io::Result<()> {
         let linked = self.private.linked();
         let dirs = borrow::linked_object_dirs(&linked);
@@ -350,7 +350,7 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Objects that the repository had from another one, which is gone.
+    /// Adds objects from alternates that no longer exist.
     fn lost_alternates(&self, to: &Path) -> io::Result<()> {
         let is_small = borrow::is_little(&self.private.linked());
         let alternates = self.private.linked().join("alternates");
@@ -365,7 +365,7 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Writes what was staged, and the objects that only that names.
+    /// Writes the index, and the objects that only the index needs.
     fn index(&self, to: &Path, root: &Path, record: &Record, below: &[u8]) -> Result<()> {
         let Some((path, entries)) = self.staged(root, record)? else { return Ok(()) };
         if !path.starts_with(OsStr::from_bytes(below)) {
@@ -373,7 +373,7 @@ impl<'a> Build<'a> {
         }
         let place = to.join(path);
         let Some(dir) = place.parent().filter(|dir| dir.is_dir()) else { return Ok(()) };
-        let bytes = restage::index_bytes(self.repo.hash, &entries)?;
+        let bytes = restore_index::index_bytes(self.repo.hash, &entries)?;
         let _old = fs::remove_file(&place);
         crate::fs::replace_with(&place, &bytes, 0o644)?;
         let objects = to.join("objects");
@@ -389,8 +389,8 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// The index that a checkpoint keeps as a tree, if it is one of this repository, and where it
-    /// belongs below the git directory.
+    /// The index that the checkpoint stores as a tree, if it belongs to this repository, with its
+    /// path in the git directory.
     fn staged(&self, root: &Path, record: &Record) -> Result<Option<(PathBuf, Vec<IndexEntry>)>> {
         let Some(tree) = &record.tree else { return Ok(None) };
         if record.store.as_deref() != Some(self.private.name()) {
@@ -414,8 +414,9 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Makes the directories without which git takes it for no repository, but where something else is
-/// held at that place: other kinds of refs have a file there, and anything can be a link.
+/// Creates the directories without which git does not recognize a repository. Leaves a path alone
+/// where something else is held: other ref formats have a file there, and anything can be a
+/// symlink.
 fn frame(to: &Path) -> io::Result<()> {
     for (above, name) in [("objects", "info"), ("objects", "pack"), ("refs", "heads")] {
         let is_free = |path: &Path| path.symlink_metadata().is_err();
@@ -430,7 +431,7 @@ fn frame(to: &Path) -> io::Result<()> {
     share_as(&to.join("objects"), 0)
 }
 
-/// Whether everything in one directory of objects is in another as well.
+/// Whether an object directory contains everything that another one does.
 fn has_all_of(held: &Path, there: &Path) -> bool {
     names_of(held).unwrap_or_default().iter().all(|name| {
         let (held, there) = (held.join(name), there.join(name));
@@ -438,13 +439,13 @@ fn has_all_of(held: &Path, there: &Path) -> bool {
     })
 }
 
-/// Files and directories that were made readable, and the permissions they had.
+/// Files and directories that were made accessible, with their original permissions.
 #[derive(Default)]
 pub struct Opened(Vec<(PathBuf, fs::Permissions)>);
 
 impl Opened {
-    /// Lets its owner read a git directory that is closed to everybody, before it is held and
-    /// replaced. What belongs to another user stays as it is; reading it says so.
+    /// Makes an inaccessible git directory readable for its owner, before it is held and replaced.
+    /// Files of other users stay as they are; reading them reports an error.
     pub fn open(&mut self, place: &Path) {
         let Ok(found) = fs::symlink_metadata(place) else { return };
         let wanted = if found.is_dir() { 0o700 } else { 0o400 };
@@ -463,23 +464,23 @@ impl Opened {
         }
     }
 
-    /// Gives everything its permissions back: nothing comes of the restore.
+    /// Gives back the permissions, if there is no restore after all.
     pub fn close(self) {
         for (place, permissions) in self.0.into_iter().rev() {
-            // One that is gone needs none.
+            // Something that was removed needs no permissions.
             let _gone = fs::set_permissions(place, permissions);
         }
     }
 }
 
-/// Gives a file or directory its permissions, whatever the umask.
+/// Sets the permissions of a file or directory, whatever the umask.
 fn protect(place: &Path, permissions: u32) -> Result<()> {
     let mode = fs::Permissions::from_mode(permissions);
     fs::set_permissions(place, mode).map_err(Error::io("protect", place))
 }
 
-/// Gives every directory of objects the permissions of the one at the top: whom a repository is
-/// shared with shares all of it.
+/// Gives every object directory the permissions of the top one, because a shared repository is
+/// shared as a whole.
 fn share_as(objects: &Path, depth: usize) -> io::Result<()> {
     let permissions = fs::symlink_metadata(objects)?.permissions();
     for name in names_of(objects)? {
@@ -501,13 +502,13 @@ fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
     file.write_all(&loose_bytes(ObjectKind::Blob, bytes))
 }
 
-/// Whether a borrowed file is, or belongs to, a damaged pack that nothing can be read of. Git would
-/// complain about it for ever, and it may be newer than the checkpoint.
+/// Whether a borrowed file belongs to a damaged pack from which nothing can be read. Git would
+/// complain about it forever, and the checkpoint may not even need it.
 fn is_beyond_use(path: &Path) -> bool {
-    let is_unsound = path.file_name() != path.file_name().map(unsound::original_name);
+    let is_damaged = path.file_name() != path.file_name().map(damaged_packs::original_name);
     let pack =
-        if is_unsound { path.with_extension("").with_extension("pack") } else { path.into() };
-    let index = unsound::unsound(&pack.with_extension("idx"));
+        if is_damaged { path.with_extension("").with_extension("pack") } else { path.into() };
+    let index = damaged_packs::marked_damaged(&pack.with_extension("idx"));
     let is_short = |path: &Path, least| fs::metadata(path).is_ok_and(|found| found.len() < least);
     let is_pack = pack.extension().is_some_and(|end| end == "pack");
     is_pack
@@ -518,7 +519,7 @@ fn is_beyond_use(path: &Path) -> bool {
 fn link_tree(from: &Path, to: &Path, copies: bool, depth: usize) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(to)?;
     for name in names_of(from)? {
-        let (from, to) = (from.join(&name), to.join(unsound::original_name(&name)));
+        let (from, to) = (from.join(&name), to.join(damaged_packs::original_name(&name)));
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() && depth < DEPTH_MAX && name != "info" {
             link_tree(&from, &to, copies, depth + 1)?;

@@ -1,4 +1,4 @@
-//! Whether a save would find anything new, told without opening an object.
+//! The fast path of a save: decides without opening an object whether anything has changed.
 
 use sha2::{Digest, Sha256};
 
@@ -15,9 +15,9 @@ use crate::{
 };
 
 impl GitStore {
-    /// The checkpoint that already holds exactly what `draft` would, told without opening an
-    /// object. The last save leaves in the cache its checkpoint and a digest of what else that
-    /// depends on. In every doubt there is the long way.
+    /// The newest checkpoint, if it already holds exactly what `draft` would. The last save stored
+    /// in the cache its checkpoint and a digest of everything else that matters. In any doubt this
+    /// returns `None` and the full save decides.
     pub(super) fn unchanged(&self, draft: &Draft) -> Option<Checkpoint> {
         let scan = &draft.scan;
         let is_quiet = scan.is_unchanged()
@@ -47,8 +47,7 @@ impl GitStore {
         record::read(&self.state, id).ok().map(|record| record.checkpoint)
     }
 
-    /// Whether the private objects that files of the root are kept in are still there: they have
-    /// no anchor to stand for them.
+    /// Whether the private objects of the root's files still exist; no anchor covers them.
     fn holds_private(&self, scan: &Scan) -> bool {
         let mut all = true;
         scan.each(|_, row| {
@@ -61,7 +60,7 @@ impl GitStore {
     }
 }
 
-/// Whether the index is the one whose tree the cache knows.
+/// Whether the index is the one for which the cache has the tree.
 fn is_index_known(scan: &Scan) -> bool {
     let facts = scan.base.as_ref().map(Table::facts);
     facts.is_some_and(|facts| {
@@ -69,19 +68,19 @@ fn is_index_known(scan: &Scan) -> bool {
     })
 }
 
-/// What the cache says of the checkpoint that holds what its rows say, and nothing besides: what a
-/// call named is not looked at by the next, and may be another by then.
+/// The value for the cache: the checkpoint, and a digest. `None` if the checkpoint holds victims as
+/// well: the next scan does not look at those, and they may have changed.
 pub(super) fn latest(
     scan: &Scan,
     checkpoint: &Checkpoint,
     made: &Made,
 ) -> Option<(CheckpointId, ContentId)> {
-    let administration = made.own.as_ref().map(|own| own.holding.administration());
+    let administration = made.own.as_ref().map(|own| own.held_repository.administration());
     let latest = (checkpoint.id, surroundings(administration, scan.index));
     scan.victims.is_empty().then_some(latest)
 }
 
-/// A digest of everything outside the files that a checkpoint depends on.
+/// A digest of everything besides the files that a checkpoint depends on.
 fn surroundings(administration: Option<&Administration>, index: Stamp) -> ContentId {
     let mut hash = Sha256::new();
     if let Some(administration) = administration {

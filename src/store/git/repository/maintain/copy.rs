@@ -26,7 +26,7 @@ pub(super) struct Copy {
 impl Copy {
     pub(super) fn new(repo: &Repo) -> Result<Self> {
         let mut odb = open_odb(&repo.objects(), &repo.common_dir, repo.hash)?;
-        // Places in packs are only told while the packs stay open.
+        // Locations in packs are available only while the packs stay loaded.
         odb.prevent_pack_unload();
         Ok(Self { odb, deflater: Deflater::new(), buffer: Vec::new() })
     }
@@ -35,7 +35,7 @@ impl Copy {
         gix::objs::Exists::exists(&self.odb, id)
     }
 
-    /// About how many bytes a copy takes.
+    /// The approximate size of a copy.
     pub(super) fn size(&mut self, id: &ObjectId) -> u64 {
         match self.odb.location_by_oid(id, &mut self.buffer) {
             Ok(Some(location)) => location.entry_size as u64,
@@ -43,8 +43,8 @@ impl Copy {
         }
     }
 
-    /// Adds an object: as it lies in its pack where it is whole there, else made again. Returns
-    /// whether it could be read; one that is damaged is not copied, and `check` names it.
+    /// Adds an object: the raw pack entry if it is a whole object, else compressed again. Returns
+    /// whether it could be read. A damaged object is not copied; `check` reports it.
     pub(super) fn add(&mut self, id: ObjectId, pack: &mut Pack) -> Result<bool> {
         let failed = |err: io::Error| Error::Other {
             message: format!("cannot copy object {id}: {err}"),
@@ -71,7 +71,7 @@ impl Copy {
     }
 }
 
-/// Whether a pack entry is an object of its own, and no difference from another.
+/// Whether a pack entry is a whole object, not a delta.
 fn is_whole_entry(entry: &[u8]) -> bool {
     entry.first().is_some_and(|byte| (1..=4).contains(&(byte >> 4 & 7)))
 }

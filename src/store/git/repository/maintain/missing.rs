@@ -1,6 +1,6 @@
-//! Since when borrowed files are missing in the user's repository, as far as maintenance has seen.
+//! Records since when borrowed files have been missing in the user's repository.
 //!
-//! No time of the file itself says so: that of a copy is when it was copied.
+//! The files' own times do not tell: a copy has the time of its copying.
 
 use std::{
     collections::BTreeMap,
@@ -14,15 +14,15 @@ use crate::{
     store::escape::{escape, unescape},
 };
 
-/// A million files.
+/// Enough for a million files.
 const SIZE_MAX_BYTES: u64 = 128 << 20;
 
-/// The file `missing` in a directory of borrowed objects: lines of a time, in nanoseconds since 1970,
-/// and a path.
+/// The file `missing` in a borrowed object directory. Each line has a time, in nanoseconds since
+/// 1970, and a path.
 pub(super) struct Missing {
     linked: PathBuf,
     known: BTreeMap<Vec<u8>, i64>,
-    /// Those that are still missing.
+    /// Files that are still missing.
     now: BTreeMap<Vec<u8>, i64>,
 }
 
@@ -38,25 +38,25 @@ impl Missing {
         Self { linked: linked.to_owned(), known, now: BTreeMap::new() }
     }
 
-    /// Since when a file is missing at the latest; from now on if it was not known to be.
+    /// Since when a file has been missing; from now on if it was not known to be.
     pub(super) fn since(&mut self, path: &Path) -> i64 {
         let path = path.strip_prefix(&self.linked).unwrap_or(path).as_os_str().as_bytes();
         let since = self.known.get(path).copied().unwrap_or_else(now_ns);
         *self.now.entry(path.to_owned()).or_insert(since)
     }
 
-    /// Says that a file has what another had, and is missing as long as that one.
+    /// Records that a file replaces another and takes over its time.
     pub(super) fn inherit(&mut self, path: &Path, of: &Path) {
         let since = self.since(of);
         let path = path.strip_prefix(&self.linked).unwrap_or(path).as_os_str().as_bytes();
         self.now.insert(path.to_owned(), since);
     }
 
-    /// Writes down which are missing now.
+    /// Writes the file.
     ///
     /// # Errors
     ///
-    /// Fails if that cannot be written.
+    /// Fails if it cannot be written.
     pub(super) fn write(self) -> Result<()> {
         if self.now == self.known {
             return Ok(());

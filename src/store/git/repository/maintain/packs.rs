@@ -1,5 +1,5 @@
-//! The packs and loose objects in a directory of objects, read without opening any of them: what is
-//! there, how large it is, and how it is copied and removed.
+//! Reads, copies and removes packs and loose objects by their files and indexes, without opening an
+//! object database.
 
 use std::{
     collections::HashSet,
@@ -19,15 +19,15 @@ use crate::{
     store::git::pack::Pack,
 };
 
-/// An index over ten million objects.
+/// Enough for an index of more than ten million objects.
 const INDEX_MAX_BYTES: u64 = 512 << 20;
-/// Where an offset says that it is one of eight bytes.
+/// Marks an offset that refers to the table of 8-byte offsets.
 const LARGE: u32 = 1 << 31;
 
-/// What the index of a pack says of one object: its name, its checksum, and where it is.
+/// One row of a pack index: object id, checksum, and range in the pack.
 pub(in crate::store::git) type Row = (ObjectId, u32, Range<u64>);
 
-/// The names of every object in a directory of objects of ours.
+/// The ids of all objects in one of our object directories.
 pub(super) fn own_ids(objects: &Path, hash: HashKind) -> Result<HashSet<ObjectId>> {
     let mut ids: HashSet<ObjectId> = loose_in(objects).into_iter().map(|(_, id)| id).collect();
     for (_, path) in own_packs(&objects.join("pack")) {
@@ -36,7 +36,7 @@ pub(super) fn own_ids(objects: &Path, hash: HashKind) -> Result<HashSet<ObjectId
     Ok(ids)
 }
 
-/// The names of the objects in a pack.
+/// The ids of the objects in a pack.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub(super) fn ids_of(pack: &Path, hash: HashKind) -> Result<Vec<ObjectId>> {
     Ok(rows_of(pack, hash)?.into_iter().map(|(id, _, _)| id).collect())
 }
 
-/// The loose objects in a directory of objects.
+/// The loose objects in an object directory.
 pub(super) fn loose_in(objects: &Path) -> Vec<(PathBuf, ObjectId)> {
     let mut found = Vec::new();
     for fan in names_of(objects).unwrap_or_default() {
@@ -85,10 +85,10 @@ pub(super) fn size_on_disk(path: &Path) -> u64 {
     }
 }
 
-/// Removes a pack: its index first, as git does, so that nobody finds an index without its pack.
+/// Removes a pack: its index first, as git does, so that no reader finds an index without its pack.
 pub(super) fn remove_pack(path: &Path) -> io::Result<u64> {
     let freed = size_on_disk(path);
-    // One that somebody's git has written names packs that are about to go.
+    // A `multi-pack-index` that another git wrote would refer to packs that are going.
     let _absent = fs::remove_file(path.with_file_name("multi-pack-index"));
     for extension in ["idx", "rev", "bitmap", "promisor", "mtimes"] {
         let _absent = fs::remove_file(path.with_extension(extension));
@@ -104,7 +104,7 @@ pub(super) fn has_room(dir: &Path, bytes: u64) -> bool {
     found.map_or(true, |found| found.f_bavail.saturating_mul(found.f_frsize) / 2 >= bytes)
 }
 
-/// Copies those entries of a pack of ours that `wanted` says into another.
+/// Copies the entries of one of our packs that `wanted` selects into another.
 pub(super) fn copy_rows(
     path: &Path,
     hash: HashKind,
@@ -128,7 +128,7 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a pack is not as its index says")
 }
 
-/// What the index beside a pack says.
+/// Reads the index of a pack.
 pub(super) fn rows_of(pack: &Path, hash: HashKind) -> Result<Vec<Row>> {
     let index = read_small(&pack.with_extension("idx"), INDEX_MAX_BYTES)?.unwrap_or_default();
     let length = stat_path(pack).map_or(0, |stamp| stamp.size);
@@ -136,12 +136,12 @@ pub(super) fn rows_of(pack: &Path, hash: HashKind) -> Result<Vec<Row>> {
         .ok_or_else(|| Error::damaged(pack.display().to_string(), "it is not as its index says"))
 }
 
-/// Which packs to put together, given their sizes, the smallest first: none unless there are more
-/// than `max`.
+/// Which packs to merge, given their sizes in ascending order: none unless there are more than
+/// `max`.
 ///
-/// Those stay that are twice as large as everything below them. So a byte is copied once for each
-/// time what is there has doubled, however large it is: gigabytes seldom, and never for one small
-/// pack more.
+/// A pack stays if it is at least twice as large as all smaller ones together. A byte is therefore
+/// copied once each time the total doubles: gigabytes rarely, and never just for one small new
+/// pack.
 pub(super) fn which(sizes: &[u64], max: usize) -> Range<usize> {
     if sizes.len() <= max {
         return 0..0;
@@ -153,12 +153,11 @@ pub(super) fn which(sizes: &[u64], max: usize) -> Range<usize> {
         }
         below = below.saturating_add(*size);
     }
-    // Half of what there may be at most is left, so that it is not done again at once.
+    // Leaves half of the allowed number, so that the next merge is not due at once.
     0..count.max(sizes.len() + 1 - max / 2)
 }
 
-/// The rows of an index of version 2, by where the objects are. An entry ends where the next one
-/// begins.
+/// The rows of a version 2 index, sorted by position. An entry ends where the next one begins.
 pub(in crate::store::git) fn rows(
     index: &[u8],
     pack_bytes: u64,
@@ -201,8 +200,8 @@ pub(in crate::store::git) fn rows(
 mod tests {
     use super::{super::PACKS_MAX, *};
 
-    /// Adds packs one by one, as saves do; the most there ever were, and how much was copied for
-    /// each byte that was added.
+    /// Adds packs one by one, as saves do. Returns the greatest number of packs, and the bytes
+    /// copied for each byte added.
     fn live(added: impl Iterator<Item = u64>) -> (usize, u64) {
         let (mut packs, mut most) = (Vec::<u64>::new(), 0);
         let (mut copied, mut total) = (0, 0);
@@ -230,7 +229,7 @@ mod tests {
             (8, live((0..2000).map(|_| MB))),
             (8, live((0..2000).map(|_| 500 * MB))),
             (8, live((0..2000).map(mixed))),
-            // One large first snapshot, and small ones for ever.
+            // One large first checkpoint, then only small ones.
             (1, live((0..2000).map(|n| if n == 0 { 20_000 * MB } else { 10_000 }))),
         ] {
             assert!(found <= 17, "{found} packs");

@@ -1,4 +1,4 @@
-//! What no checkpoint needs is freed: objects of ours, and whole private repositories.
+//! Garbage collection in private repositories: frees unneeded objects, and whole repositories.
 
 use std::{
     collections::HashSet,
@@ -23,18 +23,17 @@ use crate::{
     state::State,
 };
 
-/// What ends the name of a private repository that is being removed: see [`Private::all`].
+/// Suffix of a private repository that is being removed: see [`Private::all`].
 const BURIED: &str = ".removed";
-/// Nothing is written for longer: an hour.
+/// No write takes longer: an hour.
 const WRITING_MAX_NS: i64 = 3_600_000_000_000;
 
-/// Frees objects of ours that neither a ref nor a record needs, and repositories that no record
-/// names. `needed` are the trees that records name, by the names of repositories, as they are now.
-/// Returns how many bytes that freed.
+/// Frees our objects that neither a ref nor a record needs, and private repositories that no record
+/// names. `needed` are the trees that records name now. Returns how many bytes that freed.
 ///
 /// # Errors
 ///
-/// Fails if somebody saves all the while, or something cannot be read or removed.
+/// Fails if saves hold the lock for too long, or if something cannot be read or removed.
 pub(in crate::store) fn sweep(
     state: &State,
     deadline: Instant,
@@ -55,7 +54,7 @@ pub(in crate::store) fn sweep(
     done.map(|()| freed)
 }
 
-/// Trees that records name, by the names of the private repositories they are in.
+/// Trees that records name, each with the name of its private repository.
 pub(in crate::store) type Needed = HashSet<(String, ContentId)>;
 
 fn sweep_one(
@@ -66,7 +65,7 @@ fn sweep_one(
 ) -> Result<u64> {
     let mut sweep = Sweep { private, repo: private.repo(), needed, marks: Marks::default() };
     if sweep.is_idle()? {
-        let _alone = private.alone(deadline)?;
+        let _lock = private.lock_exclusive(deadline)?;
         if sweep.is_idle()? {
             return remove_repository(state, private);
         }
@@ -78,11 +77,11 @@ fn sweep_one(
     if condemned.is_empty() && unneeded_refs.is_empty() && !is_littered {
         return Ok(0);
     }
-    // What stays of the condemned goes into a new pack first, while others save.
+    // The objects that survive go into a new pack first, while saves continue.
     let written = sweep.marks.seen.clone();
     let added = sweep.save_survivors(&condemned)?;
     crash::point("sweep-pack");
-    let _alone = private.alone(deadline)?;
+    let _lock = private.lock_exclusive(deadline)?;
     sweep.repo = sweep.repo.refreshed();
     for name in sweep.mark()? {
         refs::delete(&sweep.repo, &name)?;
@@ -90,13 +89,13 @@ fn sweep_one(
     let freed = sweep.remove(condemned, &written)?;
     remove_unfinished(&sweep.repo.objects());
     for lock in locks(&refs) {
-        // No ref is written now: its writer was killed.
+        // Under the exclusive lock no ref is being written: the writer of this lock file is dead.
         let _gone = fs::remove_file(lock);
     }
     Ok(freed.saturating_sub(added))
 }
 
-/// What is to be freed in a directory of objects of ours.
+/// Packs and loose objects to remove from one of our object directories.
 struct Condemned {
     packs: Vec<(PathBuf, Vec<Row>)>,
     loose: Vec<(PathBuf, ObjectId)>,
@@ -108,7 +107,7 @@ impl Condemned {
     }
 }
 
-/// One private repository that is swept.
+/// The sweep of one private repository.
 struct Sweep<'a> {
     private: &'a Private,
     repo: Repo,
@@ -117,14 +116,14 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Whether neither a checkpoint's ref nor a record needs anything of the repository.
+    /// Whether neither a checkpoint's ref nor a record needs anything in the repository.
     fn is_idle(&self) -> Result<bool> {
         let names = refs::all(&self.repo)?;
         let is_named = (self.needed)()?.iter().any(|(store, _)| store == self.private.name());
         Ok(!is_named && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
     }
 
-    /// Marks what refs and records need now, and names the refs that hold a tree for no record.
+    /// Marks what refs and records need now. Returns the refs that hold a tree for no record.
     fn mark(&mut self) -> Result<Vec<String>> {
         self.marks.look(&self.repo)?;
         let needed = (self.needed)()?;
@@ -136,7 +135,7 @@ impl Sweep<'_> {
         Ok(refs::all(&self.repo)?.into_iter().filter(is_stale).collect())
     }
 
-    /// Packs and loose objects with something in them that nothing needs.
+    /// Packs and loose objects that contain something unneeded.
     fn condemned(&self) -> Result<Condemned> {
         let dir = self.repo.objects();
         let mut packs = Vec::new();
@@ -153,7 +152,7 @@ impl Sweep<'_> {
         Ok(Condemned { packs, loose })
     }
 
-    /// Copies what is needed of condemned packs into a new one; how many bytes that took.
+    /// Copies the needed objects of condemned packs into a new one; returns its size.
     fn save_survivors(&self, condemned: &Condemned) -> Result<u64> {
         let seen = &self.marks.seen;
         let survives = |(id, _, _): &Row| seen.contains(id);
@@ -172,8 +171,8 @@ impl Sweep<'_> {
         save().map(|pack| size_on_disk(&pack)).map_err(self.failed())
     }
 
-    /// Removes what is condemned, unless it is needed by now and not among the `written` survivors;
-    /// how many bytes that freed. For whoever is alone.
+    /// Removes what is condemned, unless it is needed by now and not among the `written` survivors.
+    /// Returns the bytes freed. The caller holds the exclusive lock.
     fn remove(&self, condemned: Condemned, written: &HashSet<ObjectId>) -> Result<u64> {
         let mut freed = 0;
         let is_needed_now =
@@ -200,8 +199,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Removes a private repository. It loses its name first: one that is removed by half must not be
-/// taken for whole.
+/// Removes a private repository. Renames it first, so that a partial removal never looks like a
+/// repository.
 fn remove_repository(state: &State, private: &Private) -> Result<u64> {
     let freed = crate::store::own_bytes(private.dir());
     let mut buried = private.dir().as_os_str().to_owned();
@@ -212,7 +211,7 @@ fn remove_repository(state: &State, private: &Private) -> Result<u64> {
     Ok(freed)
 }
 
-/// Removes private repositories that have lost their names.
+/// Finishes removals that were interrupted after the rename.
 fn remove_buried(state: &State) -> Result<()> {
     for name in names_of(&state.repositories()).unwrap_or_default() {
         if name.as_bytes().ends_with(BURIED.as_bytes()) {
@@ -223,7 +222,7 @@ fn remove_buried(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Unfinished files in a directory of objects.
+/// Temporary files in an object directory.
 fn unfinished(objects: &Path) -> Vec<PathBuf> {
     let in_dir = |dir: PathBuf| {
         let names = names_of(&dir).unwrap_or_default().into_iter();
@@ -233,7 +232,7 @@ fn unfinished(objects: &Path) -> Vec<PathBuf> {
     [objects.to_owned(), objects.join("pack")].into_iter().flat_map(in_dir).collect()
 }
 
-/// Whether a process that was killed left an unfinished file.
+/// Whether a killed process left a temporary file.
 fn has_unfinished(objects: &Path) -> bool {
     let is_old = |path: &PathBuf| {
         let since = stat_path(path).map_or(0, |stamp| stamp.mtime_ns);
@@ -242,14 +241,14 @@ fn has_unfinished(objects: &Path) -> bool {
     unfinished(objects).iter().any(is_old)
 }
 
-/// Removes unfinished files. The caller must hold the exclusive lock: nobody is writing one.
+/// Removes temporary files. The caller must hold the exclusive lock, so no process is writing one.
 fn remove_unfinished(objects: &Path) {
     for path in unfinished(objects) {
         let _gone = fs::remove_file(path);
     }
 }
 
-/// The locks of refs below a directory: those of writers at work, and of writers that were killed.
+/// The lock files of refs below a directory, of live and of killed writers.
 fn locks(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for name in names_of(dir).unwrap_or_default() {

@@ -1,5 +1,5 @@
-//! What a repository has lost since a checkpoint, and what it loses when it is replaced: branches,
-//! tags, stashes and commits. Only for telling; nothing is decided by it.
+//! Lists what a repository has lost since a checkpoint, and what it would lose by a restore:
+//! branches, tags, stashes and commits. For messages only; no decision depends on it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -11,7 +11,7 @@ use std::{
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{
-    Build, Held, Private, Tree, head, read_small, refs, restage, root,
+    Build, Held, Private, Tree, head, read_small, refs, restore_index, root,
     steps::{is_of_the_user, led_to, part_at, place_of, short},
 };
 use crate::{
@@ -27,14 +27,14 @@ use crate::{
 
 /// Longer histories are not walked.
 const COMMITS_MAX: usize = 10_000;
-/// A log of so many stashes is not read.
+/// A larger log of stashes is not read.
 const LOG_MAX_BYTES: u64 = 4 << 20;
-/// As large as an index may be that is held.
+/// The largest index that is held.
 const INDEX_MAX_BYTES: u64 = 64 << 20;
 const STASH: &str = "refs/stash";
 const STASH_LOG: &str = "logs/refs/stash";
 
-/// What a repository has no longer.
+/// What a repository has lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Its git directory. Absolute.
@@ -43,29 +43,28 @@ pub struct Lost {
     pub refs: Vec<String>,
     /// How many stashes.
     pub stashes: usize,
-    /// The git directories in which other things are staged, though HEAD is where it was: its own,
-    /// and those of submodules and linked worktrees that are held.
+    /// The git directories with a different index although HEAD has not moved: its own, and those
+    /// of held submodules and linked worktrees.
     pub staged: Vec<PathBuf>,
 }
 
-/// What goes with a repository that is replaced.
+/// What a repository will lose when it is replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losing {
     /// Its git directory. Absolute.
     pub place: PathBuf,
-    /// The commits that branches lose, and HEAD if it is detached: the short names, and of each the
-    /// commits, the newest first, by their ids and first lines.
+    /// The commits that each branch loses (and HEAD, if detached): the short name, and the ids and
+    /// subjects of the commits, newest first.
     pub commits: Vec<(String, Vec<(String, String)>)>,
-    /// Branches that lose no commit, and tags, that are new or were moved: the short names.
+    /// New or moved tags, and branches that lose no commit, by short names.
     pub refs: Vec<String>,
     /// How many stashes.
     pub stashes: usize,
-    /// Whether something is staged that was not.
+    /// Whether it has staged changes that would be lost.
     pub is_staged: bool,
 }
 
-/// The branches, tags and stashes that `record` holds and that are gone from repositories which
-/// are there.
+/// The branches, tags and stashes in `record` that existing repositories no longer have.
 pub fn lost(state: &State, root: &Path, record: &Record) -> Vec<Lost> {
     record.repositories.iter().filter_map(|held| lost_of(state, root, held)).collect()
 }
@@ -89,7 +88,8 @@ fn lost_of(state: &State, root: &Path, held: &Held) -> Option<Lost> {
     is_any.then_some(Lost { place, refs, stashes, staged })
 }
 
-/// The git directories in which something else is staged than is held, and whose HEAD has not moved. What the root itself has staged is not held here.
+/// The git directories with another index than held, while HEAD has not moved. The root's own index
+/// is held separately.
 fn staged_otherwise(
     root: &Path,
     held: &Held,
@@ -99,7 +99,7 @@ fn staged_otherwise(
 ) -> Vec<PathBuf> {
     let pointers = held.pointers.iter().filter(|(path, _)| path != b".git");
     let led = pointers.map(|(path, text)| led_to(&root.join(OsStr::from_bytes(path)), text));
-    // The main worktree of a root that is a linked one is another place.
+    // If the root is a linked worktree, the main worktree is not part of it.
     let is_main = held.pointers.iter().any(|(path, _)| path == b".git");
     let own = (!is_main).then(PathBuf::new);
     let all = own.into_iter().chain(led.filter_map(|target| part_at(place, &target)));
@@ -117,8 +117,7 @@ fn staged_otherwise(
                 has_same_ref(files, place, common, &String::from_utf8_lossy(name))
             }
         });
-        // Where refs are kept as reftable, nobody can tell whether HEAD has moved, and it is named
-        // in any case.
+        // With reftable it is unknown whether HEAD has moved, so the index is reported in any case.
         let index = file("index").filter(|_| has_stayed);
         index.is_some_and(|(then, now)| index::stage_alike(hash, &then, &now) == Some(false))
     };
@@ -126,7 +125,7 @@ fn staged_otherwise(
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Whether a ref of the repository at `common`, below `place`, is where it was.
+/// Whether a ref of the repository at `common`, below `place`, is unchanged.
 fn has_same_ref(files: &Tree<'_>, place: &Path, common: &Path, name: &str) -> bool {
     let loose = files.file(common.join(name).as_os_str().as_bytes());
     let packed = || files.file(common.join("packed-refs").as_os_str().as_bytes());
@@ -149,7 +148,7 @@ fn stashes(log: &[u8]) -> BTreeSet<ObjectId> {
     log.split(|&byte| byte == b'\n').filter_map(new).collect()
 }
 
-/// What the repository at the place of `held` has beyond what `record` holds; `None` if nothing.
+/// What the repository at the place of `held` has beyond `record`; `None` if nothing.
 pub(super) fn losing(state: &State, root: &Path, record: &Record, held: &Held) -> Option<Losing> {
     let place = place_of(root, held);
     let private = Private::named(state, &held.store);
@@ -189,7 +188,7 @@ pub(super) fn losing(state: &State, root: &Path, record: &Record, held: &Held) -
     (losing != nothing).then_some(losing)
 }
 
-/// The commits from `tip` on that are not among those in `kept`, along the first parents.
+/// The commits from `tip` along first parents that are not in `kept`.
 fn beyond(repo: &Repo, tip: ObjectId, kept: &BTreeSet<ObjectId>) -> Vec<(String, String)> {
     let (mut commits, mut here) = (Vec::new(), Some(tip));
     while let Some(id) = here.filter(|id| !kept.contains(id) && commits.len() < COMMITS_MAX) {
@@ -200,7 +199,7 @@ fn beyond(repo: &Repo, tip: ObjectId, kept: &BTreeSet<ObjectId>) -> Vec<(String,
     commits
 }
 
-/// Whether the index says anything else than HEAD's commit.
+/// Whether the index differs from HEAD's commit.
 fn has_staged(repo: &Repo) -> bool {
     let Ok(Some(file)) = index::read(repo) else { return false };
     let mut trees = HashMap::new();
@@ -214,10 +213,10 @@ fn has_staged(repo: &Repo) -> bool {
     head::count_staged(repo, &head::read(repo), built.tree, &new) != Some(0)
 }
 
-/// Whether what is staged at the place of a repository comes back with it.
+/// Whether a restore brings back the present index.
 fn stages_the_same(build: &Build<'_>, root: &Path, record: &Record, now: &Repo) -> bool {
     if let Ok(Some((path, entries))) = build.staged(root, record) {
-        return path != Path::new("index") || !restage::differs(now, &entries);
+        return path != Path::new("index") || !restore_index::differs(now, &entries);
     }
     let there = read_small(&now.common_dir.join("index"), INDEX_MAX_BYTES).ok().flatten();
     let both = build.files.file(b"index").zip(there);

@@ -1,9 +1,9 @@
-//! What stood at the place of a repository that was replaced or removed: it goes if it is still what
-//! a checkpoint holds, and else gets a plain name beside its place.
+//! Disposes of a repository that was replaced or removed: deletes it if a checkpoint holds it as it
+//! is, and otherwise renames it to a visible name next to its path.
 //!
-//! It is looked at when it has lost its place, so that nothing finds it there any more and changes
-//! it. A commit that was made after the before-restore checkpoint, by another program at that very
-//! moment or while a restore lay interrupted, is in no checkpoint.
+//! The comparison comes after the exchange, when no program finds the repository at its path any
+//! more and could change it. A commit made after the before-restore checkpoint, by another program
+//! or while a restore was interrupted, is in no checkpoint.
 
 use std::{
     collections::BTreeSet,
@@ -14,8 +14,8 @@ use std::{
 };
 
 use super::{
-    Build, EntryKind, Held, OLD, Private, Tree, names_of, read_small, restage, steps::place_of,
-    temporary_beside,
+    Build, EntryKind, Held, OLD, Private, Tree, names_of, read_small, restore_index,
+    steps::place_of, temporary_beside,
 };
 use crate::{
     error::{Error, Result},
@@ -38,32 +38,32 @@ use crate::{
     },
 };
 
-/// A path and a line end.
+/// A path and a newline.
 const POINTER_MAX_BYTES: u64 = 64 << 10;
 
-/// A repository that was replaced and is held by no checkpoint as it was then.
+/// A replaced repository that no checkpoint holds as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
-    /// Where it was.
+    /// Its original path.
     pub place: PathBuf,
-    /// Where it is now.
+    /// Its present path.
     pub now: PathBuf,
 }
 
-/// The checkpoints that a restore goes between: what is held by one of them may go.
+/// The two checkpoints of a restore: what one of them holds may be deleted.
 pub struct Ends<'a> {
     /// The before-restore checkpoint.
     pub held: CheckpointId,
-    /// Both, as far as they can be read.
+    /// Both records, as far as they can be read.
     pub records: &'a [Record],
 }
 
 impl Ends<'_> {
-    /// Removes `old`, which stood at `place`, or gives it another name there.
+    /// Deletes `old`, which was at `place`, or renames it.
     ///
     /// # Errors
     ///
-    /// Fails if it can be neither removed nor renamed.
+    /// Fails if it can be neither deleted nor renamed.
     pub(super) fn retire(
         &self,
         state: &State,
@@ -77,7 +77,7 @@ impl Ends<'_> {
         if place.is_dir() && old.is_dir() {
             keep_besides(old, place).map_err(Error::io("keep what is no part of", place))?;
         }
-        // What cannot be looked at is not known to be held.
+        // What cannot be read is not known to be held.
         if self.is_held(state, root, place, old).unwrap_or(false) {
             return remove_tree(old).map(|()| None).map_err(Error::io("remove", old));
         }
@@ -100,8 +100,8 @@ impl Ends<'_> {
         free
     }
 
-    /// Whether one of the checkpoints holds what stood at `place` as it is now at `old`. Objects that
-    /// came since are borrowed now.
+    /// Whether one of the checkpoints holds the repository of `place` as it is now at `old`.
+    /// Borrows objects that were added since.
     fn is_held(&self, state: &State, root: &Path, place: &Path, old: &Path) -> Result<bool> {
         let found = fs::symlink_metadata(old).map_err(Error::io("look at", old))?;
         if !found.is_dir() {
@@ -117,7 +117,7 @@ impl Ends<'_> {
         Ok(false)
     }
 
-    /// Where repositories are or were, and files that lead to one.
+    /// The paths of repositories in the checkpoints, and of `.git` files that point to one.
     fn places(&self, root: &Path) -> BTreeSet<PathBuf> {
         let mut places = BTreeSet::new();
         for record in self.records {
@@ -128,8 +128,8 @@ impl Ends<'_> {
         places
     }
 
-    /// Whether what is at `left` is a repository that was being made: a directory that has never
-    /// stood anywhere else.
+    /// Whether `left` is an unfinished repository of a restore: a directory that none of the
+    /// checkpoints holds.
     fn is_unfinished(&self, state: &State, left: &Path) -> bool {
         let Ok(now) = Identity::of(left) else { return false };
         let is_another = |held: &Held| {
@@ -166,7 +166,7 @@ fn is_as_held(
     let mut is_same = true;
     if let Some((path, entries)) = Build::new(&private, &repo, held)?.staged(root, record)? {
         let dir = old.join(path.parent().unwrap_or(Path::new("")));
-        is_same = !restage::differs(&Repo::at(&dir, repo.hash), &entries);
+        is_same = !restore_index::differs(&Repo::at(&dir, repo.hash), &entries);
         now.remove(path.as_os_str().as_bytes());
     }
     Tree::open(&repo, held)?.each(&mut |path, kind, id| {
@@ -183,17 +183,17 @@ fn is_as_held(
     Ok(borrowed.left_out.is_none())
 }
 
-/// Puts away what a restore that was cut off left beside the places of repositories: what it had not
-/// finished goes, what stood there goes or is set aside.
+/// Cleans up after an interrupted restore, next to repositories: deletes unfinished ones, and
+/// deletes or sets aside old ones.
 pub fn remove_unfinished(state: &State, root: &Path, ends: &Ends<'_>) -> Vec<SetAside> {
     let mut aside = Vec::new();
     for place in ends.places(root) {
         let old = place.with_file_name(OLD);
         if place.symlink_metadata().is_err() && old.exists() {
-            // It was cut off between two renames: what stood there goes back.
+            // The restore was interrupted between two renames, so the old repository goes back.
             let _later = fs::rename(&old, &place);
         }
-        // What cannot be put away now is tried again by the next restore.
+        // If this fails, the next restore tries again.
         for left in [temporary_beside(&place), old] {
             if ends.is_unfinished(state, &left) {
                 let _later = remove_tree(&left);
@@ -206,8 +206,8 @@ pub fn remove_unfinished(state: &State, root: &Path, ends: &Ends<'_>) -> Vec<Set
     aside
 }
 
-/// Moves what no checkpoint has from a git directory to the one that took its place: what says which
-/// packs to keep, and pipes and sockets. Locks and unfinished files go.
+/// Moves what no checkpoint holds from a git directory to its replacement: `.keep` files, pipes and
+/// sockets. Drops lock files and temporary files.
 fn keep_besides(old: &Path, new: &Path) -> io::Result<()> {
     for name in names_of(old).unwrap_or_default() {
         let (from, to) = (old.join(&name), new.join(&name));

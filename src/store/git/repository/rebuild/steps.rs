@@ -1,4 +1,4 @@
-//! What there is to do so that the repositories of a checkpoint are there again.
+//! Plans how to restore the repositories of a checkpoint.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,40 +31,40 @@ use crate::{
     },
 };
 
-/// A symbolic ref and its target.
+/// Enough for a symbolic ref and its target.
 const HEAD_MAX_BYTES: u64 = 64 << 10;
 
-/// Where refs are that are kept as reftable, and the list of the files there that count.
+/// The directory of refs in reftable format; also the name under which its list of tables is held.
 const REFTABLE: &str = "reftable";
 const TABLES: &str = "reftable/tables.list";
-/// A thousand tables.
+/// Enough for a thousand tables.
 const TABLES_MAX_BYTES: u64 = 1 << 20;
 
-/// The log of what HEAD did.
+/// The reflog of HEAD.
 const HEAD_LOG: &str = "logs/HEAD";
-/// Some 300,000 commits.
+/// Enough for some 300,000 commits.
 const LOG_MAX_BYTES: u64 = 64 << 20;
 
-/// What is to be done about one repository.
+/// One change to one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Where: a git directory, or a file that leads to one. Absolute.
+    /// The git directory, or a `.git` file that points to one. Absolute.
     pub place: PathBuf,
-    /// What.
+    /// What to do.
     pub kind: StepKind,
-    /// Whether it is the root's own, or lies below the root.
+    /// Whether it is the root's own repository, or lies below the root.
     pub is_inside: bool,
-    /// What is held of the repository. A file that leads nowhere has none.
+    /// What is held of the repository. A `.git` file that points nowhere has none.
     pub(in crate::store::git::repository) held: Option<Held>,
 }
 
 impl Step {
-    /// Whether something goes.
+    /// Whether the step removes something.
     pub fn is_removal(&self) -> bool {
         matches!(self.kind, StepKind::Remove(_))
     }
 
-    /// What goes with the repository that gives way to what `record` holds of it.
+    /// What is lost when the present repository is replaced by the one in `record`.
     pub fn losing(&self, state: &State, root: &Path, record: &Record) -> Option<Losing> {
         match self.kind {
             StepKind::Replace(_) => losing(state, root, record, self.held.as_ref()?),
@@ -74,38 +74,39 @@ impl Step {
         }
     }
 
-    /// The files that led to the repository, absolute.
+    /// The `.git` files that pointed to the repository, absolute.
     pub fn pointers(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         let pointers = self.held.iter().flat_map(|held| &held.pointers);
         pointers.map(|(path, _)| root.join(OsStr::from_bytes(path)))
     }
 }
 
-/// What a repository lacks.
+/// What to do with a repository, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepKind {
-    /// It is gone.
+    /// It is missing: create it.
     Recreate,
-    /// What is there is broken, or another repository: why, as a fragment.
+    /// It is damaged, or a different repository: replace it. The reason is a message fragment.
     Replace(String),
-    /// Its part for one linked worktree or submodule is gone: where that was, below it.
+    /// A linked worktree's or submodule's part is missing: create it. The path is relative to the
+    /// git directory.
     Part(PathBuf),
-    /// The file that leads there is gone: what it says.
+    /// The `.git` file that points to it is missing: write this text.
     Pointer(Vec<u8>),
-    /// It is to go: why, as a fragment.
+    /// It must go; the reason is a message fragment.
     Remove(&'static str),
 }
 
-/// It was not there, and a restore that is taken back made it.
+/// The reason for a repository that an undone restore had created.
 const MADE_BY_RESTORE: &str = "the restore made it";
-/// Something else is at the place of a file that leads to a repository.
+/// The reason for something at the path of a `.git` file.
 const IN_THE_WAY: &str = "the file that led to the repository was there";
 
-/// What is to be done so that the repositories which `record` holds are there again. Those that are
-/// there, and are the same, are left alone unless `all` is set.
+/// Plans the steps that restore the repositories in `record`. Unless `all` is set, a repository
+/// that exists and is the same is left alone.
 pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step> {
     let mut steps = Vec::new();
-    // A restore that is taken back may have put another one there, which has all there was.
+    // An undone restore may have put a different repository there, which holds everything.
     let is_exact = record.checkpoint.cause.reason == Reason::BeforeRestore;
     if is_exact {
         steps.extend(made_by_restore(state, root, record));
@@ -150,7 +151,7 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
     steps
 }
 
-/// What is to be done about the files that led nowhere. A repository that is there by now stays,
+/// Plans the steps for `.git` files that pointed nowhere. A repository that is there now stays,
 /// unless a restore put it there.
 fn dangling(root: &Path, record: &Record, is_exact: bool, removed: &[PathBuf]) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -173,7 +174,7 @@ fn dangling(root: &Path, record: &Record, is_exact: bool, removed: &[PathBuf]) -
     steps
 }
 
-/// What a file that leads to a repository says now, as records have it.
+/// The text of a `.git` file now, in the form of records.
 fn text_of(pointer: &Path) -> Option<Vec<u8>> {
     match fs::read_link(pointer).ok() {
         Some(target) => Some([root::LINK, target.as_os_str().as_bytes()].concat()),
@@ -181,12 +182,12 @@ fn text_of(pointer: &Path) -> Option<Vec<u8>> {
     }
 }
 
-/// Where a repository was. Absolute.
+/// The path of a held repository. Absolute.
 pub(super) fn place_of(root: &Path, held: &Held) -> PathBuf {
     root.join(OsStr::from_bytes(&held.path))
 }
 
-/// The parts for linked worktrees that are still there, wherever they are, and that have lost theirs.
+/// The parts of linked worktrees that still exist and have lost their part of the git directory.
 fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
     let repo = Private::named(state, &held.store).repo();
     let mut lost = Vec::new();
@@ -209,37 +210,37 @@ fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
     lost
 }
 
-/// Whether what is at the place of a `.git` file is something else by now: a repository of its own, or
-/// what leads to another one or nowhere.
+/// Whether something else is at the path of a `.git` file now: a repository of its own, or a file
+/// that points elsewhere or nowhere.
 fn leads_elsewhere(pointer: &Path, text: &[u8], place: &Path) -> bool {
     text_of(pointer).as_deref() != Some(text)
         && root::repository_at(pointer).is_none_or(|(common_dir, _)| common_dir != place)
 }
 
-/// Where a file that leads to a git directory leads now.
+/// Where a `.git` file points now.
 fn target_of(pointer: &Path) -> Option<PathBuf> {
     Some(led_to(pointer, &read_small(pointer, HEAD_MAX_BYTES).ok()??))
 }
 
-/// Where the text of a `.git` file leads.
+/// The path that the text of a `.git` file points to.
 pub(super) fn led_to(pointer: &Path, text: &[u8]) -> PathBuf {
     let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
     let above = pointer.parent().unwrap_or(Path::new("/"));
     without_dots(&above.join(OsStr::from_bytes(target)))
 }
 
-/// Where the git directory of a linked worktree or submodule lies below its repository.
+/// The path of a linked worktree's or submodule's git directory, relative to its repository.
 pub(super) fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
     let is_worktree = target.parent().is_some_and(|above| above.ends_with("worktrees"));
     match target.strip_prefix(place) {
         Ok(below) if !below.as_os_str().is_empty() => Some(below.to_owned()),
-        // The repository's path may have been written another way.
+        // The repository's path may be spelled differently.
         _ => Some(Path::new("worktrees").join(target.file_name()?)).filter(|_| is_worktree),
     }
 }
 
-/// Repositories, and files that lead to one, that are there now, were not at `record`, and were at the
-/// checkpoint that the restore went to before which `record` was taken.
+/// Repositories and `.git` files that exist now, did not exist at `record`, and are in the
+/// checkpoint of the restore before which `record` was taken.
 fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
     let of = record.checkpoint.cause.of.and_then(|of| record::read(&state.root_at(root), of).ok());
     let Some(of) = of else { return Vec::new() };
@@ -282,7 +283,7 @@ fn kind_of(
     why.map(StepKind::Replace)
 }
 
-/// Why what is at `place` is no repository that git could work with.
+/// Why git could not use the repository at `place`; `None` if it could.
 fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
     if !place.is_dir() {
         return Some("it is no directory".to_owned());
@@ -315,8 +316,8 @@ fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
     damaged_pack(state, place, held)
 }
 
-/// A ref that cannot be read, or that leads to an object which is not there, or something of HEAD's
-/// files that is not there. What was lost when it was held is no reason: it would not come back.
+/// A ref that is unreadable or names a missing object, or a missing file of HEAD's commit. Objects
+/// that were already missing when it was held do not count: they would not come back.
 fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
     if refs::has_garbage(repo) {
         return Some("its list of packed refs cannot be read".to_owned());
@@ -335,7 +336,7 @@ fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
     let refs = refs::read_all(repo).ok()?;
     let is_lost = |name: &String, id: &Option<ObjectId>| match id {
         Some(id) => !repo.has(id) && !was_lost(id),
-        // One that is a name for another is looked at under that one's own name.
+        // A symbolic ref is skipped; its target is checked by its own name.
         None => !refs::is_symbolic(repo, name),
     };
     let mut lost = refs.iter().filter(|(name, _)| is_of_the_user(name));
@@ -346,8 +347,8 @@ fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
     has_lost_files.then(|| "it has lost some of the files of HEAD's commit".to_owned())
 }
 
-/// Whether something in the tree of a commit is gone that is held. One that fetches what it lacks
-/// lacks nothing.
+/// Whether the repository lacks an object of a commit's tree that is held. A partial clone lacks
+/// nothing.
 fn has_lost_files(repo: &Repo, ours: &Repo, commit: ObjectId) -> bool {
     let is_promise = |name: &OsString| Path::new(name).extension() == Some(OsStr::new("promisor"));
     if names_of(&repo.objects().join("pack")).is_ok_and(|names| names.iter().any(is_promise)) {
@@ -378,7 +379,7 @@ fn has_lost_files(repo: &Repo, ours: &Repo, commit: ObjectId) -> bool {
     false
 }
 
-/// A pack that is not as long as the one of that name was.
+/// A pack with another size than the held pack of that name.
 fn damaged_pack(state: &State, place: &Path, held: &Held) -> Option<String> {
     let ours = Private::named(state, &held.store).linked().join("objects/pack");
     let theirs = place.join("objects/pack");
@@ -390,12 +391,12 @@ fn damaged_pack(state: &State, place: &Path, held: &Held) -> Option<String> {
     names_of(&ours).ok()?.iter().any(is_damaged).then(|| "one of its packs is damaged".to_owned())
 }
 
-/// Why what is at `place` is not the repository that was held: another directory, and without
-/// something that a branch, tag or stash of then led to.
+/// Why the repository at `place` is not the held one: it is another directory, and lacks something
+/// that a held branch, tag or stash leads to.
 fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<String> {
     let private = Private::named(state, &held.store);
     let now = Identity::of(place).ok();
-    // What a restore made has gone on from what it was made of.
+    // A repository created by a restore continues the one that it was created from.
     let likeness = held.identity.zip(now).map(|(then, now)| {
         if is_exact { then.likeness(&now) } else { private.likeness(then, now) }
     });
@@ -405,8 +406,8 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     if is_exact && likeness != Some(Likeness::Perhaps) {
         return Some("it is another repository".to_owned());
     }
-    // Where that does not tell, or everything was brought to another disk, what was there then is
-    // looked for.
+    // If the identity does not decide, or everything was moved to another disk, the held objects
+    // do.
     let is_strict = likeness == Some(Likeness::Different);
     let repo = private.repo();
     let files = Tree::open(&repo, held).ok()?;
@@ -432,7 +433,7 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     lost.map(|(name, _)| format!("it is another repository, without {}", short(name)))
 }
 
-/// Whether refs are kept as reftable and some of the tables are gone.
+/// Whether refs are in reftable format and some tables are missing.
 fn has_lost_tables(place: &Path) -> bool {
     let dir = place.join(REFTABLE);
     let list = tables(&|name| read_small(&place.join(name), TABLES_MAX_BYTES).ok().flatten());
@@ -440,27 +441,27 @@ fn has_lost_tables(place: &Path) -> bool {
     dir.is_dir() && list.is_none_or(is_lost)
 }
 
-/// The tables of a repository that keeps its refs as reftable; `None` for any other.
+/// The tables of a repository in reftable format; `None` for other formats.
 fn tables(read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Vec<String>> {
     let list = String::from_utf8(read(TABLES)?).ok()?;
     Some(list.lines().map(str::to_owned).collect())
 }
 
-/// Whether what is held of a repository says that its refs are kept as reftable.
+/// Whether a held repository uses the reftable format.
 pub fn is_reftable(state: &State, held: &Held) -> bool {
     let repo = Private::named(state, &held.store).repo();
     Tree::open(&repo, held).is_ok_and(|files| files.file(TABLES.as_bytes()).is_some())
 }
 
-/// Whether what HEAD has done at `place` begins with all it had done in what is held: a repository
-/// that was copied away and back. A new one, and a clone, begin anew.
+/// Whether the reflog of HEAD at `place` starts with the held one: the repository was copied away
+/// and back. A new repository, or a clone, has a new log.
 fn has_gone_on(held: &Tree<'_>, place: &Path) -> bool {
     let then = held.file(HEAD_LOG.as_bytes()).filter(|log| !log.is_empty());
     let now = read_small(&place.join(HEAD_LOG), LOG_MAX_BYTES).ok().flatten();
     then.zip(now).is_some_and(|(then, now)| now.starts_with(&then))
 }
 
-/// Whether a ref is the user's work, and not what the last fetch said.
+/// Whether a ref is the user's own, not a remote-tracking ref.
 pub(super) fn is_of_the_user(name: &str) -> bool {
     name.starts_with("refs/heads/") || name.starts_with("refs/tags/") || name == "refs/stash"
 }

@@ -1,4 +1,4 @@
-//! How much room everything of ours takes, and which checkpoints it is for.
+//! Measures the disk usage of the state directory, and attributes it to checkpoints.
 
 use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::{
     model::{CheckpointId, ContentId},
-    plan::Thing,
+    plan::Chunk,
     state::{RootState, State},
 };
 
-/// Directories nested deeper are not ours.
+/// Nothing of ours is nested deeper.
 const DEPTH_MAX: usize = 32;
 
-/// The room on the disk of everything below a directory of ours. A file that has other names is
-/// somebody else's as well, and takes no room of its own.
+/// The disk usage of everything below a directory of ours. A file with another hard link belongs to
+/// the user as well and does not count.
 pub fn own_bytes(dir: &Path) -> u64 {
     below(dir, 0)
 }
@@ -36,35 +36,36 @@ fn below(dir: &Path, depth: usize) -> u64 {
     each.sum()
 }
 
-/// What checkpoints of one or more roots hold in turnback's own store, by who needs it.
-pub struct Scales {
+/// What the checkpoints of one or more roots take, and which of them need each object.
+pub struct UsageIndex {
     objects: Objects,
     state: State,
     weights: Weights,
-    /// The bytes of an object, where they are known, and for each line that needs it the place of
-    /// the last that does; `None` for one that stays.
+    /// For each object: its size, if known, and for each queue (the checkpoints of one root in the
+    /// order in which they may go) the position of the last one that needs it; `None` if a
+    /// checkpoint that stays needs it.
     needed: HashMap<ContentId, Need>,
-    others: Vec<Thing>,
+    others: Vec<Chunk>,
 }
 
-/// The bytes of an object, and the lines that need it.
+/// The size of an object, and the queues that need it.
 type Need = (Option<u64>, Vec<(usize, Option<usize>)>);
 
-impl Scales {
-    /// With nothing on them.
+impl UsageIndex {
+    /// An empty index.
     pub fn new(state: &State) -> Self {
         let objects = Objects::new(state.objects());
         let (state, weights) = (state.clone(), Weights::default());
         Self { objects, state, weights, needed: HashMap::new(), others: Vec::new() }
     }
 
-    /// Puts on them what the checkpoints of one root need. Those in `goes` may go, in that order,
-    /// so that what several need is needed until the last of them has gone.
+    /// Adds what the checkpoints of one root need. Those in `goes` may go, in that order; an object
+    /// is needed until the last checkpoint that needs it has gone.
     pub fn add(&mut self, line: usize, root: &RootState, goes: &[CheckpointId]) {
         let Ok(ids) = record::ids(root) else { return };
         let place_of = |id: &CheckpointId| goes.iter().position(|it| it == id);
         let mut by_place: Vec<_> = ids.iter().map(|id| (place_of(id), *id)).collect();
-        // Those that stay, then the last to go.
+        // First those that stay, then from the last to go to the first.
         by_place.sort_by_key(|(place, _)| std::cmp::Reverse(place.unwrap_or(usize::MAX)));
         for (place, id) in by_place {
             let Ok(Some(needs)) = record::needs(root, id) else { continue };
@@ -79,14 +80,14 @@ impl Scales {
         let mut add = |id: ContentId, bytes: Option<u64>| {
             let (known_bytes, by) = needed.entry(id).or_default();
             *known_bytes = bytes;
-            // Whoever was added first needs it longest.
+            // The first one added needs it for longest.
             let is_new = by.iter().all(|(known, _)| *known != line);
             if is_new {
                 by.push((line, place));
             }
             is_new
         };
-        // What the disk does not give weighs nothing for now, and nothing is freed either.
+        // An unreadable object counts as empty for now; it blocks freeing anyway.
         let _lighter = mark(&self.objects, needs, &mut |id| add(id, None));
         for (store, tree) in &needs.trees {
             self.weights.each(&self.state, store, tree, &mut |id, bytes| add(id, Some(bytes)));
@@ -94,10 +95,10 @@ impl Scales {
     }
 
     fn add_other(&mut self, line: usize, place: Option<usize>, bytes: u64) {
-        self.others.extend(place.map(|place| Thing { bytes, until: vec![(line, place)] }));
+        self.others.extend(place.map(|place| Chunk { bytes, until: vec![(line, place)] }));
     }
 
-    /// The room of everything that is on them.
+    /// The total size of everything in the index.
     pub fn total(&self) -> u64 {
         let bytes = |(id, (bytes, _)): (&ContentId, &(Option<u64>, _))| {
             bytes.unwrap_or_else(|| room(&self.objects.path(id)))
@@ -105,16 +106,16 @@ impl Scales {
         self.needed.iter().map(bytes).sum()
     }
 
-    /// What would be free if everything went that may.
-    pub fn things(self) -> Vec<Thing> {
+    /// What would be freed if every checkpoint went that may.
+    pub fn chunks(self) -> Vec<Chunk> {
         let objects = self.objects;
-        let thing = |(id, (bytes, by)): (ContentId, Need)| {
+        let chunk = |(id, (bytes, by)): (ContentId, Need)| {
             let until: Option<Vec<_>> =
                 by.into_iter().map(|(line, place)| Some((line, place?))).collect();
             let bytes = bytes.unwrap_or_else(|| room(&objects.path(&id)));
-            Some(Thing { until: until?, bytes })
+            Some(Chunk { until: until?, bytes })
         };
-        self.needed.into_iter().filter_map(thing).chain(self.others).collect()
+        self.needed.into_iter().filter_map(chunk).chain(self.others).collect()
     }
 }
 

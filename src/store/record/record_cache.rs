@@ -1,6 +1,6 @@
-//! What the records said when they were last read, together in one file, so that a list of fifty
-//! reads one file and not fifty. A record is known only under the name and the stamp it was read
-//! with: what the directory does not bear out is read anew. May be deleted at any time.
+//! A cache of all records of a root in one file, so that a list reads one file instead of fifty. An
+//! entry is valid only for the record's id and stamp; a record that has changed is read again. The
+//! file can be deleted at any time.
 
 use std::collections::HashMap;
 
@@ -12,37 +12,37 @@ use crate::{
     state::RootState,
 };
 
-/// The first line, before the checksum of the rest.
+/// The first line; the checksum of the rest follows.
 const MAGIC: &str = "turnback-records-1";
-/// A record with thousands of skipped paths is read where it is.
+/// A larger record, with thousands of skipped paths, is not cached.
 const RECORD_MAX_BYTES: usize = 16 << 10;
-/// So many may be unknown before the file is worth writing again: a save adds one at a time.
+/// The cache is rewritten once more records than this are missing from it; each save adds one.
 pub(super) const UNKNOWN_MAX: usize = 8;
 
-/// Records as they were read from a directory, by their names.
-pub(super) struct Recall {
+/// The cached records of one root.
+pub(super) struct RecordCache {
     bytes: Vec<u8>,
     known: HashMap<CheckpointId, Known>,
     dir: Option<Dir>,
-    /// What a new file would have, in any order.
+    /// The entries of the next cache file, in any order.
     stands: Vec<(CheckpointId, Stamp, Json)>,
     now_ns: i64,
 }
 
-/// The text of a record: a part of the file that was read, or a new one.
+/// The text of a record: a range of the old file, or new bytes.
 enum Json {
     Known(std::ops::Range<usize>),
     New(Vec<u8>),
 }
 
-/// Where one record is in the file, and the stamp it had.
+/// The range of one record in the file, and its stamp.
 struct Known {
     stamp: Stamp,
     json: std::ops::Range<usize>,
 }
 
-impl Recall {
-    /// Reads what is known of the records of a root; nothing, if that cannot be understood.
+impl RecordCache {
+    /// Reads the cache of a root; an unreadable one counts as empty.
     pub(super) fn load(state: &RootState) -> Self {
         let bytes = read_small(&state.records(), SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
         let known = parse(&bytes).unwrap_or_default();
@@ -50,7 +50,7 @@ impl Recall {
         Self { bytes, known, dir, stands: Vec::new(), now_ns: now_ns() }
     }
 
-    /// The record called `id`, if it is known and its file is the one that was read.
+    /// The record `id`, if it is cached and its stamp is unchanged.
     pub(super) fn find(&mut self, id: CheckpointId) -> Option<RecordFile> {
         let known = self.known.get(&id)?;
         if self.stamp(id)? != known.stamp {
@@ -61,13 +61,13 @@ impl Recall {
         Some(record)
     }
 
-    /// What the system says about a record, to be asked before it is read.
+    /// The stamp of a record. Take it before reading the record.
     pub(super) fn stamp(&self, id: CheckpointId) -> Option<Stamp> {
         let name = c_name(format!("{id}.json").as_bytes()).ok()?;
         self.dir.as_ref()?.stat_child(&name).ok()
     }
 
-    /// Takes down a record that had to be read, with the stamp it had before.
+    /// Adds a record that was read from its file, with its stamp from before.
     pub(super) fn add(&mut self, id: CheckpointId, stamp: Option<Stamp>, record: &RecordFile) {
         let Some(stamp) = stamp.filter(|stamp| !is_racy(stamp, self.now_ns)) else { return };
         match serde_json::to_vec(record) {
@@ -78,7 +78,7 @@ impl Recall {
         }
     }
 
-    /// Writes it down. It can be made again, so failing is no harm.
+    /// Writes the cache. It can be rebuilt, so a failure is harmless.
     pub(super) fn save(self, state: &RootState) {
         let mut lines = Vec::with_capacity(self.bytes.len());
         for (id, stamp, json) in &self.stands {
@@ -132,7 +132,7 @@ fn parse(bytes: &[u8]) -> Option<HashMap<CheckpointId, Known>> {
     Some(known)
 }
 
-/// Reads bytes as what is known of records; for fuzz/.
+/// Parses bytes as a cache; for fuzz/.
 pub(super) fn parse_any(bytes: &[u8]) {
     let _damaged = parse(bytes);
 }
@@ -145,7 +145,7 @@ mod tests {
         store::record::{Record, ids, path_of, read_all, write},
     };
 
-    /// A root with `count` records, old enough to be believed.
+    /// A root with `count` records, old enough that their stamps are not racy.
     fn place(name: &str, count: u64) -> RootState {
         let dir = std::env::temp_dir().join(format!("tb-recall-{name}-{}", std::process::id()));
         let place = State::new(dir).root_at(std::path::Path::new("/x"));
@@ -165,25 +165,25 @@ mod tests {
         from_json::<RecordFile>("x", json.as_bytes()).unwrap().into_record().unwrap()
     }
 
-    /// Writes into the file that is there.
+    /// Overwrites a file in place.
     fn put(path: &std::path::Path, bytes: &[u8]) {
         let open = std::fs::OpenOptions::new().write(true).truncate(true).open(path);
         std::io::Write::write_all(&mut open.unwrap(), bytes).unwrap();
     }
 
     fn sequences(place: &RootState) -> Vec<u64> {
-        read_all(place).unwrap().iter().map(super::super::Kept::sequence).collect()
+        read_all(place).unwrap().iter().map(super::super::RecordEntry::sequence).collect()
     }
 
     #[test]
     fn what_was_read_once_is_not_opened_again() {
         let place = place("once", 12);
         assert_eq!(sequences(&place), (0..12).rev().collect::<Vec<_>>());
-        let recall = Recall::load(&place);
-        assert_eq!(recall.known.len(), 12);
-        let mut recall = Recall::load(&place);
+        let cache = RecordCache::load(&place);
+        assert_eq!(cache.known.len(), 12);
+        let mut cache = RecordCache::load(&place);
         let all = ids(&place).unwrap();
-        let found = all.iter().filter_map(|id| recall.find(*id)?.into_record().ok());
+        let found = all.iter().filter_map(|id| cache.find(*id)?.into_record().ok());
         let mut numbers: Vec<u64> = found.map(|found| found.checkpoint.sequence).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..12).collect::<Vec<_>>());
@@ -201,14 +201,14 @@ mod tests {
         put(&path, longer.as_bytes());
         let expected = [444, 11, 10, 9, 8, 7, 6, 5, 2, 1, 0];
         assert_eq!(sequences(&place), expected);
-        // The same length, and a moment later: the ctime alone tells.
+        // Same length, a moment later: only the ctime differs.
         put(&path, longer.replace("444", "555").as_bytes());
         assert_eq!(sequences(&place)[0], 555);
         crate::fs::remove_tree(place.state().dir()).unwrap();
     }
 
     #[test]
-    fn what_is_damaged_or_no_record_of_that_name_is_not_believed() {
+    fn a_damaged_cache_is_not_trusted() {
         let place = place("damaged", 12);
         let all = || -> Vec<_> {
             read_all(&place).unwrap().into_iter().map(|kept| kept.record.unwrap()).collect()

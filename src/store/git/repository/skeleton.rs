@@ -1,5 +1,5 @@
-//! The files that make a directory a bare git repository: written, checked and mended. Nothing of the
-//! user's is in them.
+//! The files that make a directory a bare git repository: writes, checks and repairs them. They
+//! contain nothing of the user's.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Private {
-    /// What makes it one that git reads and leaves alone.
+    /// A configuration with which git reads the repository and leaves it alone.
     pub(super) fn config(&self) -> String {
         let sha256 = if self.hash == HashKind::Sha256 { "\tobjectFormat = sha256\n" } else { "" };
         format!(
@@ -23,7 +23,7 @@ impl Private {
         )
     }
 
-    /// Files of its frame that are not as they should be, and why. Nothing of the user's is in them.
+    /// The files that are wrong, with the reasons.
     pub(super) fn odd_files(&self) -> Vec<(String, &'static str)> {
         let mut odd = Vec::new();
         let text = |name: &str| read_small(&self.dir.join(name), 1 << 20).ok().flatten();
@@ -52,7 +52,7 @@ impl Private {
         odd
     }
 
-    /// Removes such files, or what stands in their place; their names.
+    /// Removes the wrong files, or what is in their place, and returns their names.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Private {
         Ok(names)
     }
 
-    /// Makes such files again, and says what was done.
+    /// Writes the wrong files again, and returns what was done.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Private {
                 "config" => replace_synced(&path, self.config().as_bytes())?,
                 "HEAD" => replace_synced(&path, HEAD)?,
                 "objects/info/alternates" => self.write_alternates()?,
-                // The others are made when they are needed.
+                // The others are written when they are needed.
                 _ => (),
             }
             done.push(format!("made repositories/{}/{name} again", self.name));
@@ -86,7 +86,7 @@ impl Private {
         Ok(done)
     }
 
-    /// Names the directories of borrowed objects to whoever reads the repository, git included.
+    /// Writes the list of borrowed object directories, which git and other readers follow.
     pub(super) fn write_alternates(&self) -> Result<()> {
         let text = self.alternates();
         let path = self.dir.join("objects/info/alternates");

@@ -1,4 +1,4 @@
-//! What the objects of private repositories weigh.
+//! Measures the space that objects in private repositories take.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::{model::ContentId, state::State, store::git::repo::content_id};
 
-/// How much room the objects of private repositories take, and what needs them.
+/// The sizes of objects in private repositories, read once for each repository.
 #[derive(Default)]
 pub(in crate::store) struct Weights(BTreeMap<String, (Repo, HashMap<ObjectId, u64>)>);
 
 impl Weights {
-    /// Shows every object of ours that a tree needs, with its bytes. `is_new` says whether to look
-    /// into it.
+    /// Passes every object of ours that a tree needs to `is_new`, with its size. `is_new` returns
+    /// whether to descend into it.
     pub(in crate::store) fn each(
         &mut self,
         state: &State,
@@ -31,7 +31,7 @@ impl Weights {
             (repo, sizes)
         });
         let top = repo.object_id(tree);
-        // What cannot be read weighs nothing for now, and nothing is freed either.
+        // An unreadable object counts as empty for now; it blocks freeing anyway.
         let _lighter = below(repo, top, &mut |id| {
             is_new(content_id(&id), sizes.get(&id).copied().unwrap_or(0))
         });

@@ -1,8 +1,8 @@
-//! Everything outside a root's own ignore files that decides what is captured: git's
-//! configuration and exclude files, and our settings.
+//! Everything outside a root's ignore files that decides what is captured: git's configuration and
+//! exclude files, and our settings.
 //!
-//! Looked at by stamp on every scan, read only when the walk has to evaluate a rule. Nothing that
-//! is named in a repository's own configuration is opened: it may point anywhere.
+//! Every scan stats these files; they are read only when the walk has to evaluate a rule. Paths
+//! from a repository's own configuration are never opened, because they may point anywhere.
 
 use std::{
     ffi::OsStr,
@@ -20,7 +20,7 @@ use crate::{
     model::{ContentId, Root, RootKind},
 };
 
-/// Larger than any configuration a person wrote.
+/// Larger than any handwritten configuration.
 const CONFIG_MAX_BYTES: u64 = 1 << 20;
 
 /// Where the user keeps git's configuration.
@@ -34,7 +34,7 @@ pub struct UserDirs {
 
 /// What the settings say about which files are captured.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct ScanLimits {
     /// Patterns of untracked files to leave out.
     pub exclude: Vec<String>,
     /// Patterns of untracked files whose bytes never go into a repository.
@@ -47,26 +47,26 @@ pub struct Wishes {
     pub victim_size_max: u64,
 }
 
-/// The files that decide, for one root.
-pub(super) struct Sources {
-    /// The repository's own configuration, then the user's, the strongest first.
+/// The files that decide for one root.
+pub(super) struct RuleSources {
+    /// The repository's configuration files, then the user's; the first one that sets a value wins.
     configs: Vec<PathBuf>,
     info_exclude: Option<PathBuf>,
-    /// Where git looks for excludes if no configuration says otherwise.
+    /// The excludes file that git uses if no configuration names one.
     usual_excludes: Option<PathBuf>,
 }
 
-/// What they say.
-pub(super) struct Said {
-    /// Whole ignore files, the weakest first.
+/// What these files say.
+pub(super) struct GitRules {
+    /// The contents of ignore files that apply everywhere, the weakest first.
     pub(super) global: Vec<Vec<u8>>,
-    /// Whether names that differ in case only are the same.
+    /// Whether names are case-sensitive.
     pub(super) case: Case,
-    /// What the repository names its objects by.
+    /// The hash function of the repository.
     pub(super) hash: HashKind,
 }
 
-impl Sources {
+impl RuleSources {
     pub(super) fn of(root: &Root, user: &UserDirs) -> Self {
         let RootKind::Git { git_dir, common_dir } = root.kind() else {
             return Self { configs: Vec::new(), info_exclude: None, usual_excludes: None };
@@ -83,8 +83,8 @@ impl Sources {
         }
     }
 
-    /// A digest that changes whenever one of the files, or what the user wishes, may have.
-    pub(super) fn digest(&self, wishes: &Wishes) -> ContentId {
+    /// A digest that changes whenever one of the files or the user's settings may have changed.
+    pub(super) fn digest(&self, limits: &ScanLimits) -> ContentId {
         let mut hash = Sha256::new();
         let excludes = self.named_excludes();
         for path in self.configs.iter().chain(&self.info_exclude).chain(&excludes) {
@@ -97,20 +97,20 @@ impl Sources {
                 hash.update(number.to_le_bytes());
             }
         }
-        for pattern in wishes.exclude.iter().chain(["\0".to_owned()].iter()).chain(&wishes.private)
+        for pattern in limits.exclude.iter().chain(["\0".to_owned()].iter()).chain(&limits.private)
         {
             hash.update(pattern.as_bytes());
             hash.update([0]);
         }
-        for number in [wishes.file_size_max, wishes.files_max] {
+        for number in [limits.file_size_max, limits.files_max] {
             hash.update(number.to_le_bytes());
         }
         ContentId::new(&hash.finalize())
     }
 
-    /// The excludes file the user's configuration names, or the usual one.
+    /// The excludes file that the user's configuration names, or git's default.
     fn named_excludes(&self) -> Option<PathBuf> {
-        // The repository's own files come first in the list, and may not name one.
+        // The repository's own files are first in the list and must not name one.
         let own = 2.min(self.configs.len());
         let named = self.configs[own..].iter().find_map(|path| {
             let bytes = read_small(path, CONFIG_MAX_BYTES).ok()??;
@@ -133,15 +133,15 @@ impl Sources {
         }
     }
 
-    /// Reads them.
-    pub(super) fn read(&self) -> Said {
+    /// Reads the files.
+    pub(super) fn read(&self) -> GitRules {
         let read = |path: &PathBuf| read_small(path, CONFIG_MAX_BYTES).ok().flatten();
         let configs: Vec<Vec<u8>> = self.configs.iter().filter_map(read).collect();
         let find = |section, key| configs.iter().find_map(|bytes| value(bytes, section, key));
         let is_set = |key| find("core", key).is_some_and(|value| !is_no(&value));
         let excludes = self.named_excludes();
         let sha256 = find("extensions", "objectFormat").is_some_and(|value| value == b"sha256");
-        Said {
+        GitRules {
             global: excludes.iter().chain(&self.info_exclude).filter_map(read).collect(),
             case: if is_set("ignoreCase") { Case::Fold } else { Case::Sensitive },
             hash: if sha256 { HashKind::Sha256 } else { HashKind::Sha1 },
@@ -149,12 +149,12 @@ impl Sources {
     }
 }
 
-/// Whether a boolean of git's configuration says no.
+/// Whether a boolean in git's configuration is false.
 fn is_no(value: &[u8]) -> bool {
     ["false", "no", "off", "0", ""].iter().any(|no| value.eq_ignore_ascii_case(no.as_bytes()))
 }
 
-/// A value in the bytes of a git configuration; the last one counts. Includes are not followed.
+/// A value from the bytes of a git configuration; the last one wins. Includes are not followed.
 fn value(bytes: &[u8], section: &str, key: &str) -> Option<Vec<u8>> {
     let meta = gix::config::file::Metadata::default();
     let file = gix::config::File::from_bytes_no_includes(bytes, meta, Options::default()).ok()?;

@@ -1,5 +1,5 @@
-//! What decides about the files of one repository, or of a plain root: its rules and what it
-//! tracks. Hides where nested repositories and ignore files on the way change that.
+//! The ignore rules and tracked paths that apply in a directory. Hides how nested repositories and
+//! ignore files on the way down change them.
 
 use std::{
     ffi::CString,
@@ -10,30 +10,30 @@ use std::{
 };
 
 use super::{
+    rule_sources::{GitRules, RuleSources, ScanLimits},
     rules::{self, Rules},
-    sources::{Said, Sources, Wishes},
     tracked::Tracked,
     verify::Suspects,
 };
 use crate::{
     cache::{DirRow, Table},
-    fs::{Dir, Listed, Way, read_small},
+    fs::{Dir, DirCursor, Listed, read_small},
     model::{DirPath, Kind, Root, RootKind},
 };
 
-/// What decides about the files of one repository, or of a plain root. Cheap to clone.
+/// The rules and tracked paths of one repository, or of a plain root. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Ground {
+pub(super) struct DirRules {
     pub(super) rules: Rules,
     pub(super) tracked: Arc<Tracked>,
     hash: gix::hash::Kind,
 }
 
-impl Ground {
-    /// That of the whole root.
-    pub(super) fn read(root: &Root, sources: &Sources, wishes: &Wishes) -> Self {
-        let Said { global, case, hash } = sources.read();
-        let rules = Rules::new(&global, &wishes.exclude, &wishes.private, case);
+impl DirRules {
+    /// Reads the rules of the whole root.
+    pub(super) fn read(root: &Root, sources: &RuleSources, limits: &ScanLimits) -> Self {
+        let GitRules { global, case, hash } = sources.read();
+        let rules = Rules::new(&global, &limits.exclude, &limits.private, case);
         let tracked = match root.kind() {
             RootKind::Git { git_dir, .. } => Tracked::read(&git_dir.join("index"), hash, 0),
             RootKind::Plain { .. } => Tracked::default(),
@@ -41,8 +41,8 @@ impl Ground {
         Self { rules, tracked: tracked.into(), hash }
     }
 
-    /// The ground inside the directory at `path`, which has these names: its ignore file counts,
-    /// and in the root itself whether there is one.
+    /// The rules inside the directory at `path` with these names: adds its ignore file. In the root
+    /// it also notes whether there is one.
     pub(super) fn inside(&self, open: &Dir, path: &DirPath, names: &[Listed]) -> Self {
         let ignore_file = names.iter().find(|listed| listed.name.to_bytes() == rules::IGNORE_FILE);
         let rules = match ignore_file {
@@ -56,12 +56,12 @@ impl Ground {
         Self { rules, ..self.clone() }
     }
 
-    /// The ground of the repository whose worktree is the directory at `path`, if it is one and
-    /// not the root itself.
+    /// The rules of the nested repository whose worktree is the directory at `path`; `None` if it
+    /// is not one, or is the root.
     pub(super) fn nested(
         &self,
         root: &Root,
-        wishes: &Wishes,
+        limits: &ScanLimits,
         open: &Dir,
         path: &DirPath,
         names: &[Listed],
@@ -71,32 +71,37 @@ impl Ground {
             return None;
         }
         let git_dir = nested_git_dir(root, open, path, listed)?;
-        let exclude = read_small(&git_dir.join("info/exclude"), wishes.file_size_max);
+        let exclude = read_small(&git_dir.join("info/exclude"), limits.file_size_max);
         let rules = self.rules.nested(&path.0, exclude.ok().flatten().as_deref());
         let tracked = Tracked::read(&git_dir.join("index"), self.hash, path.0.len() + 1);
         Some(Self { rules, tracked: tracked.into(), hash: self.hash })
     }
 }
 
-/// What holds in one directory after the other. In the order of a tree, what was read of the
-/// directories above is not read again.
+/// Computes the rules for one directory after another. In tree order, rules of the directories
+/// above are not read again.
 pub(super) struct Descent<'a> {
     root: &'a Root,
-    wishes: &'a Wishes,
-    pub(super) way: Way<'a>,
-    whole: Ground,
-    /// The directories on the way that were read, with what holds inside each.
-    inside: Vec<(DirPath, Ground)>,
+    limits: &'a ScanLimits,
+    pub(super) way: DirCursor<'a>,
+    whole: DirRules,
+    /// The directories above, with the rules inside each.
+    inside: Vec<(DirPath, DirRules)>,
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(root: &'a Root, wishes: &'a Wishes, top: &'a Dir, whole: Ground) -> Self {
-        Self { root, wishes, way: Way::from(top), whole, inside: Vec::new() }
+    pub(super) fn new(
+        root: &'a Root,
+        limits: &'a ScanLimits,
+        top: &'a Dir,
+        whole: DirRules,
+    ) -> Self {
+        Self { root, limits, way: DirCursor::from(top), whole, inside: Vec::new() }
     }
 
-    /// The ground that holds in the directory at `path`: nested repositories and ignore files on
-    /// the way down to it, not those in it.
-    pub(super) fn at(&mut self, path: &DirPath) -> io::Result<Ground> {
+    /// The rules that apply to the directory at `path`: those of nested repositories and ignore
+    /// files above it, without its own.
+    pub(super) fn at(&mut self, path: &DirPath) -> io::Result<DirRules> {
         let leads_there = |above: &DirPath| above != path && above.contains(&path.0);
         while self.inside.last().is_some_and(|(above, _)| !leads_there(above)) {
             self.inside.pop();
@@ -110,14 +115,14 @@ impl<'a> Descent<'a> {
             let open = self.way.enter(&above.0)?;
             let names = names_of_rules(&open);
             let here = self.here();
-            let nested = here.nested(self.root, self.wishes, &open, &above, &names);
+            let nested = here.nested(self.root, self.limits, &open, &above, &names);
             let inside = nested.as_ref().unwrap_or(here).inside(&open, &above, &names);
             self.inside.push((above, inside));
         }
         Ok(self.here().clone())
     }
 
-    fn here(&self) -> &Ground {
+    fn here(&self) -> &DirRules {
         self.inside.last().map_or(&self.whole, |(_, inside)| inside)
     }
 }
@@ -127,7 +132,7 @@ fn nested_git_dir(root: &Root, open: &Dir, path: &DirPath, listed: &Listed) -> O
     let dir = root.path().join(Path::new(std::ffi::OsStr::from_bytes(&path.0)));
     match open.stat_child(&listed.name).ok()?.kind()? {
         Kind::Directory => {
-            let git = open.stand_in(&listed.name).ok()?;
+            let git = open.enter_child(&listed.name).ok()?;
             git.stat_child(c"HEAD").ok()?;
             Some(dir.join(".git"))
         }
@@ -137,14 +142,14 @@ fn nested_git_dir(root: &Root, open: &Dir, path: &DirPath, listed: &Listed) -> O
             let target = dir.join(std::ffi::OsStr::from_bytes(target));
             let target = std::fs::canonicalize(target).ok()?;
             let RootKind::Git { common_dir, .. } = root.kind() else { return None };
-            // It may point anywhere; only a place of this very repository is looked into.
+            // The line may name any path; only one inside this very repository is read.
             target.starts_with(common_dir).then_some(target)
         }
         Kind::Link | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => None,
     }
 }
 
-/// The names that matter for the rules of a directory.
+/// The names in a directory that affect its rules.
 fn names_of_rules(open: &Dir) -> Vec<Listed> {
     [c".git", c".gitignore"]
         .into_iter()
@@ -155,7 +160,8 @@ fn names_of_rules(open: &Dir) -> Vec<Listed> {
         .collect()
 }
 
-/// Whether a name is `.git`, or the same thing by another spelling where case does not count.
+/// Whether a name is `.git`, or the same file in another spelling on a case-insensitive file
+/// system.
 pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
     let bytes = name.to_bytes();
     if bytes == b".git" {
@@ -168,15 +174,16 @@ pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
     inode(name).is_some_and(|this| inode(c".git") == Some(this))
 }
 
-/// Whether an ignore file is new, changed or gone, so that every decision is open again.
+/// Whether an ignore file was added, changed or removed, so that every earlier decision must be
+/// made again.
 pub(super) fn rules_changed(top: &Dir, base: &Table, suspects: &Suspects) -> bool {
     let is_rules = |entry| base.row(entry).name == rules::IGNORE_FILE;
-    let mut way = Way::from(top);
+    let mut way = DirCursor::from(top);
     suspects.reread.iter().any(|&(_, entry, _)| is_rules(entry))
         || suspects.relist.iter().any(|&number| rules_came_or_went(&mut way, &base.dir(number)))
 }
 
-fn rules_came_or_went(way: &mut Way<'_>, dir: &DirRow<'_>) -> bool {
+fn rules_came_or_went(way: &mut DirCursor<'_>, dir: &DirRow<'_>) -> bool {
     let before = dir.row(rules::IGNORE_FILE).map(|row| row.stamp);
     before != way.enter(dir.path).and_then(|dir| dir.stat_child(c".gitignore")).ok()
 }

@@ -1,5 +1,5 @@
-//! Gives files made under `sudo` to the owner of their directory: root would leave files in another
-//! user's home that this user can neither read nor replace, and all later calls would fail.
+//! Gives files created under sudo to the owner of their directory. Otherwise root would leave files
+//! in the user's home that the user can neither read nor replace, and later calls would fail.
 
 use std::{fs::File, os::unix::fs::MetadataExt, path::Path, sync::OnceLock};
 
@@ -8,9 +8,9 @@ use rustix::{
     process::geteuid,
 };
 
-/// Gives what root has made at `path` to the owner of the directory it is in. For anybody else,
-/// nothing is to be done. By the open file, so that nothing else can be put in its place; and not if
-/// it has another name, for then it may be another user's.
+/// Gives the file that root has created at `path` to the owner of the directory that contains it.
+/// Does nothing for other users. Works on the open file, so that no other file can be swapped in,
+/// and skips a file with a second name, which may belong to another user.
 pub fn hand_over(made: &File, path: &Path) {
     static IS_ROOT: OnceLock<bool> = OnceLock::new();
     if !*IS_ROOT.get_or_init(|| geteuid().is_root()) {
@@ -22,7 +22,7 @@ pub fn hand_over(made: &File, path: &Path) {
     };
     if above.st_uid != 0 {
         let (user, group) = (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid));
-        // Where the system refuses, it stays root's, and is private all the same.
+        // If the system refuses, the file stays root's; it is private either way.
         let _as_far_as_can_be = fchown(made, Some(user), Some(group));
     }
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_another_name_is_not_given_away() {
+    fn a_file_with_another_hard_link_keeps_its_owner() {
         if !geteuid().is_root() {
             return;
         }

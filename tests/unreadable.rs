@@ -1,5 +1,5 @@
-//! Checkpoints that cannot be read: named, kept with all they may need, and in nobody's way for
-//! ever. One that a newer turnback wrote is left alone.
+//! Unreadable checkpoints: they are named, and what they may need is kept, but not forever. A
+//! checkpoint of a newer turnback is left alone.
 
 use std::{
     collections::BTreeSet,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use turnback::{process::Exit, state::State};
 
 use crate::{
-    house::{ids, keep_house, live, save, status},
+    maintenance::{ids, live, run_maintenance, save, status},
     support::{
         temp::{chmod, on_disk, write},
         world::World,
@@ -122,7 +122,7 @@ fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
 }
 
 #[test]
-fn a_record_that_still_says_what_it_needs_is_in_nobodys_way_and_can_be_mended() {
+fn a_record_that_still_says_what_it_needs_blocks_nothing_and_can_be_salvaged() {
     for mut world in [World::new(), World::with_git()] {
         let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
         damage(&world, &all[1], odd);
@@ -130,7 +130,7 @@ fn a_record_that_still_says_what_it_needs_is_in_nobodys_way_and_can_be_mended() 
         let told = world.run(&["status"]).stdout;
         assert!(!told.contains("nothing can be freed"), "{told}");
         world.set("TURNBACK_MAX_CHECKPOINTS", "1");
-        keep_house(&world);
+        run_maintenance(&world);
         assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
         assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
         let said = world.run(&["check", "--repair"]);
@@ -155,7 +155,7 @@ fn repair_puts_aside_what_nothing_is_left_of_and_frees_nothing() {
         assert!(said.stdout.contains("damaged/"), "it is still named: {}", said.stdout);
         assert!(aside(&world, &all[0]).exists() && !record(&world, &all[0]).exists());
         world.run(&["prune", "--keep", "9"]);
-        keep_house(&world);
+        run_maintenance(&world);
         assert_eq!(sizes(&world), [5000, 6000]);
         if is_git {
             // What the repository has of it restores again.
@@ -200,7 +200,7 @@ fn a_record_that_the_disk_does_not_give_is_named_and_the_rest_goes_on() {
         assert_eq!(told["roots"][0]["withheld"], json!([all[1]]));
         world.set("TURNBACK_MAX_CHECKPOINTS", "2");
         let newest = save_private(&mut world, 9000);
-        keep_house(&world);
+        run_maintenance(&world);
         let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
         let expected = [&newest, &all[3], &all[1]].map(String::clone);
         assert_eq!(stay, BTreeSet::from(expected), "the limit holds for what can be read");
@@ -209,7 +209,7 @@ fn a_record_that_the_disk_does_not_give_is_named_and_the_rest_goes_on() {
         world.run(&["clear", "--yes"]);
         assert!(path.is_symlink(), "what may be whole is neither put aside nor dropped");
         fs::rename(away, &path).unwrap();
-        keep_house(&world);
+        run_maintenance(&world);
         assert_eq!(ids(&mut world), [all[1].clone()]);
         assert_eq!(sizes(&world), [6000], "it is whole, and the rest is free to go");
         assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
@@ -228,12 +228,12 @@ fn what_a_directory_needs_that_the_disk_does_not_give_stays() {
     let top = object(&world, |text| text.contains("only"));
     let away = withhold(&top);
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
-    keep_house(&world);
+    run_maintenance(&world);
     let told = world.run(&["status"]).stdout;
     assert!(told.contains("cannot free unused contents"), "{told}");
     assert_eq!(sizes(&world), [5000, 6000]);
     fs::rename(away, &top).unwrap();
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
 }
 
@@ -291,7 +291,7 @@ fn a_newer_checkpoint_is_never_dropped_by_any_command() {
 }
 
 #[test]
-fn a_newer_checkpoint_of_somebody_elses_state_keeps_its_ref() {
+fn a_newer_checkpoint_of_another_state_keeps_its_ref() {
     let mut world = World::with_git();
     let all: Vec<String> = (0..3).map(|_| save(&mut world, "a", 10)).collect();
     make_newer(&world, &all[0]);

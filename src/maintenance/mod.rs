@@ -1,15 +1,14 @@
-//! Keeps the store within its limits, off the way of every call.
+//! Enforces the store's limits in the background, outside the hook path.
 //!
-//! A hook that has saved something looks at one file's time; at most once in `prune_interval` it
-//! starts `turnback housekeep`, which goes on by itself: a short life, nice, and in slices, so that
-//! a save meanwhile never waits for long. Killed anywhere it leaves nothing but work for the
-//! next one.
+//! After a save, the hook looks at the time of one file. At most once in `prune_interval` it starts
+//! `turnback housekeep` as a detached, low-priority process. That process works in short slices, so
+//! that a concurrent save never waits for long. If it is killed, the next run does what is left.
 
 mod clock;
-mod holding;
-mod litter;
-mod room;
-mod round;
+mod inventory;
+mod run;
+mod space;
+mod stale_files;
 pub mod warm;
 
 use std::{
@@ -22,10 +21,10 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use clock::{Memory, Report};
-pub use holding::{Holding, all, pins};
-pub use room::{Disk, plan as plan_room, unmet};
-pub use round::{Ended, keep, tidy};
+pub use clock::{MaintenanceState, Report};
+pub use inventory::{RootInventory, all, pins};
+pub use run::{EndedSession, maintain_repositories, run};
+pub use space::{Disk, plan as plan_room, unmet};
 
 use crate::{
     fs::{create_private_dirs, hand_over, stat_path},
@@ -35,20 +34,20 @@ use crate::{
     state::State,
 };
 
-/// A round that was started and never heard of again is tried once more after this.
-const AGAIN: Duration = Duration::from_secs(10 * 60);
-/// Two processes that start in one second may see each other's stamps from the future.
+/// A run that was started and never finished is retried after this time.
+const RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
+/// Two processes that start within a second may see each other's stamps as lying in the future.
 const AHEAD_NS: i64 = 60_000_000_000;
 
-/// Starts a round if it is time for one. Costs one look at a file if it is not.
-pub fn ask(process: &Process<'_>, state: &State, settings: &Settings) {
+/// Starts a run if one is due. Costs one stat if not.
+pub fn start_if_due(process: &Process<'_>, state: &State, settings: &Settings) {
     if settings.auto_prune && is_due(state, settings.prune_interval, process.now) {
         start(process, state, settings.prune_interval, &["housekeep".into()]);
     }
 }
 
-/// Starts a round after the end of a session, to drop its checkpoints.
-pub fn ask_after(
+/// Starts a run that drops the checkpoints of a session that has ended.
+pub fn start_after_session(
     process: &Process<'_>,
     state: &State,
     settings: &Settings,
@@ -60,18 +59,19 @@ pub fn ask_after(
     start(process, state, settings.prune_interval, &args);
 }
 
-/// Whether it is time for a round.
+/// Whether a run is due.
 pub fn is_due(state: &State, interval: Duration, now: DateTime<Utc>) -> bool {
-    let Ok(stamp) = stat_path(&state.house()) else { return true };
+    let Ok(stamp) = stat_path(&state.maintenance_file()) else { return true };
     let age = now.timestamp_nanos_opt().unwrap_or(i64::MAX).saturating_sub(stamp.mtime_ns);
     let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
-    // A time far ahead is one that the clock showed by mistake.
+    // A time far in the future was written while the clock was wrong.
     !(-AHEAD_NS..interval).contains(&age)
 }
 
 fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsString]) {
-    // The next call must not start another one, nor wait a whole day if this one dies.
-    let since = TimeDelta::from_std(interval.saturating_sub(AGAIN)).unwrap_or(TimeDelta::MAX);
+    // Sets the time so that the next call does not start a second run, but a run that dies is
+    // retried soon.
+    let since = TimeDelta::from_std(interval.saturating_sub(RETRY_AFTER)).unwrap_or(TimeDelta::MAX);
     let again = process.now.checked_sub_signed(since).unwrap_or(process.now);
     let made = create_private_dirs(state.dir()).map_err(io::Error::other);
     let started = made.and_then(|()| stamp(state, again)).and_then(|()| process.start_aside(args));
@@ -81,9 +81,9 @@ fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsStr
     }
 }
 
-/// Gives the file that says when the last round was another time.
+/// Sets the modification time of the file that tells when the last run was.
 fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
-    // A pipe that was put there has no reader, and opening it would block.
+    // If the file was replaced by a pipe, opening it would block without `NONBLOCK`.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = flags.bits().cast_signed();
     let mut options = OpenOptions::new();
@@ -93,7 +93,7 @@ fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
         .truncate(false)
         .mode(0o600)
         .custom_flags(flags)
-        .open(state.house())?;
-    hand_over(&file, &state.house());
+        .open(state.maintenance_file())?;
+    hand_over(&file, &state.maintenance_file());
     file.set_modified(SystemTime::from(at))
 }

@@ -1,5 +1,5 @@
-//! The branch HEAD is on, taken back to where it stood: only on the user's word, only where the
-//! commits it leaves behind are kept by its reflog, and never behind what has been pushed.
+//! Resets the current branch to an earlier commit. Only if the user asks for it, if its reflog
+//! keeps the commits that are left behind, and never behind pushed commits.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -25,13 +25,13 @@ use crate::{
     store::HeadMove,
 };
 
-/// More history than this is not looked through for what was pushed.
+/// History beyond this is not searched for pushed commits.
 const COMMITS_MAX: usize = 1_000_000;
-/// As long as git itself waits for a ref's lock, and a little more.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// A little longer than git itself waits for the lock of a ref.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// How the branch would go back to `then`; `None` if it stands there. The error says why it must
-/// not, as a fragment.
+/// Plans a reset to `then`; `None` if the branch is there already. The error is a message fragment
+/// that says why it must not be reset.
 pub(super) fn plan(repo: &Repo, then: &Head) -> Result<Option<HeadMove>, String> {
     let now = head::read(repo);
     if let Some(what) = now.in_progress.as_ref().or(then.in_progress.as_ref()) {
@@ -77,19 +77,20 @@ pub(super) fn plan(repo: &Repo, then: &Head) -> Result<Option<HeadMove>, String>
     Ok(Some(HeadMove { branch: branch.clone(), from, to, count: left.len() as u64 }))
 }
 
-/// Moves the branch, if it still stands where the move begins, and HEAD is still on it. Its reflog
-/// and HEAD's tell of it, as they tell of git's own moves. Whether it was moved.
-pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
+/// Moves the branch, if it and HEAD are still as planned, and returns whether it did. Writes its
+/// reflog and HEAD's, as git does.
+pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bool> {
     let now = head::read(repo);
-    let stands = now.branch.as_ref() == Some(&go.branch) && now.commit.as_ref() == Some(&go.from);
-    if !stands || now.in_progress.is_some() || !has_reflog(repo, &go.branch) {
+    let stands = now.branch.as_ref() == Some(&head_move.branch)
+        && now.commit.as_ref() == Some(&head_move.from);
+    if !stands || now.in_progress.is_some() || !has_reflog(repo, &head_move.branch) {
         return Ok(false);
     }
     let id = |hex: &str| {
         ObjectId::from_hex(hex.as_bytes()).map_err(|_| Error::damaged(hex, "no name of a commit"))
     };
-    let (from, to) = (id(&go.from)?, id(&go.to)?);
-    check_place(repo, &go.branch)?;
+    let (from, to) = (id(&head_move.from)?, id(&head_move.to)?);
+    check_place(repo, &head_move.branch)?;
     let log = LogChange {
         mode: RefLog::AndReference,
         force_create_reflog: false,
@@ -107,14 +108,14 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         let (git_dir, common_dir) = (repo.git_dir.clone(), repo.common_dir.clone());
         gix::refs::file::Store::for_linked_worktree_opts(git_dir, common_dir, repo.hash, options)
     };
-    let wait = gix::lock::acquire::Fail::AfterDurationWithBackoff(PATIENCE);
+    let wait = gix::lock::acquire::Fail::AfterDurationWithBackoff(LOCK_WAIT);
     let prepared = match store.transaction().prepare(Some(edit), wait, wait) {
         Ok(prepared) => prepared,
-        // Somebody has committed, or checked out another branch, in this very moment.
+        // A commit or checkout happened at this very moment.
         Err(_) if head::read(repo).commit != now.commit => return Ok(false),
         Err(err) => return Err(repo.error(&err)),
     };
-    sync_lock(&repo.common_dir.join(&go.branch))?;
+    sync_lock(&repo.common_dir.join(&head_move.branch))?;
     let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
     let who = gix::actor::SignatureRef {
         name: "turnback".into(),
@@ -122,13 +123,12 @@ pub(super) fn go(repo: &Repo, go: &HeadMove, why: &str) -> Result<bool> {
         time: &time,
     };
     prepared.commit(Some(who)).map_err(|err| repo.error(&err))?;
-    let above = repo.common_dir.join(&go.branch);
+    let above = repo.common_dir.join(&head_move.branch);
     above.parent().map_or(Ok(()), crate::fs::sync_dir)?;
     Ok(true)
 }
 
-/// Whether the branch has a log of its own that an entry can be added to, and HEAD's is none that
-/// leads elsewhere.
+/// Whether the branch has a reflog that can be extended, and HEAD's is not a symlink or pipe.
 fn has_reflog(repo: &Repo, branch: &str) -> bool {
     let name = format!("logs/{branch}");
     let is_file = fs::symlink_metadata(repo.common_dir.join(&name)).is_ok_and(|log| log.is_file());
@@ -137,9 +137,9 @@ fn has_reflog(repo: &Repo, branch: &str) -> bool {
     is_file && check_place(repo, &name).is_ok() && !heads.iter().any(is_link)
 }
 
-/// The commits that are reachable from `from` and not from `to`.
+/// The commits reachable from `from` but not from `to`.
 fn left_behind(repo: &Repo, from: ObjectId, to: ObjectId) -> Result<BTreeSet<ObjectId>, String> {
-    // The usual case: `to` lies on the way, and nothing was merged since.
+    // The usual case: `to` is a direct ancestor and there are no merges in between.
     let (mut here, mut way) = (from, BTreeSet::new());
     while here != to && way.len() < COMMITS_MAX {
         match &parents(repo, here)[..] {
@@ -157,7 +157,7 @@ fn left_behind(repo: &Repo, from: ObjectId, to: ObjectId) -> Result<BTreeSet<Obj
     reachable(repo, [from], |commit| stays.contains(commit))
 }
 
-/// Every commit that is reachable from `tips`, without those where it is to stop.
+/// Every commit reachable from `tips`, without the given boundary.
 fn reachable(
     repo: &Repo,
     tips: impl IntoIterator<Item = ObjectId>,
@@ -176,8 +176,8 @@ fn reachable(
     Ok(found)
 }
 
-/// A remote-tracking ref that has one of `commits`, by its name. What is reachable from `to` leads
-/// to none of them.
+/// The name of a remote-tracking ref that contains one of `commits`. Commits reachable from `to`
+/// cannot lead to them and are skipped.
 fn holder(
     repo: &Repo,
     commits: &BTreeSet<ObjectId>,
@@ -215,12 +215,12 @@ fn remotes(repo: &Repo) -> BTreeMap<String, ObjectId> {
         }
     }
     names.extend(refs::packed_below(repo, "refs/remotes/").unwrap_or_default());
-    // One that is a name for another is looked at under that one's own name.
+    // A symbolic ref is skipped; its target is looked at under its own name.
     let read = |name: String| Some((name.clone(), refs::read(repo, &name).ok()??));
     names.into_iter().filter_map(read).collect()
 }
 
-/// A commit that is not there, as in a shallow clone, has no parents.
+/// A commit that is missing, as in a shallow clone, has no parents.
 fn parents(repo: &Repo, commit: ObjectId) -> Vec<ObjectId> {
     let body = repo.read(&commit, Kind::Commit).unwrap_or_default();
     let lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
@@ -228,8 +228,8 @@ fn parents(repo: &Repo, commit: ObjectId) -> Vec<ObjectId> {
     parents.filter_map(|hex| ObjectId::from_hex(hex).ok()).collect()
 }
 
-/// Whether a ref, and the directories it is in, are what they should be, or not there yet: gix
-/// would wait for a pipe, and follow a symlink out of the repository.
+/// Whether a ref and the directories above it have the right type, or do not exist: gix would block
+/// on a pipe, and follow a symlink out of the repository.
 fn check_place(repo: &Repo, name: &str) -> Result<()> {
     for (at, _) in name.match_indices('/').chain([(name.len(), "")]) {
         let path = repo.common_dir.join(&name[..at]);
@@ -247,14 +247,14 @@ fn check_place(repo: &Repo, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Puts a ref on the disk while it still has its lock's name. Without this, a power cut right after
-/// the rename leaves an empty ref, and the user's own `git gc` refuses to run.
+/// Syncs a ref before its lock file is renamed. Without this, a power cut right after the rename
+/// leaves an empty ref, and the user's own `git gc` refuses to run.
 fn sync_lock(path: &Path) -> Result<()> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     match fs::File::open(lock) {
         Ok(file) => file.sync_all().map_err(Error::io("sync", path)),
-        // It is as it was, and was not written again.
+        // The ref was unchanged, so nothing was written.
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(err) => Err(Error::io("sync", path)(err)),
     }

@@ -1,5 +1,5 @@
-//! Puts back what was staged when a checkpoint was taken, the way git itself writes an index:
-//! through `index.lock`, and whole.
+//! Restores the index of a checkpoint the way git writes an index: atomically, through
+//! `index.lock`.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ use crate::{
     store::IndexOutcome,
 };
 
-/// Why the index of a checkpoint must not be put back now, if it must not.
+/// Why the index of a checkpoint must not be restored now; `None` if it may.
 pub(super) fn refusal(repo: &Repo, then: &Head) -> Option<IndexOutcome> {
     let now = head::read(repo);
     if let Some(what) = now.in_progress.or_else(|| then.in_progress.clone()) {
@@ -40,8 +40,8 @@ pub(super) fn refusal(repo: &Repo, then: &Head) -> Option<IndexOutcome> {
     moved.then_some(IndexOutcome::HeadMoved)
 }
 
-/// Writes an index of `entries`. Whatever the present one knows of files whose entries stay the
-/// same is kept, so that git need not read them again.
+/// Writes an index with `entries`. Keeps the cached stats of unchanged entries, so that git need
+/// not read those files again.
 pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome> {
     if !differs(repo, entries) {
         return Ok(IndexOutcome::Unchanged);
@@ -56,7 +56,7 @@ pub(super) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<IndexOutcome>
     Ok(IndexOutcome::Restored(entries.len()))
 }
 
-/// The bytes of an index of `entries`, which knows nothing of the files.
+/// The bytes of an index with `entries` and without cached stats.
 pub(super) fn index_bytes(hash: gix::hash::Kind, entries: &[IndexEntry]) -> Result<Vec<u8>> {
     let state = state_of(hash, entries, &HashMap::new())?;
     let mut bytes = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn index_bytes(hash: gix::hash::Kind, entries: &[IndexEntry]) -> Resu
     Ok(bytes)
 }
 
-/// An index of `entries`, with what is known of files whose entries stay the same.
+/// An index with `entries`, and the cached stats of unchanged ones.
 fn state_of(
     hash: gix::hash::Kind,
     entries: &[IndexEntry],
@@ -87,7 +87,7 @@ fn state_of(
     Ok(new)
 }
 
-/// Whether the present index is not one of `entries`.
+/// Whether the present index does not have exactly `entries`.
 pub(super) fn differs(repo: &Repo, entries: &[IndexEntry]) -> bool {
     !is_same(&present(repo), entries)
 }
@@ -138,11 +138,11 @@ fn is_same(state: &State, entries: &[IndexEntry]) -> bool {
         })
 }
 
-/// What `index.lock` is called before it has that name, and as long as it has it: by this other
-/// name of the same file, and by our lock on it, we know our own from git's after a crash.
+/// A second name of our `index.lock`. By this hard link, and by our lock on the file, we recognize
+/// our own `index.lock` after a crash.
 const BESIDE: &str = "turnback-index";
 
-/// Removes an `index.lock` whose owner, one of us, was killed.
+/// Removes an `index.lock` that a killed process of ours left.
 pub(super) fn sweep(repo: &Repo) -> Result<()> {
     let path = own(repo, BESIDE);
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -170,7 +170,8 @@ fn busy(path: &Path) -> Error {
     )
 }
 
-/// `index.lock`, which keeps every git from changing the index. Removed unless it becomes it.
+/// `index.lock`, which prevents git from changing the index. Removed on drop, unless it was renamed
+/// to the index.
 struct Lock {
     path: PathBuf,
     beside: PathBuf,
@@ -188,7 +189,8 @@ impl Lock {
         match fs::hard_link(&lock.beside, &path) {
             Ok(()) => (lock.path, lock.file) = (path, Some(file)),
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Err(busy(&path)),
-            // No links there: a lock like git's own, which nobody knows for ours after a crash.
+            // The file system has no hard links: we create a lock like git's own, which cannot be
+            // recognized after a crash.
             Err(_) => {
                 let opened =
                     OpenOptions::new().write(true).create_new(true).mode(0o666).open(&path);

@@ -1,4 +1,4 @@
-//! A root and all there is of it, wherever it is.
+//! Collects what maintenance needs to know about each root: location, status, checkpoints, limits.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,83 +6,85 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::clock::Memory;
+use super::clock::MaintenanceState;
 use crate::{
     config, crash,
     error::Result,
     fs::Lock,
     model::{Checkpoint, CheckpointId, Settings},
-    plan::{self, Pin, Pins, Stock},
+    plan::{self, Pin, Pins, RetentionInput},
     process::Process,
     restore_log::RestoreLog,
     state::{RootState, State},
     store::{
-        Standing, Store, Unread,
-        record::{self, RootPlace},
-        standing::open_known,
+        RootStatus, Store, Unreadable,
+        record::{self, RootLocation},
+        root_status::open_known,
     },
     ui,
 };
 
-/// So many are forgotten at a time while others wait.
+/// How many checkpoints are forgotten under one hold of the lock.
 const SLICE: usize = 8;
-/// How long others have between two slices: more than a look at the lock takes them.
+/// The pause between two slices: long enough for a waiting save to take the lock.
 const REST: Duration = Duration::from_millis(25);
 
-/// One root and all there is of it.
-pub struct Holding {
-    /// The name of its directory.
+/// One root with everything that the store has of it.
+pub struct RootInventory {
+    /// The name of its state directory.
     pub name: String,
-    /// Our part of it.
+    /// Its state directory.
     pub own: RootState,
-    /// Where it was when it was last seen.
-    pub place: RootPlace,
-    /// Whether it is there.
-    pub standing: Standing,
+    /// Its last known location.
+    pub place: RootLocation,
+    /// Whether it still exists.
+    pub standing: RootStatus,
     /// Its store.
     pub store: Box<dyn Store>,
-    /// The settings for it.
+    /// The settings that apply to it.
     pub settings: Settings,
     /// All checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// Those that cannot be read.
-    pub unread: BTreeMap<CheckpointId, Unread>,
+    /// Checkpoints whose records cannot be read, and why.
+    pub unreadable: BTreeMap<CheckpointId, Unreadable>,
     ages: Vec<Duration>,
     pinned: Pins,
 }
 
-/// Every root, and a fragment for each that cannot be looked at.
+/// Takes the inventory of every root. Also returns a message fragment for each root that cannot be
+/// read.
 ///
 /// # Errors
 ///
-/// Fails if they cannot be listed.
+/// Fails if the roots cannot be listed.
 pub fn all(
     process: &Process<'_>,
     state: &State,
-    memory: &mut Memory,
-) -> Result<(Vec<Holding>, Vec<String>)> {
-    let (mut holdings, mut unseen) = (Vec::new(), Vec::new());
+    memory: &mut MaintenanceState,
+) -> Result<(Vec<RootInventory>, Vec<String>)> {
+    let (mut inventories, mut unreadable) = (Vec::new(), Vec::new());
     for own in record::all_roots(state)? {
-        let place = match record::known_place(&own) {
+        let place = match record::known_location(&own) {
             Ok(Some(place)) => place,
             Ok(None) => continue,
             Err(err) => {
                 let dir = ui::escape_path(own.dir()).into_owned();
-                unseen.push(format!("cannot tell which root {dir} belongs to: {err}"));
+                unreadable.push(format!("cannot tell which root {dir} belongs to: {err}"));
                 continue;
             }
         };
         let path = ui::escape_path(&place.path).into_owned();
-        match Holding::look(process, state, own, place, memory) {
-            Ok(holding) => holdings.push(holding),
-            Err(err) => unseen.push(format!("cannot look at {path}: {err}")),
+        match RootInventory::look(process, state, own, place, memory) {
+            Ok(inventory) => inventories.push(inventory),
+            Err(err) => unreadable.push(format!("cannot look at {path}: {err}")),
         }
     }
-    holdings.sort_by(|a, b| a.place.path.cmp(&b.place.path));
-    Ok((holdings, unseen))
+    inventories.sort_by(|a, b| a.place.path.cmp(&b.place.path));
+    Ok((inventories, unreadable))
 }
 
-/// What a restore needs that is under way in a root; `None` for everything, if that cannot be told.
+/// The checkpoints that an interrupted restore needs; `None` (so: all of them) if its log cannot be
+/// read.
 fn under_way(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
     match RestoreLog::read(own) {
         Ok(Some(log)) => Some(BTreeSet::from([log.of, log.held])),
@@ -91,74 +93,85 @@ fn under_way(own: &RootState) -> Option<BTreeSet<CheckpointId>> {
     }
 }
 
-/// What must stay of the checkpoints of one root, given those that cannot be read.
+/// The checkpoints of one root that must be kept, and why.
 pub fn pins(
     own: &RootState,
     checkpoints: &[Checkpoint],
-    unread: &BTreeMap<CheckpointId, Unread>,
+    unreadable: &BTreeMap<CheckpointId, Unreadable>,
 ) -> Pins {
-    let pin = |(id, why): (&CheckpointId, &Unread)| match why {
-        Unread::Newer => (*id, Pin::Newer),
-        Unread::Damaged => (*id, Pin::Damaged),
-        Unread::Withheld => (*id, Pin::Withheld),
+    let pin = |(id, why): (&CheckpointId, &Unreadable)| match why {
+        Unreadable::Newer => (*id, Pin::Newer),
+        Unreadable::Damaged => (*id, Pin::Damaged),
+        Unreadable::IoError => (*id, Pin::IoError),
     };
-    let mut pins: Pins = unread.iter().map(pin).collect();
+    let mut pins: Pins = unreadable.iter().map(pin).collect();
     let under_way = under_way(own)
         .unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect());
     pins.extend(under_way.into_iter().map(|id| (id, Pin::UnderWay)));
     pins
 }
 
-impl Holding {
+impl RootInventory {
     fn look(
         process: &Process<'_>,
         state: &State,
         own: RootState,
-        place: RootPlace,
-        memory: &mut Memory,
+        place: RootLocation,
+        memory: &mut MaintenanceState,
     ) -> Result<Self> {
         let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let standing = Standing::of(&place);
+        let standing = RootStatus::of(&place);
         let store = open_known(&place, state)?;
         let checkpoints = store.list()?;
-        let mut unread = record::unread(&own)?;
-        unread.extend(store.unread()?);
+        let mut unreadable = record::unreadable(&own)?;
+        unreadable.extend(store.unreadable()?);
         if let (Some(newest), Some(oldest)) = (checkpoints.first(), checkpoints.last()) {
             memory.see(&name, newest.sequence, oldest.sequence);
         }
         let seen = |(age, it): (Duration, &Checkpoint)| age.min(memory.age(&name, it.sequence));
         let ages = plan::ages(&checkpoints, process.now);
         let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
-        let pinned = pins(&own, &checkpoints, &unread);
+        let pinned = pins(&own, &checkpoints, &unreadable);
         let settings = config::load(process, Some(&place.path)).settings;
-        Ok(Self { name, own, place, standing, store, settings, checkpoints, unread, ages, pinned })
+        Ok(Self {
+            name,
+            own,
+            place,
+            standing,
+            store,
+            settings,
+            checkpoints,
+            unreadable,
+            ages,
+            pinned,
+        })
     }
 
-    /// What decides about them.
-    pub fn stock(&self) -> Stock<'_> {
+    /// The input for the retention rules in `plan`.
+    pub fn retention_input(&self) -> RetentionInput<'_> {
         let Self { checkpoints, ages, pinned, .. } = self;
-        Stock { newest_first: checkpoints, ages, pinned }
+        RetentionInput { newest_first: checkpoints, ages, pinned }
     }
 
-    /// The age of the newest checkpoint, as rounds have seen it.
+    /// The age of the newest checkpoint, on the maintenance clock.
     pub fn idle(&self) -> Option<Duration> {
         self.ages.first().copied()
     }
 
-    /// Forgets checkpoints, a few at a time. What they alone held is freed by the next sweep.
+    /// Forgets checkpoints, a slice at a time. The next sweep frees what only they needed.
     ///
     /// # Errors
     ///
-    /// Fails if restores or saves go on all the while, or something cannot be removed.
+    /// Fails if a restore or saves hold the locks for too long, or if something cannot be removed.
     pub fn forget(&mut self, ids: &BTreeSet<CheckpointId>) -> Result<usize> {
-        // A restore that is under way may need any of them.
-        let _nobody_restores = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
+        // A restore under way may need any of them.
+        let _lock = Lock::acquire(&self.own.restore_lock(), Instant::now())?;
         let pinned = under_way(&self.own);
         let goes = |id: &&CheckpointId| pinned.as_ref().is_some_and(|pinned| !pinned.contains(id));
         let ids: Vec<CheckpointId> = ids.iter().filter(goes).copied().collect();
         let mut gone = 0;
         for slice in ids.chunks(SLICE) {
-            crash::point("house-slice");
+            crash::point("maintenance-slice");
             gone += self.store.forget(slice)?;
             thread::sleep(REST);
         }

@@ -1,11 +1,11 @@
-//! How much time has passed, as far as it can be believed, and what was seen when. Pure, but for
-//! the file it is kept in.
+//! Measures elapsed time in a way that a wrong system clock cannot speed up, and remembers when
+//! maintenance first saw each checkpoint. Pure, except for reading and writing its file.
 //!
-//! What is too old goes for good, and the system's clock may stand anywhere: years ahead until the
-//! network sets it, or behind. So a round of housekeeping goes by a clock of its own, which counts
-//! the time from round to round and takes no leap at its word: one is believed when the next round
-//! still finds the clock there, and then for two days at most. Who was away for a month finds
-//! everything as it was. A checkpoint is as old as this clock says since a round first saw it.
+//! Checkpoints past their retention are deleted for good, and the system clock can be wrong: years
+//! ahead until the network sets it, or behind. Maintenance therefore keeps a clock of its own. It
+//! adds up the time from run to run and does not trust a leap forward: a leap counts only if the
+//! next run confirms it, and then for two days at most. After a month's absence everything is still
+//! there. The age of a checkpoint is the time on this clock since a run first saw it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -26,63 +26,63 @@ const SIZE_MAX_BYTES: u64 = 256 << 20;
 /// The most that a single leap of the clock can count.
 const LEAP_MAX_SECONDS: u64 = 2 * 24 * 60 * 60;
 
-/// What the last round of housekeeping saw and did.
+/// What the last maintenance run saw and did: `house.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct MaintenanceState {
     version: u32,
-    /// When it was, by the system's clock.
+    /// When the last run was, by the system clock.
     at: Option<DateTime<Utc>>,
-    /// The time that has passed in all, in seconds.
+    /// The time on this clock, in seconds.
     lived: u64,
-    /// Whether the clock leapt ahead, and it is not yet known whether it is right.
+    /// Whether the system clock leapt ahead in the last run and no later run has confirmed it.
     doubted: bool,
     /// By the name of each root's directory.
-    roots: BTreeMap<String, Seen>,
+    roots: BTreeMap<String, RootHistory>,
     /// What it did.
     pub report: Option<Report>,
 }
 
-/// What was seen of one root.
+/// What the runs saw of one root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
-    /// The greatest sequence number there was, and the time: whenever it had grown.
+struct RootHistory {
+    /// Pairs of the greatest sequence number and the time on this clock; one for each time it grew.
     ages: Vec<(u64, u64)>,
-    /// Since when it has been gone.
+    /// The time at which the root was first seen to be gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gone: Option<u64>,
-    /// Since when each of its records has been damaged.
+    /// The time at which each of its records was first seen to be damaged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     damaged: BTreeMap<String, u64>,
 }
 
-/// What a round did.
+/// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// How many checkpoints were dropped.
     pub dropped: usize,
     /// How many bytes that freed.
     pub freed: u64,
-    /// Roots that are gone for good and of which nothing is left.
+    /// How many roots were gone for good and had all their state removed.
     pub orphans: usize,
-    /// What could not be kept to, a fragment each.
+    /// Limits that could not be met, as message fragments.
     pub unmet: Vec<String>,
 }
 
-impl Default for Memory {
+impl Default for MaintenanceState {
     fn default() -> Self {
         let (version, roots) = (VERSION, BTreeMap::new());
         Self { version, at: None, lived: 0, doubted: false, roots, report: None }
     }
 }
 
-impl Memory {
-    /// Reads it. One that is lost or damaged makes everything look new, and so stay longer.
+impl MaintenanceState {
+    /// Reads the file. A lost or damaged one makes every checkpoint look new, so it is kept longer.
     ///
     /// # Errors
     ///
-    /// [`Error::FormatTooNew`]: then a newer turnback keeps house.
+    /// [`Error::FormatTooNew`] if a newer turnback wrote it, which then does the maintenance.
     pub fn read(state: &State) -> Result<Self> {
-        let path = state.house();
+        let path = state.maintenance_file();
         let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
         let version = |bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok();
         let found = version(&bytes).and_then(|value| value["version"].as_u64()).unwrap_or(1);
@@ -94,9 +94,9 @@ impl Memory {
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
-    /// Whether it is there and cannot be read. An empty one only has a time.
+    /// Whether the file exists and cannot be read. An empty file only carries a modification time.
     pub fn is_damaged(state: &State) -> bool {
-        match read_small(&state.house(), SIZE_MAX_BYTES) {
+        match read_small(&state.maintenance_file(), SIZE_MAX_BYTES) {
             Ok(None) => false,
             Ok(Some(bytes)) => {
                 let is_whole = is_lost(&bytes) || serde_json::from_slice::<Self>(&bytes).is_ok();
@@ -106,33 +106,33 @@ impl Memory {
         }
     }
 
-    /// Writes it.
+    /// Writes the file.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be written; it is then as it was. A state that was removed meanwhile
-    /// is not made again.
+    /// Fails if it cannot be written; the old one is then unchanged. A state directory that was
+    /// removed meanwhile is not created again.
     pub fn write(&self, state: &State) -> Result<()> {
         let bytes = serde_json::to_vec(self).expect("strings and numbers always serialize");
-        replace(&state.house(), &bytes)
+        replace(&state.maintenance_file(), &bytes)
     }
 
-    /// When the last round was, by the system's clock.
+    /// When the last run was, by the system clock.
     pub fn at(&self) -> Option<DateTime<Utc>> {
         self.at
     }
 
-    /// Whether the clock has leapt, so that nothing can be said of anything's age.
+    /// Whether the system clock has leapt, so that no age can be trusted.
     pub fn is_in_doubt(&self) -> bool {
         self.doubted
     }
 
-    /// Another round begins.
+    /// Advances the clock at the start of a run.
     pub fn tick(&mut self, now: DateTime<Utc>, interval: Duration) {
         let leap = LEAP_MAX_SECONDS.max(2 * interval.as_secs());
         let passed = self.at.map_or(0, |at| (now - at).num_seconds());
         let passed = u64::try_from(passed).unwrap_or(0);
-        // It went back: whatever it showed before was wrong.
+        // The system clock went back, so its earlier reading was wrong.
         let believed = self.doubted && self.at.is_some_and(|at| at <= now);
         self.lived += if believed { leap } else { 0 };
         self.lived += if passed <= leap { passed } else { 0 };
@@ -140,12 +140,12 @@ impl Memory {
         self.at = Some(now);
     }
 
-    /// A root has checkpoints with these sequence numbers, the newest and the oldest.
+    /// Notes the newest and oldest sequence numbers of a root's checkpoints.
     pub fn see(&mut self, root: &str, newest: u64, oldest: u64) {
         let lived = self.lived;
         let ages = &mut self.roots.entry(root.to_owned()).or_default().ages;
         if ages.last().is_some_and(|(known, _)| *known > newest) {
-            // Another process has begun anew.
+            // The sequence numbers have started again from the beginning.
             ages.clear();
         }
         if ages.last().is_none_or(|(known, _)| *known < newest) {
@@ -154,7 +154,7 @@ impl Memory {
         ages.retain(|(known, _)| *known >= oldest);
     }
 
-    /// How old a checkpoint of a root is at least.
+    /// The least age that a checkpoint of a root can have.
     pub fn age(&self, root: &str, sequence: u64) -> Duration {
         let ages = self.roots.get(root).map_or(&[][..], |seen| &seen.ages);
         let first = ages.iter().find(|(known, _)| *known >= sequence);
@@ -162,7 +162,7 @@ impl Memory {
         Duration::from_secs(self.lived.saturating_sub(since))
     }
 
-    /// A root is gone, or is not. Gives for how long it has been.
+    /// Notes whether a root is gone, and returns for how long it has been.
     pub fn gone(&mut self, root: &str, is_gone: bool) -> Duration {
         let lived = self.lived;
         let gone = &mut self.roots.entry(root.to_owned()).or_default().gone;
@@ -173,13 +173,13 @@ impl Memory {
         Duration::from_secs(lived.saturating_sub(*gone.get_or_insert(lived)))
     }
 
-    /// For how long a root has been gone, as the last round saw it.
+    /// For how long a root has been gone, as of the last run.
     pub fn gone_for(&self, root: &str) -> Option<Duration> {
         let since = self.roots.get(root)?.gone?;
         Some(Duration::from_secs(self.lived.saturating_sub(since)))
     }
 
-    /// These records of a root are damaged, and no others. Gives for how long each has been.
+    /// Notes the damaged records of a root, and returns for how long each has been damaged.
     pub fn damaged(&mut self, root: &str, records: &[CheckpointId]) -> Vec<Duration> {
         let lived = self.lived;
         let known = &mut self.roots.entry(root.to_owned()).or_default().damaged;
@@ -189,7 +189,7 @@ impl Memory {
         since.map(|since| Duration::from_secs(lived.saturating_sub(since))).collect()
     }
 
-    /// Forgets roots that nothing is left of.
+    /// Forgets roots whose state directory no longer exists.
     pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
         self.roots.retain(|root, _| is_there(root));
     }
@@ -202,9 +202,9 @@ mod tests {
     const DAY: u64 = 24 * 60 * 60;
     const INTERVAL: Duration = Duration::from_secs(DAY);
 
-    /// The days that have passed after rounds at these days.
+    /// The days on this clock after runs on these days of the system clock.
     fn lived(days: &[i64]) -> u64 {
-        let mut memory = Memory::default();
+        let mut memory = MaintenanceState::default();
         for day in days {
             let now = DateTime::from_timestamp(1_795_183_331 + day * 86_400, 0).unwrap();
             memory.tick(now, INTERVAL);
@@ -215,23 +215,23 @@ mod tests {
     #[test]
     fn a_state_that_was_removed_meanwhile_does_not_come_back() {
         let dir = std::env::temp_dir().join(format!("tb-clock-removed-{}", std::process::id()));
-        assert!(Memory::default().write(&State::new(dir.clone())).is_err());
+        assert!(MaintenanceState::default().write(&State::new(dir.clone())).is_err());
         assert!(!dir.exists());
     }
 
     #[test]
-    fn no_leap_of_the_clock_is_taken_at_its_word() {
+    fn a_leap_of_the_clock_is_not_trusted() {
         for (days, expected) in [
             (&[0][..], 0),
             (&[0, 1, 2], 2),
             (&[0, 2, 4], 4),
-            // Ahead by years and back again.
+            // Years ahead, then back.
             (&[0, 4000, 1, 2], 1),
             (&[0, 1, 4000, 4000, 2, 3], 4),
-            // Ahead and staying there: two days and no more.
+            // Ahead for good: counts two days and no more.
             (&[0, 4000], 0),
             (&[0, 4000, 4001, 4002], 4),
-            // Behind, and set right.
+            // Behind, then set right.
             (&[0, -9000, 1, 2], 3),
             (&[0, -1, -2, -3], 0),
             // Every third day.
@@ -242,8 +242,8 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_as_old_as_rounds_have_seen_it() {
-        let mut memory = Memory::default();
+    fn a_checkpoint_is_as_old_as_runs_have_seen_it() {
+        let mut memory = MaintenanceState::default();
         let start = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
         let day = |days: u64| Duration::from_secs(days * DAY);
         for round in 0..5 {
@@ -252,7 +252,7 @@ mod tests {
         }
         let ages = [1, 10, 11, 14, 15].map(|sequence| memory.age("r", sequence));
         assert_eq!(ages, [day(4), day(4), day(3), day(0), day(0)]);
-        // What is gone is not remembered, and what begins anew is new.
+        // Removed checkpoints are forgotten, and restarted numbers count as new.
         memory.see("r", 14, 13);
         assert_eq!(memory.roots["r"].ages.len(), 2);
         memory.see("r", 2, 1);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_comes_back_is_not_gone() {
-        let mut memory = Memory::default();
+        let mut memory = MaintenanceState::default();
         let start = DateTime::from_timestamp(1_795_183_331, 0).unwrap();
         for (round, is_gone, expected) in
             [(0, true, 0), (1, true, 1), (2, true, 2), (3, false, 0), (4, true, 0), (5, true, 1)]

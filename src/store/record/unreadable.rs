@@ -1,17 +1,16 @@
-//! Records that cannot be read: which there are, what can still be told of one, and where one goes
-//! that nothing can be told of.
+//! Unreadable records: lists them, determines what they still need, salvages or quarantines them.
 //!
-//! A record that is text as it should be but for a value or two still says what it needs. Of any
-//! other nobody knows, and whatever only it may need stays where it is until its time is up. What a
-//! newer turnback wrote is neither: it is left alone.
+//! A record that is valid JSON except for a value or two still tells what it needs. Any other may
+//! need anything, so nothing is freed until its retention time is over. A record that a newer
+//! turnback wrote is neither; it is left alone.
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
 use serde_json::Value;
 
 use super::{
-    Keeper, Kept, Record, SIZE_MAX_BYTES, all_roots, ids, order_of, path_of, placeholder, read_all,
-    read_kept,
+    Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots, ids, order_of, path_of, placeholder,
+    read_all, read_entry,
     version::{VERSION, to_json},
     wire::{KEYS, RecordFile, store_name},
 };
@@ -22,31 +21,31 @@ use crate::{
     state::{RootState, State},
     store::{
         Damage,
-        git::{Held, HeldFile, PointerFile, mend_repository_refs, parse_pointer},
+        git::{Held, HeldFile, PointerFile, parse_pointer, repair_repository_refs},
         objects::names_in,
     },
 };
 
-/// The objects a record names; each may name more.
+/// The objects that a record names directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// A directory among the private objects.
     pub top: Option<ContentId>,
-    /// Listings.
+    /// Listings among the private objects.
     pub listings: Vec<ContentId>,
-    /// Trees in private repositories, by the names of those.
+    /// Trees, each with the name of its private repository.
     pub trees: Vec<(String, ContentId)>,
 }
 
 impl Record {
-    /// What it names among the private objects.
+    /// The objects that the record names.
     pub fn needs(&self) -> Needs {
-        let top = self.checkpoint.top.filter(|_| self.keeper == Keeper::Git);
+        let top = self.checkpoint.top.filter(|_| self.keeper == StoreKind::Git);
         let own = [self.tree, top].into_iter().flatten();
         let own = own.filter_map(|tree| Some((self.store.clone()?, tree)));
         let held = self.repositories.iter().map(|held| (held.store.clone(), held.tree));
         Needs {
-            top: self.checkpoint.top.filter(|_| self.keeper == Keeper::Copy),
+            top: self.checkpoint.top.filter(|_| self.keeper == StoreKind::Copy),
             listings: [self.besides, self.outside].into_iter().flatten().collect(),
             trees: own.chain(held).collect(),
         }
@@ -55,13 +54,13 @@ impl Record {
 
 /// Why a record cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum Unreadable {
     /// A newer turnback wrote it.
     Newer,
     /// It is damaged.
     Damaged,
-    /// The disk does not give it: it may be whole, and be given the next time.
-    Withheld,
+    /// An I/O error: the record may be intact, and readable later.
+    IoError,
 }
 
 /// The records of a root that cannot be read.
@@ -69,87 +68,88 @@ pub enum Unread {
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub fn unread(state: &RootState) -> Result<BTreeMap<CheckpointId, Unread>> {
-    let why = |Kept { id, record, .. }: Kept| Some((id, is_unread(record.as_ref().err()?)));
+pub fn unreadable(state: &RootState) -> Result<BTreeMap<CheckpointId, Unreadable>> {
+    let why =
+        |RecordEntry { id, record, .. }: RecordEntry| Some((id, is_unread(record.as_ref().err()?)));
     Ok(read_all(state)?.into_iter().filter_map(why).collect())
 }
 
-fn is_unread(err: &Error) -> Unread {
+fn is_unread(err: &Error) -> Unreadable {
     match err {
-        Error::FormatTooNew { .. } => Unread::Newer,
-        Error::Io { .. } => Unread::Withheld,
-        _ => Unread::Damaged,
+        Error::FormatTooNew { .. } => Unreadable::Newer,
+        Error::Io { .. } => Unreadable::IoError,
+        _ => Unreadable::Damaged,
     }
 }
 
 /// Whether a newer turnback wrote the record of a checkpoint.
 pub fn is_newer(state: &RootState, id: CheckpointId) -> bool {
-    let kept = read_kept(state, id).ok().flatten();
-    kept.and_then(|kept| kept.record.err()).is_some_and(|err| is_unread(&err) == Unread::Newer)
+    let kept = read_entry(state, id).ok().flatten();
+    kept.and_then(|kept| kept.record.err()).is_some_and(|err| is_unread(&err) == Unreadable::Newer)
 }
 
-/// What a record needs, even one that is damaged, as long as that can be told for certain; `None`
-/// if there is no such record.
+/// What a record needs. For a damaged one only if that is certain; `None` if there is no such
+/// record.
 ///
 /// # Errors
 ///
-/// Fails if nobody can tell.
+/// Fails if it cannot be determined.
 pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
-    let Some(kept) = read_kept(state, id)? else { return Ok(None) };
+    let Some(kept) = read_entry(state, id)? else { return Ok(None) };
     match kept.record {
         Ok(record) => Ok(Some(record.needs())),
         Err(err @ (Error::FormatTooNew { .. } | Error::Io { .. })) => Err(err),
-        Err(err) => match rest_of(state, id) {
+        Err(err) => match salvage_record(state, id) {
             Some(rest) => Ok(Some(rest.needs())),
             None => Err(err),
         },
     }
 }
 
-/// The record because of which nobody knows what may be freed, and why it cannot be read; `None`
-/// if nothing is in the way.
+/// A record that blocks freeing because its needs are unknown, and why it cannot be read; `None` if
+/// nothing blocks.
 ///
 /// # Errors
 ///
 /// Fails if the roots cannot be listed.
-pub fn in_the_way(state: &State) -> Result<Option<(PathBuf, Unread)>> {
+pub fn gc_blocker(state: &State) -> Result<Option<(PathBuf, Unreadable)>> {
     for root in all_roots(state)? {
         for id in ids(&root)? {
             if let Err(err) = needs(&root, id) {
                 return Ok(Some((path_of(&root, id), is_unread(&err))));
             }
         }
-        if let Some(id) = aside(&root)?.first() {
-            return Ok(Some((aside_path(&root, *id), Unread::Damaged)));
+        if let Some(id) = quarantined(&root)?.first() {
+            return Ok(Some((quarantine_path(&root, *id), Unreadable::Damaged)));
         }
     }
     Ok(None)
 }
 
-/// Makes damaged records readable from what is left of them, or puts them aside, and says what was
-/// done. `seen` is what else is known of a checkpoint. What they may need stays for now. For
-/// whoever holds the root's lock.
+/// Salvages damaged records from what is left of them, or quarantines them, and returns what was
+/// done. `seen` supplies what is known of a checkpoint from elsewhere. What the records may need is
+/// kept for now. The caller holds the root's lock.
 ///
 /// # Errors
 ///
-/// Fails if our own files cannot be written. Then each is as it was, or done with.
-pub(in crate::store) fn mend_all<'a>(
+/// Fails if the state directory cannot be written. Each record is then either unchanged or done.
+pub(in crate::store) fn salvage_all<'a>(
     state: &RootState,
     seen: impl Fn(CheckpointId) -> Option<&'a Checkpoint>,
 ) -> Result<Vec<String>> {
     let mut done = Vec::new();
     for kept in read_all(state)? {
         let Ok(record) = &kept.record else { continue };
-        // The root's own is kept by the checkpoint's ref.
+        // The root's own repository is kept by the checkpoint's ref.
         for held in record.repositories.iter().filter(|held| record.tree != Some(held.tree)) {
-            done.extend(mend_repository_refs(state.state(), held)?);
+            done.extend(repair_repository_refs(state.state(), held)?);
         }
     }
-    for (id, _) in unread(state)?.into_iter().filter(|(_, why)| *why == Unread::Damaged) {
-        done.push(match mend(state, id, seen(id))? {
-            Mended::Again => format!("made checkpoints/{id}.json again from what was left of it"),
-            Mended::Aside => format!(
-                "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and \
+    for (id, _) in unreadable(state)?.into_iter().filter(|(_, why)| *why == Unreadable::Damaged) {
+        done.push(match salvage(state, id, seen(id))? {
+            Salvaged::Rebuilt => format!("made checkpoints/{id}.json again from what was left of it"),
+            Salvaged::Quarantined => format!(
+                "put checkpoints/{id}.json quarantined as damaged/{id}.json: nothing is left in it, and \
                  what it may have named is kept for a while"
             ),
         });
@@ -157,50 +157,50 @@ pub(in crate::store) fn mend_all<'a>(
     Ok(done)
 }
 
-/// What came of mending a record.
+/// The result of salvaging a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mended {
-    /// It reads again.
-    Again,
-    /// Nothing could be told of it, and it lies beside the others now.
-    Aside,
+enum Salvaged {
+    /// It is readable again.
+    Rebuilt,
+    /// Nothing could be salvaged; it was moved to `damaged/`.
+    Quarantined,
 }
 
-fn mend(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Result<Mended> {
+fn salvage(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Result<Salvaged> {
     let path = path_of(state, id);
-    let Some(mut rest) = rest_of(state, id) else {
-        let to = aside_path(state, id);
+    let Some(mut rest) = salvage_record(state, id) else {
+        let to = quarantine_path(state, id);
         create_private_dirs(&state.damaged())?;
-        fs::rename(&path, &to).map_err(Error::io("put aside", &path))?;
+        fs::rename(&path, &to).map_err(Error::io("put quarantined", &path))?;
         sync_dir(&state.damaged())?;
         sync_dir(&state.checkpoints())?;
-        return Ok(Mended::Aside);
+        return Ok(Salvaged::Quarantined);
     };
     if let Some(seen) = seen {
         rest.checkpoint = Checkpoint { cause: rest.checkpoint.cause, ..seen.clone() };
     }
     replace_synced(&path, &to_json(&RecordFile::of(&rest))?)?;
-    Ok(Mended::Again)
+    Ok(Salvaged::Rebuilt)
 }
 
-/// The damaged records that were put aside.
+/// The ids of quarantined records.
 ///
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub fn aside(state: &RootState) -> Result<Vec<CheckpointId>> {
+pub fn quarantined(state: &RootState) -> Result<Vec<CheckpointId>> {
     let names = names_in(&state.damaged())?;
     let id = |name: &std::ffi::OsString| CheckpointId::parse(name.to_str()?.strip_suffix(".json")?);
     Ok(names.iter().filter_map(id).collect())
 }
 
-/// Removes a record that cannot be read, put aside or not: its time is up.
+/// Removes an unreadable or quarantined record whose retention time is over.
 ///
 /// # Errors
 ///
-/// Fails if it is still there.
+/// Fails if it could not be removed.
 pub fn give_up(state: &RootState, id: CheckpointId) -> Result<()> {
-    for path in [path_of(state, id), aside_path(state, id)] {
+    for path in [path_of(state, id), quarantine_path(state, id)] {
         match fs::remove_file(&path) {
             Err(err) if err.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::io("remove", &path)(err));
@@ -211,29 +211,29 @@ pub fn give_up(state: &RootState, id: CheckpointId) -> Result<()> {
     Ok(())
 }
 
-/// The damaged records of a root, as damage.
+/// The quarantined records of a root, as findings of a check.
 ///
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub fn damage_aside(state: &RootState) -> Result<Vec<Damage>> {
+pub fn quarantine_damage(state: &RootState) -> Result<Vec<Damage>> {
     let why = "it could not be read; what only it may name is kept for a while";
     let damage = |id| Damage::new(Some(id), format!("damaged/{id}.json"), why.to_owned());
-    Ok(aside(state)?.into_iter().map(damage).collect())
+    Ok(quarantined(state)?.into_iter().map(damage).collect())
 }
 
-fn aside_path(state: &RootState, id: CheckpointId) -> PathBuf {
+fn quarantine_path(state: &RootState, id: CheckpointId) -> PathBuf {
     state.damaged().join(format!("{id}.json"))
 }
 
-/// A record from what is left of one that is damaged: all it names, or nothing at all.
-fn rest_of(state: &RootState, id: CheckpointId) -> Option<Record> {
+/// Salvages a damaged record: either everything it names, or `None`.
+fn salvage_record(state: &RootState, id: CheckpointId) -> Option<Record> {
     let bytes = read_small(&path_of(state, id), SIZE_MAX_BYTES).ok()??;
     let value: Value = serde_json::from_slice(&bytes).ok()?;
-    // What it names by a key that is not read so is anybody's guess.
+    // An unknown key could name anything.
     let is_known = value.as_object()?.keys().all(|key| KEYS.contains(&key.as_str()));
     let is_ours = is_known && value["version"] == VERSION && value["id"] == id.to_string();
-    let keeper = Keeper::ALL.into_iter().find(|keeper| value["keeper"] == keeper.name())?;
+    let keeper = StoreKind::ALL.into_iter().find(|keeper| value["keeper"] == keeper.name())?;
     let named = |key: &str| match &value[key] {
         Value::Null => Some(None),
         Value::String(text) => ContentId::parse(text).map(Some),

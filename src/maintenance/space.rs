@@ -1,26 +1,26 @@
-//! How much room there is, and who makes some if there is too little.
+//! Measures disk usage against the limits, and plans which checkpoints go when space is short.
 
 use std::collections::BTreeSet;
 
 use crate::{
     model::{CheckpointId, Settings},
-    plan::{self, Stock},
+    plan::{self, RetentionInput},
     state::{RootState, State},
-    store::{own_bytes, weigh::Scales},
+    store::{own_bytes, usage::UsageIndex},
     ui,
 };
 
-/// What the disk that our own files are on has, in bytes.
+/// Size and free space of the disk with the state directory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// In all.
+    /// Total size.
     pub size: u64,
-    /// For the caller that asks now.
+    /// Free space available to this user.
     pub free: u64,
 }
 
 impl Disk {
-    /// Looks; `None` if the system does not say.
+    /// Asks the system; `None` if it does not say.
     pub fn of(state: &State) -> Option<Self> {
         let found = rustix::fs::statvfs(state.dir()).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
@@ -28,38 +28,39 @@ impl Disk {
     }
 }
 
-/// How many bytes must go for the limits to hold.
+/// How many bytes must be freed to meet the limits.
 pub(super) fn excess(state: &State, settings: &Settings) -> u64 {
     let over = own_bytes(state.dir()).saturating_sub(settings.max_total_size);
     over.max(missing(state, settings))
 }
 
-/// How many bytes less are free than should be.
+/// How far the free space on the disk is below its floor.
 fn missing(state: &State, settings: &Settings) -> u64 {
     let disk = Disk::of(state);
     disk.map_or(0, |disk| settings.free_space_floor.of(disk.size).saturating_sub(disk.free))
 }
 
-/// What goes of each root so that `excess` bytes are freed, as far as anything may.
+/// Selects the checkpoints of each root that must go to free `excess` bytes, as far as any may go.
 pub fn plan(
     state: &State,
-    stocks: &[Stock<'_>],
+    inputs: &[RetentionInput<'_>],
     owns: &[&RootState],
     excess: u64,
 ) -> Vec<BTreeSet<CheckpointId>> {
-    let lines: Vec<Vec<CheckpointId>> = stocks.iter().map(|stock| stock.may_go()).collect();
-    let mut scales = Scales::new(state);
+    let lines: Vec<Vec<CheckpointId>> =
+        inputs.iter().map(|retention_input| retention_input.may_go()).collect();
+    let mut usage = UsageIndex::new(state);
     for (n, (own, line)) in owns.iter().zip(&lines).enumerate() {
-        scales.add(n, own, line);
+        usage.add(n, own, line);
     }
-    let mut goes = vec![BTreeSet::new(); lines.len()];
-    for (line, id) in plan::fit(&lines, &scales.things(), excess) {
-        goes[line].insert(id);
+    let mut dropped = vec![BTreeSet::new(); lines.len()];
+    for (line, id) in plan::evict(&lines, &usage.chunks(), excess) {
+        dropped[line].insert(id);
     }
-    goes
+    dropped
 }
 
-/// Which limits are not kept to, a fragment each: what is left must stay.
+/// The limits that are still exceeded when nothing more may go, as message fragments.
 pub fn unmet(state: &State, settings: &Settings) -> Vec<String> {
     let total = own_bytes(state.dir());
     let mut unmet = Vec::new();

@@ -1,4 +1,4 @@
-//! Where a root is, and where it was when it was first seen. Hides the format of `root.json`.
+//! Where a root is, and where it was first seen: `root.json`.
 
 use std::{
     fs,
@@ -23,35 +23,35 @@ use crate::{
     state::{RootState, State},
 };
 
-/// Where a root was when it was first seen, to tell an orphan from an unplugged disk.
+/// The recorded location of a root. It distinguishes a removed root from an unmounted disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RootPlace {
+pub struct RootLocation {
     /// Its path.
     pub path: PathBuf,
     /// Its device, inode and birth time.
     pub root: Identity,
-    /// Those of directories that were at its path before, the latest last.
+    /// Identities of earlier directories at its path, the latest last.
     pub former: Vec<Identity>,
-    /// Those of the directory it is in.
+    /// Device and inode of the parent directory.
     pub parent: (u64, u64),
     /// Its git directory, if it was a repository.
     pub git_dir: Option<PathBuf>,
-    /// The name of the private repository that its checkpoints are in, if they are in one.
+    /// The name of the private repository with its checkpoints, if there is one.
     pub store: Option<String>,
     /// When it was first seen.
     pub first_seen: DateTime<Utc>,
 }
 
-/// Writes down where a root is, unless that is known, and in which private repository its
-/// checkpoints are. What is there and too new is left alone, and so is the place of a root that was
-/// found under a second path (see [`identity`](super::identity)).
-pub fn write_place(
+/// Records where a root is, unless that is recorded already, and which private repository has its
+/// checkpoints. Leaves a file of a newer version alone, and that of a root found under a second
+/// path (see [`identity`](super::identity)).
+pub fn write_location(
     state: &RootState,
     root: &Root,
     store: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let known = read_place(state);
+    let known = read_location(state);
     if matches!(known, Err(Error::FormatTooNew { .. })) {
         return Ok(());
     }
@@ -64,7 +64,7 @@ pub fn write_place(
         return Ok(());
     }
     let there = Identity::of(root.path()).map_err(Error::io("look at", root.path()))?;
-    let place = RootPlace {
+    let place = RootLocation {
         path: root.path().to_owned(),
         root: there,
         former: known
@@ -85,17 +85,16 @@ pub fn write_place(
         return Ok(());
     }
     create_private_dirs(state.dir())?;
-    replace_synced(&state.place(), &to_json(&PlaceFile::of(&place))?)
+    replace_synced(&state.location(), &to_json(&LocationFile::of(&place))?)
 }
 
-/// Sees to it that what we keep of the root at `path` is found under that path, if it is kept under
-/// another one: for a root that has moved, or is mounted twice. To be called before the state of a root
-/// is used that may be new.
+/// Moves the state of a root to its current path, if the root has moved or is mounted twice. Call
+/// it before the state of a root that may be new is used.
 ///
 /// # Errors
 ///
-/// Fails if our own files cannot be listed or renamed, or if another process saves for too long. Then
-/// the root passes for a new one.
+/// Fails if the state directory cannot be listed or renamed, or if another process saves for too
+/// long. The root then counts as new.
 pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
     let found = Registry::roots(state).resolve(path)?;
     if let Found::Moved { from } = &found {
@@ -106,22 +105,21 @@ pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
     Ok(found)
 }
 
-/// Reads where a root was; `None` if nobody wrote it down.
-pub fn read_place(state: &RootState) -> Result<Option<RootPlace>> {
-    let Some(bytes) = read_small(&state.place(), SIZE_MAX_BYTES)? else { return Ok(None) };
-    let file: PlaceFile = from_json("root.json", &bytes)?;
-    let place = file.into_place().ok_or_else(|| Error::damaged("root.json", "not a path"))?;
+/// Reads the location of a root; `None` if it was never recorded.
+pub fn read_location(state: &RootState) -> Result<Option<RootLocation>> {
+    let Some(bytes) = read_small(&state.location(), SIZE_MAX_BYTES)? else { return Ok(None) };
+    let file: LocationFile = from_json("root.json", &bytes)?;
+    let place = file.into_location().ok_or_else(|| Error::damaged("root.json", "not a path"))?;
     Ok(Some(place))
 }
 
-/// The same of a root that has checkpoints, of which this must be known.
+/// Reads the location of a root that has checkpoints, for which it must exist.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] if there are records and nothing says where the root was, and as
-/// [`read_place`].
-pub fn known_place(state: &RootState) -> Result<Option<RootPlace>> {
-    match read_place(state)? {
+/// [`Error::Damaged`] if there are records but no location; otherwise as [`read_location`].
+pub fn known_location(state: &RootState) -> Result<Option<RootLocation>> {
+    match read_location(state)? {
         None if !super::ids(state)?.is_empty() => Err(Error::damaged("root.json", "it is missing")),
         place => Ok(place),
     }
@@ -129,7 +127,7 @@ pub fn known_place(state: &RootState) -> Result<Option<RootPlace>> {
 
 /// `root.json`.
 #[derive(Serialize, Deserialize)]
-pub(super) struct PlaceFile {
+pub(super) struct LocationFile {
     version: u32,
     path: String,
     #[serde(flatten)]
@@ -147,14 +145,14 @@ pub(super) struct PlaceFile {
     first_seen: DateTime<Utc>,
 }
 
-impl Versioned for PlaceFile {
+impl Versioned for LocationFile {
     fn version(&self) -> u32 {
         self.version
     }
 }
 
-impl PlaceFile {
-    fn of(place: &RootPlace) -> Self {
+impl LocationFile {
+    fn of(place: &RootLocation) -> Self {
         Self {
             version: VERSION,
             path: escape_path(&place.path),
@@ -169,8 +167,8 @@ impl PlaceFile {
         }
     }
 
-    pub(super) fn into_place(self) -> Option<RootPlace> {
-        Some(RootPlace {
+    pub(super) fn into_location(self) -> Option<RootLocation> {
+        Some(RootLocation {
             path: parse_path(&self.path).ok()?,
             root: self.root,
             former: self.former,

@@ -1,5 +1,5 @@
-//! What is no longer needed and no checkpoint names: the leavings of killed processes, ledgers of
-//! sessions long over, roots of which nothing is left.
+//! Removes files that nothing refers to any more: temporary files of killed processes, ledgers of
+//! old sessions, and state directories of roots without checkpoints.
 
 use std::{
     collections::BTreeSet,
@@ -10,7 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{clock::Memory, holding::Holding};
+use super::{clock::MaintenanceState, inventory::RootInventory};
 use crate::{
     error::{Error, Result},
     fs::{Lock, remove_tree, stat_path},
@@ -22,14 +22,14 @@ use crate::{
     },
 };
 
-/// Nothing we write takes an hour; a temporary file as old has no owner.
+/// No write takes an hour, so a temporary file this old has no owner.
 const TEMPORARY_STAYS: Duration = Duration::from_secs(60 * 60);
-/// A new directory of a root is written into at once; an empty one this old is abandoned.
+/// A new state directory is filled at once, so one that is still empty after a day is abandoned.
 const EMPTY_STAYS: Duration = Duration::from_secs(24 * 60 * 60);
-/// What is on its way out.
+/// Prefix of a directory that is being removed.
 const GONE: &str = "gone-";
 
-/// Removes temporary files of dead processes, and what an earlier round began to remove.
+/// Removes temporary files of dead processes, and finishes removals that an earlier run began.
 pub(super) fn reclaim(state: &State, now: DateTime<Utc>) -> Result<()> {
     for name in names_in(state.dir())? {
         if name.as_encoded_bytes().starts_with(GONE.as_bytes()) {
@@ -57,58 +57,58 @@ pub(super) fn reclaim(state: &State, now: DateTime<Utc>) -> Result<()> {
     Ok(())
 }
 
-/// As in `cache.tmp-4711-0`.
+/// Whether a name is that of a temporary file, as in `cache.tmp-4711-0`.
 fn is_temporary(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let numbers = name.rsplit_once(".tmp-").and_then(|(_, numbers)| numbers.split_once('-'));
     numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
-/// Takes a root's directory away: first its name, in one go, then what is in it.
-pub(super) fn bury(state: &State, root: &RootState) -> Result<()> {
+/// Removes the state directory of a root: renames it first, so that it disappears at once.
+pub(super) fn remove_orphan(state: &State, root: &RootState) -> Result<()> {
     let name = root.dir().file_name().unwrap_or_default().to_string_lossy();
     let gone = state.dir().join(format!("{GONE}{name}"));
-    let _nobody_saves = Lock::acquire(&root.lock(), Instant::now())?;
-    crate::crash::point("house-bury");
+    let _lock = Lock::acquire(&root.lock(), Instant::now())?;
+    crate::crash::point("maintenance-remove-orphan");
     fs::rename(root.dir(), &gone).map_err(Error::io("set aside", root.dir()))?;
     remove_tree(&gone).map_err(Error::io("remove", &gone))
 }
 
-/// Drops what is older than every checkpoint it could belong to. Nothing while the clock is in
-/// doubt.
+/// Drops ledgers, caches and attribution logs that are older than every checkpoint. Does nothing
+/// while the clock is in doubt.
 pub(super) fn drop_old(
     state: &State,
-    holdings: &[Holding],
+    inventories: &[RootInventory],
     settings: &Settings,
-    memory: &Memory,
+    memory: &MaintenanceState,
     now: DateTime<Utc>,
 ) -> Result<()> {
     if memory.is_in_doubt() {
         return Ok(());
     }
-    let retention = holdings.iter().map(|holding| holding.settings.retention);
+    let retention = inventories.iter().map(|inventory| inventory.settings.retention);
     let retention = retention.max().unwrap_or_default().max(settings.retention);
     drop_ledgers(state, retention, now)?;
-    for holding in holdings {
-        let is_stale = holding.idle().is_some_and(|idle| idle > holding.settings.retention);
-        // No agent has worked there for so long: what it left is not asked about any more,
-        // and the next scan may take its time.
+    for inventory in inventories {
+        let is_stale = inventory.idle().is_some_and(|idle| idle > inventory.settings.retention);
+        // No agent has worked in this root for so long that its log will not be used; without a
+        // cache the next scan is only slower.
         if is_stale {
-            remove(&holding.own.cache())?;
-            let left = holding.own.left();
+            remove(&inventory.own.cache())?;
+            let left = inventory.own.left();
             remove_tree(&left).map_err(Error::io("remove", &left))?;
         }
     }
     for root in record::all_roots(state)? {
-        let is_nobodys = !root.place().exists() && record::ids(&root)?.is_empty();
-        if is_nobodys && is_older(root.dir(), EMPTY_STAYS, now) {
-            bury(state, &root)?;
+        let is_abandoned = !root.location().exists() && record::ids(&root)?.is_empty();
+        if is_abandoned && is_older(root.dir(), EMPTY_STAYS, now) {
+            remove_orphan(state, &root)?;
         }
     }
     Ok(())
 }
 
-/// Drops the ledgers of sessions without a sign of life for so long.
+/// Drops the ledgers of sessions that have been idle for longer than `stays`.
 fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()> {
     let dir = state.sessions();
     let names = names_in(&dir)?;
@@ -118,8 +118,8 @@ fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()
         let (ledger, lock) = (stem.with_extension("json"), stem.with_extension("lock"));
         let is_old =
             is_older(&lock, stays, now) && (!ledger.exists() || is_older(&ledger, stays, now));
-        // The process that holds it is at work.
-        if is_old && let Ok(_alone) = Lock::acquire(&lock, Instant::now()) {
+        // If the lock is held, its process is still at work.
+        if is_old && let Ok(_lock) = Lock::acquire(&lock, Instant::now()) {
             remove(&ledger)?;
             remove(&lock)?;
         }

@@ -1,8 +1,8 @@
-//! Whether a root is still where it was, and everything that is to be had of its checkpoints.
+//! Determines whether a root still exists, and opens the store of one that may not.
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
-use super::{Store, record::RootPlace};
+use super::{Store, record::RootLocation};
 use crate::{
     error::Result,
     model::{Root, RootKind, StoreChoice},
@@ -10,20 +10,20 @@ use crate::{
     state::State,
 };
 
-/// Whether a root is still where it was.
+/// Whether a root still exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is there.
+pub enum RootStatus {
+    /// It exists.
     Live,
-    /// It is gone, and the directory it was in is the one it was: somebody removed it.
+    /// It was removed: its parent directory is still the same one.
     Gone,
-    /// It cannot be seen, and neither can where it was: perhaps a disk that is not plugged in.
+    /// Neither it nor its parent can be reached, perhaps because a disk is not mounted.
     Unreachable,
 }
 
-impl Standing {
-    /// Looks.
-    pub fn of(place: &RootPlace) -> Self {
+impl RootStatus {
+    /// Checks the location.
+    pub fn of(place: &RootLocation) -> Self {
         match fs::metadata(&place.path) {
             Ok(found) if found.is_dir() => return Self::Live,
             Err(err) if err.kind() == io::ErrorKind::NotFound => (),
@@ -35,12 +35,12 @@ impl Standing {
     }
 }
 
-/// The store of a root, which may be gone.
+/// Opens the store of a root that may be gone.
 ///
 /// # Errors
 ///
 /// Fails if it cannot be opened.
-pub fn open_known(place: &RootPlace, state: &State) -> Result<Box<dyn Store>> {
+pub fn open_known(place: &RootLocation, state: &State) -> Result<Box<dyn Store>> {
     let path = &place.path;
     let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
     super::open(&Root::new(path.clone(), kind), state, StoreChoice::Auto)

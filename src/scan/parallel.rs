@@ -1,5 +1,4 @@
-//! Walks a whole tree with two threads where that is worth it: directories wait in a queue for
-//! whoever has time. Hides who listed what.
+//! Walks a whole tree with up to two threads. Directories wait in a queue for an idle thread.
 
 use std::{
     io,
@@ -8,8 +7,8 @@ use std::{
 };
 
 use super::{
-    ground::Ground,
-    list::{Frame, Lister, Listings, Place},
+    dir_rules::DirRules,
+    list::{DirVisit, Lister, Listings, WalkContext},
 };
 use crate::{
     cache::Table,
@@ -17,10 +16,10 @@ use crate::{
     model::DirPath,
 };
 
-/// Below so many entries a second thread costs more than it saves: 0.1 ms to start one, 1.6 µs to
-/// look at an entry.
+/// With fewer entries a second thread costs more than it saves: 0.1 ms to start it, against 1.6 µs
+/// for each entry.
 const ENTRIES_FOR_TWO: u64 = 300;
-/// So many directories wait at most, each held open.
+/// How many directories may wait, each held open.
 const WAITING_MAX: usize = 32;
 
 /// A directory that waits to be listed.
@@ -28,10 +27,10 @@ pub(super) struct Job {
     pub(super) open: Dir,
     pub(super) path: DirPath,
     pub(super) depth: usize,
-    pub(super) ground: Ground,
+    pub(super) dir_rules: DirRules,
 }
 
-/// Directories that wait, and how many are being listed.
+/// Directories that wait, and the number being listed.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<Waiting>,
@@ -45,7 +44,7 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Leaves a directory to whoever has time, or gives it back if enough are waiting.
+    /// Queues a directory for an idle thread, or returns it if enough are waiting.
     pub(super) fn offer(&self, job: Job) -> Option<Job> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.jobs.len() >= WAITING_MAX {
@@ -56,7 +55,7 @@ impl Queue {
         None
     }
 
-    /// The next directory, once there is one; `None` when all are listed.
+    /// The next directory, once there is one; `None` when all have been listed.
     fn next(&self) -> Option<Job> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -77,7 +76,7 @@ impl Queue {
     }
 }
 
-/// Counts a directory as listed, even if listing it panics: nobody may wait for it forever.
+/// Counts a directory as listed even if listing it panics, so that no thread waits forever.
 struct Turn<'q>(&'q Queue);
 
 impl Drop for Turn<'_> {
@@ -86,21 +85,21 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Lists the directory at `place` and everything below it, if `alone` in this thread only.
+/// Lists the directory of `visit` and everything below it; only in this thread if `alone`.
 ///
 /// # Errors
 ///
 /// Fails if that directory itself cannot be listed.
 pub(super) fn list_all(
-    frame: &Frame<'_>,
+    context: &WalkContext<'_>,
     base: Option<&Table>,
     open: &Dir,
-    place: &Place<'_>,
+    visit: &DirVisit<'_>,
     alone: bool,
 ) -> io::Result<Listings> {
     let queue = Queue::default();
-    let mut first = Lister::new(frame, base, &[], Some(&queue));
-    first.list(open, place, true)?;
+    let mut first = Lister::new(context, base, &[], Some(&queue));
+    first.list(open, visit, true)?;
     let can_share = !alone && two_can_work();
     thread::scope(|scope| {
         let mut second: Option<ScopedJoinHandle<'_, Listings>> = None;
@@ -110,7 +109,7 @@ pub(super) fn list_all(
             if !tried && first.seen >= ENTRIES_FOR_TWO {
                 tried = true;
                 let queue = &queue;
-                let help = move || work(Lister::new(frame, base, &[], Some(queue)), queue);
+                let help = move || work(Lister::new(context, base, &[], Some(queue)), queue);
                 second = thread::Builder::new().spawn_scoped(scope, help).ok();
             }
             first.take_on(job);

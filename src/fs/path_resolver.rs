@@ -1,8 +1,7 @@
-//! Where paths lead when every link on them is followed, without asking about the same names twice.
+//! Resolves symlinks in paths and remembers the results, so that no name is looked up twice.
 //!
-//! Most paths go through no symlink at all, and where the system can open them on that condition,
-//! one call proves it of the path and of every directory above it. Elsewhere, and for the others,
-//! it is name by name.
+//! Most paths contain no symlink. On Linux one call can prove that for a path and for every
+//! directory above it. Other paths, and other systems, are resolved name by name.
 
 use std::{
     cell::RefCell,
@@ -17,43 +16,43 @@ use rustix::{
     io::Errno,
 };
 
-/// What one call found out about paths. True for as long as no directory is moved: for one hook
-/// call or one command, not for what waits in between.
+/// The results of earlier lookups. They hold as long as no directory is moved: for one hook call or
+/// one command, not for anything that waits in between.
 #[derive(Debug, Default)]
-pub struct Real {
-    /// Directories that no symlink leads to. None of those above them is one either.
+pub struct PathResolver {
+    /// Directories known to be reached without a symlink, which also holds for those above them.
     plain: RefCell<Vec<PathBuf>>,
-    /// What others lead to.
-    led: RefCell<Vec<(PathBuf, PathBuf)>>,
+    /// Other paths, with what they resolve to.
+    resolved: RefCell<Vec<(PathBuf, PathBuf)>>,
 }
 
-impl Real {
-    /// The path without symlinks, as [`fs::canonicalize`] has it.
+impl PathResolver {
+    /// The path without symlinks, as [`fs::canonicalize`] returns it.
     ///
     /// # Errors
     ///
-    /// Fails if there is nothing, or if it cannot be followed.
+    /// Fails if the path does not exist or cannot be followed.
     pub fn of(&self, path: &Path) -> io::Result<PathBuf> {
         if self.is_plain(path) {
             return Ok(path.to_owned());
         }
         let known = |(asked, real): &(PathBuf, PathBuf)| (asked == path).then(|| real.clone());
-        if let Some(real) = self.led.borrow().iter().find_map(known) {
+        if let Some(real) = self.resolved.borrow().iter().find_map(known) {
             return Ok(real);
         }
         match self.enter(path) {
             Ok(()) => return Ok(path.to_owned()),
-            // No link stood in the way before the name that is missing.
+            // No symlink came before the missing name.
             Err(missing @ Errno::NOENT) => return Err(missing.into()),
             Err(_) => (),
         }
         let real = fs::canonicalize(path)?;
-        self.led.borrow_mut().push((path.to_owned(), real.clone()));
+        self.resolved.borrow_mut().push((path.to_owned(), real.clone()));
         Ok(real)
     }
 
-    /// The path without symlinks as far as it exists.
-    pub fn as_far_as(&self, path: &Path) -> PathBuf {
+    /// Resolves the part of the path that exists and appends the rest.
+    pub fn resolve_existing(&self, path: &Path) -> PathBuf {
         for above in path.ancestors() {
             if let Ok(found) = self.of(above) {
                 let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
@@ -63,13 +62,13 @@ impl Real {
         path.to_owned()
     }
 
-    /// The place with links on the way followed, but not the last name.
+    /// Resolves the directory part of the path, but not its last name.
     pub fn place(&self, path: &Path) -> PathBuf {
         let above = path.parent().and_then(|above| self.of(above).ok());
         above.zip(path.file_name()).map_or_else(|| path.to_owned(), |(dir, name)| dir.join(name))
     }
 
-    /// Whether no symlink leads to the directory `path`, as far as is known already.
+    /// Whether the directory `path` is already known to be reached without a symlink.
     pub fn is_plain(&self, path: &Path) -> bool {
         let path = path.as_os_str().as_bytes();
         let leads = |known: &PathBuf| {
@@ -79,18 +78,18 @@ impl Real {
         path.len() > 1 && self.plain.borrow().iter().any(leads)
     }
 
-    /// Looks at a directory from which others will be asked about: at the deepest first, so that
-    /// one call answers for those above it. Tells whether it is one that no symlink leads to.
+    /// Looks up a directory before paths below or above it are looked up, so that one call covers
+    /// them all. Returns whether no symlink leads to it.
     pub fn expect(&self, path: &Path) -> bool {
         self.is_plain(path) || self.enter(path).is_ok()
     }
 
-    /// Opens a file whose directory may be asked about next. Follows links like any other open,
-    /// unless `flags` say otherwise of its own name.
+    /// Opens a file and remembers what that proves about its directory. Follows symlinks like any
+    /// other open, unless `flags` say otherwise for the last name.
     ///
     /// # Errors
     ///
-    /// As the system says.
+    /// Fails as the system call does.
     pub fn open(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<File> {
         match open_plain(path, flags | OFlags::CLOEXEC, mode) {
             Ok(file) => {
@@ -104,15 +103,15 @@ impl Real {
         }
     }
 
-    /// Opens a directory, to see that no symlink leads there.
+    /// Opens a directory to prove that no symlink leads to it.
     fn enter(&self, path: &Path) -> Result<(), Errno> {
-        open_plain(path, stand(), Mode::empty())?;
+        open_plain(path, path_only(), Mode::empty())?;
         self.plain.borrow_mut().push(path.to_owned());
         Ok(())
     }
 }
 
-/// Whether a path could be one without symlinks: absolute, without anything that says nothing.
+/// Whether a path is absolute and has no empty, `.` or `..` component.
 fn is_normal(path: &Path) -> bool {
     let names = path.as_os_str().as_bytes().strip_prefix(b"/");
     names.is_some_and(|names| {
@@ -129,14 +128,14 @@ fn open_plain(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
     if flags.contains(OFlags::CREATE) {
         return openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS).map(File::from);
     }
-    // One call more than with `openat2`: tracers do not show the flags of that call, and would count
+    // This costs one call more than `openat2`, whose flags tracers do not decode: they would count
     // it as a write.
     let file = File::from(openat(CWD, path, flags, mode)?);
-    let led = readlinkat(CWD, place_of(&file), Vec::new())?;
-    if led.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }
+    let resolved = readlinkat(CWD, place_of(&file), Vec::new())?;
+    if resolved.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }
 }
 
-/// Where the system shows an open file.
+/// The name under which the system shows the path of an open file.
 #[cfg(target_os = "linux")]
 fn place_of(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd;
@@ -144,18 +143,18 @@ fn place_of(file: &File) -> PathBuf {
 }
 
 #[cfg(target_os = "linux")]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Elsewhere nothing can be proven by opening.
+/// On other systems, opening a path proves nothing.
 #[cfg(not(target_os = "linux"))]
 fn open_plain(path: &Path, _: OFlags, _: Mode) -> Result<File, Errno> {
     Err(if is_normal(path) { Errno::NOSYS } else { Errno::LOOP })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn stand() -> OFlags {
+fn path_only() -> OFlags {
     OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
@@ -188,9 +187,9 @@ mod tests {
             "", "a", "a/b", "a/file", "a/none", "link", "link/b", "link/file", "ring", "lost",
             "a/../a/b", "a/./b", "a//b", "a/b/", "none/x", "link/../link/b", "a/file/x",
         ];
-        // In the one order something is known that in the other is not.
+        // One order learns facts early that the other does not have.
         for order in [names.to_vec(), names.iter().rev().copied().collect()] {
-            let real = Real::default();
+            let real = PathResolver::default();
             for name in order {
                 let path = top.join(name);
                 let (ours, theirs) = (real.of(&path), fs::canonicalize(&path));
@@ -199,7 +198,7 @@ mod tests {
                 assert_eq!(ours.ok(), theirs.ok(), "{name}");
             }
         }
-        let real = Real::default();
+        let real = PathResolver::default();
         assert_eq!(real.of(Path::new("/")).unwrap(), Path::new("/"));
         assert_eq!(real.of(Path::new(".")).ok(), fs::canonicalize(".").ok());
         clear(&top);
@@ -208,7 +207,7 @@ mod tests {
     #[test]
     fn what_a_link_leads_to_is_never_taken_for_plain() {
         let top = laid_out("plain");
-        let real = Real::default();
+        let real = PathResolver::default();
         assert!(!real.expect(&top.join("link/b")));
         assert!(!real.is_plain(&top));
         assert!(real.open(&top.join("link/file"), OFlags::RDONLY, Mode::empty()).is_ok());
@@ -221,7 +220,7 @@ mod tests {
     #[test]
     fn one_look_answers_for_all_that_is_above() {
         let top = laid_out("above");
-        let real = Real::default();
+        let real = PathResolver::default();
         assert!(real.open(&top.join("a/file"), OFlags::RDONLY, Mode::empty()).is_ok());
         assert!(real.is_plain(&top.join("a")) && real.is_plain(&top));
         for other in ["a/b", "a/fil", "", "a/../a", "a/"] {
@@ -235,9 +234,9 @@ mod tests {
     #[test]
     fn what_is_missing_keeps_its_name() {
         let top = laid_out("missing");
-        let real = Real::default();
-        assert_eq!(real.as_far_as(&top.join("link/x/y")), top.join("a/x/y"));
-        assert_eq!(real.as_far_as(&top.join("a/b")), top.join("a/b"));
+        let real = PathResolver::default();
+        assert_eq!(real.resolve_existing(&top.join("link/x/y")), top.join("a/x/y"));
+        assert_eq!(real.resolve_existing(&top.join("a/b")), top.join("a/b"));
         clear(&top);
     }
 }

@@ -1,5 +1,5 @@
-//! Where else an object may be: a root whose repository was made anew, or that had none for a time,
-//! has checkpoints in more than one place.
+//! Finds objects in all places that a root's checkpoints use. There are several if its repository
+//! was recreated, or if it had none for a time.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use crate::{
 };
 
 impl GitStore {
-    /// Reads an object wherever the root has one of that name: in its private repository, among the
-    /// copies, or in the repository it had before.
-    pub(super) fn anywhere<T>(
+    /// Reads an object from wherever the root has it: its private repository, the copies, or its
+    /// earlier repositories.
+    pub(super) fn read_from_any<T>(
         &self,
         id: &ContentId,
         read: impl Fn(&Repo) -> Result<T>,
@@ -23,11 +23,11 @@ impl GitStore {
         let first = if id.has_width(width) { read(&self.repo) } else { read_copy() };
         let err = match first {
             Err(err @ Error::Damaged { .. }) => err,
-            // There is none yet: what there is, is elsewhere.
+            // There is no private repository yet.
             Err(err) if !self.private.exists() => err,
             first => return first,
         };
-        // It may have been added, or packed, after we looked which packs there are.
+        // The object may have been added or packed after the packs were listed.
         if let Ok(found) = read(&self.repo.refreshed()) {
             return Ok(found);
         }
@@ -45,15 +45,14 @@ impl GitStore {
         Err(err)
     }
 
-    /// The private repositories that checkpoints of the root are in, other than its own: it may have
-    /// had another path, or another repository.
+    /// Other private repositories with checkpoints of the root, from an earlier path or repository.
     fn earlier_names(&self) -> Result<BTreeSet<String>> {
         let kept = record::read_all(&self.state)?;
         let names = kept.into_iter().filter_map(|kept| kept.record.ok()?.store);
         Ok(names.filter(|name| name != self.private.name()).collect())
     }
 
-    /// The same store as it was in each of those.
+    /// This store with each earlier private repository.
     pub(super) fn earlier(&self) -> Result<Vec<Self>> {
         let view = |name: String| {
             let private = Private::named(self.state.state(), &name);
@@ -62,7 +61,8 @@ impl GitStore {
         Ok(self.earlier_names()?.into_iter().map(view).collect())
     }
 
-    /// How git shows the files of a checkpoint: by its ref or, while that is gone, by its tree.
+    /// The git command that shows the files of a checkpoint: by its ref or, if that is missing, by
+    /// its tree.
     pub(super) fn shown_by_git(&self, id: CheckpointId) -> String {
         let repo = self.repo_of(id);
         let tree = || Some(repo.object_id(&record::read(&self.state, id).ok()?.tree?).to_string());

@@ -1,37 +1,38 @@
-//! The directories on the way down to one, held open, so that the way to its neighbour begins there
-//! and not at the top again. No symlink is followed.
+//! A cursor that moves through a directory tree and keeps the directories above it open, so that
+//! the next path starts from the nearest one. Follows no symlink.
 
 use std::{io, rc::Rc};
 
 use super::{Dir, c_name};
 use crate::model::{DirPath, RelPath, Stamp};
 
-/// The directories from an open one down to where we are.
+/// The open directories from a top directory down to the current one.
 ///
-/// What is held open stays the directory it was when it was opened, whatever becomes of its name.
-/// Paths in the order of a tree cost one `openat` a directory.
-pub struct Way<'a> {
+/// An open directory stays the same one even if it is renamed meanwhile. Paths in tree order cost
+/// one `openat` for each directory.
+pub struct DirCursor<'a> {
     top: &'a Dir,
-    /// Where we are.
+    /// The path of the current directory.
     at: Vec<u8>,
-    /// Each directory on the way, with the length of its path.
+    /// Each open directory on the way, with the length of its path.
     open: Vec<(usize, Rc<Dir>)>,
 }
 
-impl<'a> Way<'a> {
-    /// At the top.
+impl<'a> DirCursor<'a> {
+    /// Starts at the top.
     pub fn from(top: &'a Dir) -> Self {
         Self { top, at: Vec::new(), open: Vec::new() }
     }
 
-    /// The directory at `path` below the top, only to stand in it. An empty path is the top.
+    /// Moves to the directory at `path` below the top and returns it, as [`Dir::enter_child`] opens
+    /// it. An empty path is the top.
     pub fn enter(&mut self, path: &[u8]) -> io::Result<Rc<Dir>> {
         while self.open.last().is_some_and(|(end, _)| !is_above(&self.at[..*end], path)) {
             self.open.pop();
         }
         let mut here = match self.open.last() {
             Some((_, here)) => Rc::clone(here),
-            None => self.push(0, self.top.again()?),
+            None => self.push(0, self.top.reopen()?),
         };
         let done = self.open.last().map_or(0, |(end, _)| *end);
         self.at.clear();
@@ -44,7 +45,7 @@ impl<'a> Way<'a> {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a name"));
             }
             end += name.len() + usize::from(end > 0);
-            let below = here.stand_in(&c_name(name)?)?;
+            let below = here.enter_child(&c_name(name)?)?;
             here = self.push(end, below);
         }
         Ok(here)
@@ -56,13 +57,13 @@ impl<'a> Way<'a> {
         dir
     }
 
-    /// The directory that `path` lies in.
+    /// The directory that contains `path`.
     pub fn parent_of(&mut self, path: &RelPath) -> io::Result<Rc<Dir>> {
         let above = path.parent();
         self.enter(above.as_ref().map_or(&[], |above| above.as_bytes()))
     }
 
-    /// What the system says about `path`, a symlink itself included.
+    /// The stamp of `path`. A symlink is not followed.
     pub fn stat(&mut self, path: &RelPath) -> io::Result<Stamp> {
         self.parent_of(path)?.stat_child(&c_name(path.name())?)
     }
@@ -75,7 +76,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Begins at the top again: the names on the way may be those of other directories now.
+    /// Starts at the top again, because the names on the way may belong to other directories now.
     pub fn forget(&mut self) {
         self.open.clear();
         self.at.clear();
@@ -101,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn every_way_leads_where_the_name_does() {
+    fn every_path_leads_to_the_directory_of_that_name() {
         let temp = tree("names");
         let top = Dir::open(&temp).unwrap();
-        let mut way = Way::from(&top);
+        let mut way = DirCursor::from(&top);
         for path in ["", "a", "a/b/c", "a/bc", "a/b", "", "d", "a/b/c", "a/b/c"] {
             let wanted = super::super::stat_path(&temp.join(path)).unwrap();
             let found = way.enter(path.as_bytes()).unwrap().stat().unwrap().0;
@@ -114,11 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_name_is_refused_and_the_next_way_is_right() {
+    fn a_bad_name_is_refused_and_the_next_path_is_right() {
         let temp = tree("refused");
         std::os::unix::fs::symlink("..", temp.join("a/up")).unwrap();
         let top = Dir::open(&temp).unwrap();
-        let mut way = Way::from(&top);
+        let mut way = DirCursor::from(&top);
         for path in ["a/..", "a//b", "./a", "a/up", "a/b/none", "a/b/../../d"] {
             assert!(way.enter(path.as_bytes()).is_err(), "{path:?}");
         }

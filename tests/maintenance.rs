@@ -1,4 +1,4 @@
-//! Housekeeping, in a world of its own: when it starts, what each limit takes, and what none may.
+//! Maintenance: when it starts, what each limit removes, and what no limit may remove.
 
 use std::{
     collections::BTreeSet,
@@ -25,7 +25,7 @@ use crate::support::{
 const DAY: i64 = 24 * 60 * 60;
 
 /// A round, by itself.
-pub(crate) fn keep_house(world: &World) {
+pub(crate) fn run_maintenance(world: &World) {
     let output = world.run_in(Path::new("/"), &["housekeep"], "");
     assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
 }
@@ -34,7 +34,7 @@ pub(crate) fn keep_house(world: &World) {
 pub(crate) fn live(world: &mut World, days: i64) {
     for _ in 0..days {
         world.wait(DAY);
-        keep_house(world);
+        run_maintenance(world);
     }
 }
 
@@ -96,12 +96,12 @@ fn a_call_that_saved_something_starts_a_round_once_a_day() {
         world.before_bash(&format!("t{turn}"), "make");
     }
     assert_eq!(world.started(), [[""; 0]; 0], "it has been asked for");
-    // Whoever was asked died. It is tried again, but not at once.
+    // The run that was started died. It is tried again, but not at once.
     world.wait(11 * 60);
     world.write("a", "5");
     world.before_bash("t5", "make");
     assert_eq!(world.started(), [["housekeep"]]);
-    keep_house(&world);
+    run_maintenance(&world);
     for (hours, due) in [(12, false), (11, false), (2, true)] {
         world.wait(hours * 60 * 60);
         world.write("a", format!("{hours}"));
@@ -123,7 +123,7 @@ fn a_clock_that_stood_ahead_does_not_keep_rounds_away() {
 }
 
 #[test]
-fn nobody_keeps_house_where_that_is_switched_off() {
+fn no_maintenance_runs_where_it_is_switched_off() {
     let mut world = World::new();
     world.set("TURNBACK_AUTO_PRUNE", "off");
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
@@ -132,7 +132,7 @@ fn nobody_keeps_house_where_that_is_switched_off() {
         world.before_bash(&format!("t{turn}"), "make");
     }
     assert!(world.started().is_empty());
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 3);
 }
 
@@ -142,7 +142,7 @@ fn no_more_stay_than_should() {
         world.set("TURNBACK_MAX_CHECKPOINTS", "3");
         let all: Vec<String> = (0..9).map(|_| save(&mut world, "a", 100_000)).collect();
         let before = own_bytes(&world.state());
-        keep_house(&world);
+        run_maintenance(&world);
         let mut stay = all[6..].to_vec();
         stay.reverse();
         assert_eq!(ids(&mut world), stay);
@@ -173,13 +173,13 @@ fn a_clock_that_leaps_ahead_and_back_drops_nothing() {
     let all: Vec<String> = (0..4).rev().map(|_| save(&mut world, "a", 10)).collect();
     live(&mut world, 3);
     world.wait(3000 * DAY);
-    keep_house(&world);
+    run_maintenance(&world);
     world.wait(-3000 * DAY);
     live(&mut world, 3);
     assert_eq!(ids(&mut world).len(), all.len());
     // Staying ahead, it is believed by and by.
     world.wait(3000 * DAY);
-    keep_house(&world);
+    run_maintenance(&world);
     live(&mut world, 2);
     assert_eq!(ids(&mut world).len(), all.len());
     live(&mut world, 14);
@@ -196,10 +196,10 @@ fn the_largest_root_gives_its_oldest_when_there_is_no_room() {
     }
     let all: Vec<String> = (0..5).map(|_| save(&mut world, "big", 1_000_000)).collect();
     world.set("TURNBACK_MAX_TOTAL_SIZE", "3500 KB");
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world), [all[4].clone(), all[3].clone(), all[2].clone()]);
     let others = State::new(world.state()).root_at(&small);
-    assert_eq!(count(&others.checkpoints()), 3, "the small one pays for nobody");
+    assert_eq!(count(&others.checkpoints()), 3, "the small root loses nothing");
     assert_eq!(report(&world)["unmet"], json!([]));
     assert!(own_bytes(&world.state()) <= 3_500_000);
     is_sound(&mut world);
@@ -211,7 +211,7 @@ fn what_must_stay_wins_over_the_room_there_is() {
     save(&mut world, "big", 500_000);
     let newest = save(&mut world, "big", 1_000_000);
     world.set("TURNBACK_MAX_TOTAL_SIZE", "100 KB");
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world), [newest]);
     let unmet = report(&world)["unmet"][0].as_str().unwrap().to_owned();
     assert!(unmet.ends_with("and what is left must stay"), "{unmet}");
@@ -226,7 +226,7 @@ fn a_disk_that_is_nearly_full_gets_room_back() {
     }
     // No disk has that much.
     world.set("TURNBACK_FREE_SPACE_FLOOR", "9000000 GB");
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 1);
     let unmet = report(&world)["unmet"][0].as_str().unwrap().to_owned();
     assert!(unmet.starts_with("only "), "{unmet}");
@@ -243,14 +243,14 @@ fn what_was_held_before_a_restore_stays_seven_days() {
     let newest = save(&mut world, "a", 30);
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
     world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
-    keep_house(&world);
+    run_maintenance(&world);
     live(&mut world, 6);
     assert_eq!(ids(&mut world), [newest.clone(), held]);
     live(&mut world, 2);
     assert_eq!(ids(&mut world), [newest]);
 }
 
-/// Somebody who is asked, lets others work, and then says yes.
+/// A user who is asked, lets other processes work, and then says yes.
 pub(crate) struct Slow<F: FnMut()>(pub(crate) Option<F>);
 
 impl<F: FnMut()> io::Read for Slow<F> {
@@ -274,7 +274,7 @@ impl<F: FnMut()> Stdin for Slow<F> {
 }
 
 #[test]
-fn nothing_goes_while_somebody_is_asked_whether_to_restore() {
+fn nothing_goes_while_the_user_is_asked_whether_to_restore() {
     for mut world in [World::new(), World::with_git()] {
         world.write("a", "first");
         world.wait(1);
@@ -285,7 +285,7 @@ fn nothing_goes_while_somebody_is_asked_whether_to_restore() {
         }
         world.set("TURNBACK_MAX_CHECKPOINTS", "1");
         let meanwhile = || {
-            keep_house(&world);
+            run_maintenance(&world);
             let pruned = world.run_in(&world.root(), &["prune", "--keep", "1"], "");
             assert_eq!(pruned.exit, Exit::Failed, "{}", pruned.stdout);
             let cleared = world.run_in(&world.root(), &["clear", "--yes"], "");
@@ -296,7 +296,7 @@ fn nothing_goes_while_somebody_is_asked_whether_to_restore() {
         assert_eq!(done.exit, Exit::Ok, "{}{}", done.stdout, done.stderr);
         assert_eq!(world.read("a"), "first");
         assert_eq!(ids(&mut world).len(), 5, "with the one held before the restore");
-        keep_house(&world);
+        run_maintenance(&world);
         assert_eq!(ids(&mut world).len(), 2);
     }
 }
@@ -322,15 +322,15 @@ fn what_an_open_restore_needs_stays() {
     log.begin(&own(&world)).unwrap();
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
     world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
-    keep_house(&world);
+    run_maintenance(&world);
     let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
     assert_eq!(stay, BTreeSet::from([0, 2, 4].map(|n| all[n].clone())));
     // One that cannot be read may need anything.
     write(&own(&world).restore_log(), "not a log");
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 3);
     fs::remove_file(own(&world).restore_log()).unwrap();
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world), [all[4].clone()]);
 }
 
@@ -338,7 +338,7 @@ fn what_an_open_restore_needs_stays() {
 fn a_root_that_was_removed_is_forgotten_after_the_time_to_keep() {
     let mut world = World::with_git();
     save(&mut world, "a", 10);
-    keep_house(&world);
+    run_maintenance(&world);
     fs::rename(world.root(), world.root().with_file_name("elsewhere")).unwrap();
     live(&mut world, 14);
     assert!(own(&world).dir().is_dir(), "it may yet be wanted back");
@@ -380,7 +380,7 @@ fn a_session_that_is_over_leaves_its_newest_if_so_wanted() {
             world.agent_writes(&format!("t{turn}"), "a", &format!("{turn}"));
         }
         drop(world.started());
-        keep_house(&world);
+        run_maintenance(&world);
         let payload = json!({
             "session_id": "s1", "cwd": world.root(), "hook_event_name": "SessionEnd",
             "reason": "exit",
@@ -390,7 +390,7 @@ fn a_session_that_is_over_leaves_its_newest_if_so_wanted() {
         world.run_started();
         let stay = ids(&mut world);
         assert_eq!(stay.len(), if wanted == "keep" { 3 } else { 2 }, "{wanted}");
-        assert_eq!(stay.last(), Some(&asked), "{wanted}: nobody's session");
+        assert_eq!(stay.last(), Some(&asked), "{wanted}: of no session");
     }
 }
 
@@ -421,11 +421,11 @@ fn the_leavings_of_the_dead_are_reclaimed() {
     let young = state.join("sessions/4567.json.tmp-12-1");
     write(&young, "{}");
     age(&young, 0);
-    keep_house(&world);
+    run_maintenance(&world);
     for path in &litter {
         assert!(!path.exists(), "{}", path.display());
     }
-    assert!(young.exists(), "somebody may be writing it");
+    assert!(young.exists(), "it may still be written");
     assert!(!state.join("gone-0123").exists());
     assert_eq!(count(&state.join("sessions")), 3, "the ledger of a session that lives");
     is_sound(&mut world);
@@ -439,10 +439,10 @@ fn two_rounds_never_run_at_once() {
     save(&mut world, "a", 2);
     let lock = File::create(world.state().join("house.lock")).unwrap();
     lock.lock().unwrap();
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 2);
     lock.unlock().unwrap();
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 1);
 }
 
@@ -465,7 +465,7 @@ fn status_says_how_each_root_stands() {
     for place in [places[0].as_path(), places[1].parent().unwrap()] {
         fs::rename(place, place.with_extension("away")).unwrap();
     }
-    keep_house(&world);
+    run_maintenance(&world);
     live(&mut world, 9);
     let (exit, told) = status(&mut world);
     assert_eq!(exit, Exit::Ok, "{told}");
@@ -497,7 +497,7 @@ fn status_says_which_limits_are_not_kept() {
     }
     world.set("TURNBACK_MAX_CHECKPOINTS", "1");
     world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
-    keep_house(&world);
+    run_maintenance(&world);
     let (_, told) = status(&mut world);
     assert_eq!(told["last_prune"]["dropped"], 2);
     assert_eq!(told["size"].as_u64().unwrap(), own_bytes(&world.state()));
@@ -524,7 +524,7 @@ fn a_prune_by_hand_frees_at_once_and_is_no_round() {
     world.before_bash("t1", "make");
     let started = world.started();
     assert!(started.iter().any(|args| args[..] == ["housekeep"]), "one is due: {started:?}");
-    keep_house(&world);
+    run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 2);
     is_sound(&mut world);
 }

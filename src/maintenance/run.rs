@@ -1,0 +1,246 @@
+//! One maintenance run: takes the inventory, drops checkpoints, frees space, and reports.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use super::{
+    clock::{MaintenanceState, Report},
+    inventory::{RootInventory, all},
+    space, stale_files, stamp,
+};
+use crate::{
+    config, crash,
+    error::{Error, Result},
+    fs::Lock,
+    journal::{self, Line, LineKind},
+    model::{Agent, CheckpointId, SessionId, Settings},
+    plan::{Limits, PrunePlan, RetentionInput},
+    process::Process,
+    state::{RootState, State},
+    store::{RootStatus, Unreadable, git::give_up_history, maintain, own_bytes, record, sweep},
+    ui,
+};
+
+/// How long a run waits for saves to finish.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// A session that has ended; all of its checkpoints except the newest may go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedSession {
+    /// Its agent.
+    pub agent: Agent,
+    /// Its id.
+    pub session: SessionId,
+}
+
+/// Runs maintenance: applies the limits unless the settings forbid it, and drops the checkpoints of
+/// `ended`. Returns `None` if there was nothing to do or another process is already doing it.
+///
+/// # Errors
+///
+/// Fails if the state directory cannot be read or written. Whatever was removed by then was due to
+/// be removed.
+pub fn run(
+    process: &Process<'_>,
+    state: &State,
+    ended: Option<&EndedSession>,
+) -> Result<Option<Report>> {
+    let settings = config::load(process, None).settings;
+    if !state.dir().is_dir() || !(settings.auto_prune || ended.is_some()) {
+        return Ok(None);
+    }
+    // The end of a session is reported once, so this run waits for another one to finish.
+    let lock_wait = ended.map_or(Duration::ZERO, |_| LOCK_WAIT);
+    let _lock = match Lock::acquire(&state.maintenance_lock(), Instant::now() + lock_wait) {
+        Ok(lock) => lock,
+        Err(Error::Busy { .. }) => return Ok(None),
+        Err(err) => return Err(err),
+    };
+    let mut memory = MaintenanceState::read(state)?;
+    memory.tick(process.now, settings.prune_interval);
+    let report = Report::default();
+    let mut round = Round { process, state, settings, memory, report };
+    round.run(ended)?;
+    let Round { mut memory, report, .. } = round;
+    memory.report = Some(report.clone());
+    crash::point("maintenance-write");
+    memory.write(state)?;
+    stamp(state, process.now).map_err(Error::io("write", &state.maintenance_file()))?;
+    journal::write(
+        state,
+        &Line { at: process.now, kind: LineKind::Deed, root: None, text: summary(&report) },
+    );
+    Ok(Some(report))
+}
+
+/// Maintains the private repositories: copies borrowed objects as far as the disk limit allows, and
+/// merges packs.
+///
+/// # Errors
+///
+/// Fails if a repository cannot be read or written.
+pub fn maintain_repositories(process: &Process<'_>, state: &State) -> Result<()> {
+    let settings = config::load(process, None).settings;
+    let space = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
+    maintain(state, space).map(drop)
+}
+
+fn summary(report: &Report) -> String {
+    let dropped = ui::count(report.dropped as u64, "checkpoint");
+    let mut text = format!("maintenance: {dropped} dropped, {} freed", ui::size(report.freed));
+    if report.orphans > 0 {
+        let gone = ui::count(report.orphans as u64, "directory that is gone");
+        text.push_str(&format!(", nothing kept of {gone}"));
+    }
+    for unmet in &report.unmet {
+        text.push_str("; ");
+        text.push_str(unmet);
+    }
+    text
+}
+
+struct Round<'a, 'p> {
+    process: &'a Process<'p>,
+    state: &'a State,
+    settings: Settings,
+    memory: MaintenanceState,
+    report: Report,
+}
+
+impl Round<'_, '_> {
+    fn run(&mut self, ended: Option<&EndedSession>) -> Result<()> {
+        stale_files::reclaim(self.state, self.process.now)?;
+        let (mut inventories, unreadable) = all(self.process, self.state, &mut self.memory)?;
+        self.report.unmet.extend(unreadable);
+        for inventory in &mut inventories {
+            let mut goes = BTreeSet::new();
+            if let Some(ended) = ended {
+                let plan = inventory.retention_input().end_session(ended.agent, &ended.session);
+                goes.extend(plan.goes.into_keys());
+            }
+            if self.settings.auto_prune {
+                goes.extend(self.plan(inventory).goes.into_keys());
+            }
+            self.forget(inventory, &goes);
+            if let Err(err) = self.give_up(inventory) {
+                let path = ui::escape_path(&inventory.place.path);
+                self.report.unmet.push(format!("cannot give up what is damaged of {path}: {err}"));
+            }
+        }
+        self.sweep();
+        if self.settings.auto_prune {
+            // While a record blocks freeing, dropping checkpoints would gain nothing.
+            if record::gc_blocker(self.state)?.is_none() {
+                self.make_room(&mut inventories);
+            }
+            self.report.unmet.extend(space::unmet(self.state, &self.settings));
+            self.remove_orphans(&inventories);
+            stale_files::drop_old(
+                self.state, &inventories, &self.settings, &self.memory, self.process.now,
+            )?;
+            // A failure costs no data: packs stay unmerged and objects stay borrowed until the next
+            // run.
+            let _later = maintain_repositories(self.process, self.state);
+        }
+        let roots = self.state.roots();
+        let is_there = |name: &str| roots.join(name).is_dir();
+        self.memory.retain(is_there);
+        Ok(())
+    }
+
+    fn plan(&mut self, inventory: &RootInventory) -> PrunePlan {
+        let Settings { max_checkpoints, retention, .. } = inventory.settings;
+        let is_gone = inventory.standing == RootStatus::Gone;
+        let gone_for = self.memory.gone(&inventory.name, is_gone);
+        if is_gone && self.settings.delete_orphans && gone_for > retention {
+            return inventory.retention_input().clear();
+        }
+        let (keep, older_than) = (Some(max_checkpoints), Some(retention));
+        inventory.retention_input().prune(Limits { keep, older_than })
+    }
+
+    /// Forgets checkpoints of one root, a few at a time.
+    fn forget(&mut self, inventory: &mut RootInventory, ids: &BTreeSet<CheckpointId>) {
+        if ids.is_empty() {
+            return;
+        }
+        match inventory.forget(ids) {
+            Ok(gone) => self.report.dropped += gone,
+            Err(err) => {
+                let path = ui::escape_path(&inventory.place.path);
+                self.report.unmet.push(format!("cannot drop checkpoints of {path}: {err}"));
+            }
+        }
+    }
+
+    /// Gives up records that have been unreadable for longer than the retention time. The next
+    /// sweep frees what only they may have needed.
+    fn give_up(&mut self, inventory: &RootInventory) -> Result<()> {
+        let is_lost = |why: Unreadable| match why {
+            Unreadable::Damaged | Unreadable::IoError => true,
+            Unreadable::Newer => false,
+        };
+        let unreadable = inventory.unreadable.iter().filter(|(_, why)| is_lost(**why));
+        let mut damaged: Vec<CheckpointId> = unreadable.map(|(id, _)| *id).collect();
+        damaged.extend(record::quarantined(&inventory.own)?);
+        let ages = self.memory.damaged(&inventory.name, &damaged);
+        let is_over = |age: Duration| age > inventory.settings.retention;
+        let over = damaged.into_iter().zip(ages).filter(|(_, age)| is_over(*age));
+        let over: Vec<CheckpointId> = over.map(|(id, _)| id).collect();
+        if self.settings.auto_prune && !over.is_empty() {
+            let _lock = Lock::acquire(&inventory.own.lock(), Instant::now() + LOCK_WAIT)?;
+            crash::point("maintenance-give-up");
+            over.into_iter().try_for_each(|id| record::give_up(&inventory.own, id))?;
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self) {
+        match sweep::sweep(self.state, Instant::now() + LOCK_WAIT) {
+            Ok(freed) => self.report.freed += freed,
+            Err(err) => self.report.unmet.push(format!("cannot free unused contents: {err}")),
+        }
+    }
+
+    /// Drops the oldest checkpoints of the largest roots until the limits hold.
+    fn make_room(&mut self, inventories: &mut [RootInventory]) {
+        let mut excess = space::excess(self.state, &self.settings);
+        if excess > 0 {
+            // No file of any checkpoint depends on it.
+            match give_up_history(self.state) {
+                Ok(freed) => self.report.freed += freed,
+                Err(err) => self.report.unmet.push(format!("cannot free old history: {err}")),
+            }
+            excess = space::excess(self.state, &self.settings);
+        }
+        if excess == 0 {
+            return;
+        }
+        let inputs: Vec<RetentionInput<'_>> =
+            inventories.iter().map(RootInventory::retention_input).collect();
+        let owns: Vec<&RootState> = inventories.iter().map(|inventory| &inventory.own).collect();
+        let mut goes = space::plan(self.state, &inputs, &owns, excess);
+        drop((inputs, owns));
+        for (inventory, goes) in inventories.iter_mut().zip(&mut goes) {
+            self.forget(inventory, goes);
+        }
+        if goes.iter().any(|goes| !goes.is_empty()) {
+            self.sweep();
+        }
+    }
+
+    /// Removes the state of roots that no longer exist and have no checkpoints left.
+    fn remove_orphans(&mut self, inventories: &[RootInventory]) {
+        for inventory in inventories.iter().filter(|it| it.standing == RootStatus::Gone) {
+            let is_empty = inventory.checkpoints.is_empty()
+                && record::ids(&inventory.own).is_ok_and(|ids| ids.is_empty());
+            let is_gone = RootStatus::of(&inventory.place) == RootStatus::Gone;
+            if is_empty && is_gone && stale_files::remove_orphan(self.state, &inventory.own).is_ok()
+            {
+                self.report.orphans += 1;
+            }
+        }
+    }
+}
