@@ -147,7 +147,9 @@ pub(in crate::store) fn salvage_all<'a>(
     }
     for (id, _) in unreadable(state)?.into_iter().filter(|(_, why)| *why == Unreadable::Damaged) {
         done.push(match salvage(state, id, seen(id))? {
-            Salvaged::Rebuilt => format!("made checkpoints/{id}.json again from what was left of it"),
+            Salvaged::Rebuilt => {
+                format!("made checkpoints/{id}.json again from what was left of it")
+            }
             Salvaged::Quarantined => format!(
                 "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and \
                  what it may have named is kept for a while"
