@@ -147,9 +147,11 @@ pub(in crate::store) fn salvage_all<'a>(
     }
     for (id, _) in unreadable(state)?.into_iter().filter(|(_, why)| *why == Unreadable::Damaged) {
         done.push(match salvage(state, id, seen(id))? {
-            Salvaged::Rebuilt => format!("made checkpoints/{id}.json again from what was left of it"),
+            Salvaged::Rebuilt => {
+                format!("made checkpoints/{id}.json again from what was left of it")
+            }
             Salvaged::Quarantined => format!(
-                "put checkpoints/{id}.json quarantined as damaged/{id}.json: nothing is left in it, and \
+                "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and \
                  what it may have named is kept for a while"
             ),
         });
@@ -171,7 +173,7 @@ fn salvage(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Re
     let Some(mut rest) = salvage_record(state, id) else {
         let to = quarantine_path(state, id);
         create_private_dirs(&state.damaged())?;
-        fs::rename(&path, &to).map_err(Error::io("put quarantined", &path))?;
+        fs::rename(&path, &to).map_err(Error::io("put aside", &path))?;
         sync_dir(&state.damaged())?;
         sync_dir(&state.checkpoints())?;
         return Ok(Salvaged::Quarantined);
