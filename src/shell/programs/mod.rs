@@ -21,7 +21,9 @@ use crate::model::{Level, Target, TargetAction};
 
 pub(super) use database::{psql, sqlite};
 pub(super) use edit::{ed, pager, vim};
-pub(super) use files::{compress, dd, install, link, rsync, sort, tar, tee, unzip, zip};
+pub(super) use files::{
+    compress, dd, install, link, rm, rsync, sort, tar, tee, unlink, unzip, zip,
+};
 pub(super) use find::{fd, find};
 pub(super) use git::git;
 pub(super) use network::{curl, gh_api, ssh, wget};

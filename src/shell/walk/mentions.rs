@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{Base, Walk, places::lexical};
 use crate::{
-    model::{Certainty, Level, Simple, Target, TargetAction},
+    model::{Certainty, Level, Simple, Spares, Target, TargetAction},
     shell::{flags::Field, verdict::Stdin},
 };
 
@@ -92,6 +92,7 @@ fn target(path: String) -> Target {
         // What happens to it, if anything, is a guess.
         certainty: Certainty::Dynamic,
         action: TargetAction::Modify,
+        spares: Spares::Nothing,
         reason: REASON.to_owned(),
     }
 }
