@@ -151,3 +151,50 @@ fn explain_leaves_no_trace() {
     assert!(told.contains("would ask: this call reaches for turnback itself"), "{told}");
     assert!(!world.state().exists());
 }
+
+/// As it is once something is held: patterns fit what is there.
+#[test]
+fn patterns_and_searches_that_lead_to_us_are_asked_about() {
+    let world = project();
+    answer(&world, "", "make");
+    let home = world.home();
+    world.write("../../home/.claude/settings.json", "turnback hook");
+    world.write("../../home/.claude/notes.md", "x");
+    std::os::unix::fs::symlink(home.join(".local"), world.root().join("link")).unwrap();
+    let home = home.to_str().unwrap();
+    for line in [
+        "ls -d ~/.local/state/* | xargs rm -rf",
+        "ls -d ~/.l*/st*/* | xargs rm -rf",
+        "rm -rf ~/.l*/st*/*",
+        "rm -rf ~/.[l]*",
+        "rm -rf ~/.lo{cal,x}/state",
+        "d=~/.local/state; for x in $d/*; do rm -rf \"$x\"; done",
+        "for x in ~/.*; do rm -rf $x; done",
+        "find link/ -type f | xargs rm",
+        "python3 -c \"import glob, os; [os.remove(f) for f in glob.glob('link/state/*')]\"",
+        "python3 -c \"import glob, os; [os.remove(f) for f in glob.glob(os.path.expanduser('~/.c*/*.json'))]\"",
+        "node -e \"require('fs').rmSync(process.env.HOME, {recursive: true})\"",
+        "find ~/.claude -type f -delete",
+        "find ~/.claude -name '*.json' | xargs sed -i d",
+        "echo 'enabled = false' > ~/.config/turnback/config.toml",
+        "echo 'enabled = false' | tee ~/.config/turnback/config.toml",
+        &format!("find {home} -type f | xargs rm"),
+        &format!("cd {home}/.local && rm -rf state"),
+        &format!("cd {home} && find . -type f | xargs rm"),
+    ] {
+        let (decision, why) = answer(&world, "", line);
+        assert_eq!(decision, "ask", "{line}: {why}");
+        assert!(why.contains("reaches for turnback itself"), "{line}: {why}");
+    }
+    for line in [
+        "ls -d ~/.local/state/*",
+        "cat ~/.claude/settings.json | head",
+        "rm -f ~/.claude/notes.md",
+        "find ~/.config -type f | xargs sed -i d",
+        "ls ~/*.txt | xargs cat > all.txt",
+        "find . -name '*.o' | xargs rm -f",
+    ] {
+        let (decision, why) = answer(&world, "", line);
+        assert_eq!(decision, "", "{line}: {why}");
+    }
+}

@@ -89,7 +89,7 @@ fn would_answer(decision: &Decision) -> String {
     };
     let note = decision.note.as_deref().unwrap_or_default();
     let lines = note.lines().map(|line| line.strip_prefix("turnback: ").unwrap_or(line));
-    lines.map(|line| format!("{does}: {line}\n")).collect()
+    lines.fold(String::new(), |text, line| text + does + ": " + line + "\n")
 }
 
 /// One word is a line as a shell gets it; several are a command as `exec` gets it.

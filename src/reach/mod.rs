@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::model::{Context, Effect, Intent, Reach, Root, Scope};
 
 pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
+pub use glob::expand as matching;
 pub use places::{Stake, plausible};
 use places::{meant_by, places};
 

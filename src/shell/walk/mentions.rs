@@ -12,7 +12,7 @@ use crate::{
 /// More than this many from one text are not listed.
 const MENTIONS_MAX: usize = 64;
 
-const REASON: &str = "is named by a command that may change it";
+pub(in crate::shell) const REASON: &str = "is named by a command that may change it";
 
 impl Walk<'_> {
     /// The places outside that a command names: its directory, and the paths in its words and in
