@@ -304,6 +304,27 @@ fn a_repository_in_an_ignored_directory_comes_back_with_the_root() {
     there_and_back(&mut world, "rm data/lib/u; git -C data/lib reset -q --hard");
 }
 
+/// Wherever a line goes step by step, the repository there is a root of its own.
+#[test]
+fn a_repository_that_is_reached_in_two_steps_is_held_with_all_it_has() {
+    let mut world = repository();
+    world.write(".gitignore", "data/\n");
+    for number in 0..5_100 {
+        write(&world.root().join(format!("data/{number}")), "x");
+    }
+    let lib =
+        "git init -q data/lib && cd data/lib && echo one > f && git add f && git commit -qm one";
+    git(&world, &world.root(), lib);
+    world.write("data/lib/f", "changed\n");
+    for (turn, line) in [("one", "cd data; cd lib; ./x"), ("two", "cd data && cd lib && ./x")] {
+        world.before_bash(turn, line);
+        git(&world, &world.root(), "git -C data/lib reset -q --hard");
+        let lib = world.root().join("data/lib");
+        world.run_in(&lib, &["restore", "latest", "--force", "--yes"], "");
+        assert_eq!(world.read("data/lib/f"), "changed\n", "{line}");
+    }
+}
+
 #[test]
 fn small_directories_are_held_before_large_ones() {
     let mut world = World::new();

@@ -6,7 +6,11 @@ use std::{collections::BTreeSet, fs};
 use serde_json::{Value, json};
 use turnback::process::Exit;
 
-use crate::support::{real::git, temp::chmod, world::World};
+use crate::support::{
+    real::git,
+    temp::{chmod, write},
+    world::World,
+};
 
 /// A repository in which too large files are ignored, untracked, and beside what the lines are about.
 fn project() -> World {
@@ -197,4 +201,23 @@ fn patterns_and_searches_that_lead_to_us_are_asked_about() {
         let (decision, why) = answer(&world, "", line);
         assert_eq!(decision, "", "{line}: {why}");
     }
+}
+
+#[test]
+fn that_max_files_is_reached_is_said_once() {
+    let mut world = World::new();
+    write(&world.settings(), "max_files = 3\n");
+    for name in ["a", "b", "c", "d/e", "d/f"] {
+        world.write(name, "x\n");
+    }
+    let told = world.before_bash("t1", "make");
+    assert!(told.contains("more files than `max_files` (3)"), "{told}");
+    world.write("g", "x\n");
+    let told = world.before_bash("t2", "make");
+    assert!(!told.contains("max_files"), "{told}");
+    let shown = world.run(&["show", "latest"]).stdout;
+    assert!(shown.contains("over max_files"), "{shown}");
+    write(&world.settings(), "max_files = 30\n");
+    let told = world.before_bash("t3", "make");
+    assert!(!told.contains("max_files"), "{told}");
 }

@@ -58,6 +58,7 @@ impl Hook<'_, '_> {
         let mounted =
             not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");
         notes.lines.extend(unread.into_iter().chain(mounted).chain(over_budget(checkpoint)));
+        notes.lines.extend(self.too_many(checkpoint));
         if self.settings().notify == Notify::Always && saved.is_new {
             notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
         }
@@ -78,6 +79,23 @@ impl Hook<'_, '_> {
             // Any of them may be what the call destroys.
             notes.unheld.extend(snapshot::unread(skipped, &root));
         }
+    }
+
+    /// That the root has more files than are held. Without their number, which changes all the while:
+    /// it is said once in a session.
+    fn too_many(&self, checkpoint: &Checkpoint) -> Option<String> {
+        let files_max = self.settings().max_files;
+        let is_over = |skipped: &Skipped| {
+            skipped.reason == SkipReason::TooMany && !skipped.path.starts_with(b"/")
+        };
+        let cut = checkpoint.files >= files_max && checkpoint.skipped.iter().any(is_over);
+        cut.then(|| {
+            format!(
+                "there are more files than `max_files` ({}), and the others are not held; `turnback \
+                 show latest` tells which",
+                ui::number(files_max)
+            )
+        })
     }
 
     pub(super) fn decision(&mut self, notes: &Notes) -> Decision {

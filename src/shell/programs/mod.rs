@@ -32,7 +32,7 @@ pub(super) use shells::{
     alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, set, shell, test,
     trap, words,
 };
-pub(super) use tools::{awk, cargo_fmt, cargo_lock, date, dc, npm, ruff_check};
+pub(super) use tools::{awk, cargo_fmt, date, dc, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};
 
 /// Where installed programs live; a program elsewhere belongs to somebody we do not know.
@@ -83,7 +83,8 @@ fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
             if parsed.talks() && call.args().len() == 1 {
                 return reads("only tells about the program");
             }
-            unknown(row.why)
+            let verdict = written(walk, &parsed);
+            if verdict.level == Level::Destroys { verdict } else { unknown(row.why) }
         }
         Rule::Reads
         | Rule::ReadsAtMost(_)

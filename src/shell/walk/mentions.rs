@@ -23,6 +23,17 @@ impl Walk<'_> {
         paths.into_iter().map(target).collect()
     }
 
+    /// The directory below that a command works in, if the line went there: it may be a repository
+    /// of its own.
+    pub(super) fn worked_in(&self) -> Option<Target> {
+        match &self.base {
+            Base::Known(base) if !base.is_empty() && !is_outside(base) => {
+                Some(target(base.clone()))
+            }
+            Base::Known(_) | Base::Dynamic => None,
+        }
+    }
+
     fn gather(&self, fields: &[Field], stdin: &Stdin, paths: &mut Vec<String>) {
         if let Base::Known(base) = &self.base {
             add(paths, base.clone());
@@ -97,11 +108,14 @@ fn target(path: String) -> Target {
     }
 }
 
+fn is_outside(plain: &str) -> bool {
+    plain.starts_with('/') || plain == ".." || plain.starts_with("../")
+}
+
 fn add(paths: &mut Vec<String>, path: String) {
     let plain = lexical(&path);
-    let is_outside = plain.starts_with('/') || plain == ".." || plain.starts_with("../");
     let is_news = !paths.contains(&path);
-    if is_outside && is_news && plain != "/" && paths.len() < MENTIONS_MAX {
+    if is_outside(&plain) && is_news && plain != "/" && paths.len() < MENTIONS_MAX {
         paths.push(path);
     }
 }
