@@ -167,7 +167,7 @@ impl<'a> Lister<'a> {
             skipped: None,
         };
         match old {
-            Some(row) if !anew && keeps_decision(row.skipped) => {
+            Some(row) if !anew && keeps_decision(&row, open, &listed.name) => {
                 let Marks { tracked, ignored, .. } = row.marks;
                 found.marks = Marks { tracked, ignored, ..found.marks };
                 found.skipped = row.skipped;
@@ -378,16 +378,18 @@ fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
 }
 
 /// Whether what was decided about a name still counts when only its directory has changed.
-fn keeps_decision(skipped: Option<SkipReason>) -> bool {
-    match skipped {
-        None | Some(SkipReason::Ignored | SkipReason::MadeAgain | SkipReason::Excluded) => true,
+fn keeps_decision(row: &Row<'_>, open: &Dir, name: &CString) -> bool {
+    match row.skipped {
+        None | Some(SkipReason::Ignored | SkipReason::Excluded) => true,
+        Some(SkipReason::MadeAgain) => open.stat_child(name).is_ok_and(|it| it == row.stamp),
         Some(_) => false,
     }
 }
 
-/// Whether something left out for this reason is looked at all the same: it may fit in.
+/// Whether something left out for this reason is looked at all the same: it may fit in, or be what
+/// nothing makes again by now.
 fn is_asked_about(reason: SkipReason) -> bool {
-    matches!(reason, SkipReason::TooLarge | SkipReason::Ignored)
+    matches!(reason, SkipReason::TooLarge | SkipReason::Ignored | SkipReason::MadeAgain)
 }
 
 pub(super) fn is_file(stamp: &Stamp) -> bool {

@@ -147,6 +147,10 @@ fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspec
             }
             Look::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
                 Ok(stamp) if is_same(&row, &stamp) => (),
+                // What is in it decides whether it is left out.
+                Ok(_) if row.skipped == Some(SkipReason::MadeAgain) => {
+                    suspects.relist.push(number);
+                }
                 Ok(stamp) => suspects.reread.push((number, entry, stamp)),
                 Err(_) => suspects.relist.push(number),
             },
@@ -172,9 +176,16 @@ fn wanted(row: &Row<'_>) -> Look {
         (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Look::At,
         (None, Some(Kind::Directory)) => Look::Away,
         // What did not fit in the budget may by now.
-        (None | Some(SkipReason::TooLarge | SkipReason::Ignored | SkipReason::Output), _) => {
-            Look::At
-        }
+        (
+            None
+            | Some(
+                SkipReason::TooLarge
+                | SkipReason::Ignored
+                | SkipReason::Output
+                | SkipReason::MadeAgain,
+            ),
+            _,
+        ) => Look::At,
         (
             Some(
                 SkipReason::Unreadable
@@ -187,8 +198,7 @@ fn wanted(row: &Row<'_>) -> Look {
         (Some(SkipReason::OtherFileSystem), _) => Look::Mounted,
         (
             Some(
-                SkipReason::MadeAgain
-                | SkipReason::Excluded
+                SkipReason::Excluded
                 | SkipReason::TooDeep
                 | SkipReason::UnknownKind
                 | SkipReason::GitPrivate,
