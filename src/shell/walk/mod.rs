@@ -349,6 +349,7 @@ impl<'scope> Walk<'scope> {
                 }
                 Item::Process(nodes) => {
                     self.apart(|walk| walk.nodes(nodes));
+                    self.takes_any = true;
                     fields.push(Field {
                         text: "/dev/fd/63".to_owned(),
                         sure: Certainty::Exact,
