@@ -9,13 +9,15 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use crate::{
-    cache::Table,
+    cache::{Row, Table},
     error::Result,
     fs::Lock,
     model::{
-        Cause, Checkpoint, Reach, Root, RootKind, Settings, SkipReason, Skipped, Stamp, StoreChoice,
+        Cause, Reach, RelPath, Root, RootKind, Settings, SkipReason, Skipped, Spares, Stamp,
+        StoreChoice,
     },
     process::Process,
+    reach::Stake,
     scan::{self, Named, Request, Scan, ScanLimits, UserDirs},
     state::{RootState, State},
     store::{self, Draft, Saved, Store},
@@ -114,25 +116,29 @@ impl ScanOptions<'_> {
     ///
     /// Fails if the root cannot be read.
     pub fn at(&self, process: &Process<'_>, state: &State, store: &dyn Store) -> Result<Scan> {
+        self.at_root(process, state, store.root())
+    }
+
+    /// The same without a store, for what is not saved.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScanOptions::at`].
+    pub fn at_root(&self, process: &Process<'_>, state: &State, root: &Root) -> Result<Scan> {
         let user = user_dirs(process);
-        let base = Table::load(&state.root(store.root()).cache());
-        scan::walk(Request { base, ..self.request(&user, state, store) })
+        let base = Table::load(&state.root(root).cache());
+        scan::walk(Request { base, ..self.request(&user, state, root) })
     }
 
     /// Adds victims to a scan that was just made, which stays as it is otherwise.
     pub fn also(&self, process: &Process<'_>, state: &State, store: &dyn Store, scan: &mut Scan) {
         let user = user_dirs(process);
-        scan::name_victims(scan, &self.request(&user, state, store));
+        scan::name_victims(scan, &self.request(&user, state, store.root()));
     }
 
-    fn request<'r>(
-        &'r self,
-        user: &'r UserDirs,
-        state: &'r State,
-        store: &'r dyn Store,
-    ) -> Request<'r> {
+    fn request<'r>(&'r self, user: &'r UserDirs, state: &'r State, root: &'r Root) -> Request<'r> {
         Request {
-            root: store.root(),
+            root,
             scope: self.reach.scope.clone(),
             base: None,
             limits: self.limits,
@@ -188,17 +194,23 @@ impl LastCheckpoint {
     /// Whether the directory at `path` is held as part of the root, not only through the budget.
     pub fn has_directory(&self, path: &Path) -> bool {
         let Ok(rel) = self.root.relative(path) else { return false };
-        let above = rel.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
-        let row = self.table.as_ref().and_then(|table| table.find_dir(&above)?.row(rel.name()));
-        row.is_some_and(|row| row.skipped.is_none() && !row.marks.ignored)
+        self.row(&rel).is_some_and(|row| row.skipped.is_none() && !row.marks.ignored)
+    }
+
+    /// Whether git ignores what is at `path`.
+    pub fn is_ignored(&self, path: &RelPath) -> bool {
+        self.row(path).is_some_and(|row| row.marks.ignored)
+    }
+
+    fn row(&self, path: &RelPath) -> Option<Row<'_>> {
+        let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
+        self.table.as_ref()?.find_dir(&above)?.row(path.name())
     }
 
     /// Whether the content of the file at `path`, with this stamp, is held.
     pub fn has(&self, path: &Path, stamp: &Stamp) -> bool {
         let Ok(rel) = self.root.relative(path) else { return false };
-        let above = rel.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
-        let row = self.table.as_ref().and_then(|table| table.find_dir(&above)?.row(rel.name()));
-        row.is_some_and(|row| {
+        self.row(&rel).is_some_and(|row| {
             row.skipped.is_none() && row.content.is_some() && !row.marks.racy && row.stamp == *stamp
         })
     }
@@ -215,15 +227,25 @@ pub struct Unheld {
     pub why: &'static str,
 }
 
-/// What of `stakes`, the places a destructive call names, the checkpoint does not hold: they
-/// themselves, or something in them. What can be made again is not worth a word.
-pub fn unheld(checkpoint: &Checkpoint, stakes: &[PathBuf], root: &Root) -> Vec<Unheld> {
-    let stakes: Vec<PathBuf> = stakes.iter().map(|stake| real(stake)).collect();
-    let mut unheld: Vec<Unheld> = stakes.iter().filter_map(|stake| device(stake)).collect();
-    for Skipped { path, reason, size } in checkpoint.skipped.iter().filter(|it| it.reason.matters())
-    {
+/// What of `stakes`, the places a destructive call names, a checkpoint that has `skipped` this does
+/// not hold: they themselves, or something in them. What can be made again is not worth a word.
+pub fn unheld(
+    skipped: &[Skipped],
+    stakes: &[Stake],
+    root: &Root,
+    is_ignored: impl Fn(&RelPath) -> bool,
+) -> Vec<Unheld> {
+    let is_spared = |path: &Path| {
+        let mut above = std::iter::successors(root.relative(path).ok(), RelPath::parent);
+        above.any(|path| is_ignored(&path))
+    };
+    let stakes: Vec<(PathBuf, Spares)> =
+        stakes.iter().map(|stake| (real(&stake.path), stake.spares)).collect();
+    let mut unheld: Vec<Unheld> = stakes.iter().filter_map(|(path, _)| device(path)).collect();
+    for Skipped { path, reason, size } in skipped.iter().filter(|it| it.reason.matters()) {
         let path = root.path().join(std::ffi::OsStr::from_bytes(path));
-        let lost = stakes.iter().any(|stake| path.starts_with(stake));
+        let mut around = stakes.iter().filter(|(stake, _)| path.starts_with(stake));
+        let lost = around.any(|(_, spares)| *spares != Spares::Ignored || !is_spared(&path));
         if lost && unheld.iter().all(|known| known.path != path) {
             let why = match reason {
                 SkipReason::TooLarge => "over max_victim_size",
@@ -237,8 +259,8 @@ pub fn unheld(checkpoint: &Checkpoint, stakes: &[PathBuf], root: &Root) -> Vec<U
 }
 
 /// What a partial checkpoint lacks because the deadline came first.
-pub fn unread(checkpoint: &Checkpoint, root: &Root) -> Vec<Unheld> {
-    let late = checkpoint.skipped.iter().filter(|it| it.reason == SkipReason::OutOfTime);
+pub fn unread(skipped: &[Skipped], root: &Root) -> Vec<Unheld> {
+    let late = skipped.iter().filter(|it| it.reason == SkipReason::OutOfTime);
     late.map(|Skipped { path, reason, size }| {
         let path = root.path().join(std::ffi::OsStr::from_bytes(path));
         Unheld { path, size: *size, why: reason.words() }
@@ -247,8 +269,8 @@ pub fn unread(checkpoint: &Checkpoint, root: &Root) -> Vec<Unheld> {
 }
 
 /// What of `stakes` is there and would be lost if nothing at all could be saved.
-pub fn at_stake(stakes: &[PathBuf]) -> Vec<Unheld> {
-    let there = stakes.iter().filter(|stake| !scan::is_made_again(stake));
+pub fn at_stake(stakes: &[Stake]) -> Vec<Unheld> {
+    let there = stakes.iter().map(|stake| &stake.path).filter(|stake| !scan::is_made_again(stake));
     there
         .filter_map(|stake| {
             let data = stake.symlink_metadata().ok()?;

@@ -300,6 +300,7 @@ fn it_defends_itself_and_reading_is_free() {
         "rm -rf ~/.local/state/turnback/repositories/*",
         "find ~/.local/state/turnback -type f -delete",
         "find ~/.local -delete",
+        "find ~ -name '*.pyc' -delete",
         "turnback slash rollback -- 2",
         "turnback clear --yes",
         "turnback rewind",
@@ -316,7 +317,7 @@ fn it_defends_itself_and_reading_is_free() {
         "cat ~/.local/state/turnback/journal",
         "rm -rf .git",
         "rm -rf .git/refs/*",
-        "find ~ -name '*.pyc' -delete",
+        "find ~/code -name '*.pyc' -delete",
     ] {
         assert_eq!(verdict(&world.before_bash("t3", command)), "", "{command}");
     }

@@ -355,6 +355,64 @@ fn a_repository_in_an_ignored_directory_comes_back_with_the_root() {
     there_and_back(&mut world, "rm data/lib/u; git -C data/lib reset -q --hard");
 }
 
+/// A clone among packages may have work that is nowhere else.
+#[test]
+fn a_repository_among_packages_comes_back_with_its_work() {
+    let mut world = repository();
+    world.write(".gitignore", "node_modules/\n.venv/\n");
+    world.write("package.json", "{}\n");
+    world.write("node_modules/a/index.js", "made\n");
+    world.write(".venv/pyvenv.cfg", "home = /usr\n");
+    world.write(".venv/lib/x.py", "made\n");
+    let is_left_out = |world: &mut World, dir: &str| {
+        let shown = world.run(&["show", "latest"]).stdout;
+        shown.lines().any(|line| line.contains(dir) && line.contains("made again"))
+    };
+    world.before_bash("one", "./x");
+    assert!(is_left_out(&mut world, "node_modules") && is_left_out(&mut world, ".venv"));
+    for (turn, dir, place) in [
+        ("two", "node_modules", "node_modules/repo"),
+        ("three", "node_modules", "node_modules/@scope/repo"),
+        ("four", ".venv", ".venv/src/lib"),
+    ] {
+        let clone = format!(
+            "git init -q {place} && cd {place} && echo one > f && git add f && git commit -qm one \
+             && echo work > f && echo new > g"
+        );
+        git(&world, &world.root(), &clone);
+        world.before_bash(turn, "./x");
+        assert!(!is_left_out(&mut world, dir), "{place}");
+        let before = files(&world);
+        git(&world, &world.root(), &format!("rm -rf {dir}"));
+        world.run(&["restore", "latest", "--yes"]);
+        assert!(files(&world) == before, "{place}");
+        let status = git(&world, &world.root().join(place), "git log --oneline; git status -s");
+        assert!(status.contains("one") && status.contains(" M f"), "{place}: {status}");
+        git(&world, &world.root(), &format!("rm -rf {place}"));
+    }
+}
+
+/// Wherever a line goes step by step, the repository there is a root of its own.
+#[test]
+fn a_repository_that_is_reached_in_two_steps_is_held_with_all_it_has() {
+    let mut world = repository();
+    world.write(".gitignore", "data/\n");
+    for number in 0..5_100 {
+        write(&world.root().join(format!("data/{number}")), "x");
+    }
+    let lib =
+        "git init -q data/lib && cd data/lib && echo one > f && git add f && git commit -qm one";
+    git(&world, &world.root(), lib);
+    world.write("data/lib/f", "changed\n");
+    for (turn, line) in [("one", "cd data; cd lib; ./x"), ("two", "cd data && cd lib && ./x")] {
+        world.before_bash(turn, line);
+        git(&world, &world.root(), "git -C data/lib reset -q --hard");
+        let lib = world.root().join("data/lib");
+        world.run_in(&lib, &["restore", "latest", "--force", "--yes"], "");
+        assert_eq!(world.read("data/lib/f"), "changed\n", "{line}");
+    }
+}
+
 #[test]
 fn small_directories_are_held_before_large_ones() {
     let mut world = World::new();

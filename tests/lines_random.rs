@@ -16,13 +16,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use turnback::process::Exit;
+use turnback::{model::Kind, process::Exit};
 
 use crate::support::{
     dice::{Dice, wished},
     real::try_git,
     sandbox::confined,
-    temp::{Files, on_disk},
+    temp::{Files, Seen, on_disk},
     world::World,
 };
 use project::Project;
@@ -42,6 +42,8 @@ enum End {
 #[derive(PartialEq, Eq)]
 struct State {
     files: Files,
+    /// Every directory called `.git`.
+    git_dirs: BTreeSet<String>,
     repositories: BTreeMap<&'static str, Result<String, String>>,
 }
 
@@ -54,13 +56,18 @@ const TOLD: &str = "git for-each-ref; git symbolic-ref -q HEAD || git rev-parse 
 
 fn state(world: &World, code: &Path) -> State {
     let mut files = on_disk(code);
+    let is_git_dir = |(path, seen): (&Vec<u8>, &Seen)| {
+        let is_one = path.ends_with(b"/.git") && seen.kind == Kind::Directory;
+        is_one.then(|| String::from_utf8_lossy(path).into_owned())
+    };
+    let git_dirs = files.iter().filter_map(is_git_dir).collect();
     files.retain(|path, seen| {
         let path = String::from_utf8_lossy(path);
         let inside = path
             .split_once(".git/")
             .filter(|(before, _)| before.is_empty() || before.ends_with('/'));
         // The modes of directories that git makes as it likes are its own.
-        let is_git_dir = path.ends_with(".git") && seen.kind == turnback::model::Kind::Directory;
+        let is_git_dir = path.ends_with(".git") && seen.kind == Kind::Directory;
         match inside {
             Some((_, name)) => ADMINISTRATION.contains(&name),
             None => !is_git_dir,
@@ -74,7 +81,7 @@ fn state(world: &World, code: &Path) -> State {
         (*place, told.unwrap_or_else(|| Err("no repository".to_owned())))
     };
     let repositories = ["shop", "shop/sub", "shop/.wt/x", "other"].iter().map(told).collect();
-    State { files, repositories }
+    State { files, git_dirs, repositories }
 }
 
 /// The kinds of bytes that differ, and where: what is to blame is mostly told by the kind.
@@ -119,21 +126,22 @@ fn differences(root: &str, before: &State, now: &State) -> BTreeMap<&'static str
     found
 }
 
-/// Where there is a repository that was not there before: all of its directory, or, around files
-/// that were, its `.git` alone.
+/// Where there is a repository that was not there before, or what a line left of one: all of its
+/// directory, or, around files that were, its `.git` alone.
 fn repositories_made(before: &State, now: &State) -> Vec<String> {
-    let name = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
-    let heads = now.files.keys().filter(|path| !before.files.contains_key(*path)).map(name);
     // What is copied of a linked worktree is a file that leads to its repository.
-    let is_pointer = |path: &str| now.files[path.as_bytes()].kind == turnback::model::Kind::File;
-    let dirs = heads.filter_map(|path| {
-        let pointer = path.strip_suffix(".git").filter(|_| is_pointer(&path));
-        path.strip_suffix(".git/HEAD").or(pointer).map(str::to_owned)
-    });
-    let was = |dir: &str| before.files.contains_key(dir.trim_end_matches('/').as_bytes());
-    dirs.map(
-        |dir| if was(&dir) { format!("{dir}.git") } else { dir.trim_end_matches('/').to_owned() },
-    )
+    let is_pointer = |(path, seen): &(&Vec<u8>, &Seen)| {
+        let is_new = !before.files.contains_key(*path);
+        is_new && path.ends_with(b"/.git") && seen.kind == Kind::File
+    };
+    let pointers = now.files.iter().filter(is_pointer);
+    let pointers = pointers.map(|(path, _)| String::from_utf8_lossy(path).into_owned());
+    let made = now.git_dirs.difference(&before.git_dirs).cloned().chain(pointers);
+    let was = |dir: &str| before.files.contains_key(dir.as_bytes());
+    made.map(|git| match git.strip_suffix("/.git") {
+        Some(dir) if !was(dir) => dir.to_owned(),
+        Some(_) | None => git,
+    })
     .collect()
 }
 

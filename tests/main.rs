@@ -30,6 +30,7 @@ mod oracle;
 mod outside;
 mod outside_random;
 mod picker;
+mod questions;
 mod readme;
 mod rebuild;
 mod reliability;

@@ -541,6 +541,22 @@ fn kept_as_files_the_index_comes_back_with_the_repository_and_show_says_so() {
     git(&world, &world.root(), "git reset -q");
     runs(&mut world, &["restore", "1", "--yes", "--repository"]);
     assert_eq!(git(&world, &world.root(), "git diff --cached --name-only").trim(), "a");
+    // A change of the index alone is one.
+    let index =
+        |world: &World| git(world, &world.root(), "git ls-files -s; git -C sub ls-files -s");
+    git(&world, &world.root(), "git init -q sub && echo x > sub/f && echo y > sub/g && echo z > b");
+    for line in ["git add b", "git -C sub add f", "git -C sub add g"] {
+        let before = runs(&mut world, &["create"]);
+        git(&world, &world.root(), line);
+        world.wait(1);
+        let (id, staged) = (runs(&mut world, &["create"]), index(&world));
+        assert_ne!(id, before, "{line}");
+        git(&world, &world.root(), "git status; git -C sub status; touch sub/f; git -C sub status");
+        assert_eq!(runs(&mut world, &["create"]), id, "a refresh is none: {line}");
+        git(&world, &world.root(), "git read-tree HEAD; git -C sub read-tree --empty");
+        runs(&mut world, &["restore", id.trim(), "--yes", "--repository"]);
+        assert_eq!(index(&world), staged, "{line}");
+    }
     // What is in a private repository is so whatever the settings say by now.
     let mut world = repository();
     runs(&mut world, &["create"]);

@@ -6,16 +6,14 @@ use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::{
-    config,
+    agent,
     error::{Error, Result},
-    fs::PathResolver,
+    hook::{self, Foreseen},
     model::{
-        Agent, Certainty, Context, Effect, Finding, Intent, Language, Level, Reach, Scope,
-        SessionId, Simple, Target, TargetAction,
+        Agent, Certainty, Context, Decision, Finding, Intent, Language, Level, Reach, Scope,
+        SessionId, Simple, Target, TargetAction, ToolCall, Verdict,
     },
     process::{Exit, Process},
-    reach::{self, Surroundings},
-    shell,
     ui::{self, Cell, Column, Cut, Paint, Style, Table},
 };
 
@@ -45,25 +43,53 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let line = command_line(&args.command)?;
     let here = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
     let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
-    let settings = config::load(process, Some(&cwd)).settings;
     let home = process.var("HOME").map(PathBuf::from);
-    let rules = shell::Patterns::parse(&settings.shell.always, &settings.shell.never);
-    let home_text = home.as_ref().and_then(|home| Some(home.to_str()?.to_owned()));
-    let scope = shell::Scope { home: home_text, rules: rules.unwrap_or_default() };
-    let finding = shell::classify(&line, Language::Shell, &scope);
-    let effect = shell::effect(&Intent::Run { command: line, language: Language::Shell }, &scope);
-    let reach = reach_of(process, &cwd, &effect);
+    let foreseen = foresee(process, line, cwd);
     if args.json {
-        let value = as_json(&finding, reach.as_ref());
+        let value = as_json(&foreseen);
         print_json(process, &value)?;
         return Ok(Exit::Ok);
     }
-    let mut text = format!("{}\n{}", level_name(finding.level), table(process, &finding));
-    if let Some(reach) = &reach {
-        text.push_str(&would_hold(reach, home.as_deref()));
+    let finding = &foreseen.finding;
+    let mut text = format!("{}\n{}", level_name(finding.level), table(process, finding));
+    if foreseen.changes {
+        text.push_str(&would_hold(&foreseen.reaches, home.as_deref()));
     }
+    text.push_str(&would_answer(&foreseen.decision));
     print(process, &text)?;
     Ok(Exit::Ok)
+}
+
+/// What the hook would do about the line, as an agent's only call.
+fn foresee(process: &mut Process<'_>, command: String, cwd: PathBuf) -> Foreseen {
+    let dialect = agent::by_name("claude-code").expect("it is in the table of agents");
+    let context = Context {
+        agent: Agent::ClaudeCode,
+        session: SessionId("explain".to_owned()),
+        turn: None,
+        cwd: Some(cwd),
+        bases: Vec::new(),
+        transcript: None,
+        server: None,
+        subagent: None,
+        mode: None,
+    };
+    let intent = Intent::Run { command, language: Language::Shell };
+    let call = ToolCall { context, id: None, tool: "Bash".to_owned(), intent };
+    hook::foresee(process, dialect, &call)
+}
+
+/// What the agent would be told; nothing if that is nothing.
+fn would_answer(decision: &Decision) -> String {
+    let does = match (decision.verdict, &decision.note) {
+        (_, None) => return String::new(),
+        (Verdict::Abstain, _) => "would say",
+        (Verdict::Ask, _) => "would ask",
+        (Verdict::Deny, _) => "would refuse",
+    };
+    let note = decision.note.as_deref().unwrap_or_default();
+    let lines = note.lines().map(|line| line.strip_prefix("turnback: ").unwrap_or(line));
+    lines.fold(String::new(), |text, line| text + does + ": " + line + "\n")
 }
 
 /// One word is a line as a shell gets it; several are a command as `exec` gets it.
@@ -77,29 +103,6 @@ fn command_line(words: &[OsString]) -> Result<String> {
         [line] => line.to_owned(),
         _ => shell_words::join(texts),
     })
-}
-
-/// What a checkpoint before the command would hold; `None` if it needs none, or nothing is there.
-fn reach_of(process: &Process<'_>, cwd: &std::path::Path, effect: &Effect) -> Option<Reach> {
-    if *effect == Effect::None {
-        return None;
-    }
-    let state = config::state(process, Some(cwd)).ok()?;
-    let home = process.var("HOME").map(PathBuf::from);
-    let context = Context {
-        agent: Agent::ClaudeCode,
-        session: SessionId("explain".to_owned()),
-        turn: None,
-        cwd: Some(cwd.to_owned()),
-        bases: Vec::new(),
-        transcript: None,
-        server: None,
-        subagent: None,
-        mode: None,
-    };
-    let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
-    reach::reach(cwd, &context, effect, &surroundings)
 }
 
 fn table(process: &Process<'_>, finding: &Finding) -> String {
@@ -129,7 +132,14 @@ fn target_words(target: &Target) -> String {
     format!("{} ({sure}, {})", target.path, action_name(target.action))
 }
 
-fn would_hold(reach: &Reach, home: Option<&std::path::Path>) -> String {
+fn would_hold(reaches: &[Reach], home: Option<&std::path::Path>) -> String {
+    if reaches.is_empty() {
+        return "would hold: nothing\n".to_owned();
+    }
+    reaches.iter().map(|reach| held_of(reach, home)).collect()
+}
+
+fn held_of(reach: &Reach, home: Option<&std::path::Path>) -> String {
     const NAMED_MAX: usize = 8;
     let root = ui::path(reach.root.path(), home);
     let mut parts = match reach.scope {
@@ -149,7 +159,8 @@ fn would_hold(reach: &Reach, home: Option<&std::path::Path>) -> String {
     format!("would hold: {}\n", parts.join(", "))
 }
 
-fn as_json(finding: &Finding, reach: Option<&Reach>) -> Value {
+fn as_json(foreseen: &Foreseen) -> Value {
+    let Foreseen { finding, reaches, decision, .. } = foreseen;
     let reasons: Vec<&str> = finding.commands.iter().map(|simple| simple.reason.as_str()).collect();
     let commands: Vec<Value> = finding.commands.iter().map(command_json).collect();
     json!({
@@ -157,7 +168,13 @@ fn as_json(finding: &Finding, reach: Option<&Reach>) -> Value {
         "targets": finding.targets().map(target_json).collect::<Vec<_>>(),
         "reasons": reasons,
         "commands": commands,
-        "would_hold": reach.map(|reach| json!({
+        "answer": match decision.verdict {
+            Verdict::Abstain => "none",
+            Verdict::Ask => "ask",
+            Verdict::Deny => "deny",
+        },
+        "note": decision.note,
+        "would_hold": reaches.first().map(|reach| json!({
             "root": reach.root.path().to_string_lossy(),
             "whole": reach.scope == Scope::Whole,
             "named": reach.victims.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),

@@ -54,8 +54,7 @@ pub struct Loaded {
     /// The settings file that was looked for; `None` if there is no place for one, or if it would
     /// be inside the protected directory.
     pub file: Option<PathBuf>,
-    /// What is there of that name, be it only a link: every path by which it is known without
-    /// looking further.
+    /// Every path by which that file is known without looking further, be it there or not.
     pub places: Vec<PathBuf>,
     /// The state directory, if anything says where.
     state: Option<PathBuf>,
@@ -230,8 +229,8 @@ fn gather(
     let found = places.open(root, real);
     let Places { file, home, notes, state } = places;
     let mut loaded = Loaded { notes, file, state, home, ..Loaded::default() };
+    loaded.places.extend(loaded.file.clone());
     if let (Some((found, place)), Some(path)) = (found, loaded.file.clone()) {
-        loaded.places.push(path.clone());
         loaded.places.extend(Some(place).filter(|place| *place != path));
         let said = file::read(found, &path, loaded.home.as_deref(), troubles);
         for line in &said.shared {

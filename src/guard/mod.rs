@@ -2,6 +2,7 @@
 //! commands. Reads no more than the few files in which agents keep their hooks, and those only
 //! when a call names them.
 
+mod mentions;
 mod words;
 
 use std::{
@@ -11,9 +12,10 @@ use std::{
 
 use crate::{
     fs::{PathResolver, read_small},
-    install::{registrations, registrations_at, switches_at, variables},
+    install::{registrations_at, switches_at},
     model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
     process::Process,
+    shell,
 };
 
 /// No settings of an agent come near it.
@@ -29,13 +31,6 @@ const READING: &[&str] = &[
 ];
 /// What tells where a program is.
 const LOCATORS: &[&str] = &["which", "whereis", "where", "type", "command"];
-/// What runs a text that it is given some other way than on its command line.
-const INTERPRETERS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "perl", "ruby",
-    "node", "deno", "bun", "php", "xargs", "parallel", "ssh",
-];
-/// Where our state is unless the environment says otherwise, below the home directory.
-const OUR_STATE: &str = ".local/state/turnback";
 /// What the refs in our repositories begin with.
 const OUR_REFS: &str = "refs/checkpoints";
 /// What `shell` keeps of a command for showing; a text as long as that may have been longer.
@@ -50,7 +45,7 @@ pub struct Ours<'a, 'p> {
     pub agent: &'a str,
     /// The state directory.
     pub state: &'a Path,
-    /// What is there of the settings file, by each of its names.
+    /// The settings file, be it there or not, by each of its names.
     pub settings: &'a [PathBuf],
     /// The directory the call is made in.
     pub cwd: &'a Path,
@@ -132,11 +127,48 @@ fn finding_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Op
     changing()
         .find_map(|simple| own_threat(line, simple))
         .or_else(|| located_threat(line, changing().any(|simple| simple.text.contains("$("))))
-        .or_else(|| variable_threat(ours, line, &changing().collect::<Vec<_>>()))
-        .or_else(|| repository_threat(ours, line, finding))
+        .or_else(|| repository_threat(line, finding))
         .or_else(|| finding.targets().find_map(|target| target_threat(ours, target)))
-        .or_else(|| changing().find_map(|simple| sweep_threat(ours, line, simple)))
-        .or_else(|| changing().find_map(|simple| mention(ours, line, simple)))
+        .or_else(|| changing().any(is_open).then(|| mention(ours, line, finding)).flatten())
+}
+
+/// Whether a command may change what its targets do not tell.
+fn is_open(simple: &Simple) -> bool {
+    let is_guess = |target: &&Target| {
+        let sweeps = target.path.ends_with("/**");
+        target.certainty == Certainty::Dynamic || target.action == TargetAction::Git || sweeps
+    };
+    // What it only names is no target of its own.
+    let mut targets = simple.targets.iter().filter(|target| !shell::is_mention(target)).peekable();
+    match simple.level {
+        Level::ReadOnly | Level::Creates => false,
+        Level::Destroys => targets.peek().is_none() || targets.any(|target| is_guess(&target)),
+        Level::Unknown => true,
+    }
+}
+
+/// A line that may change anything, and has words that lead to, above or into a place of ours:
+/// whichever of its commands has them, and whatever is done with them on the way.
+fn mention(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
+    let finds = |simple: &Simple| simple.level == Level::Destroys && is_open(simple);
+    let takes_all = finding.commands.iter().any(finds);
+    let (text, why) = mentions::threat(ours, line.commands(), takes_all)?;
+    Some(format!("it names `{text}`, and what it does there cannot be told: {why}"))
+}
+
+/// Git at work on the refs that hold checkpoints.
+fn repository_threat(line: &Line<'_>, finding: &Finding) -> Option<String> {
+    if !line.text.contains(OUR_REFS) {
+        return None;
+    }
+    let drops = |words: &Vec<&str>| {
+        let is_git = words.iter().any(|word| word.rsplit('/').next() == Some("git"));
+        let names_refs = words.iter().any(|word| word.contains(OUR_REFS));
+        is_git && names_refs && words.contains(&"update-ref")
+    };
+    let mut changing = finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
+    let found = changing.any(|simple| line.words_of(simple).iter().any(drops));
+    found.then(|| "it can drop the refs that hold your checkpoints".to_owned())
 }
 
 /// One of our own commands that loses or replaces something, or a variable that switches us off.
@@ -199,23 +231,6 @@ fn located_threat(line: &Line<'_>, does: bool) -> Option<String> {
     found.then(|| "it changes something by the place of turnback's program".to_owned())
 }
 
-/// A line that means an agent's directory by its variable: in a word, or in the text of a program.
-fn variable_threat(ours: &Ours<'_, '_>, line: &Line<'_>, changing: &[&Simple]) -> Option<String> {
-    let is_interpreter = |simple: &&Simple| {
-        let program = simple.text.split_whitespace().next().unwrap_or_default();
-        INTERPRETERS.contains(&program.rsplit('/').next().unwrap_or_default())
-    };
-    let runs_text = changing.iter().any(is_interpreter);
-    let is_meant = |name: &str| {
-        let is_expanded =
-            || ["$", "${"].iter().any(|sign| line.text.contains(&format!("{sign}{name}")));
-        !changing.is_empty() && line.text.contains(name) && (runs_text || is_expanded())
-    };
-    let mut named = variables(ours.process).into_iter().filter(|(name, _)| is_meant(name));
-    let (name, _) = named.find(|(_, files)| files.iter().any(|file| names_us(file)))?;
-    Some(format!("it names `{name}`, where turnback's hook is registered"))
-}
-
 fn environment_threat(words: &[&str]) -> Option<String> {
     let sets = |word: &&&str| {
         word.split_once('=').is_some_and(|(name, _)| {
@@ -228,23 +243,6 @@ fn environment_threat(words: &[&str]) -> Option<String> {
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Git at work in one of our own repositories.
-fn repository_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
-    let state = ours.state.to_string_lossy();
-    let names_ours = |words: &Vec<&str>| {
-        let is_git = words.iter().any(|word| word.rsplit('/').next() == Some("git"));
-        let names = |name: &str| words.iter().any(|word| word.contains(name));
-        let is_there = [&*state, OUR_STATE].iter().any(|name| names(name));
-        is_git && (is_there || words.contains(&"update-ref") && names(OUR_REFS))
-    };
-    let is_it = |simple: &&Simple| {
-        simple.level != Level::ReadOnly && line.words_of(simple).iter().any(names_ours)
-    };
-    let may_be = [&*state, OUR_STATE, OUR_REFS].iter().any(|name| line.text.contains(name));
-    let found = finding.commands.iter().filter(|_| may_be).find(is_it);
-    found.map(|_| "it can drop the refs that hold your checkpoints".to_owned())
 }
 
 fn target_threat(ours: &Ours<'_, '_>, target: &Target) -> Option<String> {
@@ -267,56 +265,13 @@ fn target_threat(ours: &Ours<'_, '_>, target: &Target) -> Option<String> {
             };
             path_threat(ours, &place, takes_all).or_else(switches)
         }
-        // What it matches now is in the places.
-        (_, Certainty::Glob) => None,
-    }
-}
-
-/// A command that removes whatever is below a directory, such as `find DIR -delete`. Its targets
-/// are a guess, and are not among the places; but where it starts is none.
-fn sweep_threat(ours: &Ours<'_, '_>, line: &Line<'_>, simple: &Simple) -> Option<String> {
-    const CHOICES: &[&str] = &["name", "path", "regex", "time", "min", "newer", "size", "perm"];
-    let is_choice =
-        |word: &str| word.starts_with('-') && CHOICES.iter().any(|choice| word.contains(choice));
-    let below = simple.targets.iter().filter_map(|target| match target.action {
-        TargetAction::Delete | TargetAction::Overwrite | TargetAction::Move => {
-            target.path.strip_suffix("/**")
+        // What it matches now is in the places, but not what a search finds below a directory.
+        (_, Certainty::Glob) => {
+            let start = target.path.strip_suffix("/**")?;
+            let start = if start.is_empty() { "/" } else { start };
+            path_threat(ours, &absolute(ours, Path::new(start)), true)
         }
-        TargetAction::Modify | TargetAction::Create | TargetAction::Git => None,
-    });
-    let mut below = below.filter(|start| !start.contains(['*', '?', '['])).peekable();
-    below.peek()?;
-    // `find ~ -name '*.pyc' -delete` is not after us.
-    let commands = line.words_of(simple);
-    let chooses = |words: &Vec<&str>| {
-        let means_us = words.windows(2).any(|two| is_choice(two[0]) && two[1].contains("turnback"));
-        words.iter().copied().any(is_choice) && !means_us
-    };
-    let takes_all = !commands.iter().all(chooses);
-    below.find_map(|start| path_threat(ours, &absolute(ours, Path::new(start)), takes_all))
-}
-
-/// A command we cannot judge that names a place of ours, as a program text might. An interpreter
-/// that reads its program from elsewhere may mean whatever the line says.
-fn mention(known: &Ours<'_, '_>, line: &Line<'_>, simple: &Simple) -> Option<String> {
-    let program = simple.text.split_whitespace().next().unwrap_or_default();
-    let program = program.rsplit('/').next().unwrap_or_default();
-    let is_interpreter = INTERPRETERS.contains(&program);
-    let is_known = simple.level != Level::Unknown && !is_interpreter;
-    if is_known || simple.text.starts_with("git commit") {
-        return None;
     }
-    let is_fed = is_interpreter && line.text.contains(['|', '<']);
-    let text = if is_cut(simple) || is_fed { line.text } else { &simple.text };
-    let state = known.state.to_string_lossy();
-    let ours = [state.as_ref(), OUR_STATE, OUR_REFS, ".config/turnback"];
-    let told = |name: &str| format!("it names `{name}`, and nobody can tell what it does there");
-    if let Some(named) = ours.into_iter().find(|name| !name.is_empty() && text.contains(name)) {
-        return Some(told(named));
-    }
-    let registered = registrations(known.process, known.root).into_iter();
-    let mut named = registered.filter(|(name, _)| text.contains(name.as_str()));
-    named.find(|(_, file)| names_us(file)).map(|(name, _)| told(&name))
 }
 
 /// Whether something at `place` (absolute) can go that we need.
@@ -325,6 +280,11 @@ fn path_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<S
     let led = Some(ours.real.place(place)).filter(|led| led != place);
     let places = || [Some(place), led.as_deref()].into_iter().flatten();
     let is_met = |own: &Path| places().any(|place| meets(place, own, can_contain));
+    // Where there is none, only one that is made changes anything.
+    let is_file = |file: &PathBuf| {
+        let there = can_contain && file.symlink_metadata().is_ok();
+        places().any(|place| meets(place, file, there))
+    };
     let is_state = |own: PathBuf| own != ours.state && is_met(&own);
     if is_met(ours.state)
         || is_state(ours.real.place(ours.state))
@@ -333,7 +293,7 @@ fn path_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<S
         return Some("your checkpoints are kept there".to_owned());
     }
     let mut dirs = ours.settings.iter().filter_map(|file| file.parent());
-    if ours.settings.iter().any(|file| is_met(file)) || dirs.any(|dir| place == dir) {
+    if ours.settings.iter().any(is_file) || dirs.any(|dir| place == dir) {
         return Some("turnback's settings are there".to_owned());
     }
     places().find_map(|place| place_threat(ours, place, can_contain))
@@ -395,7 +355,7 @@ mod tests {
         fs::{create_private_dirs, replace},
         model::Language,
         process::Terminal,
-        shell::{self, Scope},
+        shell::Scope,
     };
 
     /// The threat in a command line, with these variables.
@@ -418,7 +378,7 @@ mod tests {
             process: &process,
             agent: "claude-code",
             state: Path::new("/home/me/.local/state/turnback"),
-            settings: &[],
+            settings: &["/home/me/.config/turnback/config.toml".into()],
             cwd: Path::new("/home/me/p"),
             root: Path::new("/home/me/p"),
             real: &PathResolver::default(),
@@ -485,6 +445,76 @@ mod tests {
             "rm -rf /home/me/p/.claude",
             "rm ~/.local/share/x",
             "cargo build",
+        ] {
+            assert_eq!(threat_of(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn words_that_lead_to_us_are_seen_whatever_is_done_with_them() {
+        for command in [
+            "find ~/.local -type f | xargs rm",
+            "find ~ -name turnback | xargs rm -rf",
+            "find ~ -name turnback -exec rm -rf {} +",
+            "find ~ -name turnback -exec sh -c 'rm -rf \"$1\"' _ {} \\;",
+            "find / -name 'turnback*' -print0 | xargs -0 rm -rf",
+            "find / -path '*turnback*' -delete",
+            "find $HOME/.local -type f -exec truncate -s0 {} +",
+            "cd ~/.local && rm -rf state",
+            "cd ~/.local && ls | xargs rm -rf",
+            "cd; cd .local; find . -type f | while read -r f; do rm \"$f\"; done",
+            "cd ~ && rm -rf $(ls -d .l*)",
+            "rm -rf \"$(echo ~/.local)\"",
+            "python3 -c \"import os,shutil; shutil.rmtree(os.path.expanduser('~/.local/state/turnback'))\"",
+            "python3 -c \"import os,shutil; shutil.rmtree(os.path.expanduser('~') + '/.local')\"",
+            "python3 -c \"import pathlib,shutil; shutil.rmtree(pathlib.Path.home() / '.local')\"",
+            "python3 -c \"import os,shutil; shutil.rmtree(os.environ['HOME'])\"",
+            "python3 <<'E'\nimport shutil, os\nshutil.rmtree(os.path.join(os.environ['HOME'], x))\nE",
+            "node -e \"require('fs').rmSync(process.env.HOME + '/.local', {recursive: true})\"",
+            "node -e 'require(\"fs\").rmSync(require(\"os\").homedir() + \"/.x\", \"/home/me/.local\")'",
+            "perl -MFile::Path -e 'remove_tree(\"$ENV{HOME}/.local/state\")'",
+            "perl -e 'unlink glob(\"/home/me/.local/state/turnback/*\")'",
+            "ruby -e 'FileUtils.rm_rf(File.expand_path(\"~/.local/state\"))'",
+            "rsync -a --delete empty/ \"${XDG_STATE_HOME:-$HOME/.local/state}/\" $x",
+            "sh -c 'cd ~/.local; ./wipe'",
+            "tar -C ~/.local --remove-files -cf /tmp/x.tar $(ls ~/.local)",
+            "./wipe --dir=/home/me/.local/state/turnback",
+            "make DIR=~/.local/../.local clean",
+            "echo ~/.local | xargs rm -rf",
+            "printf '%s' '/home/me/.local/state' | ./wipe",
+        ] {
+            assert!(threat_of(command).is_some(), "{command}");
+        }
+    }
+
+    #[test]
+    fn words_that_lead_elsewhere_are_free() {
+        for command in [
+            "find ~/.local -type f | xargs grep -l x",
+            "ls -la ~/.local/state | head",
+            "find ~ -name turnback",
+            "cat ~/.local/state/turnback/journal | sort | uniq -c > seen.txt",
+            "cd ~ && rm -rf old-project",
+            "cd ~/code/p && make",
+            "cd / && make",
+            "docker exec it ls /",
+            "python3 -c \"print('a/b'.split('/'))\" && make",
+            "echo a/b | tr / _ && ./run.sh",
+            "perl -pe '$_ =~ s/a/b/' x | ./run.sh",
+            "[[ $x =~ ^a ]] && make",
+            "git reset --hard HEAD~1",
+            "git commit -m 'rm -rf ~/.local/state/turnback is asked about'",
+            "PATH=$HOME/.local/bin:$PATH make",
+            ". \"$HOME/.cargo/env\" && cargo build",
+            "source ~/.bashrc; npm test",
+            "find ~/code -name '*.pyc' -delete",
+            "find . -name '*.pyc' | xargs rm",
+            "rm -rf ~/code/x; npm i",
+            "cp -r ~/.config/nvim . && ./install",
+            "rsync -a ~/ /backup/",
+            "tar czf backup.tgz ~",
+            "curl -sSf https://sh.rustup.rs | sh",
+            "HOME=/tmp/x make",
         ] {
             assert_eq!(threat_of(command), None, "{command}");
         }

@@ -23,8 +23,10 @@ impl Hook<'_, '_> {
             Effect::Destroys(_) | Effect::Unknown(_) => {
                 let around = reach::root_around(&self.cwd, &self.surroundings(&state))?;
                 let (root, _) = self.around.insert(around);
-                let places = reach::stakes(&self.cwd, context, &self.effect, root);
-                self.stakes.clone_from(&places);
+                let what = (&self.call.intent, &self.effect);
+                let stakes = reach::stakes(&self.cwd, context, what, root);
+                let places = stakes.iter().map(|stake| stake.path.clone()).collect();
+                self.stakes = stakes;
                 (root.path().to_owned(), places)
             }
         };
@@ -44,7 +46,7 @@ impl Hook<'_, '_> {
     pub(super) fn defend(&mut self, why: &str, decision: Decision) -> Decision {
         let why = ui::escape_line(why.as_bytes());
         let line = format!("turnback: this call reaches for turnback itself: {why}");
-        write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &line);
+        self.write_trouble(&line);
         if self.settings().self_defence != Answer::Note {
             self.rules.push("self_defence");
         }

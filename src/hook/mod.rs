@@ -9,12 +9,15 @@ mod covered;
 mod defence;
 mod done;
 mod edges;
+mod foresee;
 mod input;
 mod net;
 mod notes;
 mod place;
 mod trouble;
 mod turn;
+
+pub use foresee::{Foreseen, foresee};
 
 use std::{
     ffi::OsString,
@@ -39,7 +42,7 @@ use crate::{
     model::{Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall},
     policy::{self, Action, Standing},
     process::{Exit, Process},
-    reach::{self, Surroundings},
+    reach::{self, Stake, Surroundings},
     shell,
     snapshot::{self, SnapshotRequest},
     state::State,
@@ -142,37 +145,14 @@ fn on_call(
     if call.intent == Intent::Read {
         return Decision::NEUTRAL;
     }
-    let real = PathResolver::default();
-    expect_edited(&real, &call.intent);
-    let cwd = working_directory_by(&real, process, &call.context);
-    let mut loaded = config::load_by(process, Some(&cwd), &real);
-    let scope = shell_scope(process, &mut loaded);
-    let effect = shell::effect(&call.intent, &scope);
-    if effect == Effect::None {
+    let mut hook = Hook::new(process, dialect, call);
+    if hook.effect == Effect::None {
         return Decision::NEUTRAL;
     }
-    let home = process.var("HOME").map(PathBuf::from);
-    let (stakes, around, rules) = (Vec::new(), None, Vec::new());
-    let mut hook =
-        Hook { process, dialect, loaded, call, effect, cwd, home, real, stakes, around, rules };
     if !hook.loaded.settings.enabled {
         return hook.say_if_switched_off();
     }
-    // An edit is judged by its paths alone, and where those lead is known once it is held.
-    let is_edit = matches!(hook.effect, Effect::Touches(_));
-    let threat = if is_edit { None } else { hook.threat() };
-    let decision = if policy::is_wanted(&call.intent, &hook.effect, &hook.loaded.settings) {
-        match hook.protect() {
-            Ok(notes) => hook.decision(&notes),
-            Err(err) => hook.on_trouble(&err),
-        }
-    } else {
-        Decision::NEUTRAL
-    };
-    let decision = match if is_edit { hook.threat() } else { threat } {
-        Some(why) => hook.defend(&why, decision),
-        None => decision,
-    };
+    let decision = hook.judge(Hook::protect);
     hook.settle(decision, markers)
 }
 
@@ -185,6 +165,9 @@ fn expect_edited(real: &PathResolver, intent: &Intent) {
         real.expect(above);
     }
 }
+
+/// What is done about a root that a call reaches.
+type EachRoot<'e, Hook> = dyn FnMut(&Hook, &Reach, &mut Notes) -> Result<()> + 'e;
 
 /// One tool call that can change files.
 struct Hook<'h, 'p> {
@@ -199,14 +182,70 @@ struct Hook<'h, 'p> {
     /// Where paths lead, for this call.
     real: PathResolver,
     /// What the call names and can destroy, once its root is known.
-    stakes: Vec<PathBuf>,
+    stakes: Vec<Stake>,
     /// The root around `cwd`, once somebody has looked.
     around: Option<(Root, Scope)>,
     /// The settings by which the call is asked about or refused.
     rules: Vec<&'static str>,
+    /// Whether nothing is saved or noted, and only the answer matters.
+    is_foreseen: bool,
+}
+
+impl<'h, 'p> Hook<'h, 'p> {
+    fn new(
+        process: &'h mut Process<'p>,
+        dialect: &'static dyn Dialect,
+        call: &'h ToolCall,
+    ) -> Self {
+        let real = PathResolver::default();
+        expect_edited(&real, &call.intent);
+        let cwd = working_directory_by(&real, process, &call.context);
+        let mut loaded = config::load_by(process, Some(&cwd), &real);
+        let scope = shell_scope(process, &mut loaded);
+        let effect = shell::effect(&call.intent, &scope);
+        let home = process.var("HOME").map(PathBuf::from);
+        let (stakes, around, rules, is_foreseen) = (Vec::new(), None, Vec::new(), false);
+        Self {
+            process,
+            dialect,
+            loaded,
+            call,
+            effect,
+            cwd,
+            home,
+            real,
+            stakes,
+            around,
+            rules,
+            is_foreseen,
+        }
+    }
 }
 
 impl Hook<'_, '_> {
+    /// What to answer to a call that can change files, once `protect` has seen to what it can lose.
+    fn judge(&mut self, protect: impl FnOnce(&mut Self) -> Result<Notes>) -> Decision {
+        // An edit is judged by its paths alone, and where those lead is known once it is held.
+        let is_edit = matches!(self.effect, Effect::Touches(_));
+        let threat = if is_edit { None } else { self.threat() };
+        let decision = if self.is_wanted() {
+            match protect(self) {
+                Ok(notes) => self.decision(&notes),
+                Err(err) => self.on_trouble(&err),
+            }
+        } else {
+            Decision::NEUTRAL
+        };
+        match if is_edit { self.threat() } else { threat } {
+            Some(why) => self.defend(&why, decision),
+            None => decision,
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        policy::is_wanted(&self.call.intent, &self.effect, &self.loaded.settings)
+    }
+
     fn settings(&self) -> &Settings {
         &self.loaded.settings
     }
@@ -235,7 +274,10 @@ impl Hook<'_, '_> {
         let deadline = (!is_busy).then_some(deadline);
         let start = self.start(&home);
         notes.lines.append(&mut self.loaded.notes);
-        let held = self.hold(ledger.as_mut(), &start, &state, deadline, &mut notes)?;
+        let mut each = |hook: &Self, reach: &Reach, notes: &mut Notes| {
+            hook.hold_root(ledger.as_mut(), reach, &state, deadline, notes)
+        };
+        let held = self.hold(&start, &state, &mut notes, &mut each)?;
         for reach in &held {
             self.note_begins(ledger.as_ref(), reach, &state);
         }
@@ -255,19 +297,18 @@ impl Hook<'_, '_> {
         if self.cwd.starts_with(home) { home.to_owned() } else { self.cwd.clone() }
     }
 
-    /// Finds what the call reaches, and takes a checkpoint of each root of it unless the turn has
-    /// all it needs.
+    /// Finds what the call reaches, and sees to `each` root of it.
     fn hold(
         &mut self,
-        mut ledger: Option<&mut Ledger>,
         start: &Path,
         state: &State,
-        deadline: Option<Instant>,
         notes: &mut Notes,
+        each: &mut EachRoot<'_, Self>,
     ) -> Result<Vec<Reach>> {
         let outer = self.reach(start, state)?;
-        self.stakes = reach::stakes(start, &self.call.context, &self.effect, &outer.root);
-        self.hold_root(ledger.as_deref_mut(), &outer, state, deadline, notes)?;
+        let what = (&self.call.intent, &self.effect);
+        self.stakes = reach::stakes(start, &self.call.context, what, &outer.root);
+        each(self, &outer, notes)?;
         let within = self.within(&outer, state);
         // What the outer root leaves out is held here.
         let has = |inner: &Reach, path: &Path| {
@@ -275,7 +316,7 @@ impl Hook<'_, '_> {
         };
         notes.unheld.retain(|unheld| !within.iter().any(|inner| has(inner, &unheld.path)));
         for inner in &within {
-            self.hold_root(ledger.as_deref_mut(), inner, state, deadline, notes)?;
+            each(self, inner, notes)?;
         }
         let told = self.told(&notes.unheld);
         notes.lines.extend(told);
@@ -302,6 +343,7 @@ impl Hook<'_, '_> {
         left_out.map(reach).collect()
     }
 
+    /// Takes a checkpoint of a root unless the turn has all it needs.
     fn hold_root(
         &self,
         mut ledger: Option<&mut Ledger>,
@@ -318,7 +360,7 @@ impl Hook<'_, '_> {
         let standing = self.standing(ledger.as_deref_mut(), reach, state);
         if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
             let saved = self.save(ledger.as_deref(), reach, state, deadline)?;
-            self.note_saved(&saved, reach, notes);
+            self.note_saved(&saved, reach, state, notes);
             notes.lines.extend(notes::oddities(&state.root(&reach.root)));
             if let Some(ledger) = ledger {
                 ledger.cover(&self.use_of(ledger, &saved.checkpoint, reach));

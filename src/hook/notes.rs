@@ -1,17 +1,16 @@
 //! What the user gets to hear of a call, and what the agent is answered.
 
-use std::path::Path;
+use std::{cell::LazyCell, path::Path};
 
-use super::{Hook, trouble::write_journal};
+use super::Hook;
 use crate::{
-    journal::LineKind,
     model::{
-        Answer, Certainty, Checkpoint, Decision, Effect, Notify, Reach, Root, RootKind, SkipReason,
-        TargetAction, Verdict,
+        Answer, Certainty, Checkpoint, Decision, Effect, Notify, Reach, RelPath, Root, RootKind,
+        SkipReason, Skipped, TargetAction, Verdict,
     },
     restore_log,
-    snapshot::{self, Unheld},
-    state::RootState,
+    snapshot::{self, LastCheckpoint, Unheld},
+    state::{RootState, State},
     store::Saved,
     ui,
 };
@@ -27,8 +26,21 @@ pub(super) struct Notes {
     pub(super) unheld: Vec<Unheld>,
 }
 
+/// What a checkpoint leaves out.
+pub(super) struct LeftOut<'a> {
+    pub(super) skipped: &'a [Skipped],
+    /// Whether the deadline came first.
+    pub(super) is_partial: bool,
+}
+
 impl Hook<'_, '_> {
-    pub(super) fn note_saved(&self, saved: &Saved, reach: &Reach, notes: &mut Notes) {
+    pub(super) fn note_saved(
+        &self,
+        saved: &Saved,
+        reach: &Reach,
+        state: &State,
+        notes: &mut Notes,
+    ) {
         let checkpoint = &saved.checkpoint;
         if checkpoint.partial {
             notes.lines.push(format!(
@@ -38,19 +50,52 @@ impl Hook<'_, '_> {
                 checkpoint.id.short()
             ));
         }
-        let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
-        notes.unheld.extend(snapshot::unheld(checkpoint, &self.stakes, &root));
-        if checkpoint.partial && names_no_files(&self.effect) {
-            // Any of them may be what the call destroys.
-            notes.unheld.extend(snapshot::unread(checkpoint, &root));
-        }
+        let held = LazyCell::new(|| LastCheckpoint::of(&reach.root, &state.root(&reach.root)));
+        let is_ignored = |path: &RelPath| held.is_ignored(path);
+        let left_out = LeftOut { skipped: &checkpoint.skipped, is_partial: checkpoint.partial };
+        self.note_unheld(&left_out, reach, is_ignored, notes);
         let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
         let mounted =
             not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");
         notes.lines.extend(unread.into_iter().chain(mounted).chain(over_budget(checkpoint)));
+        notes.lines.extend(self.too_many(checkpoint));
         if self.settings().notify == Notify::Always && saved.is_new {
             notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
         }
+    }
+
+    /// What the call would lose of what a checkpoint leaves out.
+    pub(super) fn note_unheld(
+        &self,
+        left_out: &LeftOut<'_>,
+        reach: &Reach,
+        is_ignored: impl Fn(&RelPath) -> bool,
+        notes: &mut Notes,
+    ) {
+        let skipped = left_out.skipped;
+        let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
+        notes.unheld.extend(snapshot::unheld(skipped, &self.stakes, &root, is_ignored));
+        if left_out.is_partial && names_no_files(&self.effect) {
+            // Any of them may be what the call destroys.
+            notes.unheld.extend(snapshot::unread(skipped, &root));
+        }
+    }
+
+    /// That the root has more files than are held. Without their number, which changes all the while:
+    /// it is said once in a session.
+    fn too_many(&self, checkpoint: &Checkpoint) -> Option<String> {
+        let files_max = self.settings().max_files;
+        let is_over = |skipped: &Skipped| {
+            skipped.reason == SkipReason::TooMany && !skipped.path.starts_with(b"/")
+        };
+        let cut = checkpoint.files >= files_max && checkpoint.skipped.iter().any(is_over);
+        cut.then(|| {
+            format!(
+                "there are more files than `max_files` ({}), and the others are not held; `turnback \
+                 show latest` tells which",
+                ui::number(files_max)
+            )
+        })
     }
 
     pub(super) fn decision(&mut self, notes: &Notes) -> Decision {
@@ -65,8 +110,7 @@ impl Hook<'_, '_> {
         let lines: Vec<String> =
             missing.chain(notes.lines.iter().chain(&notes.deeds).cloned()).collect();
         if !notes.lines.is_empty() {
-            let text = notes.lines.join("; ");
-            write_journal(self.process, Some(&self.cwd), LineKind::Trouble, &text);
+            self.write_trouble(&notes.lines.join("; "));
         }
         if self.settings().notify == Notify::Never && verdict == Verdict::Abstain {
             return Decision::NEUTRAL;

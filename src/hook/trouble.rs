@@ -21,7 +21,9 @@ impl Hook<'_, '_> {
             "warning: could not save a checkpoint ({}); this call is NOT protected",
             said(err)
         );
-        let mut decision = trouble(self.process, Some(&self.cwd), &text);
+        let text = ui::escape_line(text.as_bytes());
+        self.write_trouble(&text);
+        let mut decision = Decision::note(format!("turnback: {text}"));
         let lost = snapshot::at_stake(&self.stakes);
         let on_trouble = self.settings().on_trouble;
         let cannot_hold = if lost.is_empty() { Answer::Note } else { self.settings().cannot_hold };
@@ -37,6 +39,15 @@ impl Hook<'_, '_> {
             }
         }
         Decision { verdict: verdict(stricter(on_trouble, cannot_hold)), ..decision }
+    }
+}
+
+impl Hook<'_, '_> {
+    /// A line in the journal, if the call is a real one.
+    pub(super) fn write_trouble(&self, text: &str) {
+        if !self.is_foreseen {
+            write_journal(self.process, Some(&self.cwd), LineKind::Trouble, text);
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use std::{
 
 pub use merge::Entry;
 pub use program::{Ours, Program};
-pub use registered::{registrations, registrations_at, variables};
+pub use registered::registrations_at;
 pub use rows::{Row, Site};
 pub use switches::{Off, answers_for_user, off, switches_at};
 pub use table::ROWS;

@@ -28,36 +28,6 @@ impl Row {
     }
 }
 
-/// Every file that can have our hook in the project at `root`, with the name by which a program
-/// text would mean it.
-pub fn registrations(process: &Process<'_>, root: &Path) -> Vec<(String, PathBuf)> {
-    let home = process.var("HOME").map(Path::new);
-    let mut found = Vec::new();
-    for row in ROWS {
-        for dir in row.dirs(process) {
-            for name in row.names() {
-                let file = dir.join(name);
-                let below = home.and_then(|home| file.strip_prefix(home).ok());
-                let name = below.unwrap_or(&file).to_string_lossy().into_owned();
-                found.push((name, file));
-            }
-        }
-        found.extend(row.project_names().map(|name| (name.to_owned(), root.join(name))));
-    }
-    found
-}
-
-/// The variables that say where an agent has its directory here, with the files in it that can have
-/// our hook.
-pub fn variables(process: &Process<'_>) -> Vec<(&'static str, Vec<PathBuf>)> {
-    let of_row = |row: &Row| {
-        let (name, _) = row.base.var.filter(|(name, _)| process.var(name).is_some())?;
-        let dir = row.dir(process)?;
-        Some((name, row.names().map(|file| dir.join(file)).collect()))
-    };
-    ROWS.iter().filter_map(of_row).collect()
-}
-
 /// The files that can have our hook and are at `place`, or, with `can_contain`, below it. A project
 /// that goes as a whole takes its own hooks along, and is asked about as such.
 pub fn registrations_at(

@@ -208,8 +208,22 @@ pub struct Target {
     pub certainty: Certainty,
     /// What happens to it.
     pub action: TargetAction,
+    /// What of it is left alone.
+    pub spares: Spares,
     /// One sentence fragment that says why, as in "a redirection truncates its target".
     pub reason: String,
+}
+
+/// What a command leaves alone of what it names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Spares {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What git ignores.
+    Ignored,
+    /// Directories, with all that is in them.
+    Directories,
 }
 
 /// How well a target's path is known.

@@ -10,7 +10,7 @@ mod settings;
 
 pub use call::{
     Agent, Certainty, Context, Effect, Event, Finding, Intent, Language, Level, SessionId, Simple,
-    Target, TargetAction, ToolCall, TurnId,
+    Spares, Target, TargetAction, ToolCall, TurnId,
 };
 pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector};
 pub use decision::{Decision, Verdict};

@@ -16,7 +16,7 @@ pub(super) const GLOB_MAX: usize = 1_000;
 
 /// Everything a glob names, seen from `base`. Braces are tried in every combination. The names of
 /// `base` itself are no pattern, whatever is in them.
-pub(super) fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
+pub fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for pattern in braces(pattern) {
         let mut places = vec![base.to_owned()];

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::model::{Context, Effect, Intent, Reach, Root, Scope};
 
 pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
-pub use places::plausible;
-use places::{Wanted, meant_by, places};
+pub use glob::expand as matching;
+pub use places::{Stake, plausible};
+use places::{meant_by, places};
 
 /// What a call can reach from `start`, the directory its session works in.
 pub fn reach(
@@ -31,7 +32,7 @@ pub fn reach_in(
     surroundings: &Surroundings<'_>,
 ) -> Reach {
     let bases = bases(start, context, &root);
-    let mut victims = places(effect, &bases, Wanted::Held, &root);
+    let mut victims = places(effect, &bases, &root);
     // What works in a part of another repository may change all of it: its index, and whatever a
     // `git reset` there replaces.
     let worked_in = places::worked_in(effect, &bases, &root).into_iter();
@@ -44,8 +45,13 @@ pub fn reach_in(
 /// The places a call names, exactly or by a glob, for something to be lost there: what has to be
 /// held, or the user is asked. Less than [`Reach::victims`]: a target that is a mere guess never
 /// leads to a question, and neither does what a `find` may or may not find.
-pub fn stakes(start: &Path, context: &Context, effect: &Effect, root: &Root) -> Vec<PathBuf> {
-    places(effect, &bases(start, context, root), Wanted::Named, root)
+pub fn stakes(
+    start: &Path,
+    context: &Context,
+    (intent, effect): (&Intent, &Effect),
+    root: &Root,
+) -> Vec<Stake> {
+    places::stakes(intent, effect, &bases(start, context, root), root)
 }
 
 /// The repositories below `root` that a call works in or names something of, by its words or by

@@ -12,7 +12,7 @@ use super::{
     around::is_of_the_kernel,
     glob::{GLOB_MAX, expand},
 };
-use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Target, TargetAction};
+use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Spares, Target, TargetAction};
 
 /// What places are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,20 +23,65 @@ pub(super) enum Wanted {
     Named,
 }
 
-pub(super) fn places(
-    effect: &Effect,
-    bases: &[&Path],
-    wanted: Wanted,
-    root: &Root,
-) -> Vec<PathBuf> {
+/// A place that a call names, for something to be lost there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stake {
+    /// Where it is, absolute.
+    pub path: PathBuf,
+    /// What of it is not lost.
+    pub spares: Spares,
+}
+
+/// What is at stake. A path is meant from the first directory from which it leads to something: that
+/// is where the agent says the call is made.
+pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &Root) -> Vec<Stake> {
+    let whole = |path| Stake { path, spares: Spares::Nothing };
+    let mut stakes: Vec<Stake> = match (intent, effect) {
+        (_, Effect::None) => Vec::new(),
+        // A command line that only makes files loses none.
+        (Intent::Run { .. }, Effect::Touches(_)) => Vec::new(),
+        (_, Effect::Touches(paths)) => {
+            paths.iter().flat_map(|path| written(path, bases)).map(whole).collect()
+        }
+        (_, Effect::Destroys(finding) | Effect::Unknown(finding)) => {
+            let of_target = |target: &Target| {
+                let found = |base: &&Path| of_target(target, &[*base], Wanted::Named, root);
+                let found = bases.iter().map(found).find(|found| !found.is_empty());
+                let spares = target.spares;
+                let stake = move |path| Stake { path, spares };
+                found.unwrap_or_default().into_iter().map(stake).collect::<Vec<_>>()
+            };
+            let of_simple = |simple: &Simple| {
+                let lost = simple.targets.iter().filter(|target| loses(simple, target));
+                let disks = disks(simple).into_iter().map(whole);
+                lost.flat_map(of_target).chain(disks).collect::<Vec<_>>()
+            };
+            finding.commands.iter().flat_map(of_simple).collect()
+        }
+    };
+    if stakes.len() > 10 * GLOB_MAX {
+        // Nothing is cut: the directories stand for what is in them.
+        let above = |stake: &Stake| {
+            let path = stake.path.parent()?.to_owned();
+            Some(Stake { path, spares: stake.spares })
+        };
+        stakes = stakes.iter().filter_map(above).collect();
+    }
+    stakes.sort();
+    // Of two for one place, the one that spares less.
+    stakes.dedup_by(|a, b| a.path == b.path);
+    stakes
+}
+
+/// The places that a call names, to be held.
+pub(super) fn places(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = match effect {
         Effect::None => Vec::new(),
         Effect::Touches(paths) => paths.iter().flat_map(|path| written(path, bases)).collect(),
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
             let of_simple = |simple: &Simple| {
                 let targets = simple.targets.iter();
-                let worth = targets.filter(|it| wanted == Wanted::Held || loses(simple, it));
-                let meant = worth.flat_map(|it| of_target(it, bases, wanted, root));
+                let meant = targets.flat_map(|it| of_target(it, bases, Wanted::Held, root));
                 meant.chain(disks(simple)).collect::<Vec<_>>()
             };
             finding.commands.iter().flat_map(of_simple).collect()
@@ -186,6 +231,12 @@ fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
 
 fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<PathBuf> {
     let mut places = meant(target, bases, wanted);
+    // A file that is called like an option is one to a program that gets its name from a pattern.
+    let is_option =
+        |place: &PathBuf| place.file_name().is_some_and(|it| it.as_bytes().starts_with(b"-"));
+    if target.spares == Spares::Directories && !places.iter().any(is_option) {
+        places.retain(|place| place.symlink_metadata().is_ok_and(|found| !found.is_dir()));
+    }
     match target.action {
         TargetAction::Delete => (),
         // What a command names elsewhere, whatever it does there. In the root it is held anyway.

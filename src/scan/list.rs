@@ -169,7 +169,7 @@ impl<'a> Lister<'a> {
             skipped: None,
         };
         match old {
-            Some(row) if !full && keeps_decision(row.skipped) => {
+            Some(row) if !full && keeps_decision(&row, open, &listed.name) => {
                 let Marks { tracked, ignored, .. } = row.marks;
                 found.marks = Marks { tracked, ignored, ..found.marks };
                 found.skipped = row.skipped;
@@ -380,17 +380,17 @@ fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
     }
 }
 
-/// Whether an earlier decision about a name still holds when only its directory has changed.
-fn keeps_decision(skipped: Option<SkipReason>) -> bool {
-    match skipped {
+/// Whether what was decided about a name still counts when only its directory has changed.
+fn keeps_decision(row: &Row<'_>, open: &Dir, name: &CString) -> bool {
+    match row.skipped {
         None | Some(SkipReason::Ignored | SkipReason::Excluded) => true,
-        // The mark that proved it may be gone, or of the directory that was there before.
+        Some(SkipReason::MadeAgain) => open.stat_child(name).is_ok_and(|it| it == row.stamp),
         Some(_) => false,
     }
 }
 
-/// Whether something left out for this reason has a stamp all the same: once that moves, it may be
-/// held.
+/// Whether something left out for this reason is looked at all the same: it may fit in, or be what
+/// nothing makes again by now.
 fn is_asked_about(reason: SkipReason) -> bool {
     matches!(reason, SkipReason::TooLarge | SkipReason::Ignored | SkipReason::MadeAgain)
 }

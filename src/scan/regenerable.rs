@@ -1,7 +1,10 @@
 //! Recognizes directories that a program can regenerate, by the marks that the program leaves. A
 //! name alone is never enough: users may give it to directories of their own.
 
-use std::{ffi::CStr, io::Read};
+use std::{
+    ffi::{CStr, CString},
+    io::Read,
+};
 
 use crate::{fs::Dir, model::Kind};
 
@@ -25,7 +28,9 @@ const LEFT_IN_ENVIRONMENT: &[&CStr] = &[c"pyvenv.cfg", c"conda-meta"];
 /// The first bytes of every `CACHEDIR.TAG`: <https://bford.info/cachedir/>.
 const CACHE_TAG: &CStr = c"CACHEDIR.TAG";
 const CACHE_TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
-/// Only Python writes it, and only from the sources next to it.
+/// So many directories are each looked into: 0.2 ms.
+const LOOKED_INTO_MAX: usize = 64;
+/// Written by Python alone, and only from the sources beside it.
 const BYTE_CODE: &CStr = c"__pycache__";
 
 /// Usual names of build output directories; they count if one of [`MANIFESTS`] lies next to them.
@@ -41,16 +46,48 @@ const MANIFESTS: &[&CStr] = &[
     c"Package.swift", c"pubspec.yaml", c"mix.exs", c"dune-project",
 ];
 
-/// Whether the directory `name` in `parent` is proven to be regenerable.
+/// Whether the directory `name` in `parent` is proven to be made by a program that makes it again,
+/// all of it: a repository in it may have work that is nowhere else.
 pub(super) fn is_proven(parent: &Dir, name: &CStr) -> bool {
-    let filled = FILLED_FROM.iter().find(|(directory, _)| *directory == name);
-    if name == BYTE_CODE || filled.is_some_and(|(_, manifests)| has_any(parent, manifests)) {
+    if name == BYTE_CODE {
         return true;
     }
     let Ok(inside) = parent.open_child(name) else { return false };
-    has_any(&inside, LEFT_IN_ENVIRONMENT)
+    let filled = FILLED_FROM.iter().find(|(directory, _)| *directory == name);
+    let is_made = filled.is_some_and(|(_, manifests)| has_any(parent, manifests))
+        || has_any(&inside, LEFT_IN_ENVIRONMENT)
         || is_tagged(&inside)
-        || name == MODULES && has_any(&inside, LEFT_IN_MODULES)
+        || name == MODULES && has_any(&inside, LEFT_IN_MODULES);
+    is_made && !has_repository(&inside)
+}
+
+/// Whether a repository lies in a directory, where package managers put one: as one of its
+/// directories, or in one of those. With very many of them, only in one that is for a scope.
+fn has_repository(dir: &Dir) -> bool {
+    let names = directories(dir);
+    let is_few = names.len() <= LOOKED_INTO_MAX;
+    let has = |dir: &Dir, name: &CStr| {
+        let git = [name.to_bytes(), b"/.git\0"].concat();
+        CStr::from_bytes_with_nul(&git).is_ok_and(|git| dir.stat_child(git).is_ok())
+    };
+    let has_below = |name: &CStr| {
+        dir.open_child(name).is_ok_and(|child| directories(&child).iter().any(|it| has(&child, it)))
+    };
+    let may_have = |name: &CStr| is_few || name.to_bytes().starts_with(b"@");
+    names.iter().any(|name| has(dir, name) || may_have(name) && has_below(name))
+}
+
+fn directories(dir: &Dir) -> Vec<CString> {
+    let mut names = Vec::new();
+    let listed = dir.listable().and_then(|dir| {
+        dir.list(|listed| {
+            if listed.kind.is_none_or(|kind| kind == Kind::Directory) {
+                names.push(listed.name);
+            }
+        })
+    });
+    // What cannot be listed is named when it is looked at.
+    if listed.is_ok() { names } else { Vec::new() }
 }
 
 /// Whether `name` in `parent` is very probably build output.

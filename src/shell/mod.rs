@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 pub use patterns::Patterns;
 
-use crate::model::{Certainty, Effect, Finding, Intent, Language, Level, Simple};
+use crate::model::{Certainty, Effect, Finding, Intent, Language, Level, Simple, Target};
 use walk::Walk;
 
 /// What judging needs to know of the world.
@@ -86,6 +86,11 @@ pub fn classify(line: &str, language: Language, scope: &Scope) -> Finding {
 /// Every command that the tables know, with its list of options: what `tests/oracle.rs` tries out.
 pub fn known_commands() -> Vec<(String, &'static str)> {
     table::every()
+}
+
+/// Whether a target is no more than a place that a command names.
+pub fn is_mention(target: &Target) -> bool {
+    target.reason == walk::mentions::REASON
 }
 
 /// Whether this thread is judging a line: a panic of the parser is then an answer, and whoever

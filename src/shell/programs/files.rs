@@ -1,11 +1,50 @@
 //! Programs about files whose options change what is written: links, archives, copies of blocks.
 
 use super::{all, closed, copied, strayed};
-use crate::model::{Certainty, TargetAction};
+use crate::model::{Certainty, Level, Spares, Target, TargetAction};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
 use crate::shell::verdict::{Call, Verdict, creates, destroys, reads, unknown};
 use crate::shell::walk::Walk;
+
+/// Judges `rm`: directories go only if it is told so.
+pub(in crate::shell) fn rm(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let keeps_directories = |arg: &Field| match arg.literal() {
+        Some("--" | "--force" | "--verbose") => true,
+        Some(text) => {
+            text.strip_prefix('-').is_none_or(|it| it.bytes().all(|it| b"dfivI".contains(&it)))
+        }
+        // What a pattern fits is looked at later.
+        None => arg.sure == Certainty::Glob,
+    };
+    let spares = if call.args().iter().all(keeps_directories) {
+        Spares::Directories
+    } else {
+        Spares::Nothing
+    };
+    removed(walk, "*", call, "rm removes its operands", spares)
+}
+
+/// Judges what removes no directory, or only empty ones.
+pub(in crate::shell) fn unlink(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let list = "* -n: -s: --size= --iterations=";
+    removed(walk, list, call, "removes its operands", Spares::Directories)
+}
+
+fn removed(
+    walk: &Walk<'_>,
+    list: &str,
+    call: &Call<'_>,
+    why: &'static str,
+    spares: Spares,
+) -> Verdict {
+    let (parsed, verdict) = closed(walk, list, call.args());
+    if parsed.talks() && verdict.level == Level::ReadOnly {
+        return reads("only shows what it would do");
+    }
+    let targets = all(walk, &parsed.operands, TargetAction::Delete, why);
+    destroys(why, targets.into_iter().map(|target| Target { spares, ..target }).collect())
+}
 
 /// Judges `tee`: every operand is written.
 pub(in crate::shell) fn tee(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {

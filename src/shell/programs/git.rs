@@ -2,7 +2,7 @@
 //! are unknown.
 
 use super::{all, apply, strayed};
-use crate::model::{Certainty, Level, Target, TargetAction};
+use crate::model::{Certainty, Level, Spares, Target, TargetAction};
 use crate::shell::flags::{self, Field, Parsed};
 use crate::shell::names;
 use crate::shell::table::{Row, Rule, row};
@@ -413,10 +413,9 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
             if keeps {
                 state(walk, "git rm --cached changes the index")
             } else {
-                destroys(
-                    "git rm removes its operands",
-                    paths(TargetAction::Delete, "git rm removes it"),
-                )
+                let targets = paths(TargetAction::Delete, "git rm removes it").into_iter();
+                let tracked = |target| Target { spares: Spares::Ignored, ..target };
+                destroys("git rm removes its operands", targets.map(tracked).collect())
             }
         }
         "mv" => destroys("git mv moves its operands", paths(TargetAction::Move, "git mv moves it")),
@@ -428,11 +427,7 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
             "git checkout replaces files of the worktree",
             checked_out(walk, args, &parsed),
         ),
-        "clean" => {
-            let why = "git clean removes what is not tracked";
-            // Operands are patterns, and may be values of options: anything here may go.
-            destroys(why, vec![walk.target(&Field::exact("."), TargetAction::Delete, why)])
-        }
+        "clean" => cleaned(walk, args),
         "stash"
             if args.first().is_some_and(|arg| names::is_one(arg, &["drop", "clear", "pop"])) =>
         {
@@ -473,6 +468,26 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
         }
         _ => unknown(format!("`git {}` is no command we know", super::shown(name))),
     }
+}
+
+/// What `git clean` removes: what git ignores only if it is told so.
+fn cleaned(walk: &Walk<'_>, args: &[Field]) -> Verdict {
+    let why = "git clean removes what is not tracked";
+    let list = "-fdqxXi -e: --force --quiet --interactive --exclude=";
+    let parsed = flags::parse(list, args);
+    let is_known = parsed.stray.is_none();
+    // An operand may be a pattern of git's own, which fits names in directories too.
+    let is_path = |operand: &Field| {
+        operand
+            .literal()
+            .is_some_and(|it| !it.starts_with(':') && !it.contains(['*', '?', '[', '\\']))
+    };
+    let names_all = is_known && !parsed.operands.is_empty() && parsed.operands.iter().all(is_path);
+    let operands = if names_all { parsed.operands.clone() } else { vec![Field::exact(".")] };
+    let keeps_ignored = is_known && !parsed.has(&["-x", "-X"]);
+    let spares = if keeps_ignored { Spares::Ignored } else { Spares::Nothing };
+    let targets = all(walk, &operands, TargetAction::Delete, why).into_iter();
+    destroys(why, targets.map(|target| Target { spares, ..target }).collect())
 }
 
 /// What of the worktree is meant is a guess; that it is another one is known.

@@ -21,7 +21,9 @@ use crate::model::{Level, Target, TargetAction};
 
 pub(super) use database::{psql, sqlite};
 pub(super) use edit::{ed, pager, vim};
-pub(super) use files::{compress, dd, install, link, rsync, sort, tar, tee, unzip, zip};
+pub(super) use files::{
+    compress, dd, install, link, rm, rsync, sort, tar, tee, unlink, unzip, zip,
+};
 pub(super) use find::{fd, find};
 pub(super) use git::git;
 pub(super) use network::{curl, gh_api, ssh, wget};
@@ -30,7 +32,7 @@ pub(super) use shells::{
     alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, set, shell, test,
     trap, words,
 };
-pub(super) use tools::{awk, cargo_fmt, cargo_lock, date, dc, npm, ruff_check};
+pub(super) use tools::{awk, cargo_fmt, date, dc, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};
 
 /// Where installed programs live; a program elsewhere belongs to somebody we do not know.
@@ -81,7 +83,8 @@ fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
             if parsed.talks() && call.args().len() == 1 {
                 return reads("only tells about the program");
             }
-            unknown(row.why)
+            let verdict = written(walk, &parsed);
+            if verdict.level == Level::Destroys { verdict } else { unknown(row.why) }
         }
         Rule::Reads
         | Rule::ReadsAtMost(_)

@@ -57,19 +57,6 @@ pub(in crate::shell) fn npm(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     }
 }
 
-/// Judges `cargo tree` and `cargo metadata`: they write the lock file unless it is locked.
-pub(in crate::shell) fn cargo_lock(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let list = "-diqpev -p: -e: -f: -F: -i: --locked --frozen --offline --no-deps --format-version= --depth= --invert? \
-        --package= --features= --all-features --no-default-features --target= --workspace --prefix= --duplicates \
-        --edges= --format= --charset= --manifest-path= --quiet --verbose --color= --filter-platform=";
-    let (parsed, verdict) = closed(walk, list, call.args());
-    if parsed.has(&["--locked", "--frozen", "--no-deps"]) {
-        verdict
-    } else {
-        unknown("may write the lock file")
-    }
-}
-
 /// Judges `ruff check`: it keeps a cache beside the files unless told not to.
 pub(in crate::shell) fn ruff_check(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "!--fix !--unsafe-fixes !--add-noqa >-o: >--output-file= -nqev --no-cache --select= --ignore= \

@@ -71,21 +71,6 @@ pub(super) const ROWS: &[Row] = &[
         "only reports",
     ),
     row(
-        "eslint",
-        "!--fix --ext= --quiet --max-warnings= --no-eslintrc --fix-dry-run --rule= \
-         --ignore-path= --ignore-pattern= --no-ignore --color --no-color --env= >-o: >--output-file= \
-         --report-unused-disable-directives --print-config= %-v",
-        Rule::Reads,
-        "only reports",
-    ),
-    row(
-        "prettier",
-        "!--write !-w -cl --check --list-different --no-config --ignore-path= \
-         --stdin-filepath= --log-level= --loglevel= --no-color --tab-width= --print-width= --single-quote",
-        Rule::Reads,
-        "prints the formatted text",
-    ),
-    row(
         "black",
         "%--check %--diff -qvS -l: -t: --line-length= --target-version= --quiet --verbose --color --fast \
          --skip-string-normalization --config= --exclude= --include=",
@@ -133,6 +118,12 @@ pub(super) const ROWS: &[Row] = &[
         "builds, tests or runs code",
     ),
     row(
+        "eslint prettier stylelint rubocop",
+        "@ * !--fix !--write !-w %--version",
+        Rule::Unknown,
+        "its settings are code of the project",
+    ),
+    row(
         "protoc flex bison ctags etags doxygen sphinx-build mkdocs hugo jekyll convert ffmpeg dot plantuml",
         "@ *",
         Rule::Destroys,
@@ -166,7 +157,6 @@ const CARGO: &[Row] = &[
         Rule::Reads,
         "only reads",
     ),
-    row("tree metadata", "", Rule::By(programs::cargo_lock), "may write the lock file"),
     row("fmt", "", Rule::By(programs::cargo_fmt), "cargo fmt rewrites sources"),
     row("clean", "*", Rule::Destroys, "removes build output"),
     row(

@@ -143,9 +143,10 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("find gfind", "", Rule::By(programs::find), "looks for files and may act on them"),
     row("fd fdfind", "", Rule::By(programs::fd), "looks for files and may run commands on them"),
-    row("rm grm", "*", Rule::Changes(Delete, 0), "rm removes its operands"),
+    row("rm grm", "*", Rule::By(programs::rm), "rm removes its operands"),
+    row("rmdir unlink shred", "", Rule::By(programs::unlink), "removes its operands"),
     row(
-        "rmdir unlink shred wipe srm trash trash-put rimraf del-cli",
+        "wipe srm trash trash-put rimraf del-cli",
         "* -n: -s: --size= --iterations=",
         Rule::Changes(Delete, 0),
         "removes its operands",

@@ -441,12 +441,13 @@ const KUBECTL: &[Row] = &[
 
 const TERRAFORM: &[Row] = &[
     row(
-        "validate, version, graph, providers, providers schema, state list, workspace list, workspace show",
+        "version, state list, workspace list, workspace show",
         "@ -json -no-color",
         Rule::ReadsAtMost(0),
-        "may write the lock file",
+        "changes infrastructure",
     ),
-    row("show, output, state show", "@ -json -no-color -raw", Rule::ReadsAtMost(1), "only shows"),
+    // The others run the providers that lie in the project.
+    row("output", "@ -json -no-color -raw", Rule::ReadsAtMost(1), "only shows"),
     row(
         "fmt",
         "@ -no-color -recursive -diff %-check -list: -write:",

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 
 use super::{Base, Walk, places::lexical};
 use crate::{
-    model::{Certainty, Level, Simple, Target, TargetAction},
+    model::{Certainty, Level, Simple, Spares, Target, TargetAction},
     shell::{flags::Field, verdict::Stdin},
 };
 
 /// More than this many from one text are not listed.
 const MENTIONS_MAX: usize = 64;
 
-const REASON: &str = "is named by a command that may change it";
+pub(in crate::shell) const REASON: &str = "is named by a command that may change it";
 
 impl Walk<'_> {
     /// The places outside that a command names: its directory, and the paths in its words and in
@@ -21,6 +21,17 @@ impl Walk<'_> {
         let mut paths = Vec::new();
         self.gather(fields, stdin, &mut paths);
         paths.into_iter().map(target).collect()
+    }
+
+    /// The directory below that a command works in, if the line went there: it may be a repository
+    /// of its own.
+    pub(super) fn worked_in(&self) -> Option<Target> {
+        match &self.base {
+            Base::Known(base) if !base.is_empty() && !is_outside(base) => {
+                Some(target(base.clone()))
+            }
+            Base::Known(_) | Base::Dynamic => None,
+        }
     }
 
     fn gather(&self, fields: &[Field], stdin: &Stdin, paths: &mut Vec<String>) {
@@ -92,15 +103,19 @@ fn target(path: String) -> Target {
         // What happens to it, if anything, is a guess.
         certainty: Certainty::Dynamic,
         action: TargetAction::Modify,
+        spares: Spares::Nothing,
         reason: REASON.to_owned(),
     }
 }
 
+fn is_outside(plain: &str) -> bool {
+    plain.starts_with('/') || plain == ".." || plain.starts_with("../")
+}
+
 fn add(paths: &mut Vec<String>, path: String) {
     let plain = lexical(&path);
-    let is_outside = plain.starts_with('/') || plain == ".." || plain.starts_with("../");
     let is_news = !paths.contains(&path);
-    if is_outside && is_news && plain != "/" && paths.len() < MENTIONS_MAX {
+    if is_outside(&plain) && is_news && plain != "/" && paths.len() < MENTIONS_MAX {
         paths.push(path);
     }
 }

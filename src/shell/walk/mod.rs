@@ -349,6 +349,7 @@ impl<'scope> Walk<'scope> {
                 }
                 Item::Process(nodes) => {
                     self.apart(|walk| walk.nodes(nodes));
+                    self.takes_any = true;
                     fields.push(Field {
                         text: "/dev/fd/63".to_owned(),
                         sure: Certainty::Exact,
@@ -391,8 +392,10 @@ impl<'scope> Walk<'scope> {
 
     /// Adds what a command does where it runs if a `cd` failed, and what it names outside.
     fn elsewhere(&mut self, fields: &[Field], stdin: &Stdin, verdict: &mut Verdict) {
+        let is_unknown = verdict.level == Level::Unknown;
         if verdict.level > Level::Creates {
             verdict.targets.extend(self.mentions(fields, stdin));
+            verdict.targets.extend(self.worked_in().filter(|_| is_unknown));
         }
         let others = std::mem::take(&mut self.others);
         let found = self.found.len();
@@ -403,6 +406,7 @@ impl<'scope> Walk<'scope> {
                 verdict.targets.extend(other.targets);
                 if verdict.level > Level::Creates {
                     verdict.targets.extend(walk.mentions(fields, stdin));
+                    verdict.targets.extend(walk.worked_in().filter(|_| is_unknown));
                 }
             });
         }

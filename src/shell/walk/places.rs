@@ -2,7 +2,7 @@
 
 use super::{Base, Walk};
 use crate::{
-    model::{Certainty, Target, TargetAction},
+    model::{Certainty, Spares, Target, TargetAction},
     shell::flags::Field,
 };
 
@@ -65,7 +65,7 @@ impl Walk<'_> {
         reason: &str,
     ) -> Target {
         let (path, certainty) = self.place(field);
-        Target { path, certainty, action, reason: reason.to_owned() }
+        Target { path, certainty, action, spares: Spares::Nothing, reason: reason.to_owned() }
     }
 }
 

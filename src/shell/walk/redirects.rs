@@ -53,6 +53,7 @@ impl Walk<'_> {
             }
             Source::Process(nodes) => {
                 self.apart(|walk| walk.nodes(nodes));
+                self.takes_any = true;
                 Stdin::File
             }
         }

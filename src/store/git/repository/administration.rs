@@ -47,6 +47,8 @@ const CACHE_MAX_BYTES: u64 = 64 << 20;
 const DEPTH_MAX: usize = 100;
 /// More loose refs are not looked at one by one to find that nothing has changed: 3 ms.
 const REFS_MAX: usize = 2000;
+/// For whoever keeps no index elsewhere; no file has that name.
+pub(super) const NO_INDEX: &[u8] = b"\0";
 /// The first line of the cache.
 const CACHE_MAGIC: &str = "administration 1";
 /// The ref that says what the cache may rely on: it points at the tree it was written for.
@@ -59,8 +61,7 @@ pub(in crate::store) struct Administration {
     pub(in crate::store) tree: ObjectId,
     /// The modes that the tree cannot say.
     pub(in crate::store) modes: Option<ObjectId>,
-    /// Names everything in it that matters for whether a repository has changed: not the indexes
-    /// of other worktrees, nor what the last fetch brought.
+    /// Names everything in it that matters for whether a repository has changed: see [`is_volatile`].
     pub(in crate::store) digest: ContentId,
 }
 
@@ -114,7 +115,7 @@ pub(super) fn look(
     let mut walk = Walk { repo, common_dir, own_index, writer, name, left_out, known, rows, now };
     walk.directory(common_dir, b"", 0)?;
     let rows = walk.rows;
-    let administration = build(repo, &rows, writer)?;
+    let administration = build(repo, &rows, own_index, writer)?;
     Ok(Looked { administration, is_unchanged: false, rows })
 }
 
@@ -130,7 +131,7 @@ pub(super) fn files(repo: &Repo, common_dir: &Path) -> Result<BTreeMap<Vec<u8>, 
     let mut walk = Walk {
         repo,
         common_dir,
-        own_index: b"\0",
+        own_index: NO_INDEX,
         writer: &writer,
         name: b"",
         left_out: &mut left_out,
@@ -399,9 +400,18 @@ fn without_stats(repo: &Repo, place: &Path) -> Option<Vec<u8>> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).ok().flatten()
 }
 
-/// Whether a change of the file at `path` says nothing about the repository.
-fn is_volatile(path: &[u8]) -> bool {
-    is_index(path) || split(path).1 == b"FETCH_HEAD" && !super::is_below_refs(path)
+/// Whether a change of the file at `path` says nothing about the repository: what the last fetch
+/// brought, and the indexes of other worktrees than the one at hand and its submodules. Where there
+/// is none at hand, every index counts.
+fn is_volatile(path: &[u8], own_index: &[u8]) -> bool {
+    let is_own = || {
+        let above = match split(own_index).0 {
+            b"" => Vec::new(),
+            above => [above, b"/"].concat(),
+        };
+        own_index == NO_INDEX || path.starts_with(&[&above[..], b"modules/"].concat())
+    };
+    is_index(path) && !is_own() || split(path).1 == b"FETCH_HEAD" && !super::is_below_refs(path)
 }
 
 /// The permissions that are not worth a record.
@@ -413,7 +423,12 @@ fn usual(kind: Kind) -> u32 {
     }
 }
 
-fn build(repo: &Repo, rows: &BTreeMap<Vec<u8>, Row>, writer: &Writer) -> Result<Administration> {
+fn build(
+    repo: &Repo,
+    rows: &BTreeMap<Vec<u8>, Row>,
+    own_index: &[u8],
+    writer: &Writer,
+) -> Result<Administration> {
     let (mut digest, mut odd) = (Sha256::new(), Vec::new());
     let mut dirs: BTreeMap<&[u8], Builder> = BTreeMap::from([(&b""[..], Builder::default())]);
     for (path, row) in rows {
@@ -423,7 +438,7 @@ fn build(repo: &Repo, rows: &BTreeMap<Vec<u8>, Row>, writer: &Writer) -> Result<
         if !is_dir && row.blob.is_none() {
             continue;
         }
-        if !is_volatile(path) {
+        if !is_volatile(path, own_index) {
             digest.update(path);
             digest.update([0]);
             digest.update(format!("{:o}", row.stamp.mode));

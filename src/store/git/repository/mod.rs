@@ -386,8 +386,8 @@ pub(in crate::store) fn hold_others(
         locks.push(private.open_shared(Some(&place.common_dir), deadline)?);
         let repo = private.repo();
         let writer = Writer::new(&repo);
-        // Every index is stored as a file here; no path equals this one.
-        let nothing = Path::new("\0");
+        // Each index is held as it is: it is nobody's own here.
+        let nothing = Path::new(OsStr::from_bytes(administration::NO_INDEX));
         let (common_dir, own_index) = (&*place.common_dir, nothing);
         let theirs = Theirs { common_dir, own_index, name: &path, deadline };
         let holding = private.hold(&repo, &theirs, &writer, left_out)?;

@@ -1,0 +1,80 @@
+//! What the hook would hold before a call and what it would answer, by the same steps: nothing is
+//! saved, noted or written.
+
+use std::time::Instant;
+
+use super::{
+    Hook,
+    notes::{LeftOut, Notes},
+    place::shell_scope,
+};
+use crate::{
+    agent::Dialect,
+    error::Result,
+    model::{Decision, Effect, Finding, Intent, Reach, RelPath, ToolCall},
+    process::Process,
+    scan::Named,
+    shell,
+    snapshot::{self, ScanOptions},
+    state::State,
+    store::reading,
+};
+
+/// What would happen before a call.
+#[derive(Debug)]
+pub struct Foreseen {
+    /// What its command line was judged to do.
+    pub finding: Finding,
+    /// Whether it can change files.
+    pub changes: bool,
+    /// What would be held; nothing if no checkpoint is taken.
+    pub reaches: Vec<Reach>,
+    /// The answer.
+    pub decision: Decision,
+}
+
+/// Foresees the call of a command line.
+pub fn foresee(
+    process: &mut Process<'_>,
+    dialect: &'static dyn Dialect,
+    call: &ToolCall,
+) -> Foreseen {
+    let mut hook = Hook::new(process, dialect, call);
+    hook.is_foreseen = true;
+    let scope = shell_scope(hook.process, &mut hook.loaded);
+    let finding = match &call.intent {
+        Intent::Run { command, language } => shell::classify(command, *language, &scope),
+        Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => Finding::default(),
+    };
+    let changes = hook.effect != Effect::None;
+    let mut reaches = Vec::new();
+    let mut decision = Decision::NEUTRAL;
+    if changes && hook.settings().enabled {
+        decision = hook.judge(|hook| {
+            let state = hook.loaded.state()?;
+            let mut notes = Notes::default();
+            let mut each = |hook: &Hook<'_, '_>, reach: &Reach, notes: &mut Notes| {
+                hook.look(reach, &state, notes)
+            };
+            let start = hook.cwd.clone();
+            reaches = hook.hold(&start, &state, &mut notes, &mut each)?;
+            Ok(notes)
+        });
+    }
+    Foreseen { finding, changes, reaches, decision }
+}
+
+impl Hook<'_, '_> {
+    /// Notes what a checkpoint of a root would leave out.
+    fn look(&self, reach: &Reach, state: &State, notes: &mut Notes) -> Result<()> {
+        let limits = snapshot::scan_limits(self.settings());
+        let deadline = Some(Instant::now() + self.settings().deadline);
+        let options = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
+        let scan = options.at_root(self.process, state, &reach.root)?;
+        let skipped = reading::skipped(&scan, Vec::new());
+        let left_out = LeftOut { skipped: &skipped, is_partial: scan.partial };
+        let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
+        self.note_unheld(&left_out, reach, is_ignored, notes);
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! A call is asked about when bytes that nothing holds may be lost, and only then; and `explain`
+//! says beforehand what the hook answers.
+
+use std::{collections::BTreeSet, fs};
+
+use serde_json::{Value, json};
+use turnback::process::Exit;
+
+use crate::support::{
+    real::git,
+    temp::{chmod, write},
+    world::World,
+};
+
+/// A repository in which too large files are ignored, untracked, and beside what the lines are about.
+fn project() -> World {
+    let world = World::new();
+    world.write(".gitignore", "data/\n*.db\n*.log\nnode_modules/\n");
+    world.write("a", "one\n");
+    world.write("src/b", "two\n");
+    world.write("empty.sh", "exit 0\n");
+    git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
+    world.write("data/small", "x\n");
+    world.write("src/debug.log", "x\n");
+    world.write("notes", "untracked\n");
+    for name in ["data/huge.bin", "huge.db", "raw/huge.raw"] {
+        world.write(name, "");
+        let file = fs::File::create(world.root().join(name)).unwrap();
+        file.set_len(2 << 30).unwrap();
+    }
+    world
+}
+
+/// The decision of the hook, and what it says.
+fn answer(world: &World, dir: &str, line: &str) -> (String, String) {
+    let cwd = world.root().join(dir);
+    let payload = json!({
+        "session_id": "s1", "cwd": cwd, "prompt_id": line, "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": { "command": line }, "tool_use_id": line,
+    });
+    let output = world.run_in(&cwd, &["hook", "--agent", "claude-code"], &payload.to_string());
+    assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{line}");
+    let answer: Value = serde_json::from_str(&output.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let inner = &answer["hookSpecificOutput"];
+    (text(&inner["permissionDecision"]), text(&inner["permissionDecisionReason"]))
+}
+
+/// What `explain` says of it.
+fn explained(world: &World, dir: &str, line: &str) -> (String, String) {
+    let cwd = world.root().join(dir);
+    let told = world.run_in(&cwd, &["explain", "--json", line], "").stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&told["answer"]).replace("none", ""), text(&told["note"]))
+}
+
+/// Where a line runs, the line, and whether something of what is not held may be lost.
+const LINES: &[(&str, &str, bool)] = &[
+    ("", "touch huge.db", false),
+    ("", "touch data/huge.bin", false),
+    ("", "mkdir -p data raw src/new", false),
+    ("", "mkdir data", false),
+    ("", "ln -s src data/link", false),
+    ("", "rm -f *", true),
+    ("", "rm -f *.sh", false),
+    ("", "rm -f a notes", false),
+    ("", "rm -f data raw", false),
+    ("", "rm -f [adr]*", false),
+    ("", "rm -rf [adr]*", true),
+    ("", "rm -fr data", true),
+    ("", "rm --recursive raw", true),
+    ("", "rm data/*", true),
+    ("", "rmdir data", false),
+    ("", "unlink data", false),
+    ("", "unlink huge.db", true),
+    ("", "cd src && rm -f *", false),
+    ("src", "rm -f *", false),
+    ("src", "rm -rf *", false),
+    ("src", "rm -f ../*.db", true),
+    ("", "git clean -n", false),
+    ("", "git clean -fd", true),
+    ("", "git clean -fd src data", false),
+    ("", "git clean -fdx src", false),
+    ("", "git clean -fdx src data", true),
+    ("", "git clean -fdq -- src", false),
+    ("", "git clean -fd raw", true),
+    ("", "git clean -ffdx", true),
+    ("", "git clean -fdX ':/src'", true),
+    ("", "git rm -rq src", false),
+    ("", "git rm -rqf --ignore-unmatch data", false),
+    ("", "mv huge.db other.db", false),
+    ("", "cp a huge.db", true),
+    ("", "echo x >> huge.db", false),
+    ("", "echo x > huge.db", true),
+    ("", "truncate -s 0 huge.db", true),
+    ("", "chmod 600 huge.db", false),
+    ("", "make", false),
+    ("", "ls", false),
+];
+
+#[test]
+fn what_can_lose_nothing_is_not_asked_about() {
+    let world = project();
+    for (dir, line, asks) in LINES {
+        let (decision, why) = answer(&world, dir, line);
+        let wanted = if *asks { "ask" } else { "" };
+        assert_eq!(decision, wanted, "{line}: {why}");
+        assert_eq!(why.contains("not held: "), *asks, "{line}: {why}");
+    }
+    // A pattern makes an option of such a name.
+    world.write("-r", "");
+    assert_eq!(answer(&world, "", "rm *").0, "ask");
+    git(&world, &world.root(), "rm huge.db");
+    assert_eq!(answer(&world, "", "rm *").0, "ask");
+    git(&world, &world.root(), "rm ./-r");
+    assert_eq!(answer(&world, "", "rm *").0, "");
+}
+
+#[test]
+fn explain_says_what_the_hook_answers() {
+    let world = project();
+    let others = [
+        ("", "rm -rf ~/.local", true),
+        ("", "rm -rf ../../home/.local/state/turnback", true),
+        ("src", "turnback clear --yes", true),
+    ];
+    for (dir, line, asks) in LINES.iter().chain(&others) {
+        // Before there is a checkpoint, and after.
+        for has_one in [false, true] {
+            let foreseen = explained(&world, dir, line);
+            assert_eq!(foreseen.0 == "ask", *asks, "{line}, {has_one}: {}", foreseen.1);
+            let real = answer(&world, dir, line);
+            assert_eq!(foreseen.0, real.0, "{line}: {} {}", foreseen.1, real.1);
+            let is_question = |text: &&str| text.contains("not held") || text.contains("reaches");
+            let questions = |text: &str| {
+                let bare = |line: &str| line.trim_start_matches("turnback: ").to_owned();
+                // What the session has not heard comes last.
+                text.lines().filter(is_question).map(bare).collect::<BTreeSet<_>>()
+            };
+            if *asks {
+                assert_eq!(questions(&foreseen.1), questions(&real.1), "{line}");
+                assert!(!questions(&real.1).is_empty(), "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn explain_leaves_no_trace() {
+    let mut world = project();
+    chmod(&world.root().join("a"), 0o600);
+    let told = world.run(&["explain", "rm -rf ~/.local data"]).stdout;
+    assert!(told.contains("would ask: not held: data/huge.bin"), "{told}");
+    assert!(told.contains("would ask: this call reaches for turnback itself"), "{told}");
+    assert!(!world.state().exists());
+}
+
+/// As it is once something is held: patterns fit what is there.
+#[test]
+fn patterns_and_searches_that_lead_to_us_are_asked_about() {
+    let world = project();
+    answer(&world, "", "make");
+    let home = world.home();
+    world.write("../../home/.claude/settings.json", "turnback hook");
+    world.write("../../home/.claude/notes.md", "x");
+    std::os::unix::fs::symlink(home.join(".local"), world.root().join("link")).unwrap();
+    let home = home.to_str().unwrap();
+    for line in [
+        "ls -d ~/.local/state/* | xargs rm -rf",
+        "ls -d ~/.l*/st*/* | xargs rm -rf",
+        "rm -rf ~/.l*/st*/*",
+        "rm -rf ~/.[l]*",
+        "rm -rf ~/.lo{cal,x}/state",
+        "d=~/.local/state; for x in $d/*; do rm -rf \"$x\"; done",
+        "for x in ~/.*; do rm -rf $x; done",
+        "find link/ -type f | xargs rm",
+        "python3 -c \"import glob, os; [os.remove(f) for f in glob.glob('link/state/*')]\"",
+        "python3 -c \"import glob, os; [os.remove(f) for f in glob.glob(os.path.expanduser('~/.c*/*.json'))]\"",
+        "node -e \"require('fs').rmSync(process.env.HOME, {recursive: true})\"",
+        "find ~/.claude -type f -delete",
+        "find ~/.claude -name '*.json' | xargs sed -i d",
+        "echo 'enabled = false' > ~/.config/turnback/config.toml",
+        "echo 'enabled = false' | tee ~/.config/turnback/config.toml",
+        &format!("find {home} -type f | xargs rm"),
+        &format!("cd {home}/.local && rm -rf state"),
+        &format!("cd {home} && find . -type f | xargs rm"),
+    ] {
+        let (decision, why) = answer(&world, "", line);
+        assert_eq!(decision, "ask", "{line}: {why}");
+        assert!(why.contains("reaches for turnback itself"), "{line}: {why}");
+    }
+    for line in [
+        "ls -d ~/.local/state/*",
+        "cat ~/.claude/settings.json | head",
+        "rm -f ~/.claude/notes.md",
+        "find ~/.config -type f | xargs sed -i d",
+        "ls ~/*.txt | xargs cat > all.txt",
+        "find . -name '*.o' | xargs rm -f",
+    ] {
+        let (decision, why) = answer(&world, "", line);
+        assert_eq!(decision, "", "{line}: {why}");
+    }
+}
+
+#[test]
+fn that_max_files_is_reached_is_said_once() {
+    let mut world = World::new();
+    write(&world.settings(), "max_files = 3\n");
+    for name in ["a", "b", "c", "d/e", "d/f"] {
+        world.write(name, "x\n");
+    }
+    let told = world.before_bash("t1", "make");
+    assert!(told.contains("more files than `max_files` (3)"), "{told}");
+    world.write("g", "x\n");
+    let told = world.before_bash("t2", "make");
+    assert!(!told.contains("max_files"), "{told}");
+    let shown = world.run(&["show", "latest"]).stdout;
+    assert!(shown.contains("over max_files"), "{shown}");
+    write(&world.settings(), "max_files = 30\n");
+    let told = world.before_bash("t3", "make");
+    assert!(!told.contains("max_files"), "{told}");
+}
