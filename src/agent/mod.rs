@@ -182,9 +182,10 @@ pub fn by_agent(agent: Agent) -> &'static dyn Dialect {
 
 /// Permission modes in which an agent still shows its user a question of a hook.
 const ASKING_MODES: &[&str] = &[
-    "default", "acceptEdits", "plan",      // Qwen Code's name for the second.
-    "auto_edit", // Factory Droid's, documented.
-    "normal", "spec", "off",
+    "default", "acceptEdits", "plan",
+    // What Claude Code 2.1.329 and Qwen Code 0.24.4 begin in; both show our question there (run).
+    "auto", // Qwen Code's name for the second.
+    "auto_edit",
 ];
 
 /// Whether an agent in this permission mode, in its own words, shows its user a question of a hook.
