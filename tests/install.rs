@@ -336,6 +336,37 @@ fn doctor_tells_of_calls_that_no_hook_was_called_for() {
 }
 
 #[test]
+fn doctor_finds_a_session_that_called_no_hook_at_all() {
+    let mut world = world();
+    assert_eq!(world.run(&["install", "codex", "--yes", "--trust"]).exit, Exit::Ok);
+    let installed = world.state().join("installed.json").metadata().unwrap().modified().unwrap();
+    world.now = chrono::DateTime::from(installed) + chrono::TimeDelta::minutes(1);
+    let root = world.root().canonicalize().unwrap();
+    let day = home(&world).join(".codex/sessions/2026/11/22");
+    let at = world.now().to_rfc3339();
+    let talk = |dir: &Path| {
+        let meta = serde_json::json!({ "type": "session_meta", "payload": { "cwd": dir } });
+        let call = serde_json::json!({ "type": "response_item", "timestamp": at, "payload": {
+            "type": "function_call", "name": "exec_command", "call_id": "1",
+            "arguments": "{\"cmd\": \"rm a\"}" } });
+        format!("{meta}\n{call}\n")
+    };
+    // Of another project, and of one whose name only begins so.
+    write(&day.join("rollout-1.jsonl"), talk(Path::new("/elsewhere")));
+    write(&day.join("rollout-2.jsonl"), talk(&root.with_file_name("shop2")));
+    assert!(diagnosis(&mut world, "codex").starts_with("ok: "));
+    write(&day.join("rollout-3.jsonl"), talk(&root));
+    let told = diagnosis(&mut world, "codex");
+    assert!(told.contains("0 of 1 calls seen; not `Bash rm a`"), "{told}");
+    let payload = serde_json::json!({
+        "hook_event_name": "PreToolUse", "session_id": "s", "cwd": root, "tool_name": "Bash",
+        "tool_input": { "command": "rm a" }, "tool_use_id": "1", "turn_id": "p",
+    });
+    world.run_in(&root, &["hook", "--agent", "codex"], &payload.to_string());
+    assert!(diagnosis(&mut world, "codex").contains("1 of 1 calls seen"));
+}
+
+#[test]
 fn doctor_looks_at_the_store_and_at_settings() {
     let mut world = World::with_git();
     let state = world.state();

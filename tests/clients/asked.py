@@ -74,18 +74,21 @@ def attended(world):
             must(big.exists(), "big.db was gone before an answer")
             time.sleep(1)
             terminal.keys(*client.yes)
-            end = time.monotonic() + 20
-            while big.exists():
-                must(time.monotonic() < end, f"the user said yes, and it is still there:\n{terminal.screen()}")
-                time.sleep(0.2)
+            wait(lambda: not big.exists(), terminal, "the user said yes, and it is still there")
             yield "person there", "asked, with our reason", "with a person there: asked, with our reason; a yes lets it run"
         else:
-            terminal.until("the data is gone", waits_for="the end of the turn")
+            wait(lambda: world.model.was_told("turnback allow --once"), terminal, "the model was not told how it is allowed")
             must(big.exists(), "big.db is gone: nothing held it, and no question was asked")
-            must(world.model.was_told("turnback allow --once"), "the model was not told how it is allowed")
             yield "person there", "refused", "with a person there: refused, for it cannot ask; a fresh start asked nothing about hooks"
     finally:
         terminal.end()
+
+
+def wait(fact, terminal, otherwise):
+    end = time.monotonic() + 60
+    while not fact():
+        must(time.monotonic() < end, f"{otherwise}:\n{terminal.screen()}")
+        time.sleep(0.2)
 
 
 def switched_off(world):

@@ -206,8 +206,9 @@ trust_level = "trusted"
         return [self.program(), "-m", self.model]
 
     def settle(self, terminal):
-        terminal.until("Use existing model")
-        terminal.keys("Down", "Enter")
+        screen = terminal.until("›")
+        if "Use existing model" in screen:
+            terminal.keys("Down", "Enter")
         terminal.until("Ask Codex to do anything")
         time.sleep(3)
 
