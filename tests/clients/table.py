@@ -13,7 +13,8 @@ def put(rows):
     text = README.read_text()
     before, rest = text.split(BEGIN)
     old, after = rest.split(END)
-    known = {line.split("|")[1].strip(): line for line in old.splitlines()[3:] if line.startswith("|")}
+    known = {line.split("|")[1].strip(): line for line in old.splitlines() if line.startswith("|")}
+    known = {name: line for name, line in known.items() if name not in ("client", "---")}
     # Another version of a client takes the place of the one before.
     names = {name.split()[0] for name in rows}
     known = {name: line for name, line in known.items() if name.split()[0] not in names}
