@@ -113,7 +113,9 @@ def switched_off(world):
         status = world.us("status", check=False)
         must("not protected" in status or "unprotected" in status or line["text"].split(":")[0] in status, f"{name}: status says\n{status}")
         undo()
-    yield "switched off", "noticed: " + ", ".join(f"`{name}`" for name, _ in switches), "switched off: no hook runs, and doctor and status say so: " + ", ".join(name for name, _ in switches)
+    names = [name for name, _ in switches]
+    cell = ", ".join(f"`{name}` in {names.count(name)} {'file' if names.count(name) == 1 else 'files'}" for name in dict.fromkeys(names))
+    yield "switched off", f"noticed: {cell}", "switched off: no hook runs, and doctor and status say so: " + ", ".join(name for name, _ in switches)
 
 
 def conversation(world):

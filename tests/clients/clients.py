@@ -206,11 +206,15 @@ trust_level = "trusted"
         return [self.program(), "-m", self.model]
 
     def settle(self, terminal):
-        screen = terminal.until("›")
-        if "Use existing model" in screen:
-            terminal.keys("Down", "Enter")
-        terminal.until("Ask Codex to do anything")
-        time.sleep(3)
+        # It draws where words go before it takes any, and may offer another model in between.
+        for _ in range(60):
+            screen = terminal.screen()
+            if "Use existing model" in screen:
+                terminal.keys("Down", "Enter")
+            elif "permissions:" in screen:
+                break
+            time.sleep(1)
+        time.sleep(5)
 
     def resume(self, session, prompt):
         return [self.program(), "exec", "--json", "-m", self.model, "resume", session, prompt]
