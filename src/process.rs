@@ -8,7 +8,7 @@ use std::{
     collections::BTreeMap,
     env,
     ffi::{OsStr, OsString},
-    io::{self, Read, Write},
+    io::{self, BufRead, Read, Write},
     mem::ManuallyDrop,
     os::{
         fd::OwnedFd,
@@ -69,6 +69,31 @@ pub trait Aside {
     /// nothing is run at all.
     fn time(&self, _: &Path, _: &[&str], _: &[u8]) -> io::Result<Duration> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Starts a program in `dir`, and tells the first word it prints that begins with `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be started or says no such word in time; `Unsupported` where nothing is
+    /// run at all.
+    fn listen(&self, _: &[&OsStr], _dir: &Path, _wanted: &str) -> io::Result<(Running, String)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A program that was started, until this is dropped.
+#[derive(Debug, Default)]
+pub struct Running(Option<std::process::Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(child) = &mut self.0 else { return };
+        // It may have started the one that matters: its group goes with it.
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+            let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::TERM);
+        }
+        let _gone = child.wait();
     }
 }
 
@@ -142,6 +167,35 @@ impl Aside for OsAside {
                 None => std::thread::sleep(PAUSE),
             }
         }
+    }
+
+    fn listen(
+        &self,
+        command: &[&OsStr],
+        dir: &Path,
+        wanted: &str,
+    ) -> io::Result<(Running, String)> {
+        /// Agents are large programs, and look for updates first.
+        const LIMIT: Duration = Duration::from_secs(20);
+        let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(args).current_dir(dir).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let stdout = child.stdout.take();
+        let running = Running(Some(child));
+        let (teller, told) = std::sync::mpsc::channel();
+        let wanted = wanted.to_owned();
+        // It ends with the program, whose output it reads to the end.
+        std::thread::spawn(move || {
+            let lines = stdout.into_iter().flat_map(|out| io::BufReader::new(out).lines());
+            for line in lines.map_while(Result::ok) {
+                let word = line.split_whitespace().find(|word| word.starts_with(&wanted));
+                let _nobody = word.map(|word| teller.send(word.to_owned()));
+            }
+        });
+        let said = told.recv_timeout(LIMIT);
+        said.map(|word| (running, word)).map_err(|_| io::Error::other("it did not say where"))
     }
 }
 

@@ -14,9 +14,20 @@ use crate::fs::open_regular;
 /// A turn's worth of the newest lines.
 const TAIL_MAX_BYTES: u64 = 256 << 10;
 
-/// The last user message in the transcript at `path`, as one string that differs from message to
-/// message. `None` if there is none that can be read.
-pub fn last_prompt(path: &Path) -> Option<String> {
+/// What an agent puts before or into the user's words: the date, its rules, its tools.
+const REMINDER: &str = "<system-reminder>";
+
+/// One message of the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Differs from message to message.
+    pub id: String,
+    /// The words.
+    pub words: String,
+}
+
+/// The last user message in the transcript at `path`. `None` if there is none that can be read.
+pub fn last_prompt(path: &Path) -> Option<Said> {
     let (mut file, stamp) = open_regular(path).ok()?;
     file.seek(SeekFrom::Start(stamp.size.saturating_sub(TAIL_MAX_BYTES))).ok()?;
     let mut tail = Vec::new();
@@ -26,7 +37,7 @@ pub fn last_prompt(path: &Path) -> Option<String> {
 }
 
 /// The text of a line that is a message of the user's, and no tool's result.
-fn prompt(line: &Value) -> Option<String> {
+fn prompt(line: &Value) -> Option<Said> {
     let message =
         [&line["message"], &line["payload"], line].into_iter().find(|v| v["role"] == "user")?;
     let unique = [&line["promptId"], &line["uuid"], &line["timestamp"]];
@@ -36,11 +47,12 @@ fn prompt(line: &Value) -> Option<String> {
         Value::Array(parts) => parts
             .iter()
             .filter(|part| part["type"] != "tool_result")
-            .find_map(|part| part["text"].as_str())?
+            .filter_map(|part| part["text"].as_str())
+            .find(|text| !text.starts_with(REMINDER))?
             .to_owned(),
         _ => return None,
     };
-    Some(format!("{unique} {text}"))
+    (!text.starts_with(REMINDER)).then(|| Said { id: format!("{unique} {text}"), words: text })
 }
 
 #[cfg(test)]
@@ -51,7 +63,15 @@ mod tests {
     fn a_tools_result_is_no_prompt() {
         let of = |text: &str| prompt(&serde_json::from_str(text).unwrap());
         let said = r#"{"type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}"#;
-        assert_eq!(of(said), Some("u1 hi".to_owned()));
+        let hi = || Some(Said { id: "u1 hi".to_owned(), words: "hi".to_owned() });
+        assert_eq!(of(said), hi());
+        // Factory Droid's lines: hooks and reminders are the user's in form only.
+        let dated = r#"{"id":"1","timestamp":"2026-11-22T17:53:14.286Z","message":{"role":"user","content":[{"type":"text","text":"<system-reminder>\nToday"},{"type":"text","text":"hi"}]}}"#;
+        assert_eq!(of(dated).map(|said| said.words), hi().map(|said| said.words));
+        let reminder = r#"{"message":{"role":"user","content":[{"type":"text","text":"<system-reminder>\nTools"}]}}"#;
+        assert_eq!(of(reminder), None);
+        let hook = r#"{"message":{"role":"user","content":[],"visibility":"user_only"}}"#;
+        assert_eq!(of(hook), None);
         let result =
             r#"{"message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}}"#;
         assert_eq!(of(result), None);

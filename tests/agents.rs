@@ -57,6 +57,61 @@ fn comes_back(world: &mut World, path: &str) {
     assert_eq!(world.read(path), "data", "{}{}", done.stdout, done.stderr);
 }
 
+/// What the newest row of the list says was asked for.
+fn asked_for(world: &mut World) -> String {
+    let json: Value = serde_json::from_str(&world.run(&["list", "--json"]).stdout).unwrap();
+    json[0]["prompt"].as_str().unwrap_or("nothing").to_owned()
+}
+
+#[test]
+fn what_was_asked_for_is_known_whatever_way_the_agent_tells_it() {
+    let prompt = "make it";
+    // Cline names the session only; what it keeps of that has the words.
+    let mut world = World::new();
+    let home = world.root().join("../../home").canonicalize().unwrap();
+    let kept = home.join(".cline/data/sessions/17_a/17_a.json");
+    write(&kept, json!({ "prompt": prompt }).to_string());
+    let session = json!({ "rootSessionId": "17_a" });
+    let begins = json!({ "hookName": "agent_start", "taskId": "c", "sessionContext": session,
+        "workspaceRoots": [world.root()], "taskStart": {} });
+    let call = json!({ "hookName": "tool_call", "taskId": "c", "sessionContext": session,
+        "workspaceRoots": [world.root()], "tool_call":
+        { "id": "1", "name": "run_commands", "input": { "commands": ["make"] } } });
+    for payload in [begins, call] {
+        tell(&world, "cline", &payload);
+    }
+    assert_eq!(asked_for(&mut world), prompt);
+    // Droid's `exec` says no prompt; its conversation has it after its own reminders.
+    let mut world = World::new();
+    let conversation = world.root().parent().unwrap().join("talk.jsonl");
+    let line = |text: &str| {
+        let content = json!([{ "type": "text", "text": text }]);
+        json!({ "type": "message", "timestamp": "2026-11-22T17:53:14.286Z",
+            "message": { "role": "user", "content": content } })
+        .to_string()
+    };
+    write(&conversation, format!("{}\n{}\n", line("<system-reminder>\nToday is"), line(prompt)));
+    let call = json!({ "session_id": "s", "cwd": world.root(), "hook_event_name": "PreToolUse",
+        "transcript_path": conversation, "tool_name": "Execute", "tool_input": { "command": "make" } });
+    tell(&world, "factory-droid", &call);
+    assert_eq!(asked_for(&mut world), prompt);
+    // `opencode run` puts quotes around what it was given.
+    for (told, is) in [
+        ("\"make it\"", prompt),
+        ("say \"hi\"", "say \"hi\""),
+        ("\"a\" or \"b\"", "\"a\" or \"b\""),
+    ] {
+        let mut world = World::new();
+        for (name, more) in [("chat.message", json!(told)), ("tool.execute.before", Value::Null)] {
+            let payload = json!({ "hook_event_name": name, "session_id": "ses_1", "message_id": "m",
+                "cwd": world.root(), "prompt": more, "tool_name": "bash", "call_id": "1",
+                "tool_input": { "command": "make" } });
+            tell(&world, "opencode", &payload);
+        }
+        assert_eq!(asked_for(&mut world), is);
+    }
+}
+
 #[test]
 fn a_sub_agent_works_in_the_turn_that_started_it() {
     let mut world = World::with_git();

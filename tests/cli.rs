@@ -48,6 +48,48 @@ fn a_list_has_a_row_for_each_turn() {
 }
 
 #[test]
+fn a_list_says_what_was_asked_for() {
+    let mut world = World::new();
+    let event = |world: &mut World, name: &str, turn: &str, prompt: &str| {
+        let payload = serde_json::json!({
+            "session_id": "s1", "cwd": world.root(), "hook_event_name": name, "prompt_id": turn,
+            "prompt": prompt, "tool_name": "Bash", "tool_use_id": turn,
+            "tool_input": { "command": format!("make {}", "very ".repeat(40)) },
+        });
+        world.wait(60);
+        let args = ["hook", "--agent", "claude-code"];
+        assert_eq!(world.run_in(&world.root(), &args, &payload.to_string()).exit, Exit::Ok);
+    };
+    let prompts = ["clean up\n\n  the build\u{1b}[2J", &"on ".repeat(60)];
+    for (n, prompt) in prompts.into_iter().enumerate() {
+        let turn = format!("t{n}");
+        event(&mut world, "UserPromptSubmit", &turn, prompt);
+        event(&mut world, "PreToolUse", &turn, prompt);
+        world.write("a", &turn);
+    }
+    let long = format!("{}…", "on ".repeat(24).trim_end());
+    let listed = world.run(&["list"]).stdout;
+    let rows: Vec<Vec<&str>> = listed.lines().map(|row| row.split("  ").collect()).collect();
+    assert_eq!(rows[0][3], long, "{listed}");
+    assert_eq!(rows[1][3], "clean up the build\\u{1b}[2J", "{listed}");
+    // Nobody pads what no table is drawn of.
+    assert!(!listed.contains("   ") && listed.starts_with("1  "), "{listed}");
+    let calls = world.run(&["list", "--calls"]).stdout;
+    assert_eq!(calls.matches("before Bash make very").count(), 2, "{calls}");
+    let json: serde_json::Value =
+        serde_json::from_str(&world.run(&["list", "--json"]).stdout).unwrap();
+    assert_eq!(json[1]["prompt"], prompts[0]);
+    let typed = "list\nTURNBACK_END\n";
+    let slash = world.run_in(&world.root(), &["slash", "checkpoint", "--stdin"], typed).stdout;
+    assert!(slash.contains("  clean up the build\\u{1b}[2J") && !slash.contains("   "), "{slash}");
+    world.terminal = Terminal { stdout: true, columns: Some(60), ..Terminal::default() };
+    let drawn = world.run(&["list"]).stdout;
+    let rows: Vec<&str> = drawn.lines().filter(|row| row.starts_with("  ")).collect();
+    assert!(rows.len() == 3 && rows[0].starts_with("  #  id"), "{drawn}");
+    assert!(rows.iter().all(|row| row.chars().count() <= 60), "{drawn}");
+}
+
+#[test]
 fn a_list_says_the_same_of_a_plain_directory() {
     let [mut git, mut plain] = [World::with_git(), World::new()].map(two_turns);
     let shown = |world: &mut World| world.see(&["list"]).replace("(git)", "(files)");

@@ -96,14 +96,16 @@ fn what_would_be_asked_is_refused_where_nobody_would_see_it() {
         ("claude-code", "default", "ask"),
         ("claude-code", "acceptEdits", "ask"),
         ("claude-code", "plan", "ask"),
+        ("claude-code", "auto", "ask"),
         ("claude-code", "bypassPermissions", "deny"),
         ("claude-code", "dontAsk", "deny"),
         ("claude-code", "a mode of tomorrow", "deny"),
         ("qwen-code", "auto_edit", "ask"),
+        ("qwen-code", "auto", "ask"),
         ("qwen-code", "yolo", "deny"),
-        ("factory-droid", "default", "ask"),
+        // These have no question at all; Droid passes over an answer that asks.
+        ("factory-droid", "off", "deny"),
         ("factory-droid", "auto-high", "deny"),
-        // These have no question at all.
         ("codex", "default", "deny"),
         ("gemini-cli", "default", "deny"),
         ("hermes", "default", "block"),
@@ -120,20 +122,12 @@ fn what_would_be_asked_is_refused_where_nobody_would_see_it() {
 #[test]
 fn an_agents_own_settings_may_answer_for_its_user() {
     let world = project();
-    let home = world
-        .state()
-        .join("../../..")
-        .canonicalize()
-        .unwrap_or_else(|_| world.settings().join("../../.."));
     assert_eq!(said(&world, "vscode-agent", &json!({})), "ask");
     write(
         &world.root().join(".vscode/settings.json"),
         "{ // mine\n\"chat.tools.global.autoApprove\": true, }",
     );
     assert_eq!(said(&world, "vscode-agent", &json!({})), "deny");
-    assert_eq!(said(&world, "factory-droid", &mode("default")), "ask");
-    write(&home.join(".factory/settings.json"), "{\"autonomyLevel\": \"auto-high\"}");
-    assert_eq!(said(&world, "factory-droid", &mode("default")), "deny");
 }
 
 #[test]
@@ -176,6 +170,24 @@ fn a_refused_call_is_allowed_once_by_a_person() {
     assert_eq!(allow(&mut world, LINE).0, Exit::Ok);
     assert_eq!(refused(&world).0, "");
     assert_eq!(refused(&world).0, "deny");
+}
+
+#[test]
+fn a_question_that_nobody_may_see_says_how_it_is_allowed() {
+    let mut world = project();
+    let call = json!({ "sessionId": "s1", "cwd": world.root(), "toolName": "bash",
+        "toolArgs": { "command": LINE } });
+    let answer = |world: &World| {
+        let args = ["hook", "--agent", "copilot-cli"];
+        let output = world.run_in(&world.root(), &args, &call.to_string());
+        // What it is told of the call is another line.
+        verdict(&serde_json::from_str(output.stdout.lines().next_back().unwrap()).unwrap())
+    };
+    let (said, why) = answer(&world);
+    assert_eq!(said, "ask", "{why}");
+    assert_eq!(allow(&mut world, &code(&why)).0, Exit::Ok, "{why}");
+    assert_eq!(answer(&world).0, "");
+    assert_eq!(answer(&world).0, "ask");
 }
 
 #[test]

@@ -42,6 +42,7 @@ mod shells;
 mod store;
 mod storm;
 mod support;
+mod switches;
 mod talk;
 mod terminal;
 mod tidy;

@@ -6,7 +6,11 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use crate::support::world::{Output, World};
+use crate::support::{
+    real,
+    temp::{chmod, write},
+    world::{Output, World},
+};
 
 /// A server that gives these answers, one a connection, and returns what it was asked.
 fn server(answers: &'static [(u16, &str)]) -> (String, JoinHandle<Vec<String>>) {
@@ -102,6 +106,64 @@ fn a_server_that_cannot_do_it_keeps_no_file_from_coming_back() {
         assert!(output.stderr.contains(why), "{address}: {}", output.stderr);
         assert!(output.stderr.contains("makes the fork"), "its own way: {}", output.stderr);
         assert_eq!(world.read("a"), "msg_1", "{address}");
+    }
+}
+
+#[test]
+fn where_no_server_listens_any_more_the_agents_own_is_started_for_it() {
+    let gone = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let mut world = two_turns(&gone);
+    let bin = world.root().parent().unwrap().join("bin");
+    write(&bin.join("opencode"), "#!/bin/sh\n");
+    chmod(&bin.join("opencode"), 0o755);
+    let (address, asked) = server(&[(200, "{}"), (200, r#"{"id":"ses_new"}"#)]);
+    world.listens_at(&address);
+    let output = restore(&mut world);
+    assert_eq!(output.exit as u8, 3, "it is not on the PATH");
+    assert!(output.stderr.contains("it is not running, and not on"), "{}", output.stderr);
+    world.run(&["undo", "--yes"]);
+    world.set("PATH", bin.to_str().unwrap());
+    let output = restore(&mut world);
+    assert_eq!(output.exit as u8, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("with: opencode -s ses_new"), "{}", output.stdout);
+    assert_eq!(asked.join().unwrap().len(), 2);
+    let started = world.started();
+    let serves = started.iter().find(|words| words.contains(&"serve".to_owned())).unwrap();
+    assert!(serves[0].ends_with("bin/opencode") && serves[1] == "serve", "{serves:?}");
+}
+
+/// The real system: what is started is what answers, and it and all it started are gone after.
+#[test]
+fn a_server_that_was_started_is_gone_afterwards() {
+    let mut world = World::new();
+    let bin = world.root().parent().unwrap().join("bin");
+    let pids = bin.join("pids");
+    let script = format!(
+        "#!/bin/sh\nsleep 600 &\necho $! $$ > {}\necho listening on http://127.0.0.1:1\nwait\n",
+        pids.display()
+    );
+    write(&bin.join("opencode"), script);
+    chmod(&bin.join("opencode"), 0o755);
+    world.write("a", "at first");
+    for (turn, name) in [("msg_1", "chat.message"), ("msg_1", "tool.execute.before")] {
+        event(&mut world, turn, name, "http://127.0.0.1:1");
+    }
+    world.write("a", "now");
+    event(&mut world, "msg_1", "tool.execute.after", "http://127.0.0.1:1");
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let args = ["restore", "1", "--yes", "--conversation"];
+    let output = real::turnback(&world, &world.root(), &args).env("PATH", path).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert_eq!(world.read("a"), "at first");
+    let started = std::fs::read_to_string(&pids).unwrap();
+    for pid in started.split_whitespace() {
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let is_gone = state.is_empty() || state.contains(") Z ");
+        assert!(is_gone, "{pid} goes on: {state}");
     }
 }
 

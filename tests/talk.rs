@@ -176,14 +176,17 @@ fn a_fork_that_cannot_be_written_is_said_after_the_files() {
 }
 
 #[test]
-fn the_first_turn_and_checkpoints_by_hand_have_nothing_to_go_on_from() {
+fn before_the_first_turn_is_a_new_conversation_and_by_hand_is_none() {
     let mut world = two_turns();
     let first = restore(&mut world, "2");
-    assert!(first.stderr.contains("that was its first turn"), "{}", first.stderr);
+    let told =
+        "nothing was said before \"SECOND-PROMPT\"; a new conversation begins with: claude\n";
+    assert!(first.stdout.ends_with(told), "{}", first.stdout);
+    assert_eq!((first.exit as u8, forks(&world).len(), &*world.read("a")), (0, 0, "at first"));
     world.run(&["create", "-m", "by hand"]);
     let by_hand = restore(&mut world, "1");
     assert!(by_hand.stderr.contains("belongs to no conversation"), "{}", by_hand.stderr);
-    assert_eq!([first.exit as u8, by_hand.exit as u8], [3, 3], "the files are restored");
+    assert_eq!(by_hand.exit as u8, 3, "the files are restored");
 }
 
 #[test]
@@ -214,11 +217,13 @@ fn the_picker_takes_the_conversation_along_or_says_why_not() {
     let Some(tmux) = Tmux::with_sh(&world, (100, 30)) else { return };
     tmux.line("turnback rewind");
     tmux.sees("since then:");
-    // There is nothing to go on from before the first turn.
+    let kept = fs::read(transcript(&world)).unwrap();
+    write(&transcript(&world), "{}\n");
     tmux.press(&["End", "Enter"]);
     tmux.sees("path would change");
     tmux.press(&["2", "Enter"]);
     tmux.sees("cannot fork the conversation");
+    write(&transcript(&world), kept);
     tmux.press(&["4", "Enter", "Home", "Enter"]);
     tmux.until("the newest turn's plan", |screen| {
         screen.contains("Back to 1:") && screen.contains("path would change")

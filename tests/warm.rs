@@ -61,7 +61,7 @@ fn the_first_call_of_a_session_finds_everything_held() {
         prompt(&world, "t1");
         edit(&mut world, "t1", "after");
         assert_eq!(checkpoints(&world), 1, "the turn uses the one that is there");
-        let listed = world.run(&["list"]).stdout;
+        let listed = world.run(&["list", "--calls"]).stdout;
         assert!(listed.contains("before Write"), "{listed}");
         assert_eq!(world.run(&["undo", "--yes"]).exit, Exit::Ok);
         assert_eq!(world.read("a"), "before");

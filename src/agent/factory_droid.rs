@@ -1,7 +1,7 @@
-//! Factory's Droid. From its documentation; not run.
+//! Factory's Droid. Run with 0.225.2.
 //!
-//! Claude Code's protocol, with no turn id and no call id in it. The names of today's tools
-//! (`Create`, `ApplyPatch`, `Execute`) and their arguments are unverified.
+//! Claude Code's protocol, with no turn id and no call id in it, and no prompt's event in
+//! `droid exec`. `ApplyPatch`, which models of one family are given, is unverified.
 
 use super::input::Input;
 use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
@@ -12,11 +12,14 @@ pub(super) struct FactoryDroid;
 
 impl Dialect for FactoryDroid {
     fn card(&self) -> Card {
+        // Its documentation knows "ask", but it takes the answer for no opinion: what is on its own
+        // list of commands, or within its level of autonomy, runs, and its own question does not
+        // say our reason.
         Card {
             agent: Agent::FactoryDroid,
             name: "factory-droid",
             title: "Factory Droid",
-            asks: true,
+            asks: false,
         }
     }
 
@@ -25,7 +28,7 @@ impl Dialect for FactoryDroid {
     }
 
     fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::claude(kind, decision)
+        reply::claude_without_ask(kind, decision)
     }
 }
 

@@ -48,6 +48,10 @@ const UNATTENDED: &[(Agent, &str, &[&str])] = &[
     (Agent::CopilotCli, "COPILOT_ALLOW_ALL", &["true", "1", "yes", "on", "y"]),
 ];
 
+/// Agents that ask, and say in no way whether a person is there: neither by a mode in the payload
+/// nor by a variable (Copilot CLI 1.0.102 with `-p`, run).
+const SILENT: &[Agent] = &[Agent::CopilotCli, Agent::VsCodeAgent];
+
 /// Where each agent says its project is. `CLAUDE_PROJECT_DIR` is also set by others.
 const PROJECT_DIRS: &[(Agent, &str)] = &[
     (Agent::ClaudeCode, "CLAUDE_PROJECT_DIR"),
@@ -96,6 +100,11 @@ impl Markers {
             let told = self.get(name).map(|value| value.to_string_lossy().to_ascii_lowercase());
             told.is_some_and(|told| values.contains(&&*told))
         })
+    }
+
+    /// Whether this agent may ask where nobody is, without our knowing.
+    pub fn may_ask_nobody(agent: Agent) -> bool {
+        SILENT.contains(&agent)
     }
 
     /// Where this agent says its project is.

@@ -180,12 +180,10 @@ pub fn by_agent(agent: Agent) -> &'static dyn Dialect {
     found.expect("a test counts the rows")
 }
 
-/// Permission modes in which an agent still shows its user a question of a hook.
-const ASKING_MODES: &[&str] = &[
-    "default", "acceptEdits", "plan",      // Qwen Code's name for the second.
-    "auto_edit", // Factory Droid's, documented.
-    "normal", "spec", "off",
-];
+/// Permission modes in which an agent still shows its user a question of a hook. Claude Code 2.1.329
+/// and Qwen Code 0.24.4 begin in `auto` and show it there (run); `auto_edit` is Qwen Code's name for
+/// `acceptEdits`.
+const ASKING_MODES: &[&str] = &["default", "acceptEdits", "plan", "auto", "auto_edit"];
 
 /// Whether an agent in this permission mode, in its own words, shows its user a question of a hook.
 /// In `bypassPermissions`, `yolo` and their like it answers for its user, and runs the call; a mode

@@ -82,6 +82,16 @@ struct Payload {
     tool_input: Input,
 }
 
+/// `opencode run` puts what it was given on its command line between double quotes.
+fn unquoted(prompt: Text) -> Text {
+    let Text::Is(text) = &prompt else { return prompt };
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match inner.filter(|inner| !inner.replace("\\\"", "").contains('"')) {
+        Some(inner) => Text::Is(inner.replace("\\\"", "\"")),
+        None => prompt,
+    }
+}
+
 impl Payload {
     fn heard(self) -> Heard {
         Heard {
@@ -92,7 +102,7 @@ impl Payload {
             roots: self.worktree.path().filter(|dir| dir.parent().is_some()).into_iter().collect(),
             server: self.server,
             subagent: self.subagent,
-            prompt: self.prompt,
+            prompt: unquoted(self.prompt),
             call: self.call_id,
             tool: self.tool_name,
             input: self.tool_input,

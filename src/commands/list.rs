@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Show the steps inside each turn, and what was held before restores
     #[arg(long)]
     pub(crate) all: bool,
+    /// Show the call each was taken before, not what you asked for; `--all` does too
+    #[arg(long)]
+    pub(crate) calls: bool,
     /// List every project, by id only
     #[arg(long, conflicts_with = "root")]
     pub(crate) everywhere: bool,
@@ -58,6 +61,13 @@ pub(crate) struct Args {
     /// Whether a person will read it although it is no terminal.
     #[arg(skip)]
     pub(crate) is_read: bool,
+}
+
+impl Args {
+    /// Whether each row tells its call. The steps of a turn have nothing else to tell them apart.
+    fn shows_calls(&self) -> bool {
+        self.calls || self.all
+    }
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
@@ -85,14 +95,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         origin::say_if_known(process, &desk);
         return Ok(Exit::Ok);
     }
-    let (heading, table) = (heading(&desk, &listed), table(process, &desk, &listed, &counts));
-    let titles = table.find('\n').map_or(0, |end| end + 1);
+    let heading = heading(&desk, &listed);
+    let table = table(process, &desk, &listed, &counts, args.shows_calls());
     if process.terminal.stdout {
+        let table = table.show(process.terminal.columns, Style::stdout(process));
         print(process, &(heading + &table))?;
     } else {
         // For a script a line is a row; what is around them is talk.
-        let _nobody = write!(process.stderr, "{heading}{}", &table[..titles]);
-        print(process, &table[titles..])?;
+        let (titles, rows) = table.lines();
+        let _nobody = write!(process.stderr, "{heading}{titles}");
+        print(process, &rows)?;
     }
     let _nobody =
         writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
@@ -246,6 +258,7 @@ fn checkpoint_json(told: &Told<'_>, root: &str, number: &Value) -> Value {
         "agent": told.by.map(|by| agent_name(by.agent)),
         "session": told.by.map(|by| &by.session.0),
         "turn": told.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
+        "prompt": told.by.and_then(|by| by.prompt.as_ref()),
         "cause": checkpoint.cause.reason.name(),
         "tool": told.tool,
         "summary": told.summary,
@@ -270,7 +283,13 @@ fn heading(desk: &Desk, listed: &Listed) -> String {
     format!("{} — {}\n\n", title(desk), ui::count(listed.turns as u64, "turn"))
 }
 
-fn table(process: &Process<'_>, desk: &Desk, listed: &Listed, counts: &[Option<Counts>]) -> String {
+fn table(
+    process: &Process<'_>,
+    desk: &Desk,
+    listed: &Listed,
+    counts: &[Option<Counts>],
+    calls: bool,
+) -> Table {
     let clock = Clock::local(process.now);
     let mut table = Table::new([
         Column::right("#"),
@@ -286,7 +305,7 @@ fn table(process: &Process<'_>, desk: &Desk, listed: &Listed, counts: &[Option<C
             None => String::new(),
         };
         let told = line.told();
-        let what = described(&told, desk.home.as_deref());
+        let what = described(&told, desk.home.as_deref(), calls);
         table.row([
             number.into(),
             Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
@@ -295,12 +314,12 @@ fn table(process: &Process<'_>, desk: &Desk, listed: &Listed, counts: &[Option<C
             counts.map(counted).unwrap_or_default().into(),
         ]);
     }
-    table.show(process.terminal.columns, Style::stdout(process))
+    table
 }
 
-fn described(told: &Told<'_>, home: Option<&Path>) -> String {
+fn described(told: &Told<'_>, home: Option<&Path>, calls: bool) -> String {
     let badges = told.badges(home);
-    let words = told.words();
+    let words = if calls { told.words() } else { told.turn() };
     if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
 }
 
@@ -347,7 +366,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let _nobody = writeln!(process.stderr, "no checkpoints anywhere yet");
     } else {
         let parts: Vec<String> =
-            parts.iter().map(|part| part.words(process, home.as_deref())).collect();
+            parts.iter().map(|part| part.words(process, args, home.as_deref())).collect();
         print(process, &parts.join("\n"))?;
     }
     Ok(Exit::Ok)
@@ -374,17 +393,22 @@ fn everything_json(parts: &[Part]) -> Value {
 }
 
 impl Part {
-    fn words(&self, process: &Process<'_>, home: Option<&Path>) -> String {
+    fn words(&self, process: &Process<'_>, args: &Args, home: Option<&Path>) -> String {
         let clock = Clock::local(process.now);
         let mut table =
             Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
         for told in self.checkpoints.iter().map(Told::alone) {
             let id = Cell::new(&told.checkpoint.id.to_string()[..self.digits], Paint::Bold);
-            table.row([id, clock.when(told.at).into(), described(&told, home).into()]);
+            let what = described(&told, home, args.shows_calls());
+            table.row([id, clock.when(told.at).into(), what.into()]);
         }
         let gone = if self.known.gone { " — gone" } else { "" };
         let path = ui::path(&self.known.path, home);
-        let table = table.show(process.terminal.columns, Style::stdout(process));
+        let table = if process.terminal.stdout {
+            table.show(process.terminal.columns, Style::stdout(process))
+        } else {
+            table.lines().1
+        };
         format!("{path}{gone}\n{table}")
     }
 }

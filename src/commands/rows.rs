@@ -139,6 +139,21 @@ impl<'a> Told<'a> {
         }
     }
 
+    /// What the user asked for in the turn it begins, on one short line, or else what it was taken
+    /// before. Not escaped.
+    pub(crate) fn turn(&self) -> String {
+        let asked = self.by.and_then(|by| by.prompt.as_deref()).map(on_one_line);
+        let own = &self.checkpoint.cause;
+        match asked.filter(|asked| !asked.is_empty()) {
+            // What somebody called it stays its name, whichever turn uses it.
+            Some(asked) => match own.summary.as_ref().filter(|_| own.reason == Reason::Asked) {
+                Some(name) => format!("\"{name}\", {asked}"),
+                None => asked,
+            },
+            None => self.words(),
+        }
+    }
+
     /// What it was taken before, in words. Not escaped.
     pub(crate) fn words(&self) -> String {
         let of = self.checkpoint.cause.of.map(CheckpointId::short);
@@ -188,6 +203,17 @@ impl<'a> Told<'a> {
             });
         }
         badges
+    }
+}
+
+/// The beginning of what a user wrote, without its line feeds.
+fn on_one_line(text: &str) -> String {
+    /// As much as tells one turn from the next.
+    const CHARS_MAX: usize = 72;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
     }
 }
 

@@ -39,11 +39,13 @@ impl Hook<'_, '_> {
         let call = self.named();
         let code = self.code(&call);
         let note = decision.note.clone().unwrap_or_default();
-        let callers = if refusal.is_some() { self.process.callers() } else { Vec::new() };
+        let is_open = refusal.is_none() && Markers::may_ask_nobody(self.dialect.agent());
+        let callers =
+            if refusal.is_some() || is_open { self.process.callers() } else { Vec::new() };
         let mut is_allowed = false;
         let noted = with_ledger(self.process, self.dialect, &self.call.context, |ledger| {
             is_allowed = ledger.use_allowance(&code, self.call.id.as_deref());
-            if !is_allowed && refusal.is_some() {
+            if !is_allowed && (refusal.is_some() || is_open) {
                 ledger.called_by(&callers);
                 let (code, why, at) = (code.clone(), note.clone(), self.process.now);
                 ledger.refuse(Refused { code, call, why, at });
@@ -54,7 +56,11 @@ impl Hook<'_, '_> {
         if is_allowed {
             return Decision::note(format!("{note}\nallowed once, in a terminal"));
         }
-        let Some(refusal) = refusal else { return decision };
+        let Some(refusal) = refusal else {
+            let once = is_noted && is_open;
+            let asked = |note| if once { format!("{note}\n{}", unseen(&code)) } else { note };
+            return Decision { note: decision.note.map(asked), ..decision };
+        };
         let advice = advice(refusal, is_noted.then_some(&*code), &self.rules);
         Decision { verdict: Verdict::Deny, note: Some(format!("{note}\n{advice}")), tell: None }
     }
@@ -97,6 +103,15 @@ impl Hook<'_, '_> {
         let cwd = self.cwd.as_os_str().as_encoded_bytes();
         hash_name(&[cwd, self.call.tool.as_bytes(), call.as_bytes()])[..CODE_DIGITS].to_owned()
     }
+}
+
+/// What goes with a question that the agent turns into a refusal where nobody is asked.
+fn unseen(code: &str) -> String {
+    format!(
+        "(where nobody is asked, the user can still allow this one call in a terminal of their \
+         own, with `turnback allow --once {}`)",
+        ui::escape(code.as_bytes())
+    )
 }
 
 /// What the model is to do now, and how the person allows the call: once by its `code`, if it could

@@ -416,7 +416,7 @@ impl Hook<'_, '_> {
             None if ledger.counts_turns() => None,
             None => self.call.context.transcript.as_deref().and_then(transcript::last_prompt),
         };
-        ledger.turn_of(&self.call.context, last_prompt.as_deref());
+        ledger.turn_of(&self.call.context, last_prompt.as_ref());
     }
 
     fn save(

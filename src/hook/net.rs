@@ -1,6 +1,8 @@
 //! The net under what fires no hook: what is looked at when a turn begins or ends, and before the
 //! next call of an agent that never says when a call is done.
 
+use serde_json::Value;
+
 use super::{
     Hook,
     done::{news, notice, since},
@@ -9,9 +11,11 @@ use super::{
 };
 use crate::{
     agent::Dialect,
+    fs::read_small,
+    install,
     ledger::{Ledger, Open},
     left::{self, Blast},
-    model::{CheckpointId, Context, Decision, Effect, Reach},
+    model::{Agent, CheckpointId, Context, Decision, Effect, Reach},
     process::Process,
 };
 
@@ -24,6 +28,8 @@ pub(super) fn turn_begins(
     prompt: Option<&str>,
 ) -> Decision {
     let (mut open, mut tell, mut before) = (Vec::new(), None, Vec::new());
+    let kept = if prompt.is_none() { kept_prompt(process, context) } else { None };
+    let prompt = prompt.or(kept.as_deref());
     let begun = with_ledger(process, dialect, context, |ledger| {
         let last = ledger.turn();
         before = ledger.covered();
@@ -47,6 +53,21 @@ pub(super) fn turn_begins(
     let blasts = look(process, context, &open, |since, _| left::seen_late(since));
     let decision = notice(process, dialect, context, &blasts).unwrap_or(quiet);
     Decision { tell, ..decision }
+}
+
+/// Cline does not say what a task begins with. What it keeps of the session does.
+fn kept_prompt(process: &Process<'_>, context: &Context) -> Option<String> {
+    /// It is a few lines.
+    const SIZE_MAX_BYTES: u64 = 1 << 20;
+    let row = install::ROWS.iter().find(|row| row.agent == "cline")?;
+    let name = &context.session.0;
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if context.agent != Agent::Cline || !is_plain {
+        return None;
+    }
+    let path = row.dir(process)?.join("data/sessions").join(name).join(format!("{name}.json"));
+    let kept: Value = serde_json::from_slice(&read_small(&path, SIZE_MAX_BYTES).ok()??).ok()?;
+    kept.get("prompt")?.as_str().map(str::to_owned)
 }
 
 /// The agent has finished: what its commands left that nobody saw end is its own.

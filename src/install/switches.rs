@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Standing, jsonc,
@@ -39,8 +39,6 @@ struct Switch {
 enum When {
     /// This one; the first file that has the key decides.
     Is(bool),
-    /// One of these words; the first file that has the key decides.
-    Says(&'static [&'static str]),
     /// A list with our hook in it, in any of the files.
     NamesUs,
 }
@@ -124,27 +122,20 @@ const OFF: &[Switch] = &[
         when: When::Is(true),
         files: &[
             File::System("etc/qwen-code/settings.json", Some("QWEN_CODE_SYSTEM_SETTINGS_PATH")),
-            File::Project(".qwen/settings.local.json"),
             File::Project(".qwen/settings.json"),
             File::User("settings.json"),
         ],
+    },
+    Switch {
+        agent: "factory-droid",
+        key: &["hooks", "hooksDisabled"],
+        when: When::Is(true),
+        files: DROID,
     },
 ];
 
 /// By what an agent answers for its user, where its payload does not say so.
 const ANSWERS: &[Switch] = &[
-    Switch {
-        agent: "factory-droid",
-        key: &["autonomyLevel"],
-        when: When::Says(AUTONOMOUS),
-        files: DROID,
-    },
-    Switch {
-        agent: "factory-droid",
-        key: &["sessionDefaultSettings", "autonomyLevel"],
-        when: When::Says(AUTONOMOUS),
-        files: DROID,
-    },
     Switch {
         agent: "vscode-agent",
         key: &["chat.tools.global.autoApprove"],
@@ -159,10 +150,13 @@ const ANSWERS: &[Switch] = &[
     },
 ];
 
-/// Factory Droid's levels at which it runs edits and commands unasked, in their old and new names.
-const AUTONOMOUS: &[&str] = &["auto-low", "auto-medium", "auto-high", "low", "medium", "high"];
-
-const DROID: &[File] = &[File::Project(".factory/settings.json"), File::User("settings.json")];
+/// Run with 0.225.2: the project's wins, and `hooks.json` over the settings beside it.
+const DROID: &[File] = &[
+    File::Project(".factory/hooks.json"),
+    File::Project(".factory/settings.json"),
+    File::User("hooks.json"),
+    File::User("settings.json"),
+];
 
 const VSCODE: &[File] = &[
     File::Project(".vscode/settings.json"),
@@ -229,10 +223,6 @@ impl Places<'_, '_> {
             When::Is(wanted) => {
                 known.next().map(|(path, it)| (path, it.as_bool() == Some(*wanted)))
             }
-            When::Says(words) => known.next().map(|(path, it)| {
-                let counts = it.as_str().is_some_and(|word| words.contains(&word));
-                (path, counts)
-            }),
             When::NamesUs => known.find(|(_, it)| names_us(it)).map(|(path, _)| (path, true)),
         }?;
         counts.then_some(path)
@@ -265,7 +255,7 @@ impl Places<'_, '_> {
                 told: format!("its hooks are switched off: `{key}` is {value} in {place}"),
                 hint: format!("set `{key}` to {} in {place}", !value),
             },
-            When::NamesUs | When::Says(_) => Off {
+            When::NamesUs => Off {
                 told: format!("turnback's hooks are switched off by `{key}` in {place}"),
                 hint: format!("take turnback out of `{key}` in {place}"),
             },
@@ -326,19 +316,28 @@ impl Places<'_, '_> {
         })
     }
 
-    /// Factory Droid reads `hooks` in its settings only where there is no `hooks.json` beside them.
+    /// Factory Droid takes the hooks of an event from `hooks.json`, if it has any there, and passes
+    /// over those of the settings beside it (run with 0.225.2).
     fn other_file(&self) -> Option<Off> {
         let dir = self.row.dir(self.process)?;
-        let names_us = |path: &Path| text(path).is_some_and(|text| text.contains("turnback"));
         let other = dir.join("hooks.json");
-        let is_passed_over =
-            names_us(&dir.join("settings.json")) && other.is_file() && !names_us(&other);
-        is_passed_over.then(|| Off {
+        let hooks = |path: &Path| value_at(read(path)?, &["hooks"]);
+        let of_event = |hooks: &Value, event: &str| hooks.get(event).map(Value::to_string);
+        let (ours, theirs) = (hooks(&dir.join("settings.json"))?, hooks(&other)?);
+        let is_ours = |text: &String| text.contains("hook --agent factory-droid");
+        let mut events = ours.as_object()?.keys();
+        let event = events.find(|event| {
+            let there = of_event(&theirs, event).filter(|there| there != "[]");
+            of_event(&ours, event).is_some_and(|here| is_ours(&here))
+                && there.is_some_and(|there| !is_ours(&there))
+        })?;
+        let (event, other) = (ui::escape(event.as_bytes()), self.shown(&other));
+        Some(Off {
             told: format!(
-                "Droid reads its hooks from {} and passes over those in settings.json",
-                self.shown(&other)
+                "Droid takes its hooks for {event} from {other} and passes over those in \
+                 settings.json"
             ),
-            hint: format!("move turnback's entries into {}", self.shown(&other)),
+            hint: format!("move turnback's entries for {event} into {other}"),
         })
     }
 }
@@ -380,7 +379,10 @@ fn read(path: &Path) -> Option<Value> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         return serde_json::to_value(trust::table(&text).ok()?).ok();
     }
-    Some(jsonc::parse(&text).ok()?.root.to_value())
+    let value = jsonc::parse(&text).ok()?.root.to_value();
+    // A file for hooks alone stands for that part of the settings.
+    let is_hooks_alone = path.file_name().is_some_and(|name| name == "hooks.json");
+    Some(if is_hooks_alone { json!({ "hooks": value }) } else { value })
 }
 
 fn text(path: &Path) -> Option<String> {

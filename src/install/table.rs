@@ -277,9 +277,6 @@ pub const ROWS: &[Row] = &[
             advice!("commands/turnback.md", "prompts/turnback.md"),
         ],
         project: &[merge!(".factory/settings.json", "factory-droid", HOOKS)],
-        then: Some(
-            "Factory Droid reads its hooks when it starts: start it again, or review them in `/hooks`",
-        ),
         watched: &["hooks.json"],
         watched_project: &[".factory/hooks.json"],
         ..PLAIN

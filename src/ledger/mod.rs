@@ -24,6 +24,7 @@ use crate::{
     fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
     model::{By, CheckpointId, Context, TurnId},
     state::{State, hash_name},
+    transcript::Said,
 };
 
 pub(crate) use all::parse_any;
@@ -144,7 +145,7 @@ impl Ledger {
     }
 
     /// The turn a call belongs to. A call of a sub-agent belongs to the turn that started it.
-    pub fn turn_of(&mut self, context: &Context, last_prompt: Option<&str>) -> TurnId {
+    pub fn turn_of(&mut self, context: &Context, last_prompt: Option<&Said>) -> TurnId {
         let runs = self.wire.turn.is_some();
         match (&context.turn, &context.subagent) {
             // Codex names the sub-agent's own transcript, whose last prompt is no user's.
@@ -152,8 +153,8 @@ impl Ledger {
             (Some(id), _) => self.begin_turn(Some(id), None),
             (None, _) => match last_prompt {
                 Some(last) => {
-                    let id = hash_name(&[b"prompt", last.as_bytes()]);
-                    self.begin_turn(Some(&TurnId(id)), Some(last));
+                    let id = hash_name(&[b"prompt", last.id.as_bytes()]);
+                    self.begin_turn(Some(&TurnId(id)), Some(&last.words));
                 }
                 None if !runs => self.begin_turn(None, None),
                 None => (),

@@ -103,6 +103,18 @@ impl Table {
         shown
     }
 
+    /// The rows for what is no terminal, a line each: every cell as it is, two spaces between them,
+    /// and nothing to fill a column up. What stands above the columns comes first.
+    pub fn lines(&self) -> (String, String) {
+        let line = |texts: Vec<&str>| {
+            let told: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+            format!("{}\n", told.join("  "))
+        };
+        let titles = line(self.columns.iter().map(|column| column.title).collect());
+        let rows = self.rows.iter().map(|row| line(row.iter().map(|cell| &*cell.text).collect()));
+        (titles, rows.collect())
+    }
+
     fn widths(&self, rows: &[&[Cell]], width: Option<usize>) -> Vec<usize> {
         let widest =
             |n: usize| rows.iter().filter_map(|row| row.get(n)).map(|cell| cells(&cell.text)).max();
@@ -192,6 +204,17 @@ mod tests {
         ");
         // Never below what still says something.
         assert_eq!(turns().show(Some(1), Style::PLAIN), turns().show(Some(54), Style::PLAIN));
+    }
+
+    #[test]
+    fn what_is_no_terminal_gets_no_padding() {
+        let (titles, lines) = turns().lines();
+        assert_eq!(titles, "#  id  when  what  changed since\n");
+        insta::assert_snapshot!(lines, @r"
+        1  cfa2  2 minutes ago  before Bash rm -rf build && npm i  4 files  +12 −230
+        10  b81c  1 hour ago  日本\u{1b}[2J\n
+        11  e07d  no files
+        ");
     }
 
     #[test]

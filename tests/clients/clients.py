@@ -7,6 +7,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import time
 
 import fetch
 from model import Call
@@ -28,6 +29,11 @@ class Client:
     has_undo = True
     # How a directory is removed; Codex by itself refuses `rm -rf` where it asks nobody.
     remove = "rm -rf {}"
+    # Whether a second run goes on in the session of the first.
+    goes_on = True
+    # Whether its hooks can ask the user, and the keys of a yes.
+    asks = False
+    yes = ("Enter",)
     # What `turnback install` is told besides, in the words of the client's own rules.
     install = ()
 
@@ -56,6 +62,40 @@ class Client:
     def slash(self, text):
         """The command line for a slash command; None where it cannot be run from outside."""
 
+    def screen(self):
+        """The command line of its own screen; None where that was not driven."""
+
+    def settle(self, terminal):
+        """Waits on its screen until it takes words."""
+
+    def answer_first(self, terminal):
+        """Answers its own question, if it asks that before ours."""
+
+    def resume(self, session, prompt):
+        """The command line for a prompt in the fork of a conversation."""
+        raise NotImplementedError
+
+    def switches(self):
+        """What keeps its hooks from running: names, and what turns each, which gives its own undoing."""
+        return []
+
+    def path_of_program(self):
+        """What is in front of the `PATH` of a user who has it there."""
+        return ""
+
+    def turn(self, path, change):
+        """Changes a settings file in JSON."""
+        was = path.read_text() if path.exists() else None
+
+        def undo():
+            path.write_text(was) if was is not None else path.unlink()
+
+        value = json.loads(was or "{}")
+        change(value)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=2))
+        return undo
+
     def load_package(self, dir):
         """Makes the client load a package of `hooks/packages`. Gives arguments that do it, or None
         where there is no package; what has to be run first is in `commands`."""
@@ -74,6 +114,7 @@ class Client:
 
 class ClaudeCode(Client):
     name = "claude-code"
+    asks = True
 
     def set_up(self, guarded):
         trust = {"hasTrustDialogAccepted": True, "allowedTools": []}
@@ -83,9 +124,25 @@ class ClaudeCode(Client):
         self.write_settings(".claude/settings.json", '{\n    "includeCoAuthoredBy" : false\n}')
 
     def command(self, prompt, *, again=False, guarded=False):
-        program = self.package("@anthropic-ai/claude-code-linux-x64") / "claude"
         rights = [] if guarded else ["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]
-        return [program, *(["-c"] if again else []), "-p", prompt, *rights, "--output-format", "json"]
+        return [self.program(), *(["-c"] if again else []), "-p", prompt, *rights, "--output-format", "json"]
+
+    def program(self):
+        return self.package("@anthropic-ai/claude-code-linux-x64") / "claude"
+
+    def screen(self):
+        return [self.program()]
+
+    def settle(self, terminal):
+        terminal.until("shift+tab to cycle")
+        time.sleep(2)
+
+    def resume(self, session, prompt):
+        return [self.program(), "--resume", session, "-p", prompt, "--output-format", "json"]
+
+    def switches(self):
+        places = [self.home / ".claude/settings.json", self.project / ".claude/settings.json", self.project / ".claude/settings.local.json"]
+        return [("disableAllHooks", lambda place=place: self.turn(place, lambda it: it.update(disableAllHooks=True))) for place in places]
 
     def slash(self, text):
         return self.command(text)
@@ -140,11 +197,39 @@ trust_level = "trusted"
 """)
 
     def command(self, prompt, *, again=False, guarded=False):
-        program = self.package("@openai/codex") / "vendor/x86_64-unknown-linux-musl/bin/codex"
-        return [program, "exec", "--json", "-m", self.model, *(["resume", "--last"] if again else []), prompt]
+        return [self.program(), "exec", "--json", "-m", self.model, *(["resume", "--last"] if again else []), prompt]
+
+    def program(self):
+        return self.package("@openai/codex") / "vendor/x86_64-unknown-linux-musl/bin/codex"
+
+    def screen(self):
+        return [self.program(), "-m", self.model]
+
+    def settle(self, terminal):
+        # It draws where words go before it takes any, and may offer another model in between.
+        for _ in range(60):
+            screen = terminal.screen()
+            if "Use existing model" in screen:
+                terminal.keys("Down", "Enter")
+            elif "permissions:" in screen:
+                break
+            time.sleep(1)
+        time.sleep(5)
+
+    def resume(self, session, prompt):
+        return [self.program(), "exec", "--json", "-m", self.model, "resume", session, prompt]
+
+    def switches(self):
+        def turn():
+            file = self.home / ".codex/config.toml"
+            was = file.read_text()
+            file.write_text(was + "\n[features]\nhooks = false\n")
+            return lambda: file.write_text(was)
+
+        return [("features.hooks", turn)]
 
     def load_package(self, dir):
-        program = self.command("")[0]
+        program = self.program()
         for words in (["marketplace", "add", dir / "codex"], ["add", "turnback@turnback"]):
             subprocess.run([program, "plugin", *words], cwd=self.project, check=True, capture_output=True,
                            env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"} | self.env())
@@ -184,17 +269,17 @@ class CodexCode(Codex):
         return [self.shell(f"cat {name}")]
 
     def patch(self, body):
-        return self.program(f"tools.apply_patch({json.dumps(f'*** Begin Patch{chr(10)}{body}*** End Patch{chr(10)}')})")
+        return self.code(f"tools.apply_patch({json.dumps(f'*** Begin Patch{chr(10)}{body}*** End Patch{chr(10)}')})")
 
     def shell(self, line):
-        return self.program(f"tools.exec_command({json.dumps({'cmd': line})})")
+        return self.code(f"tools.exec_command({json.dumps({'cmd': line})})")
 
     def pair(self, one, other):
         """Two calls at once: one program that starts both."""
         first, second = (call.raw.split("await ", 1)[1].rsplit("))", 1)[0] for call in (one, other))
-        return [self.program(f"Promise.all([{first}, {second}])")]
+        return [self.code(f"Promise.all([{first}, {second}])")]
 
-    def program(self, expression):
+    def code(self, expression):
         return Call("exec", raw=f"text(JSON.stringify(await {expression}))\n", namespace="functions")
 
     def sub_agent(self, task):
@@ -238,7 +323,24 @@ class GeminiCli(Node):
     def command(self, prompt, *, again=False, guarded=False):
         rights = [] if guarded else ["--approval-mode", "yolo"]
         resume = ["--resume", "latest"] if again else []
-        return [*self.node("@google/gemini-cli", "bundle/gemini.js"), *resume, "-p", prompt, "-m", "gemini-2.5-flash", *rights]
+        return [*self.program(), *resume, "-p", prompt, *rights]
+
+    def program(self):
+        return [*self.node("@google/gemini-cli", "bundle/gemini.js"), "-m", "gemini-2.5-flash"]
+
+    def screen(self):
+        return [*self.program(), "--approval-mode", "yolo"]
+
+    def settle(self, terminal):
+        terminal.until("Type your message")
+
+    def resume(self, session, prompt):
+        return [*self.program(), "--resume", session, "-p", prompt, "--approval-mode", "yolo"]
+
+    def switches(self):
+        places = [self.home / ".gemini/settings.json", self.project / ".gemini/settings.json"]
+        off = lambda it: it.setdefault("hooksConfig", {}).update(enabled=False)
+        return [("hooksConfig.enabled", lambda place=place: self.turn(place, off)) for place in places]
 
     def slash(self, text):
         return self.command(text)
@@ -263,13 +365,36 @@ class GeminiCli(Node):
 
 class QwenCode(Node):
     name = "qwen-code"
+    asks = True
 
     def set_up(self, guarded):
         self.write_settings(".qwen/settings.json", self.settings("openai") | {"model": {"name": "mock-model"}})
 
     def command(self, prompt, *, again=False, guarded=False):
         rights = [] if guarded else ["--approval-mode", "yolo"]
-        return [*self.node("@qwen-code/qwen-code", "cli.js"), *(["-c"] if again else []), "-p", prompt, *rights]
+        return [*self.program(), *(["-c"] if again else []), "-p", prompt, *rights]
+
+    def program(self):
+        return self.node("@qwen-code/qwen-code", "cli.js")
+
+    def screen(self):
+        return self.program()
+
+    def settle(self, terminal):
+        terminal.until("Type your message")
+        # It takes no keys before it has read its files.
+        time.sleep(10)
+
+    def answer_first(self, terminal):
+        terminal.until("Waiting for user confirmation")
+        terminal.keys("Enter")
+
+    def resume(self, session, prompt):
+        return [*self.program(), "--resume", session, "-p", prompt, "--approval-mode", "yolo"]
+
+    def switches(self):
+        places = [self.home / ".qwen/settings.json", self.project / ".qwen/settings.json"]
+        return [("disableAllHooks", lambda place=place: self.turn(place, lambda it: it.update(disableAllHooks=True))) for place in places]
 
     def slash(self, text):
         return self.command(text)
@@ -283,6 +408,7 @@ class QwenCode(Node):
 
 class CopilotCli(Client):
     name = "copilot-cli"
+    asks = True
 
     def set_up(self, guarded):
         # It unpacks itself into the cache of its HOME; once is enough.
@@ -297,9 +423,22 @@ class CopilotCli(Client):
         (self.home / ".copilot").mkdir()
 
     def command(self, prompt, *, again=False, guarded=False):
-        program = self.package("@github/copilot-linux-x64") / "copilot"
         rights = [] if guarded else ["--allow-all-tools", "--allow-all-paths"]
-        return [program, *(["--continue"] if again else []), "-p", prompt, *rights]
+        return [self.program(), *(["--continue"] if again else []), "-p", prompt, *rights]
+
+    def program(self):
+        return self.package("@github/copilot-linux-x64") / "copilot"
+
+    def screen(self):
+        return [self.program()]
+
+    def settle(self, terminal):
+        terminal.until("Do you trust the files in this folder?")
+        terminal.keys("Enter")
+        time.sleep(5)
+
+    def resume(self, session, prompt):
+        return [self.program(), f"--resume={session}", "-p", prompt, "--allow-all-tools", "--allow-all-paths"]
 
     def env(self):
         return {
@@ -343,6 +482,19 @@ class OpenCode(Client):
     def command(self, prompt, *, again=False, guarded=False):
         return [*self.program(), *(["-c"] if again else []), prompt]
 
+    def path_of_program(self):
+        return f"{self.program()[0].parent}:"
+
+    def resume(self, session, prompt):
+        return [*self.program(), "-s", session, prompt]
+
+    def screen(self):
+        return self.program()[:1]
+
+    def settle(self, terminal):
+        terminal.until("Ask anything")
+        time.sleep(8)
+
     def slash(self, text):
         name, _, rest = text.lstrip("/").partition(" ")
         return [*self.program(), "--command", name, *([rest] if rest else [])]
@@ -366,6 +518,7 @@ class OpenCode(Client):
 
 class Cline(Client):
     name = "cline"
+    goes_on = False
     refusal_ends_run = True
 
     def set_up(self, guarded):
@@ -395,6 +548,8 @@ class Cline(Client):
 
 class Hermes(Client):
     name = "hermes"
+    # Whether it is told to run hooks that its user has never approved.
+    accepts = True
 
     def set_up(self, guarded):
         self.write_settings(".hermes/config.yaml", f"""# mine
@@ -406,9 +561,18 @@ model:
 """)
 
     def command(self, prompt, *, again=False, guarded=False):
-        program = self.package("hermes-agent") / "bin/hermes"
-        rights = [] if guarded else ["--yolo"]
-        return [program, "chat", *(["--continue"] if again else []), "-m", "mock-model", "--provider", "custom", "--accept-hooks", *rights, "-q", prompt]
+        rights = [*([] if guarded else ["--yolo"]), *(["--accept-hooks"] if self.accepts else [])]
+        return [*self.program(), *(["--continue"] if again else []), "-m", "mock-model", "--provider", "custom", *rights, "-q", prompt]
+
+    def program(self):
+        return [self.package("hermes-agent") / "bin/hermes", "chat"]
+
+    def switches(self):
+        def turn():
+            self.accepts = False
+            return lambda: None
+
+        return [("no consent", turn)]
 
     def env(self):
         return {"HERMES_HOME": str(self.home / ".hermes"), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{self.url}/v1",
@@ -430,4 +594,55 @@ model:
         return Call("terminal", {"command": line})
 
 
-ALL = {client.name: client for client in [ClaudeCode, Codex, CodexCode, GeminiCli, QwenCode, CopilotCli, OpenCode, Cline, Hermes]}
+class FactoryDroid(Client):
+    """Droid, which without its maker's servers takes up no session: each run is one."""
+
+    name = "factory-droid"
+    goes_on = False
+    refusal = "turnback: "
+
+    def set_up(self, guarded):
+        model = {"model": "mock", "displayName": "mock", "baseUrl": f"{self.url}/v1", "apiKey": "none",
+                 "provider": "generic-chat-completion-api", "maxOutputTokens": 8000}
+        self.write_settings(".factory/settings.json", {"customModels": [model]})
+
+    def program(self):
+        return self.package("@factory/cli-linux-x64") / "bin/droid"
+
+    def command(self, prompt, *, again=False, guarded=False):
+        rights = [] if guarded else ["--auto", "high"]
+        return [self.program(), "exec", *rights, "-m", "custom:mock-0", prompt]
+
+    def screen(self):
+        return [self.program()]
+
+    def settle(self, terminal):
+        terminal.until("Trust this folder?")
+        terminal.keys("Enter")
+        terminal.until("for help")
+        time.sleep(2)
+
+    def switches(self):
+        settings, alone = lambda it: it.setdefault("hooks", {}).update(hooksDisabled=True), lambda it: it.update(hooksDisabled=True)
+        places = [(self.home / ".factory/settings.json", settings), (self.project / ".factory/settings.json", settings),
+                  (self.project / ".factory/hooks.json", alone), (self.home / ".factory/hooks.json", alone)]
+        return [("hooksDisabled", lambda place=place, how=how: self.turn(place, how)) for place, how in places]
+
+    def env(self):
+        return {"FACTORY_API_KEY": "fk-none", "FACTORY_AIRGAP_ENABLED": "1"}
+
+    def read(self, name):
+        return [Call("Read", {"file_path": self.path(name)})]
+
+    def write(self, name, text):
+        return Call("Create", {"file_path": self.path(name), "content": text})
+
+    def edit(self, name, old, new):
+        return Call("Edit", {"file_path": self.path(name), "old_str": old, "new_str": new})
+
+    def shell(self, line):
+        risk = {"riskLevel": "low", "riskLevelReason": SHELL_NOTE}
+        return Call("Execute", {"command": line, "summary": "Do a part of the test", **risk})
+
+
+ALL = {client.name: client for client in [ClaudeCode, Codex, CodexCode, GeminiCli, QwenCode, CopilotCli, OpenCode, Cline, Hermes, FactoryDroid]}

@@ -14,6 +14,7 @@ NPM = {
     "copilot-cli": ["@github/copilot-linux-x64@1.0.102"],
     "opencode": ["opencode-linux-x64@1.18.33", "@opencode-ai/plugin@1.18.33"],
     "cline": ["@cline/cli-linux-x64@3.0.65"],
+    "factory-droid": ["@factory/cli-linux-x64@0.225.2"],
 }
 # And as PyPI does.
 PYPI = {"hermes": "hermes-agent==0.19.0"}

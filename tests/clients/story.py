@@ -61,9 +61,14 @@ class World:
                 asked = self.dir / f"{self.count}.requests.json"
                 asked.write_text(json.dumps(self.model.requests, indent=1))
 
+    def run_us(self, *args):
+        """Runs turnback, and gives all it said."""
+        env = self.env() | {"PATH": f"{self.client.path_of_program()}{self.env()['PATH']}"}
+        return subprocess.run([self.turnback, *args], cwd=self.project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
     def us(self, *args, check=True):
         """Runs turnback."""
-        done = subprocess.run([self.turnback, *args], cwd=self.project, env=self.env(), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = self.run_us(*args)
         must(not check or done.returncode == 0, f"turnback {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
@@ -138,7 +143,7 @@ def story(world):
     git_before = subprocess.run(["git", "status", "--porcelain=v1", "--branch"], cwd=project, env=world.env(), capture_output=True).stdout
     world.install()
     home_installed = tree(world.home, [STATE])
-    yield "installed: " + ", ".join(name for name in differ(home_before, home_installed) if home_installed[name][0] == "file")
+    yield "installed", "yes", "installed: " + ", ".join(name for name in differ(home_before, home_installed) if home_installed[name][0] == "file")
 
     world.say("write", [
         client.read("existing.txt"),
@@ -170,7 +175,7 @@ def story(world):
     must([len(row) for row in rows] == [1, len(wanted)], f"turns and steps: {json.dumps(rows, indent=1)}")
     must(client.remove.format("src") in rows[0][0]["summary"], f"held before {rows[0][0]['summary']}")
     sessions = {step["session"] for row in rows for step in row}
-    yield f"second turn: held before {rows[0][0]['summary']!r}, in {'the same session' if len(sessions) == 1 else 'a session of its own'}"
+    yield "two turns", "held", f"second turn: held before {rows[0][0]['summary']!r}, in {'the same session' if len(sessions) == 1 else 'a session of its own'}"
 
     state = world.home / STATE
     kept = tree(state, ["journal", "sessions"])
@@ -180,17 +185,17 @@ def story(world):
     must("reaches for turnback itself" in (state / "journal").read_text(), "nobody noticed")
     told = client.refusal + "this call reaches for turnback itself"
     must(client.refusal_ends_run or world.model.was_told(told), f"the model was not told {told!r}")
-    yield "self-defence: refused, " + ("which ends the run" if client.refusal_ends_run else f"and the model reads {told!r}")
+    yield "self-defence", "refused, ends the run" if client.refusal_ends_run else "refused", "self-defence: refused, " + ("which ends the run" if client.refusal_ends_run else f"and the model reads {told!r}")
 
     yield f"doctor: {diagnosis(world)}"
     world.us("restore", "2", "--yes")
     must(not differ(after, files()), f"restore 2 left {differ(after, files())}")
-    yield "restore 2: src is back, byte for byte"
+    yield "restore, undo", "byte for byte", "restore 2: src is back, byte for byte"
     back = client.slash("/checkpoint list")
     if back:
         world.model.play([])
         world.start(back)
-        must(world.model.was_told(client.remove.format("src")), "the list did not come")
+        must(world.model.was_told(f"{MAIN}: remove"), "the list did not come")
         world.start(client.slash("/checkpoint create it's \"$(touch owned)\"; touch owned2 `touch owned3` #"))
         must(not differ(after, files()), f"arguments became commands: {differ(after, files())}")
         number = len(world.rows())
@@ -202,7 +207,12 @@ def story(world):
     must(not differ(start, files()), f"{how} left {differ(start, files())}")
     git_after = subprocess.run(["git", "status", "--porcelain=v1", "--branch"], cwd=project, env=world.env(), capture_output=True).stdout
     must(git_before == git_after, "git sees a difference")
-    yield f"{how}: everything as at the start, byte for byte"
+    yield "slash commands", "run" if back else "none", f"{how}: everything as at the start, byte for byte"
+    world.us("undo", "--yes")
+    must(not differ(after, files()), f"undo left {differ(after, files())}")
+    world.us("redo", "--yes")
+    must(not differ(start, files()), f"redo left {differ(start, files())}")
+    yield "undo and redo: and back again"
     if back and client.has_undo:
         world.start(client.slash("/undo"))
         must(not differ(after, files()), f"/undo left {differ(after, files())}")
@@ -219,7 +229,7 @@ def story(world):
         must(as_before or is_dir or clean, f"uninstall left {name}")
         if not as_before and not is_dir:
             yield f"uninstall: {name} was changed by the client; nothing of ours is left in it"
-    yield "uninstall: every file of ours is as it was before"
+    yield "uninstalled", "yes", "uninstall: every file of ours is as it was before"
 
 
 def diagnosis(world):
@@ -277,7 +287,9 @@ def guarded(with_us, without_us):
 
 
 def tested(kind, packages, dir, turnback, only=None):
-    """Runs all of it for one client and prints each fact. True if all are so."""
+    """Runs all of it for one client and prints each fact. Gives the cells of its row in the table;
+    None if something was not so."""
+    import asked
     import rewound
 
     def world(name, **how):
@@ -288,19 +300,27 @@ def tested(kind, packages, dir, turnback, only=None):
         "packaged": lambda: packaged(world("packaged")),
         "guarded": lambda: guarded(world("guarded", guarded=True), world("control", guarded=True)),
         "story": lambda: story(world("story")),
+        "unattended": lambda: asked.unattended(world("unattended")),
+        "attended": lambda: asked.attended(world("attended")),
+        "switched-off": lambda: asked.switched_off(world("switched-off")),
+        "conversation": lambda: asked.conversation(world("conversation")),
     }
     if kind.name == "claude-code":
         parts["rewound"] = lambda: rewound.rewound(world("rewound"))
     if kind.name == "opencode":
         parts["forked"] = lambda: rewound.forked(world("forked"))
-    good = True
+    good, cells = True, {}
     for name, part in parts.items():
         if only and name not in only:
             continue
         try:
             for fact in part():
-                print(f"  ok    {fact}", flush=True)
+                column, cell, text = fact if isinstance(fact, tuple) else (None, None, fact)
+                if column:
+                    cells[column] = cell
+                if text:
+                    print(f"  ok    {text}", flush=True)
         except (Failure, subprocess.SubprocessError, OSError, TimeoutError) as why:
             good = False
             print(f"  FAIL  {name}: {re.sub(chr(10), chr(10) + '        ', str(why))}", flush=True)
-    return good
+    return cells if good else None

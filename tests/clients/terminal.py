@@ -39,16 +39,18 @@ class Terminal:
         time.sleep(0.3)
         self.keys("Enter")
 
-    def until(self, *texts, without=()):
-        """Waits for a screen with all of these on it, and none of those. Keeps it."""
+    def until(self, *texts, without=(), waits_for=""):
+        """Waits for a screen with all of these on it, and none of those. Keeps it. Lines that were
+        broken to fit count as one."""
         end = time.monotonic() + TIME_MAX_S
         while True:
             screen = self.screen()
-            if all(text in screen for text in texts) and not any(text in screen for text in without):
+            flat = " ".join(screen.replace("│", " ").split())
+            if all(text in screen or text in flat for text in texts) and not any(text in screen for text in without):
                 break
             if time.monotonic() > end:
                 self.keep(screen)
-                raise TimeoutError(f"no {texts} on the screen:\n{screen}")
+                raise TimeoutError(f"no {waits_for or texts} on the screen:\n{screen}")
             time.sleep(0.1)
         self.keep(screen)
         return screen

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use turnback::process::{Ancestor, Aside, Exit, Process, Stdin, Terminal};
+use turnback::process::{Ancestor, Aside, Exit, Process, Running, Stdin, Terminal};
 
 use super::temp::{TempDir, write};
 
@@ -33,7 +33,7 @@ pub(crate) struct World {
 
 /// Notes what is started, and starts nothing; and says who started us.
 #[derive(Debug, Default)]
-struct Started(Mutex<Vec<Vec<String>>>, Vec<Ancestor>);
+struct Started(Mutex<Vec<Vec<String>>>, Vec<Ancestor>, Option<String>);
 
 impl Aside for Started {
     fn ancestor(&self, pid: Option<u32>) -> Option<Ancestor> {
@@ -45,6 +45,13 @@ impl Aside for Started {
         let args = args.iter().map(|arg| arg.to_str().unwrap().to_owned());
         self.0.lock().unwrap().push(args.collect());
         Ok(())
+    }
+
+    fn listen(&self, command: &[&OsStr], _: &Path, _: &str) -> io::Result<(Running, String)> {
+        let address = self.2.clone().ok_or(io::ErrorKind::Unsupported)?;
+        let words = command.iter().map(|word| word.to_str().unwrap().to_owned());
+        self.0.lock().unwrap().push(words.collect());
+        Ok((Running::default(), address))
     }
 }
 
@@ -150,6 +157,11 @@ impl World {
             name: (*name).to_owned(),
         };
         self.aside.1 = ancestors.iter().zip(parents).map(one).collect();
+    }
+
+    /// Says where a program listens that is started to listen.
+    pub(crate) fn listens_at(&mut self, address: &str) {
+        self.aside.2 = Some(address.to_owned());
     }
 
     /// Sets an environment variable.

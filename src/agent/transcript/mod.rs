@@ -25,7 +25,7 @@ use crate::model::Agent;
 
 pub use calls::{Told, has_calls, told};
 pub use own_way::own_way;
-pub use served::{Asked, ask, is_served, resume};
+pub use served::{Asked, SERVE, ask, is_served, resume};
 
 /// Where to cut a conversation: before this turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +199,17 @@ pub fn fork(
         prompt: rows[turn].as_ref().map(Row::prompt).unwrap_or_default().to_owned(),
         resume: format.resume(new),
     })
+}
+
+/// The command that begins a new conversation with this agent; `None` for one whose conversations
+/// cannot be forked.
+pub fn beginning(agent: Agent) -> Option<Vec<String>> {
+    let resume = if is_served(agent) {
+        SERVE.map(str::to_owned).into()
+    } else {
+        format_of(agent)?.resume("")
+    };
+    resume.into_iter().next().map(|program| vec![program])
 }
 
 /// Puts another session's name into a file that goes with a conversation.

@@ -21,6 +21,9 @@ pub struct Asked {
     pub body: String,
 }
 
+/// What starts such a server, on any free port, which it then prints.
+pub const SERVE: [&str; 6] = ["opencode", "serve", "--hostname", "127.0.0.1", "--port", "0"];
+
 /// Whether conversations of this agent are kept by a server of its own.
 pub fn is_served(agent: Agent) -> bool {
     agent == Agent::OpenCode

@@ -17,6 +17,7 @@ use crate::{
     },
     commands::Desk,
     fs::open_regular,
+    install, ledger,
     left::{self, What},
     model::{Agent, Effect, Event, Intent, ToolCall},
     process::Process,
@@ -58,7 +59,7 @@ pub(super) fn tally(process: &Process<'_>, desk: &Desk, agent: Agent) -> Option<
         rules: shell::Patterns::default(),
     };
     let mut tally = Tally::default();
-    for file in conversations(process, desk, agent) {
+    for file in conversations(process, desk, agent, since.into()) {
         let text = tail(&file).unwrap_or_default();
         for call in calls(agent, &text, since) {
             if !is_here(desk, &call) || shell::effect(&call.intent, &scope) == Effect::None {
@@ -82,39 +83,74 @@ fn since(process: &Process<'_>, desk: &Desk) -> DateTime<Utc> {
     (process.now - TimeDelta::days(DAYS)).max(installed)
 }
 
-/// The newest conversations in this root that we know of, oldest first.
-fn conversations(process: &Process<'_>, desk: &Desk, agent: Agent) -> Vec<PathBuf> {
-    let mut files = BTreeSet::new();
-    for by in desk.store.list().unwrap_or_default().into_iter().filter_map(|it| it.cause.by) {
-        if by.agent == agent {
-            files.extend(by.transcript);
-            let own = desk.home.as_ref().filter(|_| agent == Agent::CopilotCli);
-            let own = own.map(|home| home.join(".copilot/session-state").join(&by.session.0));
-            files.extend(own.map(|dir| dir.join("events.jsonl")));
-        }
-    }
-    if agent == Agent::ClaudeCode {
-        files.extend(of_claude_code(process, desk));
-    }
+/// Where agents keep their conversations, below the directories of their settings.
+const KEPT: &[(Agent, &str)] = &[
+    (Agent::ClaudeCode, "projects"),
+    (Agent::Codex, "sessions"),
+    (Agent::GeminiCli, "tmp"),
+    (Agent::CopilotCli, "session-state"),
+];
+
+/// The newest conversations in this root, oldest first: those we were told of, and those of which
+/// we were never told a word.
+fn conversations(
+    process: &Process<'_>,
+    desk: &Desk,
+    agent: Agent,
+    since: SystemTime,
+) -> Vec<PathBuf> {
+    let made = desk.store.list().unwrap_or_default().into_iter().filter_map(|it| it.cause.by);
+    let used = ledger::uses(&desk.state).into_iter();
+    let used = used.filter(|used| used.root == desk.root.path()).map(|used| used.by);
+    let told = made.chain(used).filter(|by| by.agent == agent).filter_map(|by| by.transcript);
     let dated = |file: PathBuf| Some((file.metadata().ok()?.modified().ok()?, file));
-    let mut dated: Vec<_> = files.into_iter().filter_map(dated).collect();
-    dated.sort();
-    let skipped = dated.len().saturating_sub(FILES_MAX);
-    dated.into_iter().skip(skipped).map(|(_, file)| file).collect()
+    let mut found: BTreeSet<_> = told.filter_map(dated).collect();
+    let name = agent::by_agent(agent).name();
+    let dir = install::ROWS.iter().find(|row| row.agent == name).and_then(|row| row.dir(process));
+    let below = KEPT.iter().find(|(whose, _)| *whose == agent).map(|(_, below)| *below);
+    if let Some(dir) = dir.zip(below).map(|(dir, below)| dir.join(below)) {
+        let kept = kept(&dir).into_iter().filter_map(dated).filter(|(at, _)| *at >= since);
+        found.extend(kept.filter(|(_, file)| mentions(file, desk.root.path())));
+    }
+    let skipped = found.len().saturating_sub(FILES_MAX);
+    found.into_iter().skip(skipped).map(|(_, file)| file).collect()
 }
 
-/// Claude Code keeps the conversations of a directory in one named after it: those of which we
-/// were never told a word are there too.
-fn of_claude_code(process: &Process<'_>, desk: &Desk) -> Vec<PathBuf> {
-    let own = process.var("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    let Some(dir) = own.or_else(|| Some(desk.home.as_ref()?.join(".claude"))) else {
-        return Vec::new();
-    };
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let name: String = desk.root.path().to_string_lossy().chars().map(plain).collect();
-    let Ok(found) = dir.join("projects").join(name).read_dir() else { return Vec::new() };
-    let is_conversation = |file: &PathBuf| file.extension().is_some_and(|ext| ext == "jsonl");
-    found.flatten().map(|entry| entry.path()).filter(is_conversation).collect()
+/// The conversations below a directory.
+fn kept(dir: &Path) -> Vec<PathBuf> {
+    /// As deep as any agent's year, month and day.
+    const DEPTH_MAX: usize = 4;
+    /// A directory of years of work must not keep the doctor waiting.
+    const ENTRIES_MAX: usize = 20_000;
+    let (mut open, mut found, mut seen) = (vec![(dir.to_owned(), 0)], Vec::new(), 0);
+    while let Some((dir, depth)) = open.pop() {
+        for entry in dir.read_dir().into_iter().flatten().flatten() {
+            seen += 1;
+            let (path, kind) = (entry.path(), entry.file_type());
+            if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && depth < DEPTH_MAX {
+                open.push((path, depth + 1));
+            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                found.push(path);
+            }
+        }
+        if seen > ENTRIES_MAX {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether a conversation says at its beginning that it is held in `root`.
+fn mentions(file: &Path, root: &Path) -> bool {
+    /// The first words, and what an agent puts before them.
+    const HEAD_MAX_BYTES: u64 = 64 << 10;
+    let mut head = Vec::new();
+    let read =
+        open_regular(file).and_then(|(file, _)| file.take(HEAD_MAX_BYTES).read_to_end(&mut head));
+    let root = root.as_os_str().as_encoded_bytes();
+    let is_end = |next: Option<&u8>| next.is_some_and(|next| matches!(next, b'"' | b'\\'));
+    let mut places = head.windows(root.len()).enumerate();
+    read.is_ok() && places.any(|(at, here)| here == root && is_end(head.get(at + root.len())))
 }
 
 fn tail(file: &Path) -> Option<Vec<u8>> {

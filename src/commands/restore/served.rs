@@ -3,15 +3,18 @@
 //! Nobody is asked but a server on this machine, and nobody waits for it longer than a moment. The
 //! call is never on a hook's way.
 
-use std::io::Read;
+use std::{ffi::OsStr, io::Read, path::Path};
 
 use crate::{
     agent::transcript::{self, Asked},
     error::{Error, Result},
+    process::{Process, Running},
 };
 
-/// Longer than any server here takes to find a message.
-const LOOK_MAX_SECONDS: u64 = 2;
+/// Longer than a server that is up takes to find a message.
+pub(super) const LOOK_MAX_SECONDS: u64 = 2;
+/// One that was just started has to read all it keeps first.
+pub(super) const FIRST_LOOK_MAX_SECONDS: u64 = 20;
 /// Copying a month of talk takes a while.
 const FORK_MAX_SECONDS: u64 = 15;
 /// A message with pictures in it.
@@ -19,13 +22,28 @@ const ANSWER_MAX_BYTES: u64 = 16 << 20;
 /// More than any of its answers begins with.
 const HEAD_MAX_BYTES: usize = 64 << 10;
 
+/// Starts the agent's own server, for as long as what is given back lives, and tells its address.
+/// It reads what the agent keeps on the disk.
+///
+/// # Errors
+///
+/// Why it cannot be started, as a fragment.
+pub(super) fn start(process: &Process<'_>, root: &Path) -> Result<(Running, String), String> {
+    let [program, args @ ..] = transcript::SERVE;
+    let found = process.which(program).ok_or("it is not running, and not on the PATH either")?;
+    let command: Vec<&OsStr> =
+        std::iter::once(found.as_os_str()).chain(args.map(OsStr::new)).collect();
+    let started = process.aside.listen(&command, root, "http://");
+    started.map_err(|err| format!("it is not running, and cannot be started: {err}"))
+}
+
 /// Whether the server has the message the turn begins with.
 ///
 /// # Errors
 ///
 /// Why it does not, as a fragment.
-pub(super) fn look(asked: &Asked) -> Result<(), String> {
-    answer(minreq::get(&asked.message).with_timeout(LOOK_MAX_SECONDS)).map(|_| ())
+pub(super) fn look(asked: &Asked, seconds: u64) -> Result<(), String> {
+    answer(minreq::get(&asked.message).with_timeout(seconds)).map(|_| ())
 }
 
 /// Makes the fork and returns the command that takes it up.

@@ -18,14 +18,14 @@ use super::served;
 use crate::{
     agent::{
         by_agent,
-        transcript::{self, Asked, Cut, Fork},
+        transcript::{self, Asked, Cut, Fork, NoFork},
     },
     commands::Desk,
     error::{Error, Result},
     fs::{Dir, c_name, create_new_synced, create_private_dirs, now_ns, read_small},
     ledger,
     model::{Agent, By, Checkpoint},
-    process::Process,
+    process::{Process, Running},
     ui,
 };
 
@@ -44,6 +44,14 @@ pub(super) enum Talk {
         asked: Asked,
         session: String,
         /// The user's words that will not be in it any more.
+        prompt: String,
+        /// The server, if it was started for this.
+        _running: Option<Running>,
+    },
+    /// Nothing was said before that turn: a new one takes its place.
+    New {
+        /// What begins it.
+        command: Vec<String>,
         prompt: String,
     },
 }
@@ -73,7 +81,7 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
     let own_way = || transcript::own_way(by.agent, &by.session.0, turn);
     let title = by_agent(by.agent).title();
     if transcript::is_served(by.agent) {
-        return serve(desk, &by).map_err(|why| {
+        return serve(process, desk, &by).map_err(|why| {
             let what = format!("{title}'s server cannot be asked to fork the conversation: {why}");
             Error::other(what, own_way())
         });
@@ -97,7 +105,11 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
     };
     let new = new_session(&by.session.0);
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let fork = transcript::fork(by.agent, name, &text, cut, &new).map_err(|why| {
+    let forked = transcript::fork(by.agent, name, &text, cut, &new);
+    if let (Err(NoFork::FirstTurn), Some(command)) = (&forked, transcript::beginning(by.agent)) {
+        return Ok(Talk::New { command, prompt: by.prompt.unwrap_or_default() });
+    }
+    let fork = forked.map_err(|why| {
         let path = ui::escape_path(&path);
         Error::other(format!("cannot fork the conversation `{path}`: {why}"), own_way())
     })?;
@@ -115,17 +127,28 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
     }
 }
 
-/// What to ask the agent's own server, which must be there and know the turn.
-fn serve(desk: &Desk, by: &By) -> Result<Talk, String> {
+/// What to ask the agent's own server, which must know the turn. Where none listens any more, one
+/// is started for as long as it takes.
+fn serve(process: &Process<'_>, desk: &Desk, by: &By) -> Result<Talk, String> {
     let name = by_agent(by.agent).name();
-    let address = ledger::server(&desk.state, name, &by.session.0);
-    let address = address.ok_or("it did not say where it listens")?;
     let turn = by.turn.as_ref().ok_or("it did not say which turn it was")?;
-    let asked = transcript::ask(&address, &by.session.0, &turn.0, desk.root.path());
-    let asked = asked.ok_or("it is not on this machine")?;
-    served::look(&asked)?;
+    let ask = |address: &str, seconds| {
+        let asked = transcript::ask(address, &by.session.0, &turn.0, desk.root.path());
+        let asked = asked.ok_or("it is not on this machine")?;
+        served::look(&asked, seconds).map(|()| asked)
+    };
+    let address = ledger::server(&desk.state, name, &by.session.0);
+    let known = address.ok_or("it did not say where it listens".to_owned());
+    let (asked, running) = match known.and_then(|address| ask(&address, served::LOOK_MAX_SECONDS)) {
+        Ok(asked) => (asked, None),
+        Err(why) => {
+            let (running, address) = served::start(process, desk.root.path())
+                .map_err(|second| format!("{why}; {second}"))?;
+            (ask(&address, served::FIRST_LOOK_MAX_SECONDS)?, Some(running))
+        }
+    };
     let (session, prompt) = (by.session.0.clone(), by.prompt.clone().unwrap_or_default());
-    Ok(Talk::Served { asked, session, prompt })
+    Ok(Talk::Served { asked, session, prompt, _running: running })
 }
 
 /// Whose turn the checkpoint is the beginning of, and a moment in it: the newest turn that uses
@@ -207,6 +230,7 @@ impl Talk {
         match self {
             Self::Written(written) => written.write().map(|()| written.fork.resume.clone()),
             Self::Served { asked, session, .. } => served::fork(asked, session),
+            Self::New { command, .. } => Ok(command.clone()),
         }
     }
 
@@ -214,7 +238,7 @@ impl Talk {
     pub(super) fn words(&self, resume: Option<&[String]>) -> String {
         let prompt = match self {
             Self::Written(written) => written.fork.prompt.trim(),
-            Self::Served { prompt, .. } => prompt.trim(),
+            Self::Served { prompt, .. } | Self::New { prompt, .. } => prompt.trim(),
         };
         let prompt = match prompt {
             "" => "that turn".to_owned(),
@@ -225,6 +249,12 @@ impl Talk {
                 format!("\"{}{more}\"", ui::escape(short.as_bytes()))
             }
         };
+        if let Self::New { command, .. } = self {
+            return format!(
+                "nothing was said before {prompt}; a new conversation begins with: {}",
+                command.join(" ")
+            );
+        }
         match resume {
             None => format!("the conversation would be forked before {prompt}"),
             // Plain words and a plain name: nothing in it needs quotes.

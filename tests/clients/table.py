@@ -1,0 +1,28 @@
+"""The table of what was run, in `hooks/README.md` between two marks."""
+
+import pathlib
+
+README = pathlib.Path(__file__).resolve().parent.parent.parent / "hooks/README.md"
+BEGIN, END = "<!-- made by tests/clients/run -->", "<!-- end of what tests/clients/run made -->"
+COLUMNS = ["installed", "two turns", "nobody there", "person there", "self-defence", "switched off", "restore, undo", "conversation",
+           "slash commands", "uninstalled"]
+
+
+def put(rows):
+    """Replaces the rows of the clients that were run; the others stay as they are."""
+    text = README.read_text()
+    before, rest = text.split(BEGIN)
+    old, after = rest.split(END)
+    known = {line.split("|")[1].strip(): line for line in old.splitlines() if line.startswith("|")}
+    known = {name: line for name, line in known.items() if name not in ("client", "---")}
+    # Another version of a client takes the place of the one before.
+    names = {name.split()[0] for name in rows}
+    known = {name: line for name, line in known.items() if name.split()[0] not in names}
+    known |= {name: line_of([name, *(row.get(column, "not run") for column in COLUMNS)]) for name, row in rows.items()}
+    head = [line_of(["client", *COLUMNS]), line_of(["---"] * (len(COLUMNS) + 1))]
+    made = "\n".join([*head, *(known[name] for name in sorted(known))])
+    README.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}")
+
+
+def line_of(cells):
+    return "| " + " | ".join(cells) + " |"
