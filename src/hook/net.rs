@@ -1,6 +1,8 @@
 //! The net under what fires no hook: what is looked at when a turn begins or ends, and before the
 //! next call of an agent that never says when a call is done.
 
+use std::collections::BTreeMap;
+
 use super::{
     Hook,
     done::{news, notice, since},
@@ -23,7 +25,7 @@ pub(super) fn turn_begins(
     context: &Context,
     prompt: Option<&str>,
 ) -> Decision {
-    let (mut open, mut tell, mut before) = (Vec::new(), None, Vec::new());
+    let (mut open, mut tell, mut before) = (Vec::new(), None, BTreeMap::new());
     let begun = with_ledger(process, dialect, context, |ledger| {
         let last = ledger.turn();
         before = ledger.covered();
@@ -59,10 +61,20 @@ pub(super) fn turn_ends(
     if context.subagent.is_some() {
         return Decision::NEUTRAL;
     }
-    let mut open = Vec::new();
-    let ended = with_ledger(process, dialect, context, |ledger| open = ledger.take_open());
+    let (mut open, mut tells_ends) = (Vec::new(), false);
+    let ended = with_ledger(process, dialect, context, |ledger| {
+        open = ledger.take_open();
+        tells_ends = ledger.tells_ends();
+    });
     let quiet = quiet(process, context, ended);
-    let blasts = look(process, context, &open, left::turn_ended);
+    let blasts = look(process, context, &open, |since, calls| {
+        if tells_ends {
+            // They were cut off, and a person may have worked since.
+            left::seen_late(since)
+        } else {
+            left::turn_ended(since, calls)
+        }
+    });
     notice(process, dialect, context, &blasts).unwrap_or(quiet)
 }
 
