@@ -149,6 +149,8 @@ impl Listed {
         let digits = rows::digits(&checkpoints);
         let uncounted: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| !is_counted(one)).cloned().collect();
+        let counted: Vec<Checkpoint> =
+            checkpoints.iter().filter(|one| is_counted(one)).cloned().collect();
         let rows = rows(checkpoints, &uses);
         let turns = rows.len();
         let each = rows.into_iter().enumerate();
@@ -158,8 +160,16 @@ impl Listed {
             lines.extend(uncounted.into_iter().map(Line::uncounted));
             lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
         }
-        for n in 1..lines.len() {
-            lines[n].next = Some(lines[n - 1].checkpoint().clone());
+        if args.all {
+            for n in 1..lines.len() {
+                lines[n].next = Some(lines[n - 1].checkpoint().clone());
+            }
+        } else {
+            // Turns of two sessions at once overlap.
+            for line in &mut lines {
+                let last = line.row.steps.last().map_or(0, |last| last.sequence);
+                line.next = counted.iter().rfind(|one| one.sequence > last).cloned();
+            }
         }
         if let Some(session) = &args.session {
             lines.retain(|line| line.is_of(session));

@@ -1,6 +1,6 @@
 //! Checkpoints as people count them: a row for each turn, and for each one somebody asked for.
 
-use std::path::Path;
+use std::{collections::HashMap, path::Path};
 
 use chrono::{DateTime, Utc};
 
@@ -58,13 +58,15 @@ pub(crate) fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
 pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<Row> {
     adopt(&mut checkpoints, uses);
     let mut rows: Vec<Row> = Vec::new();
+    let mut known: HashMap<Turn, usize> = HashMap::new();
     for checkpoint in checkpoints.into_iter().filter(is_counted) {
-        let same_turn = rows.last().is_some_and(|row| {
-            turn(&checkpoint).is_some() && row.steps.first().map(turn) == Some(turn(&checkpoint))
-        });
-        match rows.last_mut() {
-            Some(row) if same_turn => row.steps.insert(0, checkpoint),
-            Some(_) | None => rows.push(Row { steps: vec![checkpoint], used: None }),
+        // Other sessions may have been at work meanwhile.
+        let turn = turn(&checkpoint);
+        if let Some(&row) = turn.as_ref().and_then(|turn| known.get(turn)) {
+            rows[row].steps.insert(0, checkpoint);
+        } else {
+            known.extend(turn.map(|turn| (turn, rows.len())));
+            rows.push(Row { steps: vec![checkpoint], used: None });
         }
     }
     for row in &mut rows {

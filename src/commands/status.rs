@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Desk, print, print_json,
+    show::skipped_json,
     silent::{Silent, silent, title},
 };
 use crate::{
@@ -475,6 +476,7 @@ impl Place {
             "damaged": self.unread_ids(Unreadable::Damaged),
             "newer": self.unread_ids(Unreadable::Newer),
             "withheld": self.unread_ids(Unreadable::IoError),
+            "not_held": self.left_out.iter().map(skipped_json).collect::<Vec<_>>(),
             "silent": self.silent.iter().map(Silent::json).collect::<Vec<_>>(),
             "status": self.standing_words(),
         })

@@ -54,7 +54,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let target = if args.whole_session || args.session.is_some() {
         plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session).cloned()
     } else {
-        last_with_effect(process, &desk, checkpoints, &args.how)?
+        last_with_effect(process, &desk, &checkpoints, &args.how)?
     };
     if target.is_none() {
         origin::say_if_known(process, &desk);
@@ -75,11 +75,12 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 fn last_with_effect(
     process: &mut Process<'_>,
     desk: &Desk,
-    mut checkpoints: Vec<Checkpoint>,
+    checkpoints: &[Checkpoint],
     how: &How,
 ) -> Result<Option<Checkpoint>> {
     let is_interrupted = is_interrupted(desk)?;
-    while let Some(target) = plan::undo_target(&checkpoints).cloned() {
+    let mut passed = Vec::new();
+    while let Some(target) = plan::undo_target(checkpoints, &passed).cloned() {
         // What an interrupted restore has done so far is taken back before anything else.
         if is_interrupted {
             return Ok(Some(target));
@@ -100,7 +101,7 @@ fn last_with_effect(
             told.push_str(&format!("  {line}\n"));
         }
         let _nobody = process.stderr.write_all(told.as_bytes());
-        checkpoints.retain(|checkpoint| checkpoint.sequence < target.sequence);
+        passed.push(target.id);
     }
     Ok(None)
 }

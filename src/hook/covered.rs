@@ -16,7 +16,7 @@ use crate::{
     fs::stat_path,
     ledger::Ledger,
     left,
-    model::{CheckpointId, Dedupe, Effect, Kind, Reach, Root, RootKind, Scope, Stamp},
+    model::{CheckpointId, Dedupe, Effect, Intent, Kind, Reach, Root, RootKind, Scope, Stamp},
     policy::{self, Action, Standing},
     reach,
     snapshot::LastCheckpoint,
@@ -44,10 +44,11 @@ impl Hook<'_, '_> {
         let place = state.root(&root);
         let Some(of) = covering(&ledger, &root, &place) else { return false };
         let dedupe = self.settings().dedupe;
-        let standing = match dedupe {
-            Dedupe::Turn if self.has_all(&ledger, &start, &root, &place) => Standing::Covered,
-            Dedupe::Turn | Dedupe::Strict | Dedupe::Call => Standing::Begun,
+        let has = match dedupe {
+            Dedupe::Turn => self.has_all(&ledger, &start, &root, &place),
+            Dedupe::Strict | Dedupe::Call => None,
         };
+        let standing = if has.is_some() { Standing::Covered } else { Standing::Begun };
         let is_said = |line: &String| ledger.has_said(line);
         let has_news = ledger.is_changed()
             || ledger.waits_for_ends()
@@ -56,24 +57,46 @@ impl Hook<'_, '_> {
             return false;
         }
         let reach = Reach { root, scope: Scope::Whole, victims: Vec::new() };
-        let call =
-            left::Begins { place: &place, call: self.call, reach: &reach, of, cwd: &self.cwd };
+        let is_edit = !matches!(self.call.intent, Intent::Run { .. });
+        let begins = self.begins(&place, &reach, of);
+        let begins = left::Begins { is_held: is_edit && has == Some(There::All), ..begins };
         // What is not noted has no known author.
-        let _noted = call.note_again(self.process);
+        let _noted = begins.note_again(self.process);
         true
     }
 
-    /// Whether everything that an edit may mean is held, or the agent's own. What a link leads to
-    /// is for the whole way to find.
-    fn has_all(&self, ledger: &Ledger, start: &Path, root: &Root, place: &RootState) -> bool {
-        let Effect::Touches(paths) = &self.effect else { return false };
+    /// How much is there of what an edit may mean, if all of that is held, or the agent's own. What
+    /// a link leads to is for the whole way to find.
+    fn has_all(
+        &self,
+        ledger: &Ledger,
+        start: &Path,
+        root: &Root,
+        place: &RootState,
+    ) -> Option<There> {
+        let Effect::Touches(paths) = &self.effect else { return None };
         let places = reach::edited(paths, start, &self.call.context, root);
         let held = LazyCell::new(|| LastCheckpoint::of(root, place));
-        places.iter().all(|path| match stat_path(path) {
-            Ok(stamp) if stamp.kind() == Some(Kind::Link) => false,
-            stamp => has(ledger, &held, path, stamp),
-        })
+        let mut there = There::All;
+        for path in &places {
+            let stamp = stat_path(path);
+            let is_link = stamp.as_ref().is_ok_and(|stamp| stamp.kind() == Some(Kind::Link));
+            if stamp.is_err() {
+                there = There::Some;
+            }
+            if is_link || !has(ledger, &held, path, stamp) {
+                return None;
+            }
+        }
+        Some(there)
     }
+}
+
+/// How much is there of what an edit names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum There {
+    All,
+    Some,
 }
 
 /// The checkpoint that the turn has of a root, if nobody has dropped it since.

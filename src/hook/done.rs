@@ -1,6 +1,9 @@
 //! After a tool call: what the agent itself has left, and a word to the user if that is much.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::{
     place::{shell_scope, working_directory},
@@ -34,26 +37,30 @@ pub(super) fn on_done(
         Intent::Read => return Decision::NEUTRAL,
     };
     let cwd = working_directory(process, &call.context);
+    let effect = effect(process, call, &cwd);
     // What names all that it changes is no surprise.
-    let touches = match paths.is_empty().then(|| effect(process, call, &cwd)) {
-        Some(Effect::None) => return Decision::NEUTRAL,
-        Some(Effect::Touches(_)) | None => true,
-        Some(Effect::Destroys(_) | Effect::Unknown(_)) => false,
+    let touches = match &effect {
+        Effect::None => return Decision::NEUTRAL,
+        Effect::Touches(_) => true,
+        Effect::Destroys(_) | Effect::Unknown(_) => false,
     };
     let now_ns = crate::fs::now_ns();
-    let mut covered = Vec::new();
+    let mut covered = BTreeMap::new();
     let noted = with_ledger(process, dialect, &call.context, |ledger| {
         let bases = [&cwd as &Path];
         let places = paths.iter().flat_map(|path| reach::plausible(path, &bases));
         places.for_each(|path| ledger.wrote(&path, now_ns));
-        ledger.ends(&left::name(call));
-        covered = ledger.covered();
+        // An edit is looked at by the paths it names, a command since the look right before it,
+        // whatever turn runs now and whatever began meanwhile.
+        let known = if touches { ledger.known() } else { BTreeMap::new() };
+        covered = known.into_iter().chain(ledger.ends(&left::name(call))).collect();
     });
     let mut blasts = Vec::new();
     let noted = noted.and_then(|()| {
         for (root, of) in &covered {
-            let blast =
-                since(process, &call.context, root, *of, |since| left::ended(since, call, &cwd))?;
+            let blast = since(process, &call.context, root, *of, |since| {
+                left::ended(since, call, &effect, &cwd)
+            })?;
             blasts.extend(blast.map(|blast| (*of, blast)));
         }
         Ok(())
@@ -65,6 +72,9 @@ pub(super) fn on_done(
 
 /// What a call could do to files.
 fn effect(process: &Process<'_>, call: &ToolCall, cwd: &Path) -> Effect {
+    if let Intent::Write(paths) | Intent::Edit(paths) = &call.intent {
+        return Effect::Touches(paths.clone());
+    }
     let mut loaded = config::load(process, Some(cwd));
     let scope = shell_scope(process, &mut loaded);
     shell::effect(&call.intent, &scope)
@@ -101,7 +111,7 @@ pub(super) fn notice(
 ) -> Option<Decision> {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
-    let is_much = |blast: &Blast| blast.is_much(settings.notice);
+    let is_much = |blast: &Blast| blast.is_much(settings.notice) || blast.unheld > 0;
     if settings.notify == Notify::Never || !blasts.iter().any(|(_, blast)| is_much(blast)) {
         return None;
     }
@@ -123,11 +133,12 @@ pub(super) fn news(
     notice: Notice,
     blasts: &[(CheckpointId, Blast)],
 ) -> Vec<String> {
-    let mut lines = Vec::new();
+    let unheld = blasts.iter().filter_map(|(_, blast)| blast.unheld_words());
+    let mut lines: Vec<String> = unheld.filter(|line| ledger.is_news(line)).collect();
     for (of, blast) in blasts.iter().filter(|(_, blast)| blast.is_much(notice)) {
-        let Blast { changed, deleted, untracked } = *blast;
+        let Blast { changed, deleted, untracked, .. } = *blast;
         let [changed, deleted, untracked] = ledger.told(*of, [changed, deleted, untracked]);
-        let more = blast.beyond(Blast { changed, deleted, untracked });
+        let more = blast.beyond(Blast { changed, deleted, untracked, unheld: 0 });
         lines.extend(more.is_much(notice).then(|| more.words()));
     }
     lines

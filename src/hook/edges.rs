@@ -1,7 +1,7 @@
 //! Where a session or a turn begins or ends: nobody waits for us then, and what goes on in the
 //! background is started.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::place::working_directory;
 use crate::{
@@ -28,9 +28,9 @@ pub(super) fn on_turn_begin(
     process: &Process<'_>,
     dialect: &dyn Dialect,
     context: &Context,
-    roots: &[(PathBuf, CheckpointId)],
+    roots: &BTreeMap<PathBuf, CheckpointId>,
 ) {
-    for (root, _) in roots {
+    for root in roots.keys() {
         let Ok(state) = config::state(process, Some(root)) else { continue };
         if !maintenance::warm::is_cold(&state, root) {
             continue;

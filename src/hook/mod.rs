@@ -39,13 +39,15 @@ use crate::{
     journal::LineKind,
     ledger::Ledger,
     left, maintenance,
-    model::{Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall},
+    model::{
+        CheckpointId, Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall,
+    },
     policy::{self, Action, Standing},
     process::{Exit, Process},
     reach::{self, Stake, Surroundings},
     shell,
     snapshot::{self, SnapshotRequest},
-    state::State,
+    state::{RootState, State},
     store::{Saved, record},
     transcript, ui,
 };
@@ -374,9 +376,19 @@ impl Hook<'_, '_> {
         let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
         if let Some(of) = covering {
             let place = state.root(&reach.root);
-            let call = left::Begins { place: &place, call: self.call, reach, of, cwd: &self.cwd };
-            let _noted = call.note(self.process);
+            let _noted = self.begins(&place, reach, of).note(self.process);
         }
+    }
+
+    /// The call as it begins, covered by the checkpoint `of`.
+    fn begins<'b>(
+        &'b self,
+        place: &'b RootState,
+        reach: &'b Reach,
+        of: CheckpointId,
+    ) -> left::Begins<'b> {
+        let (call, effect, cwd) = (self.call, &self.effect, &self.cwd);
+        left::Begins { place, call, effect, reach, of, cwd, is_held: false }
     }
 
     fn reach(&mut self, start: &Path, state: &State) -> Result<Reach> {

@@ -1,6 +1,8 @@
 //! The net under what fires no hook: what is looked at when a turn begins or ends, and before the
 //! next call of an agent that never says when a call is done.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{
@@ -27,7 +29,7 @@ pub(super) fn turn_begins(
     context: &Context,
     prompt: Option<&str>,
 ) -> Decision {
-    let (mut open, mut tell, mut before) = (Vec::new(), None, Vec::new());
+    let (mut open, mut tell, mut before) = (Vec::new(), None, BTreeMap::new());
     let kept = if prompt.is_none() { kept_prompt(process, context) } else { None };
     let prompt = prompt.or(kept.as_deref());
     let begun = with_ledger(process, dialect, context, |ledger| {
@@ -80,10 +82,20 @@ pub(super) fn turn_ends(
     if context.subagent.is_some() {
         return Decision::NEUTRAL;
     }
-    let mut open = Vec::new();
-    let ended = with_ledger(process, dialect, context, |ledger| open = ledger.take_open());
+    let (mut open, mut tells_ends) = (Vec::new(), false);
+    let ended = with_ledger(process, dialect, context, |ledger| {
+        open = ledger.take_open();
+        tells_ends = ledger.tells_ends();
+    });
     let quiet = quiet(process, context, ended);
-    let blasts = look(process, context, &open, left::turn_ended);
+    let blasts = look(process, context, &open, |since, calls| {
+        if tells_ends {
+            // They were cut off, and a person may have worked since.
+            left::seen_late(since)
+        } else {
+            left::turn_ended(since, calls)
+        }
+    });
     notice(process, dialect, context, &blasts).unwrap_or(quiet)
 }
 

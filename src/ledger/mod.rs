@@ -231,14 +231,22 @@ impl Ledger {
     }
 
     /// Every root that this turn has a checkpoint of, with the newest of each.
-    pub fn covered(&self) -> Vec<(PathBuf, CheckpointId)> {
-        let Some(turn) = &self.wire.turn else { return Vec::new() };
-        let uses = self.wire.uses.iter().filter_map(Lazily::read);
-        let ours = uses.filter(|used| used.turn == turn.id);
-        let roots: BTreeMap<PathBuf, CheckpointId> = ours
-            .filter_map(|used| Some((used.root.to_path()?, CheckpointId::parse(&used.checkpoint)?)))
-            .collect();
-        roots.into_iter().collect()
+    pub fn covered(&self) -> BTreeMap<PathBuf, CheckpointId> {
+        let Some(turn) = &self.wire.turn else { return BTreeMap::new() };
+        self.roots(|used| used.turn == turn.id)
+    }
+
+    /// Every root that this session has a checkpoint of, with the newest of each.
+    pub fn known(&self) -> BTreeMap<PathBuf, CheckpointId> {
+        self.roots(|_| true)
+    }
+
+    fn roots(&self, counts: impl Fn(&WireUse) -> bool) -> BTreeMap<PathBuf, CheckpointId> {
+        let uses = self.wire.uses.iter().filter_map(Lazily::read).filter(|used| counts(used));
+        let roots = uses.filter_map(|used| {
+            Some((used.root.to_path()?, CheckpointId::parse(&used.checkpoint)?))
+        });
+        roots.collect()
     }
 
     /// Notes that `used.checkpoint` holds what this turn may change.

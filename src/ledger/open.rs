@@ -27,6 +27,14 @@ pub(super) struct WireOpen {
     call: String,
     root: Bytes,
     of: String,
+    /// Whether somebody has looked at what it did so far.
+    #[serde(default, skip_serializing_if = "is_false")]
+    seen: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 impl Ledger {
@@ -58,15 +66,20 @@ impl Ledger {
         let surplus = (self.wire.open.len() + 1).saturating_sub(OPEN_MAX);
         self.wire.open.drain(..surplus);
         let (call, of) = (call.clone(), of.to_string());
-        self.wire.open.push(WireOpen { call, root: Bytes::of(root), of });
+        self.wire.open.push(WireOpen { call, root: Bytes::of(root), of, seen: false });
         self.changed = true;
     }
 
-    /// Notes that a call is done, and that this agent says so.
-    pub fn ends(&mut self, call: &str) {
-        self.changed |= !self.wire.tells_ends || self.wire.open.iter().any(|it| it.call == call);
+    /// Notes that a call is done, and that this agent says so. Tells the roots it worked in, if it is
+    /// a command, and the checkpoint that covers it there.
+    pub fn ends(&mut self, call: &str) -> Vec<(PathBuf, CheckpointId)> {
+        let (ended, open): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.wire.open).into_iter().partition(|it| it.call == call);
+        self.wire.open = open;
+        self.changed |= !self.wire.tells_ends || !ended.is_empty();
         self.wire.tells_ends = true;
-        self.wire.open.retain(|open| open.call != call);
+        let ended = ended.into_iter();
+        ended.filter_map(|it| Some((it.root.to_path()?, CheckpointId::parse(&it.of)?))).collect()
     }
 
     /// Whether this agent says when a call is done.
@@ -76,18 +89,21 @@ impl Ledger {
 
     /// Whether there are commands whose end nobody saw, and this agent does not say when one ends.
     pub fn waits_for_ends(&self) -> bool {
-        !self.wire.tells_ends && !self.wire.open.is_empty()
+        !self.wire.tells_ends && self.wire.open.iter().any(|open| !open.seen)
     }
 
-    /// Takes out the commands whose end nobody saw. What cannot be read of them is lost.
+    /// The commands whose end nobody saw, each once: the agent may still say that they are done.
+    /// What cannot be read of them is lost.
     pub fn take_open(&mut self) -> Vec<Open> {
-        self.changed |= !self.wire.open.is_empty();
-        let open = std::mem::take(&mut self.wire.open).into_iter();
-        let read = |open: WireOpen| {
+        let read = |open: &WireOpen| {
             let (root, of) = (open.root.to_path()?, CheckpointId::parse(&open.of)?);
-            Some(Open { call: open.call, root, of })
+            Some(Open { call: open.call.clone(), root, of })
         };
-        open.filter_map(read).collect()
+        let new = self.wire.open.iter().filter(|open| !open.seen);
+        let open: Vec<Open> = new.filter_map(read).collect();
+        self.changed |= !open.is_empty();
+        self.wire.open.iter_mut().for_each(|open| open.seen = true);
+        open
     }
 
     /// What the user was told last of what was done since `of`; from now on, `told`. Files

@@ -11,11 +11,16 @@ use crate::{
 /// What the log knows of the time since a checkpoint.
 #[derive(Debug, Default)]
 pub struct Knowledge {
+    /// When the checkpoint was taken.
+    since: i64,
     /// Whether the agent did anything that was noticed.
     active: bool,
-    /// What the agent left last, by path, and how many lines had been written by then.
-    left: BTreeMap<RelPath, Vec<Noted>>,
-    /// Calls whose end nobody saw.
+    /// Whether the agent says when a call is done. If so, a call that it never said that of was cut
+    /// off or refused.
+    tells: bool,
+    /// What was seen at each path, oldest first.
+    seen: BTreeMap<RelPath, Vec<Seen>>,
+    /// Calls that were not looked at when they were done.
     open: HashMap<String, Open>,
     /// Those of them that had ended when a later call began.
     ended: Vec<Open>,
@@ -29,18 +34,63 @@ struct Open {
     of: String,
     /// What it can change; `None` for anything.
     paths: Option<Vec<RelPath>>,
+    /// The directories on the way to them that were not there.
+    makes: Vec<RelPath>,
+    /// Whether the agent said that it was done.
+    is_done: bool,
+}
+
+/// What was at a path at some time.
+#[derive(Debug)]
+struct Seen {
+    at: i64,
+    there: There,
+    by: By,
 }
 
 #[derive(Debug)]
-struct Noted {
-    ours: bool,
-    state: Option<State>,
+enum There {
+    Nothing,
+    This(State),
+    /// One that an edit had to make: nobody looked at its permissions.
+    Directory,
+}
+
+impl There {
+    fn of(state: Option<&State>) -> Self {
+        state.map_or(Self::Nothing, |state| Self::This(state.clone()))
+    }
+
+    fn is(&self, here: &dyn Here) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::This(state) => here.is(state),
+            Self::Directory => here.is_directory(),
+        }
+    }
+
+    fn is_any(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// The agent of the checkpoint left it.
+    Agent,
+    /// Another agent left it, or it was there before a call.
+    Others,
+    /// A restore put it back as it was at that time.
+    Restore(i64),
 }
 
 /// What is at a path now, as far as it can be compared.
 pub trait Here {
     /// Whether it is just this.
     fn is(&self, state: &State) -> bool;
+
+    /// Whether it is a directory.
+    fn is_directory(&self) -> bool;
 
     /// Whether it is what the checkpoint [`Knowledge::likely`] has there.
     fn is_likely(&self) -> bool;
@@ -51,49 +101,56 @@ impl Knowledge {
     /// was taken for; where there is none, every session. `name` is that session's in the log.
     pub fn since(checkpoint: &Checkpoint, name: Option<&str>, lines: &[Line]) -> Self {
         let id = checkpoint.id.to_string();
-        let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let since = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
         let is_since = |line: &Line| match &line.what {
             What::Began { of, .. } if *of == id => true,
-            What::Began { .. }
-            | What::Left { .. }
-            | What::Done { .. }
-            | What::Head { .. }
-            | What::Void { .. }
-            | What::Merged { .. } => line.at >= taken_at,
+            _ => line.at >= since,
         };
+        // What was there before a call is nobody's.
+        let is_ours = |line: &Line| !line.by.is_empty() && name.is_none_or(|name| name == line.by);
+        let tells = |line: &Line| matches!(line.what, What::Ended { .. }) && is_ours(line);
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
-        let mut known = Self::default();
+        let mut known = Self { since, tells: lines.iter().any(tells), ..Self::default() };
         for line in &lines[begin..] {
-            known.add(line, name.is_none_or(|name| name == line.by), &id);
+            known.add(line, is_ours(line), &id);
         }
         known
     }
 
     fn add(&mut self, line: &Line, ours: bool, since: &str) {
         match &line.what {
+            // Of an agent that says no ends, what was there before a call may be its own.
+            What::Left { .. } if line.by.is_empty() && !self.tells => (),
             What::Left { path, state } => {
-                if let Some(path) = path_of(path) {
-                    self.left.entry(path).or_default().push(Noted { ours, state: state.clone() });
-                }
+                let by = if ours { By::Agent } else { By::Others };
+                self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
             }
-            What::Began { of, call, paths } if ours => {
+            What::Back { path, state, then } => {
+                let by = By::Restore(*then);
+                self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
+            }
+            What::Began { of, call, paths, makes } if ours => {
                 self.active = true;
-                let (same, ended): (HashMap<_, _>, HashMap<_, _>) =
-                    self.open.drain().partition(|(_, open)| open.of == *of);
-                self.open = same;
-                if !ended.is_empty() && of != since {
-                    // What was there when this one began is what those before it had left, as far
-                    // as they could.
-                    self.likely = CheckpointId::parse(of);
-                    self.ended.extend(ended.into_values());
+                if !self.tells {
+                    self.begins_after_unseen(of, since);
                 }
-                let paths = paths
-                    .as_ref()
-                    .map(|paths| paths.iter().filter_map(|path| path_of(path)).collect());
-                self.open.insert(call.clone(), Open { of: of.clone(), paths });
+                let paths = paths.as_deref().map(all);
+                let open = Open { of: of.clone(), paths, makes: all(makes), is_done: false };
+                self.open.insert(call.clone(), open);
             }
-            What::Done { call } if ours => drop(self.open.remove(call)),
+            What::Ended { call } if ours => {
+                if let Some(open) = self.open.get_mut(call) {
+                    open.is_done = true;
+                }
+            }
+            What::Done { call } if ours => {
+                for path in self.open.remove(call).into_iter().flat_map(|open| open.makes) {
+                    let made = Seen { at: line.at, there: There::Directory, by: By::Agent };
+                    self.seen.entry(path).or_default().push(made);
+                }
+            }
             What::Began { .. }
+            | What::Ended { .. }
             | What::Done { .. }
             | What::Head { .. }
             | What::Void { .. }
@@ -101,45 +158,98 @@ impl Knowledge {
         }
     }
 
+    fn see(&mut self, path: &str, seen: Seen) {
+        if let Some(path) = path_of(path) {
+            self.seen.entry(path).or_default().push(seen);
+        }
+    }
+
+    /// A call begins of an agent that never says when one is done: what is there now is what those
+    /// before it had left, as far as they could.
+    fn begins_after_unseen(&mut self, of: &str, since: &str) {
+        let (same, ended): (HashMap<_, _>, HashMap<_, _>) =
+            self.open.drain().partition(|(_, open)| open.of == *of);
+        self.open = same;
+        if !ended.is_empty() && of != since {
+            self.likely = CheckpointId::parse(of);
+            self.ended.extend(ended.into_values());
+        }
+    }
+
     /// Whose is what is at `path` now?
     pub fn author(&self, path: &RelPath, here: &dyn Here) -> Author {
-        let noted = self.left.get(path).map(Vec::as_slice).unwrap_or_default();
-        let is_here = |noted: &&Noted| noted.state.as_ref().is_some_and(|state| here.is(state));
-        // Who had it first made it; others only saw it.
-        match noted.iter().find(is_here) {
-            Some(first) if first.ours => Author::Agent,
-            Some(_) => Author::SomebodyElse,
-            None if !self.active || self.may_have_changed(path) => Author::Unknown,
-            None if self.likely.is_some() && reaches(&self.ended, path) && here.is_likely() => {
-                Author::Agent
-            }
-            None => Author::SomebodyElse,
+        match self.who_left(path, here) {
+            Some(author) => author,
+            None if !self.active => Author::Unknown,
+            None => match self.unseen(path) {
+                Some(open) if self.tells && !open.is_done => Author::Unclear,
+                Some(_) => Author::Unknown,
+                None if self.likely.is_some() && reaches(&self.ended, path) && here.is_likely() => {
+                    Author::Agent
+                }
+                None => Author::SomebodyElse,
+            },
         }
+    }
+
+    /// Who was seen to leave what is at `path` now.
+    fn who_left(&self, path: &RelPath, here: &dyn Here) -> Option<Author> {
+        let mut seen = self.seen(path);
+        loop {
+            // Who had it first made it; those after only saw it. A restore made it anew.
+            let same = seen.iter().rev().take_while(|seen| seen.there.is(here)).count();
+            let same = &seen[seen.len() - same..];
+            let anew = same.iter().rfind(|seen| matches!(seen.by, By::Restore(_)));
+            let first = anew.or_else(|| same.first())?;
+            match first.by {
+                By::Agent => return Some(Author::Agent),
+                By::Others => return Some(Author::SomebodyElse),
+                // Back as it was before the checkpoint: that is the restore's doing.
+                By::Restore(then) if then <= self.since => return Some(Author::Agent),
+                By::Restore(then) => {
+                    seen = &seen[..seen.partition_point(|seen| seen.at <= then)];
+                }
+            }
+        }
+    }
+
+    fn seen(&self, path: &RelPath) -> &[Seen] {
+        self.seen.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether something that the agent made was at `path`, or in it, when it was last seen.
     pub fn was_made_by_agent(&self, path: &RelPath) -> bool {
-        let below = self.left.range(path.clone()..).take_while(|(at, _)| at.is_within(path));
-        let mut last = below.filter_map(|(_, noted)| noted.last());
-        last.any(|noted| noted.ours && noted.state.is_some())
+        let below = self.seen.range(path.clone()..).take_while(|(at, _)| at.is_within(path));
+        let mut last = below.filter_map(|(_, seen)| seen.last());
+        last.any(|seen| seen.by == By::Agent && seen.there.is_any())
     }
 
     /// Whether the agent left something at just this `path`, or saw it.
     pub fn was_left(&self, path: &RelPath) -> bool {
-        let noted = self.left.get(path).map(Vec::as_slice).unwrap_or_default();
-        noted.iter().any(|noted| noted.ours && noted.state.is_some())
+        self.seen(path).iter().any(|seen| seen.by == By::Agent && seen.there.is_any())
     }
 
     /// The digests of what the agent left at `path`, the newest first.
     pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a str> {
-        let noted = self.left.get(path).map(Vec::as_slice).unwrap_or_default();
-        let ours = noted.iter().rev().filter(|noted| noted.ours);
-        ours.filter_map(|noted| noted.state.as_ref()?.sha.as_deref())
+        let ours = self.seen(path).iter().rev().filter(|seen| seen.by == By::Agent);
+        ours.filter_map(|seen| match &seen.there {
+            There::This(state) => state.sha.as_deref(),
+            There::Nothing | There::Directory => None,
+        })
     }
 
-    fn may_have_changed(&self, path: &RelPath) -> bool {
-        reaches(self.open.values(), path)
+    /// A call that may have changed what is at `path`, and was not looked at when it was done. One
+    /// that was cut off says less than one that was done.
+    fn unseen(&self, path: &RelPath) -> Option<&Open> {
+        let mut open: Vec<&Open> =
+            self.open.values().filter(|open| reaches([*open], path)).collect();
+        open.sort_by_key(|open| open.is_done);
+        open.pop()
     }
+}
+
+fn all(paths: &[String]) -> Vec<RelPath> {
+    paths.iter().filter_map(|path| path_of(path)).collect()
 }
 
 /// Whether one of these calls can change what is at `path`.
@@ -164,6 +274,10 @@ mod tests {
             state.sha.as_deref() == Some(self.0)
         }
 
+        fn is_directory(&self) -> bool {
+            false
+        }
+
         fn is_likely(&self) -> bool {
             self.0 == "likely"
         }
@@ -185,25 +299,30 @@ mod tests {
         }
     }
 
+    fn line(by: &str, what: What) -> Line {
+        Line { at: 200, by: by.to_owned(), what }
+    }
+
     fn began(by: &str, call: &str, of: u64, paths: Option<&[&str]>) -> Line {
         let paths = paths.map(|paths| paths.iter().map(|&path| path.to_owned()).collect());
         let of = CheckpointId::from_bits(of).to_string();
-        Line { at: 200, by: by.to_owned(), what: What::Began { of, call: call.to_owned(), paths } }
+        let (call, makes) = (call.to_owned(), Vec::new());
+        line(by, What::Began { of, call, paths, makes })
     }
 
     fn left(by: &str, path: &str, sha: &str) -> Line {
         let sha = Some(sha.to_owned());
         let state = Some(State { kind: 0o100_000, permissions: 0o644, id: None, sha });
-        Line { at: 200, by: by.to_owned(), what: What::Left { path: path.to_owned(), state } }
+        line(by, What::Left { path: path.to_owned(), state })
     }
 
     fn done(by: &str, call: &str) -> Line {
-        Line { at: 200, by: by.to_owned(), what: What::Done { call: call.to_owned() } }
+        line(by, What::Done { call: call.to_owned() })
     }
 
     #[test]
     fn whose_it_is() {
-        use Author::{Agent, SomebodyElse, Unknown};
+        use Author::{Agent, SomebodyElse, Unclear, Unknown};
         let edit = |by| vec![began(by, "1", 1, Some(&["a"])), left(by, "a", "x"), done(by, "1")];
         let mut two = edit("me");
         two.extend([began("you", "2", 1, None), left("you", "b", "y"), done("you", "2")]);
@@ -211,7 +330,15 @@ mod tests {
         let shell = vec![began("me", "1", 1, None)];
         let later = vec![began("me", "1", 1, None), began("me", "2", 2, None), done("me", "2")];
         let covered = vec![began("me", "1", 2, None), began("me", "2", 2, Some(&["a"]))];
-        let cases: [(&str, &[Line], &str, &'static str, Author); 11] = [
+        let ended = |call: &str| line("me", What::Ended { call: call.to_owned() });
+        // The agent told of an end before; a call that it was cut off in was not told of.
+        let cut = [&[ended("0")], &later[..], &[ended("2")]].concat();
+        let unlooked = vec![began("me", "1", 1, None), ended("1")];
+        // A second life with the same bytes is not the agent's.
+        let gone = line("me", What::Left { path: "a".to_owned(), state: None });
+        let again = [edit("me"), vec![gone]].concat();
+        let there = [vec![ended("0"), left("", "a", "x")], edit("me")].concat();
+        let cases: [(&str, &[Line], &str, &'static str, Author); 16] = [
             ("nothing is known", &[], "a", "x", Unknown),
             ("the agent's, untouched", &edit("me"), "a", "x", Agent),
             ("the agent's, edited since", &edit("me"), "a", "z", SomebodyElse),
@@ -223,12 +350,37 @@ mod tests {
             ("seen at the next call", &later, "a", "likely", Agent),
             ("the next call took no checkpoint", &covered, "b", "z", Unknown),
             ("changed after the next call", &later, "a", "z", SomebodyElse),
+            ("a call that was cut off", &cut, "b", "z", Unclear),
+            ("seen at the next call after one that was cut off", &cut, "a", "likely", Unclear),
+            ("a call that ended and was not looked at", &unlooked, "a", "z", Unknown),
+            ("made again by another", &again, "a", "x", SomebodyElse),
+            ("there before the agent wrote the same", &there, "a", "x", SomebodyElse),
         ];
         for (case, lines, path, sha, expected) in cases {
             let path = RelPath::from_bytes(path.as_bytes()).unwrap();
             let known = Knowledge::since(&checkpoint(), Some("me"), lines);
             assert_eq!(known.author(&path, &Is(sha)), expected, "{case}");
         }
+    }
+
+    #[test]
+    fn what_a_restore_put_back_has_the_author_it_had_then() {
+        let back = |then| {
+            let state = left("", "a", "x").what;
+            let What::Left { path, state } = state else { unreachable!() };
+            Line { at: 300, ..line("", What::Back { path, state, then }) }
+        };
+        let mut edit = vec![began("me", "1", 1, Some(&["a"])), left("me", "a", "x")];
+        edit.push(done("me", "1"));
+        let whose = |lines: &[Line]| {
+            let path = RelPath::from_bytes(b"a").unwrap();
+            Knowledge::since(&checkpoint(), Some("me"), lines).author(&path, &Is("x"))
+        };
+        let of = |then| [edit.clone(), vec![back(then)]].concat();
+        assert_eq!(whose(&of(250)), Author::Agent);
+        assert_eq!(whose(&of(50)), Author::Agent, "older than the checkpoint: the restore's own");
+        edit[1].at = 280;
+        assert_eq!(whose(&[edit.clone(), vec![back(250)]].concat()), Author::SomebodyElse);
     }
 
     #[test]

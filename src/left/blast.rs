@@ -5,11 +5,15 @@ use std::{
     os::unix::ffi::OsStrExt,
 };
 
+use super::Since;
 use crate::{
     error::Result,
-    model::{CheckpointId, ContentId, Directory, Kind, Notice, Root, Tree},
+    model::{ContentId, Directory, Kind, Notice, RelPath, Root, Tree},
     plan::{self, Change},
-    store::{self, Store},
+    store::{
+        self, Held, Store,
+        record::{self, Record},
+    },
     ui,
 };
 
@@ -22,6 +26,8 @@ pub struct Blast {
     pub deleted: u64,
     /// Those of them that git did not track, so that nothing but a checkpoint has them.
     pub untracked: u64,
+    /// Files that are gone and that no checkpoint holds.
+    pub unheld: u64,
 }
 
 impl Blast {
@@ -32,6 +38,7 @@ impl Blast {
             changed: self.changed.saturating_sub(known.changed),
             deleted: self.deleted.saturating_sub(known.deleted),
             untracked: self.untracked.saturating_sub(known.untracked),
+            unheld: 0,
         }
     }
 
@@ -39,6 +46,12 @@ impl Blast {
     pub fn is_much(self, notice: Notice) -> bool {
         let is_many = notice.files > 0 && self.changed + self.deleted > u64::from(notice.files);
         is_many || (notice.untracked && self.untracked > 0)
+    }
+
+    /// One line for the user on what is gone for good.
+    pub fn unheld_words(self) -> Option<String> {
+        let files = ui::count(self.unheld, "file");
+        (self.unheld > 0).then(|| format!("gone for good: {files} that no checkpoint holds"))
     }
 
     /// One line for the user.
@@ -65,13 +78,15 @@ impl Blast {
 ///
 /// # Errors
 ///
-/// Fails if what was staged then cannot be read.
-pub(super) fn count(store: &dyn Store, of: CheckpointId, changes: &[Change]) -> Result<Blast> {
+/// Fails if the checkpoint cannot be read.
+pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change]) -> Result<Blast> {
     let appeared: BTreeSet<ContentId> = changes
         .iter()
         .filter_map(|change| change.after?.content.map(|content| content.id))
         .collect();
-    let (mut blast, mut gone) = (Blast::default(), Vec::new());
+    let record = record::read(&since.state.root(since.root), since.of)?;
+    let mut blast = Blast { unheld: unheld(since.root, &record), ..Blast::default() };
+    let mut gone = Vec::new();
     for change in changes {
         let Some(before) = change.before.filter(|before| before.kind != Kind::Directory) else {
             continue;
@@ -87,23 +102,49 @@ pub(super) fn count(store: &dyn Store, of: CheckpointId, changes: &[Change]) -> 
             }
         }
     }
-    let staged = if gone.is_empty() { None } else { store.staged(of)? };
+    // What a nested repository tracks is nothing that the root's own could tell.
+    gone.retain(|path| !record.repositories.iter().any(|held| is_in(path, held)));
+    let staged = if gone.is_empty() { None } else { store.staged(since.of)? };
     if let Some(top) = staged {
-        let staged = Tree { top: Some(top), ..Tree::default() };
-        let mut known: HashMap<ContentId, Directory> = HashMap::new();
-        let mut read = |tree: &Tree, id: &ContentId| {
-            if let Some(dir) = known.get(id) {
-                return Ok(dir.clone());
-            }
-            let dir = store::directory_of(store, tree, id)?;
-            known.insert(*id, dir.clone());
-            Ok(dir)
-        };
-        for path in gone {
-            blast.untracked += u64::from(plan::entry_at(&staged, path, &mut read)?.is_none());
-        }
+        blast.untracked = untracked(store, top, &gone)?;
     }
     Ok(blast)
+}
+
+/// Whether a path lies in the worktree of a repository nested in the root.
+fn is_in(path: &RelPath, held: &Held) -> bool {
+    let gits = held.pointers.iter().map(|(pointer, _)| pointer).chain([&held.path]);
+    let mut tops = gits.filter_map(|git| git.strip_suffix(b"/.git"));
+    tops.any(|top| RelPath::from_bytes(top).is_ok_and(|top| path.is_within(&top)))
+}
+
+/// How many of these paths were not staged.
+fn untracked(store: &dyn Store, top: ContentId, gone: &[&RelPath]) -> Result<u64> {
+    let staged = Tree { top: Some(top), ..Tree::default() };
+    let mut known: HashMap<ContentId, Directory> = HashMap::new();
+    let mut read = |tree: &Tree, id: &ContentId| {
+        if let Some(dir) = known.get(id) {
+            return Ok(dir.clone());
+        }
+        let dir = store::directory_of(store, tree, id)?;
+        known.insert(*id, dir.clone());
+        Ok(dir)
+    };
+    let mut count = 0;
+    for path in gone {
+        count += u64::from(plan::entry_at(&staged, path, &mut read)?.is_none());
+    }
+    Ok(count)
+}
+
+/// How much of what the checkpoint left out is gone.
+fn unheld(root: &Root, record: &Record) -> u64 {
+    let skipped = record.checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
+    let gone = skipped.filter(|skipped| {
+        let path = root.path().join(std::ffi::OsStr::from_bytes(&skipped.path));
+        path.symlink_metadata().is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound)
+    });
+    gone.count() as u64
 }
 
 /// Leaves out what only seems to be gone: it is ignored now, or was held for its own sake, and the
@@ -119,7 +160,8 @@ mod tests {
 
     #[test]
     fn the_line_says_what_was_done() {
-        let said = |changed, deleted, untracked| Blast { changed, deleted, untracked }.words();
+        let said =
+            |changed, deleted, untracked| Blast { changed, deleted, untracked, unheld: 0 }.words();
         let line = "that command deleted 214 files, 3 of them untracked: turnback undo";
         assert_eq!(said(0, 214, 3), line);
         assert_eq!(said(60, 0, 0), "that command changed 60 files: turnback undo");
@@ -133,7 +175,7 @@ mod tests {
 
     #[test]
     fn much_is_what_the_settings_say() {
-        let blast = |changed, deleted, untracked| Blast { changed, deleted, untracked };
+        let blast = |changed, deleted, untracked| Blast { changed, deleted, untracked, unheld: 0 };
         let notice = |files, untracked| Notice { files, untracked };
         let usual = notice(50, true);
         assert!(!blast(25, 25, 0).is_much(usual) && blast(25, 26, 0).is_much(usual));

@@ -1,14 +1,15 @@
 //! Notes a call of an agent when it begins, and what it left when it is done.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use super::{
     Blast, Line, Since, What, after_edit, after_shell, append, append_again, author, path_text,
-    until,
+    state_before, until,
 };
 use crate::{
     error::Result,
-    model::{CheckpointId, Intent, Reach, RelPath, Root, Scope, ToolCall},
+    fs::stat_path,
+    model::{CheckpointId, Effect, Reach, RelPath, Root, Scope, ToolCall},
     process::Process,
     state::{RootState, hash_name},
 };
@@ -20,12 +21,16 @@ pub struct Begins<'a> {
     pub place: &'a RootState,
     /// The call.
     pub call: &'a ToolCall,
+    /// What it can do.
+    pub effect: &'a Effect,
     /// What it can reach.
     pub reach: &'a Reach,
     /// The checkpoint that covers it.
     pub of: CheckpointId,
     /// The directory it is made in.
     pub cwd: &'a Path,
+    /// Whether it is an edit, and all it names is there and held: then nothing is looked at.
+    pub is_held: bool,
 }
 
 impl Begins<'_> {
@@ -38,7 +43,7 @@ impl Begins<'_> {
         if self.reach.scope == Scope::Named {
             return Ok(());
         }
-        append(self.place, &[self.line(process)])
+        append(self.place, &self.lines(process))
     }
 
     /// Notes it where something was noted before; for a call that is covered, and whose root
@@ -48,16 +53,39 @@ impl Begins<'_> {
     ///
     /// Fails if the log cannot be written.
     pub fn note_again(self, process: &Process<'_>) -> Result<()> {
-        append_again(self.place, &[self.line(process)])
+        append_again(self.place, &self.lines(process))
     }
 
-    fn line(self, process: &Process<'_>) -> Line {
-        let Self { call, reach, of, cwd, .. } = self;
-        let paths = paths(call, &reach.root, cwd);
-        let paths = paths.map(|paths| paths.iter().map(path_text).collect());
-        let what = What::Began { of: of.to_string(), call: name(call), paths };
-        Line { at: at(process), by: author(call.context.agent, &call.context.session), what }
+    /// That it begins, and what was there before it of the files it names.
+    fn lines(self, process: &Process<'_>) -> Vec<Line> {
+        let Self { call, effect, reach, of, cwd, is_held, .. } = self;
+        let (at, root) = (at(process), &reach.root);
+        let named = paths(effect, root, cwd);
+        let text = |paths: &[RelPath]| paths.iter().map(path_text).collect::<Vec<_>>();
+        let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
+        let makes = missing_above(looked_at, root);
+        let began = What::Began {
+            of: of.to_string(),
+            call: name(call),
+            paths: named.as_deref().map(text),
+            makes: text(&makes),
+        };
+        let by = author(call.context.agent, &call.context.session);
+        let there = looked_at.iter().filter_map(|path| {
+            let state = Some(state_before(&root.join(path))?);
+            let what = What::Left { path: path_text(path), state };
+            Some(Line { at, by: String::new(), what })
+        });
+        there.chain([Line { at, by: by.clone(), what: began }]).collect()
     }
+}
+
+/// The directories on the way to some paths that are not there.
+fn missing_above(paths: &[RelPath], root: &Root) -> Vec<RelPath> {
+    let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
+    let is_missing = |dir: &RelPath| stat_path(&root.join(dir)).is_err();
+    let missing = paths.iter().flat_map(|path| above(path).take_while(is_missing));
+    missing.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Notes what a call left in a root, and counts what a command did.
@@ -65,9 +93,20 @@ impl Begins<'_> {
 /// # Errors
 ///
 /// Fails if the root cannot be read, or the log not written.
-pub fn ended(since: Since<'_, '_>, call: &ToolCall, cwd: &Path) -> Result<Option<Blast>> {
-    let name = name(call);
-    match paths(call, since.root, cwd) {
+pub fn ended(
+    since: Since<'_, '_>,
+    call: &ToolCall,
+    effect: &Effect,
+    cwd: &Path,
+) -> Result<Option<Blast>> {
+    let (name, paths) = (name(call), paths(effect, since.root, cwd));
+    if paths.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(None);
+    }
+    let ended = What::Ended { call: name.clone() };
+    let line = Line { at: at(since.process), by: since.by.to_owned(), what: ended };
+    append(&since.state.root(since.root), &[line])?;
+    match paths {
         Some(paths) => after_edit(since, &name, &paths).map(|()| None),
         None => after_shell(since, Some(&[name])),
     }
@@ -101,9 +140,9 @@ pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blas
     until(since, next)
 }
 
-/// The paths of a root that an edit names, there or not; `None` for a call that may change any.
-fn paths(call: &ToolCall, root: &Root, cwd: &Path) -> Option<Vec<RelPath>> {
-    let (Intent::Write(paths) | Intent::Edit(paths)) = &call.intent else { return None };
+/// The paths of a root that a call changes, there or not; `None` for one that may change any.
+fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<RelPath>> {
+    let Effect::Touches(paths) = effect else { return None };
     Some(paths.iter().filter_map(|path| below(&cwd.join(path), root)).collect())
 }
 

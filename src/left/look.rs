@@ -73,7 +73,7 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let deadline = Instant::now() + BUDGET;
     let store = store::open(since.root, since.state, since.settings.store)?;
     let Some(changes) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
-    let blast = blast::count(store.as_ref(), since.of, &changes)?;
+    let blast = blast::count(since, store.as_ref(), &changes)?;
     let is_known = changes.len() <= PATHS_MAX && Instant::now() <= deadline;
     if let (Some(calls), true) = (calls, is_known) {
         let place = since.state.root(since.root);
@@ -84,7 +84,7 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
             path: path_text(&change.path),
             state: change.after.map(|entry| {
                 let path = since.root.join(&change.path);
-                named_by_store(&entry, kept_text(&place, &path, &entry, &mut budget))
+                State { sha: kept_text(&place, &path, &entry, &mut budget), ..State::of(&entry) }
             }),
         });
         let done = calls.iter().map(|call| What::Done { call: call.clone() });
@@ -106,7 +106,7 @@ pub(super) fn until(since: Since<'_, '_>, later: CheckpointId) -> Result<Option<
     let store = store::open(since.root, since.state, since.settings.store)?;
     let (then, now) = (store.tree(since.of)?, store.tree(later)?);
     let changes = differences(since.root, store.as_ref(), &then, &now, Source::Saved)?;
-    blast::count(store.as_ref(), since.of, &changes).map(Some)
+    blast::count(since, store.as_ref(), &changes).map(Some)
 }
 
 fn differences(
@@ -142,16 +142,6 @@ fn changes(
     differences(since.root, store, &then, &now, Source::Disk).map(Some)
 }
 
-fn named_by_store(entry: &Entry, sha: Option<String>) -> State {
-    let id = entry.content.filter(|_| entry.kind.has_content());
-    State {
-        kind: entry.kind.mode_bits(),
-        permissions: entry.permissions,
-        id: id.map(|content| content.id.to_string()),
-        sha,
-    }
-}
-
 fn kept_text(
     place: &state::RootState,
     path: &Path,
@@ -168,8 +158,15 @@ fn kept_text(
     fits.then(|| keep(place, &bytes))
 }
 
+/// What is at `path` before a call, which waits for it; `None` if nothing is, or it is too large to
+/// be known again.
+pub(super) fn state_before(path: &Path) -> Option<State> {
+    let is_small = stat_path(path).is_ok_and(|stamp| stamp.size <= BYTES_MAX);
+    if is_small { state_of(path, |_| None) } else { None }
+}
+
 /// What is at `path`; `None` if nothing is.
-pub(super) fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<State> {
+fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<State> {
     let stamp = stat_path(path).ok()?;
     let kind = stamp.kind()?;
     let bytes = match kind {

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, hand_over, read_small, replace, stamp_of},
-    model::{Agent, CheckpointId, ContentId, Kind, RelPath, SessionId},
+    model::{Agent, CheckpointId, ContentId, Entry, Kind, RelPath, SessionId},
     state::{RootState, hash_name},
     store::HeadMove,
 };
@@ -33,7 +33,7 @@ pub use authors::{Here, Knowledge};
 pub use blast::Blast;
 pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
 pub use look::Since;
-use look::{after_edit, after_shell, until};
+use look::{after_edit, after_shell, state_before, until};
 
 /// Some 30,000 lines; one older log of that size is kept beside it.
 const LOG_MAX_BYTES: u64 = 4 << 20;
@@ -66,6 +66,9 @@ pub enum What {
         call: String,
         /// What it can change; `None` for anything.
         paths: Option<Vec<String>>,
+        /// The directories on the way to them that are not there yet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        makes: Vec<String>,
     },
     /// A call left this at a path.
     Left {
@@ -74,10 +77,24 @@ pub enum What {
         /// What; `None` if nothing is there any more.
         state: Option<State>,
     },
+    /// The agent says that a call is done.
+    Ended {
+        /// The call.
+        call: String,
+    },
     /// Everything a call left has been noted.
     Done {
         /// The call.
         call: String,
+    },
+    /// A restore put this back as it was at some time.
+    Back {
+        /// Where; see [`path_text`].
+        path: String,
+        /// What; `None` if nothing was there.
+        state: Option<State>,
+        /// When the checkpoint was taken that it went to, in nanoseconds since 1970.
+        then: i64,
     },
     /// A restore moved the branch HEAD is on.
     Head {
@@ -122,6 +139,17 @@ pub struct State {
 }
 
 impl State {
+    /// What a tree has at a path.
+    pub fn of(entry: &Entry) -> Self {
+        let id = entry.content.filter(|_| entry.kind.has_content());
+        Self {
+            kind: entry.kind.mode_bits(),
+            permissions: entry.permissions,
+            id: id.map(|content| content.id.to_string()),
+            sha: None,
+        }
+    }
+
     /// What sort of file it is.
     pub fn kind(&self) -> Option<Kind> {
         Kind::of_mode(self.kind)
@@ -240,6 +268,8 @@ pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
         | What::Head { .. }
         | What::Began { .. }
         | What::Left { .. }
+        | What::Ended { .. }
+        | What::Back { .. }
         | What::Done { .. } => None,
     };
     read(place).into_iter().filter_map(merged).collect()
@@ -257,6 +287,8 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
         | What::Merged { .. }
         | What::Began { .. }
         | What::Left { .. }
+        | What::Ended { .. }
+        | What::Back { .. }
         | What::Done { .. } => None,
     })
 }
@@ -279,6 +311,8 @@ pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
         | What::Merged { .. }
         | What::Began { .. }
         | What::Left { .. }
+        | What::Ended { .. }
+        | What::Back { .. }
         | What::Done { .. } => None,
     };
     read(place).into_iter().filter_map(held).collect()

@@ -5,32 +5,37 @@
 //! redo like any restore, a redo takes back the newest undo that was not redone, and anything else
 //! that happens ends the line forward.
 
-use crate::model::{By, Checkpoint, Reason};
+use crate::model::{By, Checkpoint, CheckpointId, Reason};
 
 /// The verbs that restores are marked with, in [`crate::model::Cause::tool`].
 const UNDO: &str = "undo";
 const REDO: &str = "redo";
 
-/// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first.
+/// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first, but for
+/// what is `passed` over.
 ///
 /// One that somebody asked for is no event that could be undone, only a state one can restore.
-pub fn undo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
-    let is_event = |checkpoint: &&Checkpoint| match checkpoint.cause.reason {
-        Reason::Call | Reason::BeforeRestore => true,
-        Reason::Net | Reason::Asked => false,
-    };
-    let mut before = u64::MAX;
-    loop {
-        let mut events = newest_first.iter().filter(is_event);
-        let newest = events.find(|checkpoint| checkpoint.sequence < before)?;
-        match verb(newest) {
+pub fn undo_target<'a>(
+    newest_first: &'a [Checkpoint],
+    passed: &[CheckpointId],
+) -> Option<&'a Checkpoint> {
+    let mut undone: Vec<&Checkpoint> =
+        newest_first.iter().filter(|checkpoint| passed.contains(&checkpoint.id)).collect();
+    for event in newest_first {
+        let is_undone = undone.iter().any(|it| it.id == event.id || is_same_turn(it, event));
+        match event.cause.reason {
+            Reason::Net | Reason::Asked => (),
+            Reason::Call | Reason::BeforeRestore if is_undone => (),
+            Reason::Call => return Some(first_of_turn(event, newest_first)),
             // What an undo went to is where we are; look at what led there.
-            Some(UNDO) => before = of(newest, newest_first)?.sequence,
+            Reason::BeforeRestore if verb(event) == Some(UNDO) => {
+                undone.push(of(event, newest_first)?);
+            }
             // Whatever was done between an undo and its redo is in the redo's own checkpoint only.
-            Some(_) => return Some(newest),
-            None => return Some(first_of_turn(newest, newest_first)),
+            Reason::BeforeRestore => return Some(event),
         }
     }
+    None
 }
 
 /// The first checkpoint of a session's newest turn or, with `whole`, of all it did. `session` is
@@ -85,19 +90,20 @@ fn of<'a>(checkpoint: &Checkpoint, all: &'a [Checkpoint]) -> Option<&'a Checkpoi
     all.iter().find(|other| other.id == id)
 }
 
-/// The first checkpoint of the turn that `checkpoint` belongs to.
+/// The first checkpoint of the turn that `checkpoint` belongs to, though other sessions were at work
+/// meanwhile. What was restored since is a state that the turn went on from.
 fn first_of_turn<'a>(checkpoint: &'a Checkpoint, newest_first: &'a [Checkpoint]) -> &'a Checkpoint {
+    let before = newest_first.iter().filter(|other| other.sequence <= checkpoint.sequence);
+    let since = before.take_while(|other| other.cause.reason != Reason::BeforeRestore);
+    since.filter(|other| is_same_turn(other, checkpoint)).last().unwrap_or(checkpoint)
+}
+
+fn is_same_turn(a: &Checkpoint, b: &Checkpoint) -> bool {
     let turn = |checkpoint: &Checkpoint| {
         let by = checkpoint.cause.by.as_ref()?;
         Some((by.agent, by.session.clone(), by.turn.clone()?))
     };
-    let Some(this) = turn(checkpoint) else { return checkpoint };
-    newest_first
-        .iter()
-        .filter(|other| other.sequence <= checkpoint.sequence)
-        .take_while(|other| turn(other).as_ref() == Some(&this))
-        .last()
-        .unwrap_or(checkpoint)
+    turn(a).is_some() && turn(a) == turn(b)
 }
 
 #[cfg(test)]
@@ -105,7 +111,7 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::model::{Agent, Cause, CheckpointId, SessionId, TurnId};
+    use crate::model::{Agent, Cause, SessionId, TurnId};
 
     fn id(number: u64) -> CheckpointId {
         CheckpointId::from_bits(number)
@@ -149,7 +155,7 @@ mod tests {
     fn next(checkpoints: &mut Vec<Checkpoint>, verb: &str) -> Option<u64> {
         checkpoints.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
         let target = match verb {
-            UNDO => undo_target(checkpoints)?.sequence,
+            UNDO => undo_target(checkpoints, &[])?.sequence,
             _ => redo_target(checkpoints)?.sequence,
         };
         let sequence = checkpoints[0].sequence + 1;
@@ -193,8 +199,25 @@ mod tests {
     }
 
     #[test]
+    fn turns_of_two_sessions_at_once_are_undone_each_as_a_whole() {
+        let other = |sequence| {
+            let mut other = turn(sequence, "x");
+            other.cause.by.as_mut().unwrap().session = SessionId("other".to_owned());
+            other
+        };
+        let mut line = vec![turn(1, "a"), turn(2, "b"), other(3), turn(4, "b"), other(5)];
+        assert_eq!(next(&mut line, UNDO), Some(3));
+        assert_eq!(next(&mut line, UNDO), Some(2));
+        assert_eq!(next(&mut line, UNDO), Some(1));
+        let all: Vec<Checkpoint> = [other(5), turn(4, "b"), other(3), turn(2, "b")].into();
+        let target = |session| session_target(&all, Some(session), false).map(|it| it.sequence);
+        assert_eq!([target("s"), target("other")], [Some(2), Some(3)]);
+        assert_eq!(undo_target(&all, &[id(3)]).map(|it| it.sequence), Some(2));
+    }
+
+    #[test]
     fn what_somebody_asked_for_is_not_undone() {
-        assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))]), None);
+        assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))], &[]), None);
     }
 
     #[test]

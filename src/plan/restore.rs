@@ -29,6 +29,8 @@ pub enum Author {
     Agent,
     /// A person's, or another session's.
     SomebodyElse,
+    /// The agent's or a person's: a call was cut off, or refused, and what it did was not seen.
+    Unclear,
     /// Nobody knows.
     #[default]
     Unknown,
@@ -195,7 +197,6 @@ pub fn restore(
     }
     add_unseen(&mut steps, options, picked, past, &left_out);
     add_repositories(&mut steps, picked, past, &left_out);
-    remove_emptied(&mut steps);
     keep_parents(&mut steps);
     keep_below_files(&mut steps);
     let is_wanted = |skipped: &&Skipped| {
@@ -323,9 +324,9 @@ fn decide(
     match (then, now) {
         (Some(_), Some(_)) => match known.author {
             Author::Agent | Author::Unknown => Action::Restore,
-            Author::SomebodyElse if options.force => Action::Restore,
+            Author::SomebodyElse | Author::Unclear if options.force => Action::Restore,
             Author::SomebodyElse if options.merge && known.merges => Action::Merge,
-            Author::SomebodyElse => Action::Keep(Kept::Edited),
+            Author::SomebodyElse | Author::Unclear => Action::Keep(Kept::Edited),
         },
         (Some(_), None) => match known.unseen {
             // The present scan saw that something is there, and could not look into it.
@@ -344,22 +345,6 @@ fn decide(
             None if known.was_edited => Action::Keep(Kept::Edited),
             None => Action::Keep(Kept::New),
         },
-    }
-}
-
-/// A new directory goes with the last of what was in it: an edit does not say that it made one.
-fn remove_emptied(steps: &mut [Step]) {
-    for at in (0..steps.len()).rev() {
-        let step = &steps[at];
-        let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
-        if !is_directory || step.action != Action::Keep(Kept::New) {
-            continue;
-        }
-        let below = steps[at + 1..].iter().take_while(|below| below.path.is_within(&step.path));
-        let mut actions = below.map(|below| below.action).peekable();
-        if actions.peek().is_some() && actions.all(|action| action == Action::Remove) {
-            steps[at].action = Action::Remove;
-        }
     }
 }
 

@@ -52,13 +52,15 @@ fn action(
 #[test]
 fn every_row_of_the_table() {
     use Action::{Keep, Merge, Recreate, Remove, Restore};
-    use Author::{Agent, SomebodyElse, Unknown};
+    use Author::{Agent, SomebodyElse, Unclear, Unknown};
     let (old, new) = (Some(file(1, 0o644)), Some(file(2, 0o644)));
     let rows = [
         (old, new, Agent, "", "", Restore),
         (old, new, Unknown, "", "", Restore),
         (old, new, SomebodyElse, "", "", Keep(Kept::Edited)),
         (old, new, SomebodyElse, "force", "", Restore),
+        (old, new, Unclear, "", "", Keep(Kept::Edited)),
+        (old, new, Unclear, "force", "", Restore),
         (old, new, SomebodyElse, "merge", "merges", Merge),
         (old, new, SomebodyElse, "merge", "", Keep(Kept::Edited)),
         (old, new, SomebodyElse, "exact", "", Keep(Kept::Edited)),
@@ -98,7 +100,11 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
             change("d/b", Some(file(2, 0o644))),
         ];
         let past = Past {
-            authors: &BTreeMap::from([(path("d/a"), Author::Agent), (path("d/b"), other)]),
+            authors: &BTreeMap::from([
+                (path("d"), Author::Agent),
+                (path("d/a"), Author::Agent),
+                (path("d/b"), other),
+            ]),
             merges: &BTreeMap::new(),
             edited: &BTreeSet::new(),
             ignored: &BTreeSet::new(),
@@ -111,8 +117,10 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
         plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
     };
     let (gone, kept) = (Action::Remove, Action::Keep(Kept::New));
-    assert_eq!(plan(Author::Agent), [gone, gone, gone], "an edit does not say it made one");
-    assert_eq!(plan(Author::SomebodyElse), [kept, gone, kept]);
+    assert_eq!(plan(Author::Agent), [gone, gone, gone]);
+    let stays = Action::Keep(Kept::InTheWay);
+    assert_eq!(plan(Author::SomebodyElse), [stays, gone, kept]);
+    assert_eq!(plan(Author::Unclear), [stays, gone, kept]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ def rewound(world):
         terminal.keys("Enter")
         plan = terminal.until("files and conversation", "recreate  src/ignored.log", "remove    gen/out.txt", "todo.txt")
         must(re.search(r"keep +existing.txt +edited by someone", plan), plan)
-        must(re.search(r"keep +junk.py +made since, then edited by someone", plan), plan)
+        must(re.search(r"keep +junk.py +made by the agent, then changed", plan), plan)
         terminal.keys("Down", "Enter")
         said = terminal.until("2 conflicts kept: existing.txt, junk.py", "claude --resume")
         went_back(world, start)

@@ -1,6 +1,9 @@
 //! A plan carried out: held, logged, applied, reported.
 
-use std::path::PathBuf;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Consent, Order, head,
@@ -16,9 +19,9 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::now_ns,
-    left::{self, Line, What},
-    model::{Checkpoint, CheckpointId, RelPath, RootKind},
-    plan::RestorePlan,
+    left::{self, Line, State, What},
+    model::{Checkpoint, CheckpointId, Entry, RelPath, RootKind},
+    plan::{Action, RestorePlan},
     process::{Exit, Process},
     restore_log::RestoreLog,
     store::{
@@ -73,6 +76,9 @@ pub(super) fn apply(
         let made = make_repositories(desk, checkpoint.id, &ends, made(repositories))?;
         made.join(&mut outcome);
         index = stage(desk, &planned, checkpoint.id, order);
+        let back = plan.deeds().filter(|step| step.action != Action::Merge);
+        let back = back.map(|step| (&step.path, step.then));
+        note_back(desk, checkpoint.id, &outcome, back)?;
         note_merged(desk, plan, held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What
@@ -219,6 +225,30 @@ fn log_of(
 
 fn merged(plan: &RestorePlan) -> Vec<(RelPath, String)> {
     plan.merges.iter().map(|(path, bytes)| (path.clone(), left::digest(bytes))).collect()
+}
+
+/// One restore that puts more back leaves no word on whose each of it is.
+const BACK_MAX: usize = 5_000;
+
+/// Notes what is again as a checkpoint has it, so that it has the author it had then.
+pub(super) fn note_back<'a>(
+    desk: &Desk,
+    of: CheckpointId,
+    outcome: &Outcome,
+    back: impl Iterator<Item = (&'a RelPath, Option<Entry>)>,
+) -> Result<()> {
+    let all = desk.store.list()?;
+    let Some(then) = all.iter().find(|one| one.id == of) else { return Ok(()) };
+    let then = then.taken_at.timestamp_nanos_opt().unwrap_or(0);
+    let missed: BTreeSet<&Path> = outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let back = back.filter(|(path, _)| !missed.contains(path.as_path()));
+    let line = |(path, entry): (&RelPath, Option<Entry>)| {
+        let state = entry.as_ref().map(State::of);
+        let what = What::Back { path: left::path_text(path), state, then };
+        Line { at: now_ns(), by: String::new(), what }
+    };
+    let lines: Vec<Line> = back.take(BACK_MAX).map(line).collect();
+    if lines.is_empty() { Ok(()) } else { left::append(&desk.state.root(&desk.root), &lines) }
 }
 
 /// Notes what was merged, so that undoing it knows its own.

@@ -6,12 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Order, show};
+use super::{Order, planned::left_out, show};
 use crate::{
     apply,
     commands::{Desk, Later, print},
     error::{Error, Result},
-    model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind},
+    model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
     plan::{Action, Author, RestorePlan, Step},
     process::{Exit, Process},
     store, ui,
@@ -27,26 +27,42 @@ pub(super) fn run(
     dry_run: bool,
 ) -> Result<Exit> {
     let place = place(process, desk, dir)?;
-    let files = store::manifest(desk.store.as_ref(), &desk.tree_of(checkpoint, Later::All)?)?;
+    let then = desk.tree_of(checkpoint, Later::All)?;
+    let files = store::manifest(desk.store.as_ref(), &then)?;
     let plan = plan(checkpoint, order, &files);
+    let mut missing = left_out(checkpoint, &then);
+    missing.retain(|skipped| match RelPath::from_bytes(&skipped.path) {
+        Ok(path) => skipped.reason.matters() && order.picked.has(&path),
+        Err(_) => false,
+    });
     let count =
         ui::count(plan.steps.iter().filter(|step| !is_directory(step)).count() as u64, "file");
     let shown = ui::path(&place, desk.home.as_deref()).into_owned();
     let id = checkpoint.id.short();
     if dry_run {
         print(process, &format!("{count} of {id} would be written to {shown}\n"))?;
+        say_missing(process, &missing)?;
         return Ok(Exit::Ok);
     }
     make(&place)?;
     let root = Root::new(place, RootKind::Plain { why: None });
     let outcome = apply::run(&root, &plan, desk.store.as_ref(), &|_| None, checkpoint.id)?;
     print(process, &format!("wrote {count} of {id} to {shown}\n"))?;
+    say_missing(process, &missing)?;
     if !checkpoint.outside.is_empty() {
         let count = ui::count(checkpoint.outside.len() as u64, "path");
         show::say(process, &format!("note: {count} outside the project left out"))?;
     }
     show::missed(process, desk, &outcome);
     Ok(if outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
+}
+
+/// Names what the checkpoint does not hold.
+fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) -> Result<()> {
+    for line in show::at_most(ui::left_out(missing)) {
+        show::say(process, &format!("note: missing, for it was not held: {line}"))?;
+    }
+    Ok(())
 }
 
 fn is_directory(step: &Step) -> bool {

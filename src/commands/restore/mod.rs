@@ -413,9 +413,7 @@ fn ask(
         show::say(process, "nothing was changed; without --dry-run this asks first")?;
         return Ok(Some(Exit::Ok));
     }
-    let plan = &planned.plan;
-    let count = plan.deeds().count() + plan.outside.len() + planned.repositories.len();
-    let count = ui::count(count as u64, "path");
+    let count = ui::count(planned.count() as u64, "path");
     if ui::ask(process, &format!("{} {count}?", show::capitalized(order.verb))) {
         return Ok(None);
     }

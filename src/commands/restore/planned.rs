@@ -18,7 +18,9 @@ use crate::{
     fs::{Dir, DirCursor, stat_path},
     ledger,
     model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
-    plan::{self, Action, Author, Change, OutsideStep, Past, Picked, RestorePlan, Step},
+    plan::{
+        self, Action, Author, ByPath, Change, Kept, OutsideStep, Past, Picked, RestorePlan, Step,
+    },
     process::Process,
     root::repository_at,
     scan::{Scan, VictimPath},
@@ -46,11 +48,18 @@ pub(super) struct Planned {
     pub(super) losing: Vec<git::Losing>,
     /// What somebody else changed and the agent of the turn was never seen to touch.
     pub(super) others: BTreeSet<RelPath>,
+    /// What was made since and is not held, for its size or number. It stays.
+    pub(super) new_unheld: Vec<Skipped>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(super) inner_roots: BTreeSet<RelPath>,
 }
 
 impl Planned {
+    /// How many paths would change.
+    pub(super) fn count(&self) -> usize {
+        self.plan.deeds().count() + self.plan.outside.len() + self.repositories.len()
+    }
+
     /// Whether nothing is to be done.
     pub(super) fn is_empty(&self) -> bool {
         self.plan.is_empty() && self.head.is_none() && self.repositories.is_empty()
@@ -91,6 +100,7 @@ pub(super) fn make(
     } else {
         BTreeMap::new()
     };
+    let new_unheld = new_unheld(desk, &scan, &then, &left_out(checkpoint, &then), order)?;
     let record = desk.record_of(checkpoint.id).ok();
     let record = record.as_ref();
     let (repositories, elsewhere) = repositories(desk, record, order);
@@ -104,6 +114,7 @@ pub(super) fn make(
         repositories: &made_since(desk, record, &scan, &repositories),
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
+    let repositories = keep_in_the_way(desk, &mut plan, repositories);
     plan.left.retain(|skipped| has_changed(desk, checkpoint, skipped));
     add_parents(desk, &mut plan);
     let mut outside_left = Vec::new();
@@ -134,8 +145,53 @@ pub(super) fn make(
         lost,
         losing,
         others,
+        new_unheld,
         inner_roots,
     })
+}
+
+/// What is there now and not held, and was not there at the checkpoint, held or not.
+fn new_unheld(
+    desk: &Desk,
+    scan: &Scan,
+    then: &Tree,
+    skipped_then: &[Skipped],
+    order: &Order,
+) -> Result<Vec<Skipped>> {
+    let (then_out, store) = (ByPath::of(skipped_then), desk.store.as_ref());
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut new = Vec::new();
+    for skipped in skipped(scan, |reason| reason.matters() && !is_out_of_reach(reason)) {
+        let Ok(path) = RelPath::from_bytes(&skipped.path) else { continue };
+        let is_new = order.picked.has(&path)
+            && then_out.covering(&path).is_none()
+            && plan::entry_at(then, &path, &mut read)?.is_none();
+        if is_new {
+            new.push(skipped);
+        }
+    }
+    Ok(new)
+}
+
+/// A repository cannot come back where a file stays in the place of a directory it lies in.
+fn keep_in_the_way(
+    desk: &Desk,
+    plan: &mut RestorePlan,
+    repositories: Vec<RepositoryStep>,
+) -> Vec<RepositoryStep> {
+    let is_directory = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::Directory);
+    let (blocked, free): (Vec<_>, Vec<_>) = repositories.into_iter().partition(|step| {
+        let Ok(path) = desk.root.relative(&step.place) else { return false };
+        plan.kept().any(|kept| !is_directory(kept.now) && path.is_within(&kept.path))
+    });
+    let entry = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+    plan.steps.extend(blocked.iter().filter_map(|step| {
+        let path = desk.root.relative(&step.place).ok()?;
+        let (action, author) = (Action::Keep(Kept::InTheWay), Author::Unknown);
+        Some(Step { path, action, then: Some(entry), now: None, author })
+    }));
+    plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+    free
 }
 
 /// Whether what the checkpoint left out is gone, or was changed after it: only then is it worth a
@@ -156,7 +212,7 @@ fn ignored_now(changes: &[Change], scan: &Scan) -> BTreeSet<RelPath> {
 }
 
 /// What the checkpoint left out and no later call of the turn held either.
-fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
+pub(super) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
     let is_held = |skipped: &&Skipped| {
         let path = RelPath::from_bytes(&skipped.path).ok();
         let entry = path.and_then(|path| then.besides.get(&path));
@@ -350,24 +406,33 @@ pub(super) fn seen_by_plan(
     plan.deeds().filter_map(|step| Some((step.path.clone(), stamp(&step.path)?))).collect()
 }
 
-/// What the present scan could not look into. What it merely left out can be held by name.
-pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
+/// Whether nothing can be said of what is there. What was merely left out can be held by name.
+fn is_out_of_reach(reason: SkipReason) -> bool {
+    matches!(
+        reason,
+        SkipReason::Unreadable
+            | SkipReason::OtherFileSystem
+            | SkipReason::OutOfTime
+            | SkipReason::TooDeep
+            | SkipReason::UnknownKind
+    )
+}
+
+/// What a scan left out for some reasons.
+fn skipped(scan: &Scan, counts: impl Fn(SkipReason) -> bool) -> Vec<Skipped> {
     let mut skipped = Vec::new();
     scan.each(|dir, row| {
-        let Some(reason) = row.skipped else { return };
-        let out_of_reach = matches!(
-            reason,
-            SkipReason::Unreadable
-                | SkipReason::OtherFileSystem
-                | SkipReason::OutOfTime
-                | SkipReason::TooDeep
-                | SkipReason::UnknownKind
-        );
-        if out_of_reach {
+        if let Some(reason) = row.skipped.filter(|reason| counts(*reason)) {
             let path = crate::model::DirPath(dir.to_vec()).join(row.name);
             skipped.push(Skipped { path, reason, size: row.stamp.size });
         }
     });
+    skipped
+}
+
+/// What the present scan could not look into.
+pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
+    let mut skipped = skipped(scan, is_out_of_reach);
     let victims =
         scan.victims.iter().filter_map(|victim| match (&victim.path, victim.found.skipped) {
             (VictimPath::Below(path), Some(reason @ SkipReason::Unreadable)) => Some(Skipped {

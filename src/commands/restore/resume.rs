@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Consent, Order,
-    deed::{gone, made, make_repositories, records},
+    deed::{gone, made, make_repositories, note_back, records},
     head,
     planned::{seen_by_plan, skipped_now},
     same::bytes_now,
@@ -188,7 +188,7 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     steps.retain(|step| log.repositories.contains(&step.place));
     let mut removed = make_repositories(desk, to, &ends, gone(&steps))?;
     removed.aside.extend(aside);
-    let (plan, scan) = plan(process, desk, log, toward)?;
+    let (plan, scan, to_tree) = plan(process, desk, log, toward)?;
     let seen = seen_by_plan(desk, &plan, &scan);
     let seen = |path: &RelPath| seen.get(path).copied();
     let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
@@ -200,6 +200,15 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
         // Why it may stay as it is was said, or will be, by the restore itself.
         desk.store.restore_index(to)?;
     }
+    let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
+    let merged = |path: &&RelPath| log.merged.iter().all(|(merged, _)| merged != *path);
+    let back = log
+        .paths
+        .iter()
+        .filter(merged)
+        .map(|path| plan::entry_at(&to_tree, path, &mut read).map(|entry| (path, entry)));
+    let back = back.collect::<Result<Vec<_>>>()?;
+    note_back(desk, to, &outcome, back.into_iter())?;
     if toward == Toward::Before {
         // Lost, it costs an undo that has to be asked for by the checkpoint's name.
         let _noted = left::void(&place, log.held);
@@ -230,7 +239,7 @@ fn plan(
     desk: &Desk,
     log: &RestoreLog,
     toward: Toward,
-) -> Result<(RestorePlan, Scan)> {
+) -> Result<(RestorePlan, Scan, Tree)> {
     let (to, from) = match toward {
         Toward::Before => (log.held, log.of),
         Toward::After => (log.of, log.held),
@@ -275,7 +284,7 @@ fn plan(
     }
     let mut plan = plan::settle(id, paths);
     plan.outside = outside(&to_tree, &from_tree, &now_tree, log);
-    Ok((plan, scan))
+    Ok((plan, scan, to_tree))
 }
 
 /// The files of a checkpoint as a restore goes to them.

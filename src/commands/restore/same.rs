@@ -60,6 +60,10 @@ impl Here for Present<'_> {
         }
     }
 
+    fn is_directory(&self) -> bool {
+        self.now.kind == Kind::Directory
+    }
+
     fn is_likely(&self) -> bool {
         let store = self.desk.store.as_ref();
         let now = store::named_as(store, self.path, self.now, self.likely, Source::Disk);

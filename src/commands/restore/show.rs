@@ -81,7 +81,7 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     } else {
         text.push_str(&rows_text(plan, &facts));
         text.push_str(&outside_text(desk, planned));
-        text.push_str(&summary(plan));
+        text.push_str(&summary(planned));
     }
     for line in unchanged(desk, planned) {
         text.push_str(&format!("{line}\n"));
@@ -296,9 +296,9 @@ fn is_implied(step: &Step, plan: &RestorePlan) -> bool {
             .is_some_and(|next| next.path.is_within(&step.path) && next.action == step.action)
 }
 
-fn summary(plan: &RestorePlan) -> String {
-    let deeds = (plan.deeds().count() + plan.outside.len()) as u64;
-    let kept = plan.kept().count() as u64;
+fn summary(planned: &Planned) -> String {
+    let deeds = planned.count() as u64;
+    let kept = planned.plan.kept().count() as u64;
     let mut text = format!("\n{} would change", ui::count(deeds, "path"));
     if kept > 0 {
         text.push_str(&format!(", {} kept", ui::number(kept)));
@@ -317,18 +317,24 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Restore, Author::Agent) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
         (Action::Restore, Author::SomebodyElse) => {
-            ("restore", "edited by someone after the agent; held first")
+            ("restore", "changed since, not by the agent; held first")
+        }
+        (Action::Restore, Author::Unclear) => {
+            ("restore", "changed since, perhaps by a call that was cut off; held first")
         }
         (Action::Recreate, _) => ("recreate", ""),
-        (Action::Merge, _) => ("merge", "with what someone changed after the agent"),
+        (Action::Merge, _) => ("merge", "with what was changed after the agent"),
         (Action::Remove, Author::Agent) => ("remove", "made by the agent; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
         (Action::Keep(Kept::Ignored), _) => ("keep", "ignored, and not known who made it"),
         (Action::Keep(Kept::Edited), _) if step.then.is_none() => {
-            ("keep", "made since, then edited by someone (--force removes it)")
+            ("keep", "made by the agent, then changed (--force removes it)")
+        }
+        (Action::Keep(Kept::Edited), Author::Unclear) => {
+            ("keep", "changed since, perhaps by a call that was cut off (use --force)")
         }
         (Action::Keep(Kept::Edited), _) => {
-            ("keep", "edited by someone after the agent (use --merge or --force)")
+            ("keep", "changed since, not by the agent (use --merge or --force)")
         }
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
         (Action::Keep(Kept::New), _) => ("keep", "not made by the agent (--exact removes it)"),
@@ -353,7 +359,7 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
         let author = match step.author {
             Author::Agent => "agent",
             Author::SomebodyElse => "somebody-else",
-            Author::Unknown => "unknown",
+            Author::Unclear | Author::Unknown => "unknown",
         };
         let lines = facts.lines.get(&step.path);
         json!({
@@ -382,6 +388,8 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
             planned.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "lost_refs": planned.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "left_new":
+            planned.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "commits": facts.commits,
     })
 }
@@ -437,7 +445,7 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let (lines, commits) = (BTreeMap::new(), came.planned.commits.clone());
     let facts = Facts { lines, commits, repositories: came.planned.repositories.clone() };
     let mut value = plan_json(came.planned, &facts);
-    value["done"] = json!(came.outcome.done);
+    value["done"] = json!(came.outcome.done + came.planned.repositories.len());
     value["missed"] = json!(missed);
     let linked = came.outcome.had_names.iter();
     value["had_other_names"] =
@@ -527,14 +535,21 @@ fn unchanged(desk: &Desk, planned: &Planned) -> Vec<String> {
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
     });
-    let mut unheld: Vec<String> = ui::left_out(&planned.plan.left);
-    if unheld.len() > NAMED_MAX {
-        let more = unheld.len() - NAMED_MAX;
-        unheld.truncate(NAMED_MAX);
-        unheld.push(format!("{more} more"));
+    let unheld = at_most(ui::left_out(&planned.plan.left)).into_iter();
+    let unheld = unheld.map(|line| format!("changed, and was not held: {line}"));
+    let new = at_most(ui::left_out(&planned.new_unheld)).into_iter();
+    let new = new.map(|line| format!("left: made since, and not held: {line}"));
+    inner.chain(unheld).chain(new).chain(lost_lines(desk, planned)).collect()
+}
+
+/// The first lines of a list, and how many more there are.
+pub(super) fn at_most(mut lines: Vec<String>) -> Vec<String> {
+    if lines.len() > NAMED_MAX {
+        let more = lines.len() - NAMED_MAX;
+        lines.truncate(NAMED_MAX);
+        lines.push(format!("{more} more"));
     }
-    let unheld = unheld.into_iter().map(|line| format!("changed, and was not held: {line}"));
-    inner.chain(unheld).chain(lost_lines(desk, planned)).collect()
+    lines
 }
 
 /// What is held, differs, and was left as it is because it lies outside the project.

@@ -50,7 +50,7 @@ fn known() -> Model {
     model.learn(News::File(0, "logo.png: binary file (3 KB) removed\n".to_owned(), None));
     model.learn(News::Ends(0, 0));
     let text = "  restore   src/cart.ts   +1 −2\n  recreate  logo.png\n  keep      src/price.ts   \
-                edited by someone after the agent (use --merge or --force)\n\n2 paths would change, \
+                changed since, not by the agent (use --merge or --force)\n\n2 paths would change, \
                 1 kept\n";
     model.learn(News::Planned(
         0,

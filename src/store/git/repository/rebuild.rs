@@ -479,15 +479,19 @@ fn protect(place: &Path, permissions: u32) -> Result<()> {
     fs::set_permissions(place, mode).map_err(Error::io("protect", place))
 }
 
-/// Gives every object directory the permissions of the top one, because a shared repository is
-/// shared as a whole.
+/// Gives every directory of objects the permissions of the one at the top, and the files that are
+/// ours alone those that git gives them: whom a repository is shared with shares all of it.
 fn share_as(objects: &Path, depth: usize) -> io::Result<()> {
     let permissions = fs::symlink_metadata(objects)?.permissions();
     for name in names_of(objects)? {
         let below = objects.join(name);
-        if fs::symlink_metadata(&below)?.is_dir() && depth < 2 {
+        let found = fs::symlink_metadata(&below)?;
+        if found.is_dir() && depth < 2 {
             fs::set_permissions(&below, permissions.clone())?;
             share_as(&below, depth + 1)?;
+        } else if found.is_file() && found.permissions().mode() & 0o777 == 0o400 {
+            let shared = fs::Permissions::from_mode(permissions.mode() & 0o444);
+            fs::set_permissions(&below, shared)?;
         }
     }
     Ok(())

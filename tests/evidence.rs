@@ -1,0 +1,260 @@
+//! A change is the agent's only where a look right before and right after one call shows it, or the
+//! tool's own words name it. Everything else stays, and is named.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    real::git,
+    temp::{noise, on_disk},
+    world::{Output, World},
+};
+
+/// A project in which the session `s` is known to say when a call is done.
+fn project() -> World {
+    let mut world = World::new();
+    world.write("a", "first");
+    world.write("b", "first");
+    run(&mut world, "zero", "make nothing", |_| ());
+    world
+}
+
+fn event(world: &mut World, name: &str, turn: &str, tool: &str, input: &Value, id: &str) -> String {
+    world.wait(1);
+    let (session, turn) = turn.split_once('/').unwrap_or(("s", turn));
+    let payload = json!({
+        "session_id": session, "cwd": world.root(), "hook_event_name": name, "tool_name": tool,
+        "tool_input": input, "tool_use_id": id, "prompt_id": turn, "tool_response": {},
+        "prompt": "go on",
+    });
+    let args = ["hook", "--agent", "claude-code"];
+    world.run_in(&world.root(), &args, &payload.to_string()).stdout
+}
+
+fn begins(world: &mut World, turn: &str, command: &str) {
+    event(world, "PreToolUse", turn, "Bash", &json!({ "command": command }), command);
+}
+
+fn ends(world: &mut World, turn: &str, command: &str) -> String {
+    event(world, "PostToolUse", turn, "Bash", &json!({ "command": command }), command)
+}
+
+/// The agent runs a command, from its beginning to its end.
+fn run(world: &mut World, turn: &str, command: &str, does: impl FnOnce(&World)) -> String {
+    begins(world, turn, command);
+    does(world);
+    ends(world, turn, command)
+}
+
+fn writes(world: &mut World, turn: &str, path: &str, text: &str) {
+    let input = json!({ "file_path": world.root().join(path), "content": text });
+    event(world, "PreToolUse", turn, "Write", &input, path);
+    world.write(path, text);
+    event(world, "PostToolUse", turn, "Write", &input, path);
+}
+
+#[track_caller]
+fn ours(world: &mut World, args: &[&str], exit: u8) -> Output {
+    world.wait(1);
+    let done = world.run(args);
+    assert_eq!(done.exit as u8, exit, "{args:?}: {}{}", done.stdout, done.stderr);
+    done
+}
+
+#[test]
+fn work_after_a_call_that_was_cut_off_is_not_the_agents() {
+    let mut world = project();
+    begins(&mut world, "one", "make");
+    world.write("b", "mine");
+    world.write("new", "mine");
+    run(&mut world, "one", "make more", |world| world.write("a", "the agent's"));
+    let done = ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(["a", "b", "new"].map(|path| world.read(path)), ["first", "mine", "mine"]);
+    assert!(done.stdout.contains("1 conflict kept: b"), "{}", done.stdout);
+    let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(plan.contains("perhaps by a call that was cut off (use --force)"), "{plan}");
+}
+
+#[test]
+fn the_end_of_a_turn_is_no_look_right_after_a_call() {
+    let mut world = project();
+    begins(&mut world, "one", "make");
+    world.write("b", "mine");
+    event(&mut world, "Stop", "one", "", &json!({}), "");
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(world.read("b"), "mine");
+}
+
+#[test]
+fn a_command_that_only_makes_things_has_made_no_more_than_it_names() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    world.write("b", "mine");
+    world.write("there", "mine");
+    run(&mut world, "one", "touch z there", |world| world.write("z", ""));
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(["a", "b", "there"].map(|path| world.read(path)), ["first", "mine", "mine"]);
+    assert!(!world.root().join("z").exists());
+}
+
+#[test]
+fn directories_that_an_edit_made_go_and_those_of_the_user_stay() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    fs::create_dir(world.root().join("mine")).unwrap();
+    writes(&mut world, "one", "mine/x", "x");
+    writes(&mut world, "one", "made/by/x", "x");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(world.root().join("mine").is_dir());
+    assert!(!world.root().join("mine/x").exists());
+    assert!(!world.root().join("made").exists());
+}
+
+#[test]
+fn the_same_bytes_in_a_second_life_are_the_users() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| world.write("x", "text"));
+    run(&mut world, "one", "rm x", |world| fs::remove_file(world.root().join("x")).unwrap());
+    world.write("x", "text");
+    run(&mut world, "one", "make more", |world| world.write("a", "the agent's"));
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!([world.read("a"), world.read("x")], ["first", "text"]);
+}
+
+#[test]
+fn a_call_is_seen_to_its_end_whatever_begins_meanwhile() {
+    let mut world = project();
+    begins(&mut world, "one", "make a");
+    world.write("a", "the agent's");
+    begins(&mut world, "one", "make b");
+    world.write("b", "the agent's");
+    ends(&mut world, "one", "make b");
+    // Something new is asked for while it runs.
+    event(&mut world, "UserPromptSubmit", "two", "", &json!({}), "");
+    ends(&mut world, "one", "make a");
+    ours(&mut world, &["restore", "1", "--yes"], 0);
+    assert_eq!([world.read("a"), world.read("b")], ["first", "first"]);
+}
+
+#[test]
+fn what_a_restore_put_back_is_whose_it_was() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| world.write("a", "one"));
+    world.write("b", "mine");
+    run(&mut world, "two", "make", |world| {
+        world.write("a", "two");
+        world.write("b", "two");
+    });
+    ours(&mut world, &["restore", "1", "--yes"], 0);
+    assert_eq!([world.read("a"), world.read("b")], ["one", "mine"]);
+    ours(&mut world, &["restore", "2", "--yes"], 3);
+    assert_eq!([world.read("a"), world.read("b")], ["first", "mine"]);
+    // Nobody has changed anything since: there is no conflict on the way forward.
+    ours(&mut world, &["restore", "1", "--yes"], 0);
+    assert_eq!([world.read("a"), world.read("b")], ["one", "mine"]);
+}
+
+#[test]
+fn turns_of_two_sessions_at_once_are_each_one_row_and_one_step() {
+    let mut world = project();
+    writes(&mut world, "t/zero", "c", "c");
+    for (number, path) in [("1", "a"), ("2", "b")] {
+        run(&mut world, "s/one", &format!("make {number}"), |world| world.write(path, number));
+        let made = format!("t{number}");
+        run(&mut world, "t/one", &format!("make t{number}"), |world| world.write(&made, number));
+    }
+    let listed: Value = serde_json::from_str(&world.run(&["list", "--json"]).stdout).unwrap();
+    let sessions: Vec<_> = listed.as_array().unwrap().iter().map(|row| &row["session"]).collect();
+    assert_eq!(sessions[..2], ["t", "s"], "{sessions:?}");
+    assert!(listed[1]["changed"].as_u64() >= Some(2), "both of its files count: {listed}");
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 0);
+    assert_eq!([world.read("a"), world.read("b")], ["first", "first"]);
+    assert_eq!([world.read("t1"), world.read("t2")], ["1", "2"]);
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(!world.root().join("t1").exists() && !world.root().join("t2").exists());
+}
+
+#[test]
+fn a_repository_does_not_come_back_where_a_file_stays() {
+    let mut world = project();
+    git(&world, &world.root(), "git init -q e && echo n > e/n");
+    begins(&mut world, "one", "make");
+    turnback::fs::remove_tree(&world.root().join("e")).unwrap();
+    world.write("e", "a file");
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("keep      e/.git"), "{plan}");
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(world.read("e"), "a file");
+    ours(&mut world, &["undo", "--yes", "--force"], 0);
+    assert!(world.root().join("e/.git/HEAD").is_file());
+}
+
+/// What is announced and what is done are counted alike, repositories and all.
+#[test]
+fn as_many_paths_are_announced_as_done() {
+    let mut world = project();
+    git(&world, &world.root(), "git init -q e && echo n > e/n");
+    run(&mut world, "one", "rm -rf e", |world| {
+        turnback::fs::remove_tree(&world.root().join("e")).unwrap();
+    });
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("3 paths would change"), "{plan}");
+    let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
+    assert!(done.contains("restored 3 paths"), "{done}");
+}
+
+#[test]
+fn what_is_not_held_is_named_before_and_after() {
+    let mut world = project();
+    world.write("large", noise(1, 21 << 20));
+    run(&mut world, "one", "make", |world| {
+        world.write("a", "the agent's");
+        world.write("later", noise(2, 21 << 20));
+    });
+    let status = world.run(&["status", "--json"]).stdout;
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["roots"][0]["not_held"][0]["path"], "large", "{status}");
+    let told = "left: made since, and not held: later";
+    for args in [["undo", "--dry-run"], ["undo", "--yes"]] {
+        let said = ours(&mut world, &args, 0).stdout;
+        assert!(said.contains(told), "{said}");
+    }
+    let elsewhere = world.home().join("elsewhere");
+    let into = ["restore", "1", "--into", elsewhere.to_str().unwrap()];
+    let said = ours(&mut world, &into, 0).stderr;
+    assert!(said.contains("note: missing, for it was not held: large"), "{said}");
+    let gone = run(&mut world, "two", "make clean", |world| {
+        fs::remove_file(world.root().join("large")).unwrap();
+    });
+    assert!(gone.contains("gone for good: 1 file that no checkpoint holds"), "{gone}");
+}
+
+#[test]
+fn what_a_nested_repository_tracks_is_not_called_untracked() {
+    let mut world = World::with_git();
+    world.write("x", "x");
+    git(&world, &world.root(), "git add -A && git commit -qm x && git init -q n");
+    world.write("n/tracked", "t");
+    git(&world, &world.root().join("n"), "git add -A && git commit -qm n");
+    let told = run(&mut world, "one", "make clean", |world| {
+        fs::remove_file(world.root().join("n/tracked")).unwrap();
+    });
+    assert_eq!(told, "{}");
+}
+
+#[test]
+fn a_repository_that_comes_back_is_as_readable_as_git_made_it() {
+    let mut world = World::new();
+    world.write("x", "x");
+    git(&world, &world.root(), "git init -q && git add -A && git commit -qm x");
+    ours(&mut world, &["create", "-m", "before"], 0);
+    turnback::fs::remove_tree(&world.root().join(".git")).unwrap();
+    ours(&mut world, &["restore", "1", "--yes"], 0);
+    let objects = on_disk(&world.root().join(".git/objects"));
+    let closed = objects.keys().map(|path| String::from_utf8(path.clone()).unwrap()).find(|path| {
+        let found = world.root().join(".git/objects").join(path).symlink_metadata().unwrap();
+        found.is_file() && found.permissions().mode() & 0o777 == 0o400
+    });
+    assert_eq!(closed, None);
+}

@@ -1,0 +1,171 @@
+//! What a restore may do, from what is known of every change: who made it, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use turnback::model::Kind;
+
+use crate::support::temp::{Files, Seen};
+
+type Path = Vec<u8>;
+
+/// Who changed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    User,
+    /// The agent of a session.
+    Agent(usize),
+}
+
+/// The last change of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) who: Who,
+    /// The step it was made in.
+    pub(super) at: usize,
+    /// Whether a look right before and right after one call tells whose it is.
+    pub(super) is_known: bool,
+}
+
+/// All files at some moment, and who made each what it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moment {
+    pub(super) at: usize,
+    pub(super) files: Files,
+    pub(super) changes: BTreeMap<Path, Change>,
+}
+
+impl Moment {
+    /// Takes note of what somebody did.
+    pub(super) fn becomes(&mut self, files: Files, change: Change) {
+        for path in differing(&self.files, &files) {
+            self.changes.insert(path, change);
+        }
+        self.files = files;
+        self.at = change.at;
+    }
+
+    /// Takes note of what a restore to `then` did: what it put back is what it was.
+    pub(super) fn restored(&mut self, files: Files, then: &Self, at: usize) {
+        for path in differing(&self.files, &files) {
+            if files.get(&path) == then.files.get(&path) {
+                match then.changes.get(&path) {
+                    Some(change) => drop(self.changes.insert(path, *change)),
+                    None => drop(self.changes.remove(&path)),
+                }
+            }
+        }
+        self.files = files;
+        self.at = at;
+    }
+}
+
+/// The paths at which two trees differ.
+pub(super) fn differing(a: &Files, b: &Files) -> BTreeSet<Path> {
+    let paths: BTreeSet<&Path> = a.keys().chain(b.keys()).collect();
+    paths.into_iter().filter(|path| a.get(*path) != b.get(*path)).cloned().collect()
+}
+
+fn is_within(path: &[u8], dir: &[u8]) -> bool {
+    path.len() > dir.len() && path.starts_with(dir) && path[dir.len()] == b'/'
+}
+
+/// Which checkpoint is gone back to, and how.
+pub(super) struct Order {
+    pub(super) then: Moment,
+    /// Whose turn it was; `None` for one that was taken before a restore.
+    pub(super) session: Option<usize>,
+    pub(super) is_forced: bool,
+    /// Whether it is a step along the line of undo and redo.
+    pub(super) is_undo: bool,
+    /// The only place it is about.
+    pub(super) picked: Option<Path>,
+}
+
+impl Order {
+    pub(super) fn is_picked(&self, path: &[u8]) -> bool {
+        self.picked.as_ref().is_none_or(|picked| path == picked || is_within(path, picked))
+    }
+}
+
+/// What is wrong with a restore that led from `before` to `after`.
+pub(super) fn judge(order: &Order, before: &Moment, after: &Files) -> Result<(), String> {
+    let then = &order.then;
+    let paths = then.files.keys().chain(before.files.keys()).chain(after.keys());
+    for path in paths.collect::<BTreeSet<_>>() {
+        let [was, is, becomes] = [&then.files, &before.files, after].map(|files| files.get(path));
+        let told = || {
+            let name = String::from_utf8_lossy(path);
+            let change = before.changes.get(path);
+            format!("{name}: {}\nwas {was:?}\nis {is:?}\nbecomes {becomes:?}", change_words(change))
+        };
+        if becomes != was && becomes != is {
+            return Err(format!("something new: {}", told()));
+        }
+        if was == is {
+            continue;
+        }
+        match wanted(order, before, path, was, is) {
+            Wanted::Kept if becomes != is => return Err(format!("not kept: {}", told())),
+            Wanted::Back if becomes != was && !is_blocked(path, is, after, was) => {
+                return Err(format!("not restored: {}", told()));
+            }
+            Wanted::Kept | Wanted::Back | Wanted::Either => (),
+        }
+    }
+    Ok(())
+}
+
+enum Wanted {
+    Kept,
+    Back,
+    Either,
+}
+
+fn wanted(
+    order: &Order,
+    before: &Moment,
+    path: &[u8],
+    was: Option<&Seen>,
+    is: Option<&Seen>,
+) -> Wanted {
+    if !order.is_picked(path) || path.ends_with(b"/.git") {
+        return Wanted::Either;
+    }
+    let change = before.changes.get(path).filter(|change| change.at > order.then.at);
+    let is_special = String::from_utf8_lossy(path).contains(".tmp");
+    if order.is_forced {
+        return if was.is_none() && is_special { Wanted::Either } else { Wanted::Back };
+    }
+    match change {
+        // What is gone comes back, whoever removed it.
+        _ if is.is_none() => Wanted::Back,
+        Some(change) if !change.is_known => Wanted::Either,
+        // A state that no agent's work is told apart from is gone back to as a whole.
+        Some(Change { who: Who::User, .. }) if order.session.is_none() && !order.is_undo => {
+            Wanted::Either
+        }
+        Some(Change { who: Who::User, .. }) => Wanted::Kept,
+        Some(Change { who: Who::Agent(session), .. }) => match order.session {
+            Some(of) if of == *session => Wanted::Back,
+            Some(_) => Wanted::Kept,
+            None => Wanted::Either,
+        },
+        None => Wanted::Either,
+    }
+}
+
+fn change_words(change: Option<&Change>) -> String {
+    change.map_or("nobody's".to_owned(), |change| format!("{change:?}"))
+}
+
+/// Whether something that stays is in the way: in a directory, or where a directory was.
+fn is_blocked(path: &[u8], is: Option<&Seen>, after: &Files, was: Option<&Seen>) -> bool {
+    let is_dir = |seen: &Seen| seen.kind == Kind::Directory;
+    let below = is.is_some_and(is_dir)
+        && !was.is_some_and(is_dir)
+        && after.keys().any(|other| is_within(other, path));
+    let above = (0..path.len())
+        .filter(|at| path[*at] == b'/')
+        .any(|at| after.get(&path[..at]).is_some_and(|seen| !is_dir(seen)));
+    below || above
+}
