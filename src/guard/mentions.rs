@@ -18,6 +18,7 @@ pub(super) fn threat(
     let mut known = HashSet::new();
     let mut clear = Clear { ours, dirs: HashMap::new() };
     let words = commands.iter().filter(|words| !is_message(words)).flatten();
+    let words = words.filter(|word| !is_as_it_is(ours, word));
     let mut texts = words.flat_map(|word| pieces(word)).filter(|text| known.insert(text.clone()));
     texts.find_map(|text| {
         // To many programs a lone `/` is a sign between names.
@@ -66,6 +67,16 @@ impl Clear<'_, '_, '_> {
         let ours = self.ours;
         *self.dirs.entry(dir).or_insert_with_key(|dir| path_threat(ours, dir, true).is_some())
     }
+}
+
+/// Whether a word gives a variable the value that it has: that names nothing.
+fn is_as_it_is(ours: &Ours<'_, '_>, word: &str) -> bool {
+    let word = plain_variables(word);
+    let set = word.split_once('=').filter(|(name, _)| name.chars().all(is_name_char));
+    set.is_some_and(|(name, value)| {
+        let now = ours.process.var(name).and_then(|now| now.to_str());
+        value.strip_prefix('$') == Some(name) || now == Some(value)
+    })
 }
 
 /// What a commit says of a place does nothing to it.

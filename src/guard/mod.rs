@@ -481,6 +481,8 @@ mod tests {
             "./wipe --dir=/home/me/.local/state/turnback",
             "make DIR=~/.local/../.local clean",
             "echo ~/.local | xargs rm -rf",
+            "x=$HOME; ./wipe \"$x\"",
+            "HOME=~/.local ./wipe",
             "printf '%s' '/home/me/.local/state' | ./wipe",
         ] {
             assert!(threat_of(command).is_some(), "{command}");
@@ -515,6 +517,9 @@ mod tests {
             "tar czf backup.tgz ~",
             "curl -sSf https://sh.rustup.rs | sh",
             "HOME=/tmp/x make",
+            "env -i PATH=\"$PATH\" HOME=\"$HOME\" make",
+            "docker run -e HOME=${HOME} image make",
+            "HOME=/home/me npm test",
         ] {
             assert_eq!(threat_of(command), None, "{command}");
         }
