@@ -515,3 +515,17 @@ fn a_ref_that_moves_among_thousands_is_noticed() {
         assert_eq!(count(&mut world), before + 1, "{line}");
     }
 }
+
+#[test]
+fn a_partial_checkpoint_does_not_replace_a_repository_that_works() {
+    let mut world = repository();
+    git(&world, &world.root(), "echo staged > staged && git add staged");
+    world.set("TURNBACK_DEADLINE", "1ms");
+    world.before_bash("t", "./build.sh");
+    let shown = runs(&mut world, &["show", "latest"]);
+    assert!(shown.contains("partial "), "{shown}");
+    let refused = world.run(&["restore", "latest", "--repository", "--yes"]);
+    assert_eq!(refused.exit as u8, 1, "{}", refused.stdout);
+    assert!(refused.stderr.contains("is partial, and the repository"), "{}", refused.stderr);
+    assert_eq!(git(&world, &world.root(), "git diff --cached --name-only"), "staged");
+}

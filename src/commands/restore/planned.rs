@@ -22,9 +22,10 @@ use crate::{
         self, Action, Author, ByPath, Change, Kept, OutsideStep, Past, Picked, RestorePlan, Step,
     },
     process::Process,
-    root::repository_at,
+    root::{git_dirs, repository_at},
     scan::{Scan, VictimPath},
     store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record::Record},
+    ui,
 };
 
 /// A plan, and what it was made from.
@@ -104,6 +105,7 @@ pub(super) fn make(
     let record = desk.record_of(checkpoint.id).ok();
     let record = record.as_ref();
     let (repositories, elsewhere) = repositories(desk, record, order);
+    refuse_partial(checkpoint, order, &repositories)?;
     let past = Past {
         authors: &authors,
         edited: &edited,
@@ -273,6 +275,25 @@ fn repositories(
     let (steps, elsewhere): (Vec<_>, Vec<_>) =
         steps.into_iter().partition(|step| step.is_inside || order.outside);
     (steps, elsewhere.into_iter().map(|step| step.place).collect())
+}
+
+/// Refuses to replace a repository that works by one that may be held in part only.
+fn refuse_partial(checkpoint: &Checkpoint, order: &Order, steps: &[RepositoryStep]) -> Result<()> {
+    let works = |step: &&RepositoryStep| {
+        let worktree = step.place.parent().unwrap_or(&step.place);
+        matches!(step.kind, StepKind::Replace(_)) && matches!(git_dirs(worktree), Ok(Some(_)))
+    };
+    match steps.iter().find(works).filter(|_| order.repository && checkpoint.partial) {
+        Some(step) => Err(Error::other(
+            format!(
+                "checkpoint {} is partial, and the repository `{}` works: nothing was changed",
+                checkpoint.id,
+                ui::escape_path(&step.place)
+            ),
+            "leave out --repository, or name a checkpoint that is not partial",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The repositories below the root that the checkpoint does not hold, and that stay: a directory, or
