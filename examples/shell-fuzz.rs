@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use turnback::{
+use beforehand::{
     model::Language,
     shell::{Scope, classify},
 };
@@ -38,7 +38,7 @@ fn main() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         // What the parser panics at is judged to be unknown; only what gets through is a fault.
-        if !turnback::shell::is_judging() {
+        if !beforehand::shell::is_judging() {
             usual(info);
         }
     }));

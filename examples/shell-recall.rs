@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use beforehand::model::{Language, Level};
+use beforehand::shell::{self, Scope};
 use serde::Deserialize;
-use turnback::model::{Language, Level};
-use turnback::shell::{self, Scope};
 
 #[derive(Deserialize)]
 struct Line {

@@ -16,7 +16,7 @@ use crate::{
 
 /// Changes with every change of the layout. An older cache is not migrated; the next scan writes a
 /// new one.
-const MAGIC: &[u8; 8] = b"tbcache4";
+const MAGIC: &[u8; 8] = b"bhcache1";
 /// Mtime, ctime, inode, size, mode.
 const STAMP_BYTES: usize = 36;
 const ID_BYTES: usize = 32;
@@ -168,7 +168,7 @@ impl Table {
     /// as absent.
     pub fn is_damaged(path: &Path) -> bool {
         match fs::read_small(path, SIZE_MAX_BYTES) {
-            Ok(Some(bytes)) if bytes.starts_with(b"tbcache") && !bytes.starts_with(MAGIC) => false,
+            Ok(Some(bytes)) if bytes.starts_with(b"bhcache") && !bytes.starts_with(MAGIC) => false,
             Ok(Some(bytes)) => !fs::is_lost(&bytes) && Self::parse(bytes).is_none(),
             Ok(None) => false,
             Err(_) => true,
@@ -584,7 +584,7 @@ mod tests {
     #[test]
     fn one_that_fits_is_written_where_it_lies() {
         use std::os::unix::fs::MetadataExt;
-        let path = std::env::temp_dir().join(format!("turnback-cache-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("beforehand-cache-{}", std::process::id()));
         let inode = || std::fs::metadata(&path).unwrap().ino();
         let mut other = sample();
         let last = other.len() - 1;

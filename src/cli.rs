@@ -19,12 +19,12 @@ use crate::{
 /// Takes a checkpoint before an AI agent changes your files, and takes you back.
 #[derive(Parser)]
 #[command(
-    name = "turnback",
+    name = "beforehand",
     version,
     max_term_width = 100,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "A CHECKPOINT is a number from `turnback list` (1 is the newest), `latest`, \
+    after_help = "A CHECKPOINT is a number from `beforehand list` (1 is the newest), `latest`, \
                   `latest~N`,\nor the first four or more digits of an id."
 )]
 struct Cli {
@@ -36,13 +36,13 @@ struct Cli {
 enum Command {
     /// Answer one hook call of an agent (for agents, not for people)
     Hook(HookArgs),
-    /// Put turnback's hooks into the settings of your agents
+    /// Put beforehand's hooks into the settings of your agents
     Install(commands::install::Args),
     /// Take them out again
     Uninstall(commands::install::Args),
     /// Look whether the hooks are called, and can save
     Doctor(commands::doctor::Args),
-    /// Let one call that turnback refused run, once
+    /// Let one call that beforehand refused run, once
     Allow(commands::allow::Args),
     /// Show the whole story on a throw-away project
     Demo(commands::demo::Args),
@@ -135,7 +135,7 @@ fn guarded_hook(process: &mut Process<'_>, agent: &str) -> Exit {
 }
 
 fn command(process: &mut Process<'_>) -> Exit {
-    let words = || std::iter::once("turnback".into()).chain(process.args.iter().cloned());
+    let words = || std::iter::once("beforehand".into()).chain(process.args.iter().cloned());
     let parsed = alone(&process.args)
         .map_or_else(|| Cli::try_parse_from(words()).map(|cli| cli.command), Ok);
     let command = match parsed {
@@ -152,7 +152,7 @@ fn command(process: &mut Process<'_>) -> Exit {
 /// others. What it does not understand is left to the whole parser, which says why.
 fn alone(words: &[OsString]) -> Option<Command> {
     fn parsed<A: clap::Args>(words: &[OsString]) -> Option<A> {
-        let parser = A::augment_args(clap::Command::new("turnback").no_binary_name(true));
+        let parser = A::augment_args(clap::Command::new("beforehand").no_binary_name(true));
         A::from_arg_matches(&parser.try_get_matches_from(words).ok()?).ok()
     }
     let (name, words) = words.split_first()?;

@@ -8,7 +8,7 @@ pub fn point(name: &str) {
     static PASSED: AtomicU32 = AtomicU32::new(0);
     run(name);
     #[expect(clippy::disallowed_methods, reason = "set by tests/crash.rs only")]
-    let Some(wanted) = std::env::var_os("TURNBACK_TEST_CRASH_AT") else { return };
+    let Some(wanted) = std::env::var_os("BEFOREHAND_TEST_CRASH_AT") else { return };
     let wanted = wanted.to_string_lossy();
     let (wanted, nth) = wanted.split_once(':').unwrap_or((&wanted, "1"));
     if wanted == name && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == nth.parse().unwrap_or(1) {
@@ -20,7 +20,7 @@ pub fn point(name: &str) {
 #[cfg(debug_assertions)]
 #[expect(clippy::disallowed_methods, reason = "for tests only")]
 fn run(name: &str) {
-    let Some(wanted) = std::env::var_os("TURNBACK_TEST_RUN_AT") else { return };
+    let Some(wanted) = std::env::var_os("BEFOREHAND_TEST_RUN_AT") else { return };
     let wanted = wanted.to_string_lossy();
     if let Some((_, command)) = wanted.split_once(':').filter(|(at, _)| *at == name) {
         let done = std::process::Command::new("sh").args(["-c", command]).status();
@@ -36,7 +36,7 @@ pub fn point(_name: &str) {}
 #[cfg(debug_assertions)]
 pub fn bug(name: &str) {
     #[expect(clippy::disallowed_methods, reason = "set by tests only")]
-    let wanted = std::env::var_os("TURNBACK_TEST_BUG_AT");
+    let wanted = std::env::var_os("BEFOREHAND_TEST_BUG_AT");
     assert!(wanted.is_none_or(|wanted| wanted != name), "a bug, as a test wished: {name}");
 }
 

@@ -35,7 +35,7 @@ pub enum Error {
         /// How many it fits.
         count: usize,
     },
-    /// A file was written by a newer turnback.
+    /// A file was written by a newer beforehand.
     FormatTooNew {
         /// The file, ref or object.
         what: String,
@@ -58,7 +58,7 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// Another turnback holds a lock for too long.
+    /// Another beforehand holds a lock for too long.
     Busy {
         /// The lock.
         path: PathBuf,
@@ -117,7 +117,7 @@ impl Error {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("`turnback prune` frees space; nothing of yours was changed")
+                    Some("`beforehand prune` frees space; nothing of yours was changed")
                 }
                 io::ErrorKind::PermissionDenied => Some(
                     "`chmod -R u+rwX DIRECTORY` gives you back what a command took; then run this \
@@ -125,12 +125,12 @@ impl Error {
                 ),
                 _ => None,
             },
-            Self::NoSuchCheckpoint { .. } => Some("run `turnback list` to see what there is"),
+            Self::NoSuchCheckpoint { .. } => Some("run `beforehand list` to see what there is"),
             Self::AmbiguousCheckpoint { .. } => Some("give more digits of the id"),
-            Self::FormatTooNew { .. } => Some("update turnback, then run this again"),
-            Self::Damaged { .. } => Some("run `turnback check` to see what is left"),
-            Self::Repository { .. } => Some("checkpoints go to turnback's own store meanwhile"),
-            Self::Busy { .. } => Some("wait for the other turnback, then run this again"),
+            Self::FormatTooNew { .. } => Some("update beforehand, then run this again"),
+            Self::Damaged { .. } => Some("run `beforehand check` to see what is left"),
+            Self::Repository { .. } => Some("checkpoints go to beforehand's own store meanwhile"),
+            Self::Busy { .. } => Some("wait for the other beforehand, then run this again"),
             Self::OutOfTime => Some("set a longer `deadline`, or exclude what need not be held"),
             Self::CannotHold { .. } => {
                 Some("nothing was changed; name other paths after `--` to leave this one out")
@@ -151,13 +151,13 @@ impl fmt::Display for Error {
                 write!(f, "`{}` fits {count} checkpoints", text(given))
             }
             Self::FormatTooNew { what, found, known } => {
-                write!(f, "`{what}` has format {found}, and this turnback reads up to {known}")
+                write!(f, "`{what}` has format {found}, and this beforehand reads up to {known}")
             }
             Self::Damaged { what, why } => write!(f, "`{what}` is damaged: {why}"),
             Self::Repository { path, why } => {
                 write!(f, "cannot use the repository `{}`: {why}", escaped(path))
             }
-            Self::Busy { path } => write!(f, "another turnback holds `{}`", escaped(path)),
+            Self::Busy { path } => write!(f, "another beforehand holds `{}`", escaped(path)),
             Self::OutOfTime => write!(f, "the deadline came first"),
             Self::Setting { place, why, .. } => write!(f, "{place}: {why}"),
             Self::CannotHold { path, why } => write!(f, "cannot hold `{path}` first: {why}"),

@@ -315,7 +315,7 @@ impl Process<'_> {
         let name = program.file_name().unwrap_or_default();
         let dirs = self.var("PATH").map(env::split_paths);
         let named =
-            dirs.into_iter().flatten().flat_map(|dir| [dir.join("turnback"), dir.join(name)]);
+            dirs.into_iter().flatten().flat_map(|dir| [dir.join("beforehand"), dir.join(name)]);
         Ok(named.into_iter().find(is_it).unwrap_or(program.clone()))
     }
 
@@ -329,7 +329,7 @@ impl Process<'_> {
         dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(is_program)
     }
 
-    /// Starts `turnback ARGS`, which goes on when we are done. It gets what our settings and
+    /// Starts `beforehand ARGS`, which goes on when we are done. It gets what our settings and
     /// places depend on, and nothing else of our environment.
     ///
     /// # Errors
@@ -338,7 +338,7 @@ impl Process<'_> {
     pub fn start_aside(&self, args: &[OsString]) -> io::Result<()> {
         let is_needed = |name: &OsStr| {
             matches!(name.as_bytes(), b"HOME" | b"XDG_STATE_HOME" | b"XDG_CONFIG_HOME")
-                || name.as_bytes().starts_with(b"TURNBACK")
+                || name.as_bytes().starts_with(b"BEFOREHAND")
         };
         let needed = self.env.iter().filter(|(name, _)| is_needed(name));
         self.aside.start(args, &needed.map(|(k, v)| (k.clone(), v.clone())).collect())
@@ -487,7 +487,7 @@ pub enum Exit {
     Conflicts = 3,
     /// The command line makes no sense. Not 2: several agents read 2 as "block the tool call".
     Usage = 64,
-    /// A bug in turnback.
+    /// A bug in beforehand.
     Bug = 70,
 }
 

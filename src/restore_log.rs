@@ -273,8 +273,8 @@ pub fn is_left(place: &RootState) -> bool {
 }
 
 /// What people are told about one.
-pub const LEFT: &str = "a restore was interrupted here: `turnback restore --continue` finishes it, \
-                        `turnback restore --abort` takes it back";
+pub const LEFT: &str = "a restore was interrupted here: `beforehand restore --continue` finishes it, \
+                        `beforehand restore --abort` takes it back";
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn what_was_begun_can_be_read_until_it_ends() {
-        let dir = std::env::temp_dir().join(format!("turnback-log-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("beforehand-log-{}", std::process::id()));
         let place = State::new(dir.clone()).root_at(Path::new("/x"));
         let path = |bytes: &[u8]| RelPath::from_bytes(bytes).unwrap();
         let log = RestoreLog {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{fs::can_make_files, model::Root};
 
-/// The state directory: `$TURNBACK_HOME`, or `turnback` below `$XDG_STATE_HOME`.
+/// The state directory: `$BEFOREHAND_HOME`, or `beforehand` below `$XDG_STATE_HOME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     dir: PathBuf,
@@ -82,7 +82,7 @@ impl State {
 
     /// The hint for a state directory that cannot be written.
     pub const HOW_TO_WRITE: &'static str =
-        "make it writable, or set `TURNBACK_HOME` to a directory of your own";
+        "make it writable, or set `BEFOREHAND_HOME` to a directory of your own";
 
     /// The first directory that cannot be written, of those that a checkpoint of `own` (or of any
     /// root) needs. No checkpoint can be taken then.

@@ -257,7 +257,7 @@ fn calls_at_once_are_held_once_and_none_runs_before() {
     };
     let calls = [shell("1", "rm a"), shell("2", "rm b"), shell("3", "make all")];
     let start = |payload: &Value| {
-        let mut started = Command::new(env!("CARGO_BIN_EXE_turnback"))
+        let mut started = Command::new(env!("CARGO_BIN_EXE_beforehand"))
             .args(["hook", "--agent", "claude-code"])
             .current_dir(world.root())
             .env_clear()

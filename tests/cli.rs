@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use turnback::process::{Exit, Terminal};
+use beforehand::process::{Exit, Terminal};
 
 use crate::support::{
     temp::{chmod, write},
@@ -32,7 +32,7 @@ fn help_is_short() {
     let mut world = World::new();
     insta::assert_snapshot!(world.see(&["--help"]));
     insta::assert_snapshot!(world.see(&["list", "--help"]));
-    for name in turnback::cli::subcommands() {
+    for name in beforehand::cli::subcommands() {
         let output = world.run(&[&name, "--help"]);
         assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{name}");
         assert!(output.stdout.lines().count() <= 60, "{}", output.stdout);
@@ -79,7 +79,7 @@ fn a_list_says_what_was_asked_for() {
     let json: serde_json::Value =
         serde_json::from_str(&world.run(&["list", "--json"]).stdout).unwrap();
     assert_eq!(json[1]["prompt"], prompts[0]);
-    let typed = "list\nTURNBACK_END\n";
+    let typed = "list\nBEFOREHAND_END\n";
     let slash = world.run_in(&world.root(), &["slash", "checkpoint", "--stdin"], typed).stdout;
     assert!(slash.contains("  clean up the build\\u{1b}[2J") && !slash.contains("   "), "{slash}");
     world.terminal = Terminal { stdout: true, columns: Some(60), ..Terminal::default() };
@@ -235,7 +235,7 @@ fn status_says_whether_this_is_protected() {
     let at_home = world.run_in(&fs::canonicalize(home).unwrap(), &["status"], "");
     assert_eq!(at_home.exit, Exit::Failed, "{}", at_home.stdout);
     assert!(at_home.stdout.contains("not protected"), "{}", at_home.stdout);
-    world.set("TURNBACK", "off");
+    world.set("BEFOREHAND", "off");
     assert_eq!(world.run(&["status"]).exit, Exit::Failed);
 }
 
@@ -258,7 +258,7 @@ fn nothing_is_called_protected_before_an_agent_calls() {
     assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     let status = world.run(&["status"]);
     assert_eq!(status.exit, Exit::Ok, "nothing is wrong: {}", status.stdout);
-    let said = "not protected: no agent calls turnback yet: run `turnback install`";
+    let said = "not protected: no agent calls beforehand yet: run `beforehand install`";
     assert!(status.stdout.contains(said), "{}", status.stdout);
     assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
     let status = world.run(&["status"]);
@@ -291,7 +291,7 @@ fn check_finds_what_is_damaged() {
 #[test]
 fn config_shows_where_values_come_from_and_refuses_slips() {
     let mut world = World::new();
-    world.set("TURNBACK_DEDUPE", "strict");
+    world.set("BEFOREHAND_DEDUPE", "strict");
     write(&world.settings(), "retention = \"3d\"\n");
     let shown = world.see(&["config"]);
     let lines =
@@ -335,7 +335,7 @@ fn a_person_is_asked_at_a_terminal() {
 fn a_slash_command_is_the_users_yes() {
     let mut world = two_turns(World::new());
     let slash = |world: &World, name: &str, text: &str| {
-        let stdin = format!("{text}\nTURNBACK_END\n");
+        let stdin = format!("{text}\nBEFOREHAND_END\n");
         let output = world.run_in(&world.root(), &["slash", name, "--stdin"], &stdin);
         assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{text}");
         output.stdout
@@ -344,7 +344,7 @@ fn a_slash_command_is_the_users_yes() {
     assert!(slash(&world, "rollback", "diff 2").contains("-two\n+2\n"));
     let said = slash(&world, "rollback", "2 src/cart.ts");
     assert!(said.contains("restore   src/cart.ts"), "{said}");
-    assert!(said.contains("undo with: turnback undo"), "{said}");
+    assert!(said.contains("undo with: beforehand undo"), "{said}");
     assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
     assert!(!world.root().join("assets").exists(), "only what was named");
     slash(&world, "checkpoint", "restore 1");
@@ -395,7 +395,7 @@ fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
         assert_eq!(status.exit as u8, 1, "{}", status.stdout);
         let said = "not protected: no checkpoint can be written";
         assert!(status.stdout.contains(said), "{}", status.stdout);
-        assert!(status.stdout.contains("or set `TURNBACK_HOME`"), "{}", status.stdout);
+        assert!(status.stdout.contains("or set `BEFOREHAND_HOME`"), "{}", status.stdout);
         let json = world.run(&["status", "--json"]).stdout;
         assert!(json.contains("\"protected\": false"), "{json}");
         let doctor = world.run(&["doctor"]).stdout;

@@ -3,8 +3,8 @@
 
 use std::fs;
 
+use beforehand::process::{Exit, Terminal};
 use serde_json::{Value, json};
-use turnback::process::{Exit, Terminal};
 
 use crate::support::{temp::write, world::World};
 
@@ -74,7 +74,7 @@ fn mode(name: &str) -> Value {
 
 /// The code that a refusal names.
 fn code(why: &str) -> String {
-    let (_, rest) = why.split_once("`turnback allow --once ").unwrap_or_else(|| panic!("{why}"));
+    let (_, rest) = why.split_once("`beforehand allow --once ").unwrap_or_else(|| panic!("{why}"));
     rest.split('`').next().unwrap().to_owned()
 }
 
@@ -135,9 +135,9 @@ fn self_defence_refuses_where_nobody_is_asked() {
     let world = project();
     write(
         &world.root().join(".claude/settings.json"),
-        "{\"command\":\"turnback hook --agent claude-code\"}",
+        "{\"command\":\"beforehand hook --agent claude-code\"}",
     );
-    for line in ["rm -rf ~/.local", "rm -rf .claude", "turnback clear --yes"] {
+    for line in ["rm -rf ~/.local", "rm -rf .claude", "beforehand clear --yes"] {
         let (asked, _) = verdict(&answer(&world, "claude-code", line, &mode("default")));
         assert_eq!(asked, "ask", "{line}");
         let (said, why) = verdict(&answer(&world, "claude-code", line, &mode("bypassPermissions")));
@@ -222,7 +222,7 @@ fn an_agent_cannot_allow_its_own_call() {
     assert_eq!(yes(&world).exit, Exit::Ok);
     world.started_by(&[(30, "sh"), (20, "agent"), (10, "bash"), (2, "sshd")]);
     // And one that tries is refused by its own hook.
-    let line = format!("turnback allow --once {code}");
+    let line = format!("beforehand allow --once {code}");
     assert_eq!(verdict(&answer(&world, "claude-code", &line, &mode("yolo"))).0, "deny");
 }
 
@@ -242,7 +242,7 @@ fn an_agent_whose_calls_were_never_refused_is_known_by_its_prompts() {
 #[test]
 fn refused_calls_are_listed() {
     let mut world = project();
-    assert_eq!(world.run(&["allow"]).stdout, "turnback has refused no call\n");
+    assert_eq!(world.run(&["allow"]).stdout, "beforehand has refused no call\n");
     answer(&world, "codex", LINE, &json!({}));
     let listed = world.run(&["allow"]).stdout;
     assert!(listed.ends_with(", Codex: rm big.db\n"), "{listed}");

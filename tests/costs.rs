@@ -13,7 +13,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::support::{
-    real::{before, git, hook, turnback},
+    real::{before, beforehand, git, hook},
     temp::count,
     world::World,
 };
@@ -56,7 +56,7 @@ fn traced_of(world: &World, args: &[&str], input: &str) -> Option<BTreeMap<Strin
         skipped();
         return None;
     }
-    let plain = turnback(world, &world.root(), args);
+    let plain = beforehand(world, &world.root(), args);
     let mut command = Command::new("strace");
     command.args(["-f", "-y", "-s", "4096", "-e", "trace=%file,getdents64", "-o"]).arg(&place);
     command.arg(plain.get_program()).args(plain.get_args()).current_dir(world.root()).env_clear();
@@ -78,7 +78,7 @@ fn traced_of(world: &World, args: &[&str], input: &str) -> Option<BTreeMap<Strin
 fn may_trace() -> bool {
     let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
     #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
-    let is_required = std::env::var_os("TURNBACK_REQUIRE_STRACE").is_some();
+    let is_required = std::env::var_os("BEFOREHAND_REQUIRE_STRACE").is_some();
     assert!(tried.is_ok() || !is_required, "there is no strace to count with");
     tried.is_ok_and(|status| status.success())
 }
@@ -203,7 +203,7 @@ fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
 fn a_list_opens_everything_once() {
     let world = settled();
     let run = |args: &[&str]| {
-        let output = turnback(&world, &world.root(), args).output().unwrap();
+        let output = beforehand(&world, &world.root(), args).output().unwrap();
         assert!(output.status.success());
         output.stdout
     };

@@ -7,8 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use beforehand::{cache::Table, fs::Lock};
 use serde_json::{Value, json};
-use turnback::{cache::Table, fs::Lock};
 
 use crate::support::{temp::write, world::World};
 
@@ -168,7 +168,7 @@ fn a_way_round_to_what_is_ours_is_still_ours() {
     write(&other.join("mine.toml"), "notify = \"trouble\"\n");
     fs::create_dir_all(world.settings().parent().unwrap()).unwrap();
     symlink(other.join("mine.toml"), world.settings()).unwrap();
-    world.write(".claude/settings.json", "turnback hook --agent claude-code");
+    world.write(".claude/settings.json", "beforehand hook --agent claude-code");
     symlink(world.root().join(".claude"), other.join("dots")).unwrap();
     let other = other.canonicalize().unwrap();
     for path in [

@@ -45,12 +45,12 @@ fn killed_at(world: &World, point: &str) -> bool {
 }
 
 fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
-    let output = Command::new(env!("CARGO_BIN_EXE_turnback"))
+    let output = Command::new(env!("CARGO_BIN_EXE_beforehand"))
         .args(args)
         .current_dir(world.root())
         .env_clear()
         .envs(&world.env)
-        .env("TURNBACK_TEST_CRASH_AT", point)
+        .env("BEFOREHAND_TEST_CRASH_AT", point)
         .output()
         .unwrap();
     output.status.code().is_none()

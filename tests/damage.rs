@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use turnback::process::Exit;
+use beforehand::process::Exit;
 
 use crate::{
     maintenance::run_maintenance,

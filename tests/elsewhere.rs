@@ -1,8 +1,8 @@
 //! Paths outside the root: what a call affects there, however its command line names them.
 
+use beforehand::process::Exit;
 use serde_json::{Value, json};
 use std::fs;
-use turnback::process::Exit;
 
 use crate::support::{
     real::git,

@@ -180,7 +180,7 @@ fn a_repository_does_not_come_back_where_a_file_stays() {
     let mut world = project();
     git(&world, &world.root(), "git init -q e && echo n > e/n");
     begins(&mut world, "one", "make");
-    turnback::fs::remove_tree(&world.root().join("e")).unwrap();
+    beforehand::fs::remove_tree(&world.root().join("e")).unwrap();
     world.write("e", "a file");
     let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
     assert!(plan.contains("keep      e/.git"), "{plan}");
@@ -196,7 +196,7 @@ fn as_many_paths_are_announced_as_done() {
     let mut world = project();
     git(&world, &world.root(), "git init -q e && echo n > e/n");
     run(&mut world, "one", "rm -rf e", |world| {
-        turnback::fs::remove_tree(&world.root().join("e")).unwrap();
+        beforehand::fs::remove_tree(&world.root().join("e")).unwrap();
     });
     let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
     assert!(plan.contains("3 paths would change"), "{plan}");
@@ -249,7 +249,7 @@ fn a_repository_that_comes_back_is_as_readable_as_git_made_it() {
     world.write("x", "x");
     git(&world, &world.root(), "git init -q && git add -A && git commit -qm x");
     ours(&mut world, &["create", "-m", "before"], 0);
-    turnback::fs::remove_tree(&world.root().join(".git")).unwrap();
+    beforehand::fs::remove_tree(&world.root().join(".git")).unwrap();
     ours(&mut world, &["restore", "1", "--yes"], 0);
     let objects = on_disk(&world.root().join(".git/objects"));
     let closed = objects.keys().map(|path| String::from_utf8(path.clone()).unwrap()).find(|path| {

@@ -1,9 +1,9 @@
-//! `turnback find`: where a file went.
+//! `beforehand find`: where a file went.
 
 use std::fs;
 
+use beforehand::process::Exit;
 use serde_json::Value;
-use turnback::process::Exit;
 
 use crate::support::world::World;
 

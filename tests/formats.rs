@@ -1,21 +1,21 @@
 //! Frozen samples of everything we write, in `fixtures/formats`: each reads for ever. A newer one
 //! is listed and never written to.
 //!
-//! A sample is a project with its state directory as an earlier turnback left them, with `dot-git`
-//! for `.git`. `TURNBACK_FREEZE=v2 cargo test freeze` writes the next ones.
+//! A sample is a project with its state directory as an earlier beforehand left them, with `dot-git`
+//! for `.git`. `BEFOREHAND_FREEZE=v2 cargo test freeze` writes the next ones.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
+use beforehand::{process::Exit, state::hash_name};
 use serde_json::{Value, json};
-use turnback::{process::Exit, state::hash_name};
 
 use crate::{
     maintenance::run_maintenance,
     support::{
-        real::{before, git, hook, turnback},
+        real::{before, beforehand, git, hook},
         temp::{chmod, on_disk, write},
         world::World,
     },
@@ -168,7 +168,7 @@ fn a_cache_of_another_version_is_made_again() {
         .collect();
     for path in &caches {
         chmod(path, 0o600);
-        write(path, b"tbcache9 from another time");
+        write(path, b"bhcache9 from another time");
     }
     assert_eq!(world.run(&["check"]).exit, Exit::Ok, "it is no damage");
     world.write("a", "later\n");
@@ -180,7 +180,7 @@ fn a_cache_of_another_version_is_made_again() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "only for a change of the format")]
 fn freeze_what_is_written_now() {
-    let Ok(version) = std::env::var("TURNBACK_FREEZE") else { return };
+    let Ok(version) = std::env::var("BEFOREHAND_FREEZE") else { return };
     for kind in ["git", "plain"] {
         let mut world = World::new();
         world.write(".gitignore", ".env\n");
@@ -208,8 +208,8 @@ fn freeze_what_is_written_now() {
         world.agent_writes("t2", "a", "two\n");
         world.run(&["list"]);
         run_maintenance(&world);
-        let mut killed = turnback(&world, &root, &["restore", &first, "--yes", "--force"]);
-        killed.env("TURNBACK_TEST_CRASH_AT", "apply-rename").output().unwrap();
+        let mut killed = beforehand(&world, &root, &["restore", &first, "--yes", "--force"]);
+        killed.env("BEFOREHAND_TEST_CRASH_AT", "apply-rename").output().unwrap();
         let sample = samples().join(&version).join(kind);
         let listed = serde_json::to_string_pretty(&messages(&mut world)).unwrap();
         write(&sample.join("list.json"), listed + "\n");

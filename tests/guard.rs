@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use turnback::process::Exit;
+use beforehand::process::Exit;
 
 use crate::support::{
     temp::{chmod, count, on_disk, write},
@@ -287,24 +287,24 @@ fn the_user_is_asked_when_nothing_at_all_can_be_saved() {
 #[test]
 fn it_defends_itself_and_reading_is_free() {
     let mut world = project();
-    world.write(".claude/settings.json", "{\"command\":\"turnback hook --agent claude-code\"}");
+    world.write(".claude/settings.json", "{\"command\":\"beforehand hook --agent claude-code\"}");
     write(&world.settings(), "notify = \"trouble\"\n");
     assert_eq!(world.before_bash("t1", "rm -rf src").trim(), "{}");
     for command in [
         "rm -rf ~/.local",
         "rm -rf ~/.lo*",
-        "rm -rf ~/.config/turnback",
+        "rm -rf ~/.config/beforehand",
         "rm -rf .claude",
-        "sed -i /turnback/d .claude/settings.json",
-        "git --git-dir ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/main/y",
-        "rm -rf ~/.local/state/turnback/repositories/*",
-        "find ~/.local/state/turnback -type f -delete",
+        "sed -i /beforehand/d .claude/settings.json",
+        "git --git-dir ~/.local/state/beforehand/repositories/x update-ref -d refs/checkpoints/main/y",
+        "rm -rf ~/.local/state/beforehand/repositories/*",
+        "find ~/.local/state/beforehand -type f -delete",
         "find ~/.local -delete",
         "find ~ -name '*.pyc' -delete",
-        "turnback slash rollback -- 2",
-        "turnback clear --yes",
-        "turnback rewind",
-        "TURNBACK=off make",
+        "beforehand slash rollback -- 2",
+        "beforehand clear --yes",
+        "beforehand rewind",
+        "BEFOREHAND=off make",
     ] {
         let answer = world.before_bash("t2", command);
         assert_eq!(verdict(&answer), "ask", "{command}: {answer}");
@@ -313,8 +313,8 @@ fn it_defends_itself_and_reading_is_free() {
     let input = serde_json::json!({ "file_path": file, "content": "{}" });
     assert_eq!(verdict(&world.hook("t2", "Write", &input)), "ask");
     for command in [
-        "turnback list",
-        "cat ~/.local/state/turnback/journal",
+        "beforehand list",
+        "cat ~/.local/state/beforehand/journal",
         "rm -rf .git",
         "rm -rf .git/refs/*",
         "find ~/code -name '*.pyc' -delete",
@@ -322,7 +322,7 @@ fn it_defends_itself_and_reading_is_free() {
         assert_eq!(verdict(&world.before_bash("t3", command)), "", "{command}");
     }
     write(&world.settings(), "self_defence = \"deny\"\n");
-    assert_eq!(verdict(&world.before_bash("t4", "turnback undo --yes")), "deny");
+    assert_eq!(verdict(&world.before_bash("t4", "beforehand undo --yes")), "deny");
 }
 
 #[test]
@@ -331,9 +331,10 @@ fn a_private_repository_that_no_checkpoint_needs_is_dropped() {
     world.run(&["create"]);
     let private = world.private();
     assert!(count(&private.join("linked/objects")) > 5);
-    let root = turnback::model::Root::new(world.root(), turnback::root::kind_of(&world.root()));
-    let state = turnback::state::State::new(world.state());
-    let store = turnback::store::open(&root, &state, turnback::model::StoreChoice::Auto).unwrap();
+    let root = beforehand::model::Root::new(world.root(), beforehand::root::kind_of(&world.root()));
+    let state = beforehand::state::State::new(world.state());
+    let store =
+        beforehand::store::open(&root, &state, beforehand::model::StoreChoice::Auto).unwrap();
     let ids: Vec<_> = store.list().unwrap().iter().map(|checkpoint| checkpoint.id).collect();
     store.remove(&ids).unwrap();
     assert!(!private.exists());

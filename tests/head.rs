@@ -113,8 +113,8 @@ fn the_branch_goes_back_and_comes_again() {
     assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{}", done.stdout);
     assert_eq!((repo.tip(), repo.world.read("a")), (repo.commits[0].clone(), "then".to_owned()));
     let last = repo.log().lines().last().unwrap().to_owned();
-    let moved = format!("{} {} turnback <", repo.commits[2], repo.commits[0]);
-    assert!(last.starts_with(&moved) && last.contains("turnback: restore to "), "{last}");
+    let moved = format!("{} {} beforehand <", repo.commits[2], repo.commits[0]);
+    assert!(last.starts_with(&moved) && last.contains("beforehand: restore to "), "{last}");
     let at_head = fs::read_to_string(repo.git("logs/HEAD")).unwrap();
     assert!(at_head.lines().last().unwrap().starts_with(&moved), "{at_head}");
     for (step, tip, text) in [("undo", 2, "now"), ("redo", 0, "then"), ("undo", 2, "now")] {
@@ -217,12 +217,12 @@ fn a_move_that_was_cut_off_is_finished_or_taken_back() {
     for point in ["apply-rename", "restore-head", "restore-index", "restore-end"] {
         for (flag, tip, text) in [("--continue", 0, "then"), ("--abort", 2, "now")] {
             let mut repo = moved_on();
-            let killed = std::process::Command::new(env!("CARGO_BIN_EXE_turnback"))
+            let killed = std::process::Command::new(env!("CARGO_BIN_EXE_beforehand"))
                 .args(["restore", "latest", "--yes", "--head"])
                 .current_dir(repo.world.root())
                 .env_clear()
                 .envs(&repo.world.env)
-                .env("TURNBACK_TEST_CRASH_AT", format!("{point}:1"))
+                .env("BEFOREHAND_TEST_CRASH_AT", format!("{point}:1"))
                 .output()
                 .unwrap();
             assert_eq!(killed.status.code(), None, "{point} is never reached");

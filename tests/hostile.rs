@@ -12,12 +12,12 @@ use std::{
     thread,
 };
 
+use beforehand::process::Exit;
 use rustix::fs::FileType;
 use serde_json::{Value, json};
-use turnback::process::Exit;
 
 use crate::support::{
-    real::{answer, before, git, hook, start_hook, turnback},
+    real::{answer, before, beforehand, git, hook, start_hook},
     temp::{chmod, on_disk, special, write},
     world::World,
 };
@@ -52,7 +52,7 @@ fn everything(world: &World) {
         &["doctor"],
         &["prune", "--keep", "1"],
     ] {
-        let done = turnback(world, &world.root(), args).output().unwrap();
+        let done = beforehand(world, &world.root(), args).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.code().is_some_and(|code| code <= 3), "{args:?}: {said}");
     }
@@ -179,7 +179,7 @@ fn pipes_and_gigabytes_where_git_keeps_its_files_are_survived() {
             fs::remove_file(world.root().join("src/a")).unwrap();
             let restore = |args: &[&str]| {
                 let args = [&["restore", "1", "--yes", "--force"], args].concat();
-                let done = turnback(&world, &world.root(), &args).output().unwrap();
+                let done = beforehand(&world, &world.root(), &args).output().unwrap();
                 (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
             };
             let (is_done, said) = restore(&[]);
@@ -198,7 +198,7 @@ fn pipes_and_gigabytes_where_git_keeps_its_files_are_survived() {
 #[test]
 fn pipes_and_endless_files_where_we_keep_our_own_are_survived() {
     let mut world = repository();
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     let root = world.root();
     fs::remove_file(root.join("src/a")).unwrap();
@@ -229,10 +229,10 @@ fn pipes_and_endless_files_where_we_keep_our_own_are_survived() {
             world.write("src/a", format!("{turn} {endless}"));
             // Elsewhere a round would be begun that outlives the test.
             let keeps_house = if path.ends_with("house.json") { "on" } else { "off" };
-            world.set("TURNBACK_AUTO_PRUNE", keeps_house);
+            world.set("BEFOREHAND_AUTO_PRUNE", keeps_house);
             in_time(&world, &path.display().to_string());
             for args in [&["list"][..], &["status"], &["check", "--repair"], &["housekeep"]] {
-                turnback(&world, &root, args).output().unwrap();
+                beforehand(&world, &root, args).output().unwrap();
             }
             let _replaced = fs::remove_file(path);
             fs::rename(&aside, path).unwrap();
@@ -259,7 +259,8 @@ fn a_git_file_that_points_elsewhere_writes_nothing_there() {
         write(&world.root().join(".git"), &pointer);
         in_time(&world, "pointer");
         fs::remove_file(world.root().join("src/a")).unwrap();
-        let done = turnback(&world, &world.root(), &["restore", "1", "--yes", "--force"]).output();
+        let done =
+            beforehand(&world, &world.root(), &["restore", "1", "--yes", "--force"]).output();
         let said = String::from_utf8_lossy(&done.unwrap().stderr).into_owned();
         assert_eq!(world.read("src/a"), "two\n", "{pointer}: {said}");
     }
@@ -284,7 +285,7 @@ fn links_and_devices_are_neither_followed_nor_opened() {
         fs::remove_file(root.join(name)).unwrap();
     }
     fs::remove_dir_all(root.join("src")).unwrap();
-    let done = turnback(&world, &root, &["restore", "1", "--yes", "--force"]).output().unwrap();
+    let done = beforehand(&world, &root, &["restore", "1", "--yes", "--force"]).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(fs::read_link(root.join("everything")).unwrap(), Path::new("/"));
     assert_eq!(fs::read_link(root.join("zero")).unwrap(), Path::new("/dev/zero"));
@@ -300,7 +301,7 @@ fn a_link_swapped_in_during_a_restore_leads_nowhere() {
         write(&outside.join(format!("e/{number}")), "theirs\n");
     }
     let theirs = on_disk(&outside);
-    assert!(turnback(&world, &root, &["create"]).output().unwrap().status.success());
+    assert!(beforehand(&world, &root, &["create"]).output().unwrap().status.success());
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -321,7 +322,7 @@ fn a_link_swapped_in_during_a_restore_leads_nowhere() {
                 let _swapped_away = fs::remove_file(root.join(format!("aside/e/{number}")));
             }
             let done =
-                turnback(&world, &root, &["restore", "latest", "--yes", "--force", "--exact"]);
+                beforehand(&world, &root, &["restore", "latest", "--yes", "--force", "--exact"]);
             let _any = { done }.output().unwrap();
         }
         over.store(true, Ordering::Relaxed);
@@ -338,7 +339,7 @@ fn whatever_the_umask_what_is_ours_is_private() {
             for payload in [before_rm(&world, "t1"), before_rm(&world, "t2")] {
                 let line = format!("umask {umask}; exec \"$0\" hook --agent claude-code");
                 let mut hook = Command::new("sh");
-                hook.args(["-c", &line, env!("CARGO_BIN_EXE_turnback")])
+                hook.args(["-c", &line, env!("CARGO_BIN_EXE_beforehand")])
                     .env_clear()
                     .envs(&world.env);
                 hook.current_dir(world.root()).stdin(std::process::Stdio::piped());
@@ -379,7 +380,7 @@ fn another_user_than_the_owner_writes_nothing_into_the_repository() {
     hook(&world, &world.root(), &before_rm(&world, "t"));
     assert_eq!(on_disk(&git_dir), before);
     fs::remove_dir_all(world.root().join("src")).unwrap();
-    let done = turnback(&world, &world.root(), &["restore", "1", "--yes"]).output().unwrap();
+    let done = beforehand(&world, &world.root(), &["restore", "1", "--yes"]).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(world.read("src/a"), "two\n");
     assert_eq!(on_disk(&git_dir), before);
@@ -401,7 +402,7 @@ fn ids_that_look_like_paths_stay_names() {
         !(path.starts_with(&state) || is_way)
     });
     assert_eq!(strange, None);
-    let said = turnback(&world, &world.root(), &["list", "--all"]).output().unwrap();
+    let said = beforehand(&world, &world.root(), &["list", "--all"]).output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
     assert!(!said.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{said:?}");
 }

@@ -8,17 +8,17 @@ use std::{
     time::Instant,
 };
 
-use serde_json::json;
-use turnback::{
+use beforehand::{
     error::Error,
     fs::Lock,
     process::Exit,
     state::State,
     store::record::identity::{Found, Likeness, Registry},
 };
+use serde_json::json;
 
 use crate::support::{
-    real::{before, git, try_git, turnback},
+    real::{before, beforehand, git, try_git},
     temp::write,
     world::{Output, World},
 };
@@ -184,7 +184,7 @@ fn a_copy_is_told_where_the_checkpoints_are_and_changes_nothing() {
         assert_eq!(told.stdout, "", "{args:?}");
         assert!(told.stderr.contains("a copy of"), "{args:?}: {}", told.stderr);
         let original = world.root().to_string_lossy().into_owned();
-        let hint = format!("`turnback list --root {original}`");
+        let hint = format!("`beforehand list --root {original}`");
         assert!(told.stderr.contains(&hint), "{args:?}: {}", told.stderr);
         assert!(!copy.join("a").exists());
     }
@@ -233,7 +233,7 @@ fn if_the_new_directory_was_first_the_old_one_is_told_where_its_checkpoints_are(
     write(&world.root().join("other"), "other");
     agent_removes(&world, &world.root(), "t2", &["other"]);
     assert_eq!(listed(&world, &world.root()), 2);
-    let hint = format!("`turnback list --root {}`", world.root().to_string_lossy());
+    let hint = format!("`beforehand list --root {}`", world.root().to_string_lossy());
     for args in [&["list"][..], &["restore", "1", "--yes"], &["undo", "--yes"]] {
         let told = world.run_in(&new, args, "");
         assert_eq!(told.stdout, "", "{args:?}");
@@ -279,7 +279,7 @@ fn two_projects_that_changed_places_are_found_by_path_and_told_apart() {
     for (here, there) in [(world.root(), &other), (other.clone(), &world.root())] {
         let told = world.run_in(&here, &["list"], "");
         assert_eq!(told.stdout.lines().count(), 1);
-        let hint = format!("`turnback list --root {}`", there.to_string_lossy());
+        let hint = format!("`beforehand list --root {}`", there.to_string_lossy());
         assert!(told.stderr.contains("was at") && told.stderr.contains(&hint), "{}", told.stderr);
     }
     assert_eq!(entries(&world).len(), 2);
@@ -371,8 +371,8 @@ fn killed_at_any_step_it_is_found_by_the_next_command() {
         let world = World::new();
         damaged(&world, &world.root());
         let new = move_to(&world, "moved");
-        let mut command = turnback(&world, &new, &["list"]);
-        let killed = command.env("TURNBACK_TEST_CRASH_AT", point).output().unwrap();
+        let mut command = beforehand(&world, &new, &["list"]);
+        let killed = command.env("BEFOREHAND_TEST_CRASH_AT", point).output().unwrap();
         assert_eq!(killed.status.code(), None, "{point} is never reached");
         // Whatever comes first, a round of housekeeping takes it for a project that is there.
         assert_eq!(world.run_in(Path::new("/"), &["housekeep"], "").exit, Exit::Ok);
@@ -402,7 +402,11 @@ fn without_a_birth_time_a_match_is_offered_and_not_adopted() {
         let told = world.run_in(&new, args, "");
         assert_eq!(told.stdout, "", "{args:?}");
         assert!(told.stderr.contains("may be the one that was at"), "{args:?}: {}", told.stderr);
-        assert!(told.stderr.contains(&format!("`turnback list --root {old}`")), "{}", told.stderr);
+        assert!(
+            told.stderr.contains(&format!("`beforehand list --root {old}`")),
+            "{}",
+            told.stderr
+        );
     }
     assert_eq!(entries(&world), [place_of(&world, &world.root())]);
     let elsewhere = world.run_in(&new, &["restore", "--root", &old, "1", "--into", "x"], "");
@@ -444,7 +448,7 @@ fn a_bind_mount_has_the_checkpoints_of_the_first_path() {
         return;
     }
     let run = |line: &str| {
-        let (program, mount) = (env!("CARGO_BIN_EXE_turnback"), "mount --bind shop second");
+        let (program, mount) = (env!("CARGO_BIN_EXE_beforehand"), "mount --bind shop second");
         let line = format!("{mount} && cd second && t() {{ {program} \"$@\"; }} && {line}");
         let state = world.state();
         let home = state.ancestors().nth(3).unwrap();
@@ -453,7 +457,7 @@ fn a_bind_mount_has_the_checkpoints_of_the_first_path() {
             .current_dir(beside(&world, ""))
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("TURNBACK_AUTO_PRUNE", "off")
+            .env("BEFOREHAND_AUTO_PRUNE", "off")
             .env("HOME", home)
             .output()
             .unwrap();

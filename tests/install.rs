@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use turnback::process::{Exit, Terminal};
+use beforehand::process::{Exit, Terminal};
 
 use crate::support::{
     temp::{chmod, write},
@@ -130,7 +130,7 @@ fn codex_is_told_of_an_approval_only_by_an_explicit_yes() {
     write(&config, "# mine\nmodel = \"o\"\n");
     let before = all(&home(&world));
     let output = world.run(&["install", "codex", "--yes"]);
-    assert!(output.stderr.contains("turnback install codex --trust"), "{}", output.stderr);
+    assert!(output.stderr.contains("beforehand install codex --trust"), "{}", output.stderr);
     assert!(!fs::read_to_string(&config).unwrap().contains("trusted_hash"), "--yes is not enough");
     assert!(diagnosis(&mut world, "codex").starts_with("trouble: the hook is registered but not"));
     let root = world.root();
@@ -155,9 +155,9 @@ fn a_moved_program_is_written_where_the_old_one_stands() {
     assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
     let new = fs::read_to_string(&path).unwrap();
     let program = std::env::current_exe().unwrap();
-    write(&path, new.replace(program.to_str().unwrap(), "/old place/turnback"));
+    write(&path, new.replace(program.to_str().unwrap(), "/old place/beforehand"));
     let old = fs::read_to_string(&path).unwrap();
-    write(&path, old.replace("/old place/turnback hook", "'/old place/turnback' hook"));
+    write(&path, old.replace("/old place/beforehand hook", "'/old place/beforehand' hook"));
     assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
     assert_eq!(fs::read_to_string(&path).unwrap(), new);
 }
@@ -220,7 +220,7 @@ fn a_project_has_settings_of_its_own_and_leads_nowhere_else() {
     let output = world.run(&["install", "claude-code", "goose", "--project", "--yes"]);
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     assert!(world.read(".claude/settings.json").contains("hook --agent claude-code"));
-    assert!(world.read(".agents/plugins/turnback/hooks/hooks.json").contains("--agent goose"));
+    assert!(world.read(".agents/plugins/beforehand/hooks/hooks.json").contains("--agent goose"));
     assert_eq!(world.run(&["uninstall", "--project", "--yes"]).exit, Exit::Ok);
     assert_eq!(all(&world.root()), before);
     symlink(home(&world), world.root().join(".cursor")).unwrap();
@@ -258,7 +258,7 @@ fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
     let claude = |world: &mut World| diagnosis(world, "claude code");
     assert_eq!(
         claude(&mut world),
-        "trouble: it has no hook of turnback's (turnback install claude-code)"
+        "trouble: it has no hook of beforehand's (beforehand install claude-code)"
     );
     assert_eq!(diagnosis(&mut world, "windsurf"), "absent: not installed (-)");
     assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
@@ -275,16 +275,16 @@ fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
     write(&path, text.replace("PreToolUse", "OtherToolUse"));
     assert!(claude(&mut world).contains("has no hook for PreToolUse"));
     let program = std::env::current_exe().unwrap();
-    write(&path, text.replace(program.to_str().unwrap(), "/nowhere/turnback"));
-    assert!(claude(&mut world).contains("runs `/nowhere/turnback`, which cannot be run"));
-    let other = home.join("bin/turnback");
+    write(&path, text.replace(program.to_str().unwrap(), "/nowhere/beforehand"));
+    assert!(claude(&mut world).contains("runs `/nowhere/beforehand`, which cannot be run"));
+    let other = home.join("bin/beforehand");
     write(&other, "#!/bin/sh\n");
     fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
     write(&path, text.replace(program.to_str().unwrap(), other.to_str().unwrap()));
     assert_eq!(
         claude(&mut world),
-        "note: hook in ~/.claude/settings.json runs another turnback, ~/bin/turnback \
-         (turnback install claude-code)"
+        "note: hook in ~/.claude/settings.json runs another beforehand, ~/bin/beforehand \
+         (beforehand install claude-code)"
     );
     write(&path, "{");
     assert!(claude(&mut world).contains("line 1: "), "{}", claude(&mut world));
@@ -375,7 +375,7 @@ fn doctor_looks_at_the_store_and_at_settings() {
     assert!(diagnosis(&mut world, "store").contains("others can look into"));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(diagnosis(&mut world, "settings"), "");
-    world.set("TURNBACK", "off");
+    world.set("BEFOREHAND", "off");
     assert!(diagnosis(&mut world, "settings").contains("switched off"));
     let shown = world.run(&["doctor"]);
     assert!(shown.stdout.contains("claude code    –        not installed\n"), "{}", shown.stdout);
@@ -428,7 +428,7 @@ fn doctor_runs_what_is_registered_as_an_agent_would() {
     fs::create_dir(home.join(".claude")).unwrap();
     write(&world.settings(), "auto_prune = false\n");
     let run = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_turnback"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_beforehand"));
         let output = command.args(args).current_dir(world.root()).env_clear().env("HOME", &home);
         String::from_utf8(output.output().unwrap().stdout).unwrap()
     };
@@ -438,12 +438,12 @@ fn doctor_runs_what_is_registered_as_an_agent_would() {
         told.contains("hook in ~/.claude/settings.json, ") && told.contains(" ms a call"),
         "{told}"
     );
-    let broken = home.join("turnback");
+    let broken = home.join("beforehand");
     write(&broken, "#!/bin/sh\nexit 3\n");
     chmod(&broken, 0o755);
     let path = home.join(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap();
-    write(&path, text.replace(env!("CARGO_BIN_EXE_turnback"), broken.to_str().unwrap()));
+    write(&path, text.replace(env!("CARGO_BIN_EXE_beforehand"), broken.to_str().unwrap()));
     let told = run(&["doctor"]);
     assert!(told.contains("which fails: it ended with exit status: 3"), "{told}");
 }
@@ -462,11 +462,11 @@ fn run_as(program: &Path, world: &World, args: &str) -> (bool, String) {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test's own home")]
 fn a_program_of_any_name_is_installed_and_taken_out() {
-    for name in ["tb-static", "turnback_linux_amd64", ".turnback-wrapped", "it's mine"] {
+    for name in ["bh-static", "beforehand_linux_amd64", ".beforehand-wrapped", "it's mine"] {
         let world = world();
         let program = world.root().join("../bin").join(name);
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_turnback"), &program).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_beforehand"), &program).unwrap();
         let before = all(&home(&world));
         let (is_done, said) = run_as(&program, &world, "install --yes");
         // A path that is not plain fits into no slash command; that is refused and said.
@@ -495,7 +495,7 @@ fn a_program_that_was_renamed_finds_what_it_wrote() {
     let world = world();
     let program = |name: &str| world.root().join("../bin").join(name);
     fs::create_dir_all(program("")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_turnback"), program("one")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_beforehand"), program("one")).unwrap();
     let before = all(&home(&world));
     assert!(run_as(&program("one"), &world, "install --yes").0);
     fs::rename(program("one"), program("two")).unwrap();
@@ -519,8 +519,8 @@ fn install_begins_with_a_line_for_each_agent() {
          Codex        write ~/.codex/hooks.json and 1 command\n\
          Gemini CLI   write ~/.gemini/settings.json and 3 commands\n\
          Qwen Code    nothing: ~/.qwen/settings.json is refused, see below\n\
-         Copilot CLI  write ~/.copilot/hooks/turnback.json\n\
-         OpenCode     write ~/.config/opencode/plugins/turnback.js and 2 commands\n\
+         Copilot CLI  write ~/.copilot/hooks/beforehand.json\n\
+         OpenCode     write ~/.config/opencode/plugins/beforehand.js and 2 commands\n\
          Cline        write 5 files in ~/.cline/hooks\n\
          Hermes       write ~/.hermes/config.yaml\n\
          Cursor       write ~/.cursor/hooks.json and 1 command"
@@ -552,7 +552,7 @@ fn an_agent_gets_all_or_nothing() {
     let after = all(&home);
     let gemini = home.join(".gemini/settings.json");
     assert_eq!(after[&gemini], before[&gemini]);
-    assert!(fs::read_to_string(home.join(".claude/settings.json")).unwrap().contains("turnback"));
+    assert!(fs::read_to_string(home.join(".claude/settings.json")).unwrap().contains("beforehand"));
     assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
     assert_eq!(all(&home), before);
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::{
     repository::dies_at,
-    support::{real::turnback, temp::write, world::World},
+    support::{real::beforehand, temp::write, world::World},
 };
 
 /// A home with the settings of two agents: one has commands beside its hooks.
@@ -17,7 +17,7 @@ fn world() -> World {
 
 #[track_caller]
 fn runs(world: &World, command: &str) {
-    let output = turnback(world, &world.root(), &[command, "--yes"]).output().unwrap();
+    let output = beforehand(world, &world.root(), &[command, "--yes"]).output().unwrap();
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -1,8 +1,8 @@
 //! Whatever a line of real programs does, the checkpoint before it brings every byte back: random
 //! lines, run for real in a sandbox, against a copy of the project from before.
 //!
-//! A sample runs in CI. `TURNBACK_LINES` runs that many cases and tells of each that fails,
-//! `TURNBACK_LINES_FROM` begins at another seed, `TURNBACK_SEED` runs one again and shows its script.
+//! A sample runs in CI. `BEFOREHAND_LINES` runs that many cases and tells of each that fails,
+//! `BEFOREHAND_LINES_FROM` begins at another seed, `BEFOREHAND_SEED` runs one again and shows its script.
 
 #![expect(clippy::print_stderr, reason = "it says how much it really ran")]
 
@@ -15,8 +15,8 @@ use std::{
     process::Stdio,
 };
 
+use beforehand::{model::Kind, process::Exit};
 use serde_json::{Value, json};
-use turnback::{model::Kind, process::Exit};
 
 use crate::support::{
     dice::{Dice, wished},
@@ -156,7 +156,7 @@ fn ask(world: &World, cwd: &Path, event: &str, turn: &str, line: &str) -> Option
     let there = cwd.ancestors().find(|dir| dir.exists()).unwrap();
     let output = world.run_in(there, &["hook", "--agent", "claude-code"], &payload.to_string());
     assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{line}");
-    if wished("TURNBACK_SEED").is_some() {
+    if wished("BEFOREHAND_SEED").is_some() {
         eprint!("{event}: {}", output.stdout);
     }
     let answer: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -186,8 +186,8 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
     let root = world.root();
     let code = root.parent().unwrap().to_owned();
     let area = code.parent().unwrap().to_owned();
-    turnback::fs::remove_tree(&root).unwrap();
-    turnback::fs::create_private_dirs(&area.join("tmp")).unwrap();
+    beforehand::fs::remove_tree(&root).unwrap();
+    beforehand::fs::create_private_dirs(&area.join("tmp")).unwrap();
     let project = Project::new(&mut dice);
     let made =
         try_git(&world, &code, &format!("bash -c '{}'", project.script.replace('\'', "'\\''")));
@@ -214,7 +214,7 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
         // What its owner may not read cannot be held before it is replaced.
         let _opened = try_git(&world, &code, "chmod -R u+rwX .");
     }
-    let shown = if wished("TURNBACK_SEED").is_some() { script } else { about };
+    let shown = if wished("BEFOREHAND_SEED").is_some() { script } else { about };
     let about_root = if project.is_git { "shop" } else { project.cwd() };
     // A plain directory is protected where the agent works in it.
     let root = if project.is_git { &root } else { &cwd }.to_str().unwrap();
@@ -236,7 +236,7 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
                 continue;
             }
             let output = world.run_in(&code, &[&args, named].concat(), "");
-            if wished("TURNBACK_SEED").is_some() {
+            if wished("BEFOREHAND_SEED").is_some() {
                 eprint!("{listed}{}{}", output.stdout, output.stderr);
             }
             if output.exit != Exit::Ok {
@@ -251,14 +251,14 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
 
 #[test]
 fn every_byte_comes_back_after_any_line() {
-    if let Some(seed) = wished("TURNBACK_SEED") {
+    if let Some(seed) = wished("BEFOREHAND_SEED") {
         let (script, end) = case(seed);
         eprintln!("{script}");
         assert!(end.is_ok(), "{end:#?}");
         return;
     }
-    let count = wished("TURNBACK_LINES").unwrap_or(20);
-    let from = wished("TURNBACK_LINES_FROM").unwrap_or(0);
+    let count = wished("BEFOREHAND_LINES").unwrap_or(20);
+    let from = wished("BEFOREHAND_LINES_FROM").unwrap_or(0);
     let (mut ends, mut lost) = (BTreeMap::new(), Vec::new());
     for seed in from..from + count {
         let (about, end) = case(seed);

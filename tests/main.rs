@@ -1,4 +1,4 @@
-//! Every test that looks at turnback from outside, in one binary.
+//! Every test that looks at beforehand from outside, in one binary.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -8,14 +8,14 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde_json::{Value, json};
-use turnback::{
+use beforehand::{
     model::CheckpointId,
     process::{Exit, Stdin},
     restore_log::RestoreLog,
     state::{RootState, State},
     store::own_bytes,
 };
+use serde_json::{Value, json};
 
 use crate::support::{
     temp::{count, noise, write},
@@ -125,8 +125,8 @@ fn a_clock_that_stood_ahead_does_not_keep_rounds_away() {
 #[test]
 fn no_maintenance_runs_where_it_is_switched_off() {
     let mut world = World::new();
-    world.set("TURNBACK_AUTO_PRUNE", "off");
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_AUTO_PRUNE", "off");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     for turn in 0..3 {
         world.write("a", turn.to_string());
         world.before_bash(&format!("t{turn}"), "make");
@@ -139,7 +139,7 @@ fn no_maintenance_runs_where_it_is_switched_off() {
 #[test]
 fn no_more_stay_than_should() {
     for mut world in [World::new(), World::with_git()] {
-        world.set("TURNBACK_MAX_CHECKPOINTS", "3");
+        world.set("BEFOREHAND_MAX_CHECKPOINTS", "3");
         let all: Vec<String> = (0..9).map(|_| save(&mut world, "a", 100_000)).collect();
         let before = own_bytes(&world.state());
         run_maintenance(&world);
@@ -195,7 +195,7 @@ fn the_largest_root_gives_its_oldest_when_there_is_no_room() {
         assert_eq!(world.run_in(&small, &["create"], "").exit, Exit::Ok);
     }
     let all: Vec<String> = (0..5).map(|_| save(&mut world, "big", 1_000_000)).collect();
-    world.set("TURNBACK_MAX_TOTAL_SIZE", "3500 KB");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "3500 KB");
     run_maintenance(&world);
     assert_eq!(ids(&mut world), [all[4].clone(), all[3].clone(), all[2].clone()]);
     let others = State::new(world.state()).root_at(&small);
@@ -210,7 +210,7 @@ fn what_must_stay_wins_over_the_room_there_is() {
     let mut world = World::new();
     save(&mut world, "big", 500_000);
     let newest = save(&mut world, "big", 1_000_000);
-    world.set("TURNBACK_MAX_TOTAL_SIZE", "100 KB");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "100 KB");
     run_maintenance(&world);
     assert_eq!(ids(&mut world), [newest]);
     let unmet = report(&world)["unmet"][0].as_str().unwrap().to_owned();
@@ -225,7 +225,7 @@ fn a_disk_that_is_nearly_full_gets_room_back() {
         save(&mut world, "a", 10_000);
     }
     // No disk has that much.
-    world.set("TURNBACK_FREE_SPACE_FLOOR", "9000000 GB");
+    world.set("BEFOREHAND_FREE_SPACE_FLOOR", "9000000 GB");
     run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 1);
     let unmet = report(&world)["unmet"][0].as_str().unwrap().to_owned();
@@ -241,8 +241,8 @@ fn what_was_held_before_a_restore_stays_seven_days() {
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     let held = ids(&mut world)[0].clone();
     let newest = save(&mut world, "a", 30);
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
-    world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     live(&mut world, 6);
     assert_eq!(ids(&mut world), [newest.clone(), held]);
@@ -283,7 +283,7 @@ fn nothing_goes_while_the_user_is_asked_whether_to_restore() {
         for n in 2..5 {
             save(&mut world, "a", n);
         }
-        world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
         let meanwhile = || {
             run_maintenance(&world);
             let pruned = world.run_in(&world.root(), &["prune", "--keep", "1"], "");
@@ -320,8 +320,8 @@ fn what_an_open_restore_needs_stays() {
         closed: Vec::new(),
     };
     log.begin(&own(&world)).unwrap();
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
-    world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
     assert_eq!(stay, BTreeSet::from([0, 2, 4].map(|n| all[n].clone())));
@@ -350,7 +350,7 @@ fn a_root_that_was_removed_is_forgotten_after_the_time_to_keep() {
 #[test]
 fn a_root_that_was_removed_stays_where_the_settings_say_so() {
     let mut world = World::new();
-    world.set("TURNBACK_DELETE_ORPHANS", "no");
+    world.set("BEFOREHAND_DELETE_ORPHANS", "no");
     save(&mut world, "a", 10);
     fs::rename(world.root(), world.root().with_file_name("elsewhere")).unwrap();
     live(&mut world, 40);
@@ -374,7 +374,7 @@ fn a_disk_that_is_not_plugged_in_is_not_a_root_that_was_removed() {
 fn a_session_that_is_over_leaves_its_newest_if_so_wanted() {
     for wanted in ["keep", "prune"] {
         let mut world = World::new();
-        world.set("TURNBACK_ON_SESSION_END", wanted);
+        world.set("BEFOREHAND_ON_SESSION_END", wanted);
         let asked = save(&mut world, "a", 10);
         for turn in 0..3 {
             world.agent_writes(&format!("t{turn}"), "a", &format!("{turn}"));
@@ -434,7 +434,7 @@ fn the_leavings_of_the_dead_are_reclaimed() {
 #[test]
 fn two_rounds_never_run_at_once() {
     let mut world = World::new();
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     save(&mut world, "a", 1);
     save(&mut world, "a", 2);
     let lock = File::create(world.state().join("house.lock")).unwrap();
@@ -484,7 +484,7 @@ fn status_says_how_each_root_stands() {
     {
         assert!(words.contains(expected), "{expected} in {words}");
     }
-    world.set("TURNBACK_ENABLED", "no");
+    world.set("BEFOREHAND_ENABLED", "no");
     let (exit, told) = status(&mut world);
     assert_eq!((exit, &told["roots"][0]["protected"]), (Exit::Failed, &json!(false)));
 }
@@ -495,8 +495,8 @@ fn status_says_which_limits_are_not_kept() {
     for _ in 0..3 {
         save(&mut world, "a", 100_000);
     }
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
-    world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     let (_, told) = status(&mut world);
     assert_eq!(told["last_prune"]["dropped"], 2);
@@ -557,7 +557,7 @@ fn what_is_freed_is_counted_as_status_counts() {
     assert!(promised > 0 && promised <= did, "{promised} was promised, {did} came of it");
     let before = own_bytes(&world.state());
     let cleared = world.run(&["clear", "--yes"]).stdout;
-    let expected = turnback::ui::size(before - own_bytes(&world.state()));
+    let expected = beforehand::ui::size(before - own_bytes(&world.state()));
     assert!(cleared.contains(&format!("{expected} freed")), "{expected}: {cleared}");
 }
 

@@ -31,7 +31,7 @@ fn run(world: &World, script: &str) -> String {
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", &script]).current_dir(world.root()).env_clear();
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin").envs(&world.env);
-    command.env("TB", env!("CARGO_BIN_EXE_turnback")).env("TURNBACK_AUTO_PRUNE", "off");
+    command.env("TB", env!("CARGO_BIN_EXE_beforehand")).env("BEFOREHAND_AUTO_PRUNE", "off");
     let Output { status, stdout, stderr } = command.output().unwrap();
     assert!(status.success(), "{script}\n{}", String::from_utf8_lossy(&stderr));
     String::from_utf8(stdout).unwrap()

@@ -3,8 +3,8 @@
 
 use std::{fs, os::unix::fs::MetadataExt};
 
+use beforehand::process::Exit;
 use serde_json::json;
-use turnback::process::Exit;
 
 use crate::support::{
     real::git,

@@ -57,7 +57,7 @@ fn a_command_that_deletes_much_is_told_at_once_and_once() {
     assert_eq!(event(&mut world, "claude-code", "PreToolUse", "make clean"), NOTHING);
     remove_all(&world);
     remove(&world, &["notes", "draft", "x/y"]);
-    insta::assert_snapshot!(event(&mut world, "claude-code", "PostToolUse", "make clean"), @r#"{"systemMessage":"turnback: that command deleted 63 files, 3 of them untracked: turnback undo"}"#);
+    insta::assert_snapshot!(event(&mut world, "claude-code", "PostToolUse", "make clean"), @r#"{"systemMessage":"beforehand: that command deleted 63 files, 3 of them untracked: beforehand undo"}"#);
     assert_eq!(event(&mut world, "claude-code", "PostToolUse", "make clean"), NOTHING);
     assert_eq!(event(&mut world, "claude-code", "Stop", ""), NOTHING);
     world.run(&["undo", "--yes"]);
@@ -80,8 +80,8 @@ fn what_git_tracks_what_moves_and_what_is_made_is_no_news() {
 #[test]
 fn the_settings_say_what_is_much() {
     let mut world = project();
-    world.set("TURNBACK_NOTICE_UNTRACKED", "false");
-    world.set("TURNBACK_NOTICE_FILES", "1");
+    world.set("BEFOREHAND_NOTICE_UNTRACKED", "false");
+    world.set("BEFOREHAND_NOTICE_FILES", "1");
     event(&mut world, "claude-code", "PreToolUse", "make some");
     remove(&world, &["draft"]);
     assert_eq!(event(&mut world, "claude-code", "PostToolUse", "make some"), NOTHING);
@@ -89,7 +89,7 @@ fn the_settings_say_what_is_much() {
     remove(&world, &["src/00"]);
     world.write("src/01", "changed");
     let said = event(&mut world, "claude-code", "PostToolUse", "make more");
-    assert!(said.contains("that command changed 1 file and deleted 1 file: turnback"), "{said}");
+    assert!(said.contains("that command changed 1 file and deleted 1 file: beforehand"), "{said}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_interrupted_command_is_told_when_the_user_speaks_again() {
     remove(&world, &["draft"]);
     world.write("by-hand", "a person's");
     let said = event(&mut world, "claude-code", "UserPromptSubmit", "");
-    assert!(said.contains("deleted 1 file, which git does not track: turnback undo"), "{said}");
+    assert!(said.contains("deleted 1 file, which git does not track: beforehand undo"), "{said}");
     let plan = world.run(&["restore", "1", "--dry-run"]).stdout;
     assert!(plan.contains("by-hand   not made by the agent"), "{plan}");
 }
@@ -111,7 +111,7 @@ fn the_end_of_a_turn_says_whose_it_was() {
     remove(&world, &["draft"]);
     world.write("gen", "made");
     let said = event(&mut world, "claude-code", "Stop", "");
-    assert!(said.contains("deleted 1 file, which git does not track: turnback undo"), "{said}");
+    assert!(said.contains("deleted 1 file, which git does not track: beforehand undo"), "{said}");
     world.write("by-hand", "a person's");
     let plan = world.run(&["restore", "1", "--dry-run"]).stdout;
     assert!(plan.contains("gen       made by the agent"), "{plan}");
@@ -124,7 +124,7 @@ fn an_agent_that_never_says_done_is_counted_at_its_next_call() {
     event(&mut world, "claude-code", "PreToolUse", "make clean");
     remove(&world, &["draft"]);
     let said = event(&mut world, "claude-code", "PreToolUse", "make more");
-    assert!(said.contains("deleted 1 file, which git does not track: turnback undo"), "{said}");
+    assert!(said.contains("deleted 1 file, which git does not track: beforehand undo"), "{said}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The tables against the truth: whatever is judged read-only is run in a sandbox, and may change
-//! nothing. `cargo test oracle -- --ignored --nocapture`; `TURNBACK_ORACLE_LINES` says how many
+//! nothing. `cargo test oracle -- --ignored --nocapture`; `BEFOREHAND_ORACLE_LINES` says how many
 //! random lines are tried.
 //!
 //! The sandbox is a user, mount, process and network namespace of its own, in which nothing but a
@@ -22,7 +22,7 @@ use crate::support::{
     dice::{Dice, wished},
     sandbox::confined,
 };
-use turnback::{
+use beforehand::{
     model::{Language, Level},
     shell::{self, Scope},
 };
@@ -113,7 +113,7 @@ fn sh(dir: &Path, script: &str, home: &Path) -> String {
 impl Sandbox {
     fn new(shell: &str) -> Self {
         let area =
-            std::env::temp_dir().join(format!("turnback-oracle-{}-{shell}", std::process::id()));
+            std::env::temp_dir().join(format!("beforehand-oracle-{}-{shell}", std::process::id()));
         fs::create_dir_all(&area).unwrap();
         let area = fs::canonicalize(area).unwrap();
         sh(&area, PROJECT, &area.join("home"));
@@ -310,12 +310,12 @@ fn lines(command: &str, option: &str) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "takes minutes; .ci/run does it with TURNBACK_REQUIRE_ORACLE=1"]
+#[ignore = "takes minutes; .ci/run does it with BEFOREHAND_REQUIRE_ORACLE=1"]
 fn what_the_tables_say_only_reads_changes_nothing() {
     let mut sandbox = Sandbox::new("sh");
     let (mut rows, mut options, mut runs) = (0, 0, 0);
     let mut wrong = String::new();
-    let only = std::env::var("TURNBACK_ORACLE_ONLY").ok();
+    let only = std::env::var("BEFOREHAND_ORACLE_ONLY").ok();
     for (command, flags) in shell::known_commands() {
         let program = command.split(' ').next().unwrap();
         let is_wanted = only.as_ref().is_none_or(|only| program == only);
@@ -511,10 +511,10 @@ fn random(dice: &mut Dice) -> String {
 }
 
 #[test]
-#[ignore = "takes minutes; .ci/run does it with TURNBACK_REQUIRE_ORACLE=1"]
+#[ignore = "takes minutes; .ci/run does it with BEFOREHAND_REQUIRE_ORACLE=1"]
 fn random_lines_that_are_judged_read_only_change_nothing() {
     let mut sandbox = Sandbox::new("bash");
-    let wanted = wished("TURNBACK_ORACLE_LINES").unwrap_or(2000);
+    let wanted = wished("BEFOREHAND_ORACLE_LINES").unwrap_or(2000);
     let mut dice = Dice::new(1);
     let (mut runs, mut made) = (0_u64, 0_u64);
     let mut wrong = String::new();

@@ -10,11 +10,11 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use beforehand::{process::Exit, state::State};
 use serde_json::{Value, json};
-use turnback::{process::Exit, state::State};
 
 use crate::support::{
-    real::{before, git, hook, turnback},
+    real::{before, beforehand, git, hook},
     temp::{Files, chmod, noise, on_disk, write},
     world::World,
 };
@@ -368,7 +368,7 @@ fn nothing_the_users_git_does_takes_anything_from_us() {
             let (later, later_state) = (files(&world), told(&world));
             // Maintenance meets what gc has left, twice.
             for _ in 0..2 {
-                turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
+                beforehand::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
                 is_sound(&world);
             }
             git(&world, world.root().parent().unwrap(), "rm -rf shop");
@@ -437,7 +437,7 @@ fn a_day_of_ours_writes_nothing_below_the_users_git() {
             &["housekeep"],
             &["clear", "--yes"],
         ] {
-            let done = turnback(&world, &root, args).output().unwrap();
+            let done = beforehand(&world, &root, args).output().unwrap();
             let said = String::from_utf8_lossy(&done.stderr);
             assert!(done.status.code().is_some_and(|code| code <= 3), "{args:?}: {said}");
             let now = footprint(&root.join(".git"));
@@ -449,7 +449,7 @@ fn a_day_of_ours_writes_nothing_below_the_users_git() {
         assert_eq!(git(&world, &root, "git count-objects -v && git for-each-ref"), counted);
         git(&world, &root, "git clone -q --bare . ../mirror && git push -q --mirror ../mirror");
         let refs = git(&world, &mirror, "git for-each-ref --format='%(refname)'");
-        assert!(!refs.contains("checkpoints") && !refs.contains("turnback"), "{refs}");
+        assert!(!refs.contains("checkpoints") && !refs.contains("beforehand"), "{refs}");
     }
 }
 
@@ -458,7 +458,7 @@ fn what_is_ours_is_private_and_what_is_linked_lies_in_a_private_directory() {
     for world in worlds() {
         let mut world = large_in(world);
         create(&mut world);
-        turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
+        beforehand::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
         let mut seen = 0;
         for (path, found) in on_disk(&world.state()) {
             let path = world.state().join(String::from_utf8(path).unwrap());
@@ -500,7 +500,9 @@ fn after_maintenance_no_file_of_a_checkpoint_is_lost_with_what_was_linked() {
             let before = files(&world);
             let staged = git(&world, &world.root(), "git ls-files -s");
             let first = create(&mut world);
-            assert!(turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap());
+            assert!(
+                beforehand::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap()
+            );
             world.write("a", "later\n");
             let second = create(&mut world);
             let later = files(&world);
@@ -547,9 +549,9 @@ fn a_project_without_read_permission_is_read_from_the_store() {
         }
         let ours = |args: &[&str]| {
             let mut command = match args[0] {
-                "create" => turnback(&world, &root, args),
-                "check" => turnback(&world, &beside, args),
-                _ => turnback(&world, &beside, &[args, &["--root", "shop"]].concat()),
+                "create" => beforehand(&world, &root, args),
+                "check" => beforehand(&world, &beside, args),
+                _ => beforehand(&world, &beside, &[args, &["--root", "shop"]].concat()),
             };
             let done = as_somebody(&mut command);
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -572,13 +574,13 @@ fn a_project_without_read_permission_is_read_from_the_store() {
                     shop fsck --strict --no-dangling 2>&1";
         let state = sh(tell);
         ours(&["create"]);
-        assert!(as_somebody(&mut turnback(&world, &beside, &["housekeep"])).status.success());
+        assert!(as_somebody(&mut beforehand(&world, &beside, &["housekeep"])).status.success());
         sh("find shop -mindepth 1 -depth -exec chmod 000 {} +");
         ours(&["list"]);
         ours(&["check", "--read-data"]);
         // The repository comes back; a file that cannot be held first is reported.
         let args = ["restore", "latest", "--yes", "--force", "--root", "shop"];
-        let done = as_somebody(&mut turnback(&world, &beside, &args));
+        let done = as_somebody(&mut beforehand(&world, &beside, &args));
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(said.contains("not restored: a: what is there now cannot be read"), "{said}");
         sh("chmod -R u+rwX shop");
@@ -611,7 +613,7 @@ fn without_links_what_history_finds_no_room_is_told_and_files_come_back() {
     let shown = runs(&world, &["show", "latest"]);
     assert!(shown.contains(".git/objects"), "it is named: {shown}");
     // In the background it is copied.
-    turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
+    beforehand::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
     git(&world, world.root().parent().unwrap(), "rm -rf shop");
     goes_back(&world, "latest");
     assert_eq!((files(&world), told(&world)), (before, state));

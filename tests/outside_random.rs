@@ -1,7 +1,7 @@
 //! Whatever one command line does to a work tree and its `.git`, the checkpoint before it brings
 //! everything back, and undo takes that back: random lines against what git itself says.
 //!
-//! `TURNBACK_CASES` and `TURNBACK_SEED` run more of them, or one again.
+//! `BEFOREHAND_CASES` and `BEFOREHAND_SEED` run more of them, or one again.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn project(dice: &mut Dice) -> World {
 fn line(dice: &mut Dice, root: &Path) -> String {
     let files: Vec<String> = on_disk(&root.join(".git"))
         .into_iter()
-        .filter(|(_, file)| file.kind == turnback::model::Kind::File)
+        .filter(|(_, file)| file.kind == beforehand::model::Kind::File)
         .map(|(path, _)| String::from_utf8(path).unwrap())
         .collect();
     let file = if files.is_empty() { "HEAD" } else { &files[dice.below(files.len())] };
@@ -126,7 +126,7 @@ fn case(seed: u64) {
     let before = (files(&root), told(&world).unwrap());
     run(&mut world, &["create", "-m", "before"], "before");
     let lines: Vec<String> = (0..=dice.below(2)).map(|_| line(&mut dice, &root)).collect();
-    let about = format!("TURNBACK_SEED={seed}: {}", lines.join(" ;; "));
+    let about = format!("BEFOREHAND_SEED={seed}: {}", lines.join(" ;; "));
     for line in &lines {
         let _whatever = try_git(&world, &root, line);
     }
@@ -163,7 +163,7 @@ fn case(seed: u64) {
                     || it.contains("note: ")
             });
     assert!(is_sound, "{about}\n{}{}", damage.stdout, damage.stderr);
-    let _gone = turnback::fs::remove_tree(&root.join("../away"));
+    let _gone = beforehand::fs::remove_tree(&root.join("../away"));
 }
 
 /// The id of the checkpoint that was taken by hand.
@@ -177,10 +177,10 @@ fn checkpoint(world: &mut World) -> String {
 
 #[test]
 fn whatever_a_line_does_everything_comes_back_and_can_be_undone() {
-    if let Some(seed) = wished("TURNBACK_SEED") {
+    if let Some(seed) = wished("BEFOREHAND_SEED") {
         return case(seed);
     }
-    for seed in 0..wished("TURNBACK_CASES").unwrap_or(20) {
+    for seed in 0..wished("BEFOREHAND_CASES").unwrap_or(20) {
         case(seed);
     }
 }

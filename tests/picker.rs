@@ -1,7 +1,7 @@
 //! The picker in a real terminal, with real keys.
 
+use beforehand::process::{Exit, Terminal};
 use rustix::process::{Pid, Signal, kill_process};
-use turnback::process::{Exit, Terminal};
 
 use crate::support::{tmux::Tmux, world::World};
 
@@ -46,7 +46,7 @@ fn stty(tmux: &Tmux, mark: &str) -> String {
 fn a_turn_is_chosen_and_gone_back_to() {
     let world = three_turns();
     let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
-    tmux.line("turnback rewind");
+    tmux.line("beforehand rewind");
     let screen = tmux.sees("since then:");
     assert!(screen.contains("3 turns"), "{screen}");
     assert!(screen.contains("a\\u{1b}[2J\\nb"), "an evil name is harmless:\n{screen}");
@@ -62,12 +62,12 @@ fn a_turn_is_chosen_and_gone_back_to() {
     assert!(screen.contains("› 1  files only"), "{screen}");
     assert!(screen.contains("restore   src/cart.ts"), "{screen}");
     tmux.press(&["Enter"]);
-    let screen = tmux.sees("undo with: turnback undo");
+    let screen = tmux.sees("undo with: beforehand undo");
     assert!(screen.contains("restored"), "{screen}");
     assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
     assert_eq!(world.read("assets/logo.svg"), "<svg/>\n");
-    tmux.line("turnback undo --yes");
-    tmux.sees("redo with: turnback redo");
+    tmux.line("beforehand undo --yes");
+    tmux.sees("redo with: beforehand redo");
     assert_eq!(world.read("src/cart.ts"), "one\n2\nthree\nfour\n");
 }
 
@@ -81,7 +81,7 @@ fn the_terminal_is_given_back_however_it_ends() {
         tmux.sees("since then:");
     };
     for (n, key) in ["Escape", "C-c"].iter().enumerate() {
-        starts("turnback rewind");
+        starts("beforehand rewind");
         tmux.press(&[key]);
         gone(&tmux);
         assert_eq!(stty(&tmux, &format!("K{n}")), before, "{key}");
@@ -89,14 +89,14 @@ fn the_terminal_is_given_back_however_it_ends() {
     // A signal ends it as it ends other programs.
     for (name, signal) in [("T", Signal::TERM), ("I", Signal::INT), ("H", Signal::HUP)] {
         let file = world.root().with_file_name("pid");
-        starts(&format!("sh -c 'echo $$ > {}; exec turnback rewind'", file.display()));
+        starts(&format!("sh -c 'echo $$ > {}; exec beforehand rewind'", file.display()));
         let pid = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
         gone(&tmux);
         assert_eq!(stty(&tmux, &format!("S{name}")), before, "{name}");
     }
     // Stopped and continued, by a key and from outside.
-    starts("turnback rewind");
+    starts("beforehand rewind");
     tmux.press(&["C-z"]);
     gone(&tmux);
     assert_eq!(stty(&tmux, "Z"), before, "stopped");
@@ -106,8 +106,8 @@ fn the_terminal_is_given_back_however_it_ends() {
     assert_eq!(stty(&tmux, "F"), before, "continued");
     // A bug leaves its words on the user's own screen.
     for place in ["picker", "picker-look"] {
-        world.set("TURNBACK_TEST_BUG_AT", place);
-        tmux.line(&format!("TURNBACK_TEST_BUG_AT={place} turnback rewind; echo exit $?"));
+        world.set("BEFOREHAND_TEST_BUG_AT", place);
+        tmux.line(&format!("BEFOREHAND_TEST_BUG_AT={place} beforehand rewind; echo exit $?"));
         let screen = tmux.sees("exit 70");
         assert!(screen.contains("as a test wished"), "{screen}");
         assert_eq!(stty(&tmux, &format!("B{place}")), before, "{place}");
@@ -124,7 +124,7 @@ fn a_repository_that_is_gone_is_in_the_plan_and_comes_back() {
     world.before_bash("t1", "rm -rf .git");
     remove(&world, ".git");
     let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
-    tmux.line("turnback rewind");
+    tmux.line("beforehand rewind");
     tmux.sees("since");
     tmux.press(&["Enter"]);
     tmux.sees("the repository");
@@ -138,7 +138,7 @@ fn a_repository_that_is_gone_is_in_the_plan_and_comes_back() {
 fn a_terminal_may_change_its_size() {
     let world = three_turns();
     let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
-    tmux.line("turnback rewind");
+    tmux.line("beforehand rewind");
     tmux.sees("since then:");
     tmux.resize(120, 40);
     tmux.until("a line for every row", |screen| screen.matches('│').count() == 36);
@@ -162,7 +162,7 @@ fn a_terminal_without_a_screen_is_asked_in_lines() {
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     assert!(output.stdout.contains("before Bash rm -rf assets"), "{}", output.stdout);
     assert!(output.stdout.contains("-two\n+2\n"), "{}", output.stdout);
-    assert!(output.stdout.contains("undo with: turnback undo"), "{}", output.stdout);
+    assert!(output.stdout.contains("undo with: beforehand undo"), "{}", output.stdout);
     assert!(output.stderr.contains("no checkpoint `99`"), "{}", output.stderr);
     assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
     // A no is a no, and so is the end of input.
@@ -177,8 +177,8 @@ fn without_a_terminal_it_makes_no_sense() {
     let mut world = three_turns();
     insta::assert_snapshot!(world.see(&["rewind"]), @r"
     --- Usage
-    error: `turnback rewind` needs a terminal to draw on
-    hint: `turnback list` and `turnback restore N` do the same in lines
+    error: `beforehand rewind` needs a terminal to draw on
+    hint: `beforehand list` and `beforehand restore N` do the same in lines
     ");
     world.terminal = Terminal { stdout: true, ..Terminal::default() };
     assert_eq!(world.run(&["rewind"]).exit, Exit::Usage);

@@ -3,8 +3,8 @@
 
 use std::{collections::BTreeSet, fs};
 
+use beforehand::process::Exit;
 use serde_json::{Value, json};
-use turnback::process::Exit;
 
 use crate::support::{
     real::git,
@@ -122,8 +122,8 @@ fn explain_says_what_the_hook_answers() {
     let world = project();
     let others = [
         ("", "rm -rf ~/.local", true),
-        ("", "rm -rf ../../home/.local/state/turnback", true),
-        ("src", "turnback clear --yes", true),
+        ("", "rm -rf ../../home/.local/state/beforehand", true),
+        ("src", "beforehand clear --yes", true),
     ];
     for (dir, line, asks) in LINES.iter().chain(&others) {
         // Before there is a checkpoint, and after.
@@ -134,7 +134,7 @@ fn explain_says_what_the_hook_answers() {
             assert_eq!(foreseen.0, real.0, "{line}: {} {}", foreseen.1, real.1);
             let is_question = |text: &&str| text.contains("not held") || text.contains("reaches");
             let questions = |text: &str| {
-                let bare = |line: &str| line.trim_start_matches("turnback: ").to_owned();
+                let bare = |line: &str| line.trim_start_matches("beforehand: ").to_owned();
                 // What the session has not heard comes last.
                 text.lines().filter(is_question).map(bare).collect::<BTreeSet<_>>()
             };
@@ -152,7 +152,7 @@ fn explain_leaves_no_trace() {
     chmod(&world.root().join("a"), 0o600);
     let told = world.run(&["explain", "rm -rf ~/.local data"]).stdout;
     assert!(told.contains("would ask: not held: data/huge.bin"), "{told}");
-    assert!(told.contains("would ask: this call reaches for turnback itself"), "{told}");
+    assert!(told.contains("would ask: this call reaches for beforehand itself"), "{told}");
     assert!(!world.state().exists());
 }
 
@@ -162,7 +162,7 @@ fn patterns_and_searches_that_lead_to_us_are_asked_about() {
     let world = project();
     answer(&world, "", "make");
     let home = world.home();
-    world.write("../../home/.claude/settings.json", "turnback hook");
+    world.write("../../home/.claude/settings.json", "beforehand hook");
     world.write("../../home/.claude/notes.md", "x");
     std::os::unix::fs::symlink(home.join(".local"), world.root().join("link")).unwrap();
     let home = home.to_str().unwrap();
@@ -180,15 +180,15 @@ fn patterns_and_searches_that_lead_to_us_are_asked_about() {
         "node -e \"require('fs').rmSync(process.env.HOME, {recursive: true})\"",
         "find ~/.claude -type f -delete",
         "find ~/.claude -name '*.json' | xargs sed -i d",
-        "echo 'enabled = false' > ~/.config/turnback/config.toml",
-        "echo 'enabled = false' | tee ~/.config/turnback/config.toml",
+        "echo 'enabled = false' > ~/.config/beforehand/config.toml",
+        "echo 'enabled = false' | tee ~/.config/beforehand/config.toml",
         &format!("find {home} -type f | xargs rm"),
         &format!("cd {home}/.local && rm -rf state"),
         &format!("cd {home} && find . -type f | xargs rm"),
     ] {
         let (decision, why) = answer(&world, "", line);
         assert_eq!(decision, "ask", "{line}: {why}");
-        assert!(why.contains("reaches for turnback itself"), "{line}: {why}");
+        assert!(why.contains("reaches for beforehand itself"), "{line}: {why}");
     }
     for line in [
         "ls -d ~/.local/state/*",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use turnback::{
+use beforehand::{
     cli,
     config::KEYS,
     process::{Exit, Terminal},
@@ -26,7 +26,7 @@ fn commands() -> Vec<String> {
 fn every_subcommand_setting_and_exit_code_is_there() {
     let text = readme();
     for name in cli::subcommands() {
-        assert!(text.contains(&format!("turnback {name}")), "`turnback {name}` is missing");
+        assert!(text.contains(&format!("beforehand {name}")), "`beforehand {name}` is missing");
     }
     for key in KEYS {
         assert!(text.contains(&format!("`{}`", key.name)), "the setting `{}` is missing", key.name);
@@ -74,7 +74,7 @@ fn every_command_in_it_does_what_it_says() {
     let commands = commands();
     assert!(commands.iter().any(|line| line == "cargo run --release -- demo"));
     assert!(commands.iter().any(|line| line == "cargo test"));
-    for line in commands.iter().filter_map(|line| line.strip_prefix("turnback ")) {
+    for line in commands.iter().filter_map(|line| line.strip_prefix("beforehand ")) {
         let words = shell_words::split(line).unwrap();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut world = project();
@@ -92,7 +92,7 @@ fn every_command_in_it_does_what_it_says() {
         let output = world.run_asked(&words, &mut "y\ny\ny\n".as_bytes());
         // The files come back; this agent's conversation is not there.
         let expected = if words.contains(&"--conversation") { Exit::Conflicts } else { Exit::Ok };
-        assert_eq!(output.exit, expected, "turnback {line}: {}{}", output.stdout, output.stderr);
+        assert_eq!(output.exit, expected, "beforehand {line}: {}{}", output.stdout, output.stderr);
     }
 }
 

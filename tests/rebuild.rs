@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{
     repository::{dies_at, repository, runs},
     support::{
-        real::{git, try_git, turnback},
+        real::{beforehand, git, try_git},
         temp::{Files, link, on_disk, write},
         world::World,
     },
@@ -117,7 +117,7 @@ fn branches_tags_and_stashes_that_are_gone_are_named_with_the_way_back() {
     let passed = world.run(&["undo", "--dry-run"]).stderr;
     assert!(passed.contains("gone since: feat, v1, 1 stash"), "{passed}");
     let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(plan.contains("gone since: feat, v1, 1 stash; `turnback restore "), "{plan}");
+    assert!(plan.contains("gone since: feat, v1, 1 stash; `beforehand restore "), "{plan}");
     assert!(plan.contains("everything else is as it was"), "{plan}");
     let done = runs(&mut world, &["restore", "1", "--yes"]);
     assert!(done.contains("gone since: feat, v1, 1 stash"), "{done}");
@@ -153,7 +153,7 @@ fn a_repository_that_was_copied_away_and_back_and_went_on_is_the_same() {
         );
         assert!(said.contains("HEAD loses 2 commits made since: "), "{said}");
         let others =
-            "made since, goes: new, v2, 1 stash, what is staged; `turnback undo` brings it";
+            "made since, goes: new, v2, 1 stash, what is staged; `beforehand undo` brings it";
         assert!(said.contains(others), "{said}");
     }
 }
@@ -176,7 +176,7 @@ fn what_a_nested_repository_or_submodule_has_staged_otherwise_is_named() {
     assert!(!plan.contains("staged"), "{plan}");
     git(&world, &world.root(), "git -C nest reset -q && git -C sub reset -q");
     let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(plan.contains("staged otherwise then: nest/.git; `turnback restore "), "{plan}");
+    assert!(plan.contains("staged otherwise then: nest/.git; `beforehand restore "), "{plan}");
     assert!(plan.contains("staged otherwise then: .git/modules/sub; "), "{plan}");
     runs(&mut world, &["restore", "1", "--repository", "--yes"]);
     for name in ["nest", "sub"] {
@@ -335,8 +335,8 @@ fn a_change_of_a_git_file_that_leads_nowhere_is_a_new_checkpoint() {
 fn while_at(world: &World, args: &[&str], point: &str, line: &str) -> (String, Vec<PathBuf>) {
     let who = "export PATH=/usr/local/bin:/usr/bin:/bin GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b \
                GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; set -e; touch ../came; ";
-    let mut command = turnback(world, &world.root(), args);
-    command.env("TURNBACK_TEST_RUN_AT", format!("{point}:{who}{line}"));
+    let mut command = beforehand(world, &world.root(), args);
+    command.env("BEFOREHAND_TEST_RUN_AT", format!("{point}:{who}{line}"));
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{line}: {said}");
@@ -520,7 +520,7 @@ fn a_ref_that_moves_among_thousands_is_noticed() {
 fn a_partial_checkpoint_does_not_replace_a_repository_that_works() {
     let mut world = repository();
     git(&world, &world.root(), "echo staged > staged && git add staged");
-    world.set("TURNBACK_DEADLINE", "1ms");
+    world.set("BEFOREHAND_DEADLINE", "1ms");
     world.before_bash("t", "./build.sh");
     let shown = runs(&mut world, &["show", "latest"]);
     assert!(shown.contains("partial "), "{shown}");

@@ -8,11 +8,11 @@ use std::{
     process::{Command, Stdio},
 };
 
+use beforehand::{process::Exit, state::State};
 use rustix::fs::FileType;
-use turnback::{process::Exit, state::State};
 
 use crate::support::{
-    real::{git, turnback},
+    real::{beforehand, git},
     temp::{noise, special, write},
     world::World,
 };
@@ -145,13 +145,13 @@ fn a_part_that_was_cut_off_is_no_part_yet() {
     git(&world, &world.root(), "git worktree add -q tree");
     runs(&mut world, &["create"]);
     git(&world, &world.root(), "rm -rf .git/worktrees");
-    let mut restore = turnback(&world, &world.root(), &["restore", "1", "--yes"]);
-    restore.env("TURNBACK_TEST_CRASH_AT", "repository-part");
+    let mut restore = beforehand(&world, &world.root(), &["restore", "1", "--yes"]);
+    restore.env("BEFOREHAND_TEST_CRASH_AT", "repository-part");
     assert_eq!(restore.output().unwrap().status.code(), None, "it is never reached");
     assert!(!world.root().join(".git/worktrees").exists());
     runs(&mut world, &["restore", "--continue"]);
     git(&world, &world.root().join("tree"), "git status");
-    assert!(!world.root().join(".git/.turnback-tmp-repository").exists());
+    assert!(!world.root().join(".git/.beforehand-tmp-repository").exists());
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn what_gc_took_stays_as_long_as_a_checkpoint_needs_it() {
     );
     // The oldest goes, and the other one needs what the gc took.
     runs(&mut world, &["prune", "--keep", "1"]);
-    turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
+    beforehand::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
     git(&world, &world.root(), "rm -rf .git");
     runs(&mut world, &["restore", "latest", "--yes"]);
     assert_eq!(git(&world, &world.root(), log), before);
@@ -381,7 +381,7 @@ fn history_that_was_destroyed_is_not_given_up_for_room() {
             world.wait(1);
             runs(&mut world, &["create"]);
         }
-        turnback::store::git::give_up_history(&State::new(world.state())).unwrap();
+        beforehand::store::git::give_up_history(&State::new(world.state())).unwrap();
     }
     runs(&mut world, &["restore", "2", "--yes"]);
     assert_eq!(git(&world, &world.root(), log), before);
@@ -430,12 +430,12 @@ fn bytes_are_the_files_own_whatever_git_makes_of_them() {
 
 /// Runs a command in a process of its own that dies at `point`; tells whether it came there.
 pub(crate) fn dies_at(world: &World, args: &[&str], point: &str) -> bool {
-    let output = Command::new(env!("CARGO_BIN_EXE_turnback"))
+    let output = Command::new(env!("CARGO_BIN_EXE_beforehand"))
         .args(args)
         .current_dir(world.root())
         .env_clear()
         .envs(&world.env)
-        .env("TURNBACK_TEST_CRASH_AT", point)
+        .env("BEFOREHAND_TEST_CRASH_AT", point)
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -478,7 +478,7 @@ fn maintenance_killed_anywhere_loses_nothing() {
         let after = git(&world, &world.root(), "git log --stat && git for-each-ref");
         assert_eq!(after, before, "{point}");
         git(&world, &world.root(), "git fsck --strict && git diff --exit-code");
-        turnback::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
+        beforehand::store::git::maintain(&State::new(world.state()), u64::MAX).unwrap();
         runs(&mut world, &["check", "--read-data"]);
     }
 }

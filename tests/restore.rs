@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use beforehand::process::Exit;
 use proptest::{collection::vec, prelude::*, test_runner::Config};
 use serde_json::json;
-use turnback::process::Exit;
 
 use crate::{
     maintenance::Slow,
@@ -249,7 +249,7 @@ fn a_checkpoint_is_written_elsewhere_and_nothing_else_touched() {
     assert!(again.stderr.contains("is not empty"), "{}", again.stderr);
 }
 
-/// The file in turnback's own store that holds these bytes.
+/// The file in beforehand's own store that holds these bytes.
 fn object_of(dir: &std::path::Path, bytes: &[u8]) -> std::path::PathBuf {
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {
@@ -518,10 +518,10 @@ fn held(world: &mut World) -> BTreeSet<Vec<u8>> {
     held
 }
 
-/// Cases by default; `TURNBACK_TEST_CASES` asks for more.
+/// Cases by default; `BEFOREHAND_TEST_CASES` asks for more.
 fn cases() -> u32 {
     #[expect(clippy::disallowed_methods, reason = "a setting for the test run")]
-    let wish = std::env::var("TURNBACK_TEST_CASES");
+    let wish = std::env::var("BEFOREHAND_TEST_CASES");
     wish.ok().and_then(|wish| wish.parse().ok()).unwrap_or(12)
 }
 
@@ -530,7 +530,7 @@ fn nothing_is_ever_lost_and_undo_is_the_identity() {
     let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
     proptest!(config, |(git in any::<bool>(), deeds in vec(deed(), 4..14))| {
         let mut world = if git { World::with_git() } else { World::new() };
-        world.set("TURNBACK_MAX_CHECKPOINTS", "1000");
+        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1000");
         let mut existed = BTreeSet::new();
         for (number, deed) in deeds.iter().enumerate() {
             let before = files(&world);

@@ -10,12 +10,12 @@ use std::{
     time::Instant,
 };
 
-use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
-use turnback::{
+use beforehand::{
     cache::{Facts, Row, Table},
     model::{ContentId, DirPath, RelPath, Root, RootKind, Scope, SkipReason},
     scan::{Named, Request, Scan, ScanLimits, UserDirs, VictimPath, walk},
 };
+use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
 
 use crate::support::temp::{TempDir, link, write};
 
@@ -79,7 +79,7 @@ impl Place {
             user: &UserDirs { home: Some(self.dir.path().to_owned()), xdg_config: None },
             victims,
             named: Named::WithAllBelow,
-            now_ns: turnback::fs::now_ns() + self.later_ns,
+            now_ns: beforehand::fs::now_ns() + self.later_ns,
             deadline: self.deadline,
         })
         .unwrap()
@@ -147,7 +147,7 @@ impl Place {
     fn files(&self, is_wanted: impl Fn(&Row<'_>) -> bool) -> BTreeMap<String, Option<SkipReason>> {
         let mut reasons = BTreeMap::new();
         self.scan().each(|dir, row| {
-            let is_dir = row.kind() == Some(turnback::model::Kind::Directory);
+            let is_dir = row.kind() == Some(beforehand::model::Kind::Directory);
             if (!is_dir || row.skipped.is_some()) && is_wanted(&row) {
                 reasons.insert(text(&DirPath(dir.to_vec()).join(row.name)), row.skipped);
             }
@@ -538,7 +538,7 @@ fn victims_are_held_though_left_out_or_outside() {
 #[test]
 fn a_path_longer_than_the_system_takes_at_once_is_walked_and_verified() {
     let mut place = Place::plain();
-    let mut dir = turnback::fs::Dir::open(&place.at("")).unwrap();
+    let mut dir = beforehand::fs::Dir::open(&place.at("")).unwrap();
     let name = std::ffi::CString::new("n".repeat(250)).unwrap();
     for _ in 0..20 {
         dir.create_dir(&name, 0o755).unwrap();
@@ -548,11 +548,11 @@ fn a_path_longer_than_the_system_takes_at_once_is_walked_and_verified() {
     assert_eq!(place.settle().len(), 1);
     assert!(place.scan().is_unchanged());
     // A path so long cannot be removed by one either.
-    let top = turnback::fs::Dir::open(&place.at("")).unwrap();
+    let top = beforehand::fs::Dir::open(&place.at("")).unwrap();
     remove_below(&top, &name);
 }
 
-fn remove_below(dir: &turnback::fs::Dir, name: &std::ffi::CStr) {
+fn remove_below(dir: &beforehand::fs::Dir, name: &std::ffi::CStr) {
     let below = dir.open_child(name).unwrap();
     let _not_here = below.remove_file(c"bottom");
     if below.stat_child(name).is_ok() {

@@ -155,7 +155,7 @@ fn a_server_that_was_started_is_gone_afterwards() {
     event(&mut world, "msg_1", "tool.execute.after", "http://127.0.0.1:1");
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let args = ["restore", "1", "--yes", "--conversation"];
-    let output = real::turnback(&world, &world.root(), &args).env("PATH", path).output().unwrap();
+    let output = real::beforehand(&world, &world.root(), &args).env("PATH", path).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert_eq!(world.read("a"), "at first");

@@ -1,8 +1,8 @@
-//! Agents, their user and turnback at work in one project, step after step, against a model that
+//! Agents, their user and beforehand at work in one project, step after step, against a model that
 //! knows who changed what: nothing is lost, the user's work stays, the agent's goes, undo and redo
 //! are exact, and what is announced is what is done.
 //!
-//! `TURNBACK_CASES` and `TURNBACK_SEED` run more cases, or one again; `TURNBACK_STEPS` makes them
+//! `BEFOREHAND_CASES` and `BEFOREHAND_SEED` run more cases, or one again; `BEFOREHAND_STEPS` makes them
 //! longer. A case that fails is made as short as it can be, and told as a script.
 
 mod model;
@@ -58,7 +58,7 @@ fn case(seed: u64, count: usize) -> usize {
     let (steps, failure) = shrink(is_git, steps, failure);
     let script: Vec<String> = steps.iter().map(ToString::to_string).collect();
     let place = if is_git { "a git repository" } else { "a plain directory" };
-    panic!("TURNBACK_SEED={seed}, in {place}:\n{}\n{}", script.join("\n"), failure.why);
+    panic!("BEFOREHAND_SEED={seed}, in {place}:\n{}\n{}", script.join("\n"), failure.why);
 }
 
 fn number(name: &str, otherwise: usize) -> usize {
@@ -67,13 +67,13 @@ fn number(name: &str, otherwise: usize) -> usize {
 
 #[test]
 fn whatever_agents_and_people_do_is_told_apart_and_comes_back() {
-    let count = number("TURNBACK_STEPS", 40);
-    if let Some(seed) = wished("TURNBACK_SEED") {
+    let count = number("BEFOREHAND_STEPS", 40);
+    if let Some(seed) = wished("BEFOREHAND_SEED") {
         case(seed, count);
         return;
     }
-    let first = number("TURNBACK_FIRST", 0);
-    let cases = number("TURNBACK_CASES", 25);
+    let first = number("BEFOREHAND_FIRST", 0);
+    let cases = number("BEFOREHAND_CASES", 25);
     for seed in first..first + cases {
         case(seed as u64, count);
     }

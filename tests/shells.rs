@@ -1,4 +1,4 @@
-//! `turnback init`: each shell's script, loaded by that shell, with real keys.
+//! `beforehand init`: each shell's script, loaded by that shell, with real keys.
 
 use std::{
     path::PathBuf,
@@ -24,7 +24,7 @@ fn world() -> World {
 
 /// Runs a shell with our program on its path.
 fn shell(world: &World, words: &[&str]) -> Output {
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_turnback"));
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_beforehand"));
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", program.parent().unwrap().display());
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(world.root()).env_clear().envs(&world.env);
@@ -101,7 +101,7 @@ fn is_well_behaved(world: &World, tmux: &Tmux, alt_up: &str) {
     tmux.sees("1 path would change");
     tmux.press(&["Enter"]);
     let screen = tmux.until("what was done", |screen| {
-        screen.contains("undo with: turnback undo") && lines(screen).last() == Some(&"p>")
+        screen.contains("undo with: beforehand undo") && lines(screen).last() == Some(&"p>")
     });
     let last = lines(&screen);
     assert!(last[last.len() - 3].starts_with("restored 1 path from "), "{screen}");
@@ -109,8 +109,11 @@ fn is_well_behaved(world: &World, tmux: &Tmux, alt_up: &str) {
     // Our commands are completed.
     tmux.line("clear");
     tmux.until("a prompt", |screen| lines(screen) == ["p>"]);
-    tmux.press(&["t", "u", "r", "n", "b", "a", "c", "k", "Space", "r", "e", "w", "Tab"]);
-    tmux.sees("turnback rewind");
+    for key in "beforehand".split("").filter(|key| !key.is_empty()) {
+        tmux.press(&[key]);
+    }
+    tmux.press(&["Space", "r", "e", "w", "Tab"]);
+    tmux.sees("beforehand rewind");
 }
 
 #[test]
@@ -119,16 +122,16 @@ fn zsh_opens_the_picker() {
     if !has("zsh") {
         return;
     }
-    let script = said(&world, &["turnback", "init", "zsh"]);
+    let script = said(&world, &["beforehand", "init", "zsh"]);
     let home = world.root().join("../../home");
     write(&home.join("init.zsh"), script);
     let file = home.join("init.zsh");
     assert_eq!(said(&world, &["zsh", "-n", file.to_str().unwrap()]), "");
-    let load = "autoload -Uz compinit; compinit -u; eval \"$(turnback init zsh)\"";
-    let completer = said(&world, &["zsh", "-fc", &format!("{load}; print $_comps[turnback]")]);
-    assert_eq!(completer, "_turnback\n");
+    let load = "autoload -Uz compinit; compinit -u; eval \"$(beforehand init zsh)\"";
+    let completer = said(&world, &["zsh", "-fc", &format!("{load}; print $_comps[beforehand]")]);
+    assert_eq!(completer, "_beforehand\n");
     // Without completions it loads as well.
-    assert_eq!(said(&world, &["zsh", "-fc", "eval \"$(turnback init zsh)\""]), "");
+    assert_eq!(said(&world, &["zsh", "-fc", "eval \"$(beforehand init zsh)\""]), "");
     write(&home.join(".zshrc"), format!("PS1='p> '\n{load}\n"));
     world.set("ZDOTDIR", home.to_str().unwrap());
     let Some(tmux) = Tmux::start(&world, (80, 24), "zsh -i") else { return };
@@ -142,7 +145,7 @@ fn zsh_in_vi_mode_keeps_its_escape() {
         return;
     }
     let home = world.root().join("../../home");
-    write(&home.join(".zshrc"), "PS1='p> '\nbindkey -v\neval \"$(turnback init zsh)\"\n");
+    write(&home.join(".zshrc"), "PS1='p> '\nbindkey -v\neval \"$(beforehand init zsh)\"\n");
     world.set("ZDOTDIR", home.to_str().unwrap());
     let Some(tmux) = Tmux::start(&world, (80, 24), "zsh -i") else { return };
     has_vi_keys(&tmux);
@@ -154,14 +157,14 @@ fn bash_opens_the_picker() {
     if !has("bash") {
         return;
     }
-    let script = said(&world, &["turnback", "init", "bash"]);
+    let script = said(&world, &["beforehand", "init", "bash"]);
     let home = world.root().join("../../home");
     write(&home.join("init.bash"), script);
     let file = home.join("init.bash");
     assert_eq!(said(&world, &["bash", "-n", file.to_str().unwrap()]), "");
-    let load = "eval \"$(turnback init bash)\"";
-    let completer = said(&world, &["bash", "-c", &format!("{load}; complete -p turnback")]);
-    assert!(completer.contains("_turnback"), "{completer}");
+    let load = "eval \"$(beforehand init bash)\"";
+    let completer = said(&world, &["bash", "-c", &format!("{load}; complete -p beforehand")]);
+    assert!(completer.contains("_beforehand"), "{completer}");
     write(&home.join(".bashrc"), format!("PS1='p> '\n{load}\n"));
     let Some(tmux) = Tmux::start(&world, (80, 24), "bash -i") else { return };
     is_well_behaved(&world, &tmux, "p> echo hi");
@@ -180,7 +183,7 @@ fn bash_in_vi_mode_keeps_its_escape() {
         return;
     }
     let home = world.root().join("../../home");
-    write(&home.join(".bashrc"), "PS1='p> '\nset -o vi\neval \"$(turnback init bash)\"\n");
+    write(&home.join(".bashrc"), "PS1='p> '\nset -o vi\neval \"$(beforehand init bash)\"\n");
     let Some(tmux) = Tmux::start(&world, (80, 24), "bash -i") else { return };
     has_vi_keys(&tmux);
 }
@@ -211,13 +214,13 @@ fn fish_opens_the_picker() {
     if !has("fish") {
         return;
     }
-    let script = said(&world, &["turnback", "init", "fish"]);
+    let script = said(&world, &["beforehand", "init", "fish"]);
     let home = world.root().join("../../home");
     write(&home.join("init.fish"), script);
     let file = home.join("init.fish");
     assert_eq!(said(&world, &["fish", "-n", file.to_str().unwrap()]), "");
-    let load = "turnback init fish | source";
-    let words = said(&world, &["fish", "-c", &format!("{load}; complete -C 'turnback rew'")]);
+    let load = "beforehand init fish | source";
+    let words = said(&world, &["fish", "-c", &format!("{load}; complete -C 'beforehand rew'")]);
     assert!(words.starts_with("rewind\t"), "{words}");
     let config = "function fish_prompt; echo -n 'p> '; end\nfunction fish_greeting; end\n";
     write(&home.join(".config/fish/config.fish"), format!("{config}{load}\n"));

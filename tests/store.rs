@@ -21,14 +21,14 @@ use std::{
     time::Instant,
 };
 
-use chrono::DateTime;
-use rustix::fs::FileType;
-use turnback::{
+use beforehand::{
     error::{Error, Result},
     model::{Cause, Checkpoint, CheckpointId, Content, Entry, Kind, Root, RootKind, SkipReason},
     scan::Scan,
     store::{Draft, Saved, Store, manifest},
 };
+use chrono::DateTime;
+use rustix::fs::FileType;
 
 use crate::support::{
     memory::{Memory, MemoryStore},

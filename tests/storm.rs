@@ -10,11 +10,11 @@ use std::{
     thread,
 };
 
+use beforehand::process::Exit;
 use serde_json::{Value, json};
-use turnback::process::Exit;
 
 use crate::support::{
-    real::{answer, before, git, hook, start_hook, try_git, turnback},
+    real::{answer, before, beforehand, git, hook, start_hook, try_git},
     temp::{on_disk, write},
     world::World,
 };
@@ -47,7 +47,7 @@ fn all_at_once(world: &World, calls: &[(PathBuf, String)]) {
 
 /// The ids of all checkpoints of a directory.
 fn listed(world: &World, dir: &Path) -> Vec<String> {
-    let output = turnback(world, dir, &["list", "--json", "--all"]).output().unwrap();
+    let output = beforehand(world, dir, &["list", "--json", "--all"]).output().unwrap();
     let list: Value = serde_json::from_slice(&output.stdout).unwrap_or(json!([]));
     let ids = list.as_array().unwrap().iter();
     ids.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
@@ -56,7 +56,7 @@ fn listed(world: &World, dir: &Path) -> Vec<String> {
 /// Nothing is damaged, neither ours nor git's, and no lock or half of a file is left.
 #[track_caller]
 fn all_is_well(world: &World, dir: &Path) {
-    let output = turnback(world, dir, &["check", "--read-data"]).output().unwrap();
+    let output = beforehand(world, dir, &["check", "--read-data"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     git(world, dir, "git fsck --strict --no-dangling 2>&1");
     let git_dir = git(world, dir, "git rev-parse --path-format=absolute --git-common-dir");
@@ -90,7 +90,7 @@ fn sixty_four_calls_of_one_turn_make_one_checkpoint() {
     assert_eq!(listed(&world, &root).len(), 1);
     all_is_well(&world, &root);
     fs::remove_file(root.join("src/1")).unwrap();
-    let done = turnback(&world, &root, &["restore", "1", "--yes"]).output().unwrap();
+    let done = beforehand(&world, &root, &["restore", "1", "--yes"]).output().unwrap();
     assert!(done.status.success());
     assert_eq!(on_disk(&root.join("src")), before);
 }
@@ -119,7 +119,7 @@ fn plain_directories_take_many_at_once() {
         (0..24).map(|n| (root.clone(), before_unknown(&root, &format!("s{n}"), "t"))).collect();
     all_at_once(&world, &calls);
     assert_eq!(listed(&world, &root).len(), 1);
-    let output = turnback(&world, &root, &["check", "--read-data"]).output().unwrap();
+    let output = beforehand(&world, &root, &["check", "--read-data"]).output().unwrap();
     assert!(output.status.success());
 }
 
@@ -146,7 +146,7 @@ fn linked_worktrees_keep_to_themselves_at_the_same_time() {
     for (n, dir) in trees.iter().enumerate() {
         assert_eq!(listed(&world, dir).len(), 1, "{n}");
         fs::remove_file(dir.join("own")).unwrap();
-        let done = turnback(&world, dir, &["restore", "1", "--yes"]).output().unwrap();
+        let done = beforehand(&world, dir, &["restore", "1", "--yes"]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         assert_eq!(fs::read_to_string(dir.join("own")).unwrap(), n.to_string());
     }
@@ -214,7 +214,7 @@ fn the_users_gc_takes_nothing_of_ours_while_we_save() {
     git(&world, &world.root(), "git gc -q --prune=now");
     all_is_well(&world, &world.root());
     let done =
-        turnback(&world, &world.root(), &["restore", &ids[ids.len() - 1], "--yes", "--force"])
+        beforehand(&world, &world.root(), &["restore", &ids[ids.len() - 1], "--yes", "--force"])
             .output();
     assert!(done.unwrap().status.success());
     assert_eq!(world.read("by-agent"), "0");
@@ -230,7 +230,7 @@ fn hooks_go_on_while_checkpoints_are_pruned_and_listed() {
             let (world, root, over) = (&world, &root, &over);
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    let done = turnback(world, root, args).output().unwrap();
+                    let done = beforehand(world, root, args).output().unwrap();
                     let said = String::from_utf8_lossy(&done.stderr);
                     assert!(matches!(done.status.code(), Some(0 | 1)), "{args:?}: {said}");
                     assert!(!said.contains("panicked"), "{args:?}: {said}");
@@ -248,7 +248,8 @@ fn hooks_go_on_while_checkpoints_are_pruned_and_listed() {
     all_is_well(&world, &root);
     let ids = listed(&world, &root);
     world.write("by-agent", "broken");
-    let done = turnback(&world, &root, &["restore", &ids[0], "--yes", "--force"]).output().unwrap();
+    let done =
+        beforehand(&world, &root, &["restore", &ids[0], "--yes", "--force"]).output().unwrap();
     assert!(done.status.success());
     assert_eq!(world.read("by-agent"), "5");
 }
@@ -267,7 +268,7 @@ fn what_dead_owners_leave_needs_no_human() {
     let refs = private.join("refs");
     write(&refs.join("anchors/main.lock"), "");
     write(&refs.join("checkpoints/main/a000000000000001.lock"), "");
-    write(&private.join("objects/pack/tmp_pack_turnback-1"), "half");
+    write(&private.join("objects/pack/tmp_pack_beforehand-1"), "half");
     write(&private.join("lock"), "a dead process");
     write(&world.state().join("objects/tmp-1-1"), "half");
     for file in fs::read_dir(world.state().join("roots")).unwrap() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use turnback::process::Exit;
+use beforehand::process::Exit;
 
 use crate::{
     install::{diagnosis, home, world},
@@ -47,9 +47,9 @@ fn a_switch_that_keeps_hooks_from_running_is_told_with_the_step_that_helps() {
             "gemini-cli",
             "gemini cli",
             ".gemini/settings.json",
-            "{\"hooksConfig\": {\"disabled\": [\"turnback\"]}}",
+            "{\"hooksConfig\": {\"disabled\": [\"beforehand\"]}}",
             "switched off by `hooksConfig.disabled` in /",
-            "take turnback out of `hooksConfig.disabled` in /",
+            "take beforehand out of `hooksConfig.disabled` in /",
         ),
         (
             "codex",

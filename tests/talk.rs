@@ -165,7 +165,7 @@ fn what_is_no_conversation_keeps_no_file_from_coming_back() {
 fn a_fork_that_cannot_be_written_is_said_after_the_files() {
     let world = two_turns();
     let mut command = bound_by_permissions();
-    command.arg(env!("CARGO_BIN_EXE_turnback")).args(["restore", "1", "--yes", "--conversation"]);
+    command.arg(env!("CARGO_BIN_EXE_beforehand")).args(["restore", "1", "--yes", "--conversation"]);
     command.current_dir(world.root()).envs(&world.env);
     fs::set_permissions(talks(&world), fs::Permissions::from_mode(0o500)).unwrap();
     let output = command.output().unwrap();
@@ -203,7 +203,7 @@ fn the_model_is_told_once_and_only_when_that_is_wanted() {
     world.run(&["restore", "1", "--yes"]);
     assert_eq!(prompt(&mut world), "{}");
     let mut world = two_turns();
-    world.set("TURNBACK_TELL_MODEL", "on");
+    world.set("BEFOREHAND_TELL_MODEL", "on");
     world.run(&["restore", "1", "--yes"]);
     insta::assert_snapshot!(prompt(&mut world), @r#"{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"The user has restored files of this project to an earlier state. Put back as they were: a."}}"#);
     assert_eq!(prompt(&mut world), "{}");
@@ -215,7 +215,7 @@ fn the_picker_takes_the_conversation_along_or_says_why_not() {
     world.set("TERM", "screen");
     world.set("LC_ALL", "C.UTF-8");
     let Some(tmux) = Tmux::with_sh(&world, (100, 30)) else { return };
-    tmux.line("turnback rewind");
+    tmux.line("beforehand rewind");
     tmux.sees("since then:");
     let kept = fs::read(transcript(&world)).unwrap();
     write(&transcript(&world), "{}\n");

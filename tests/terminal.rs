@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use beforehand::{error::is_plain, process::Exit};
 use serde_json::{Value, json};
-use turnback::{error::is_plain, process::Exit};
 
 use crate::support::{
     real::git,
@@ -75,7 +75,7 @@ fn project(world: &mut World, with_git: bool) -> PathBuf {
         );
         git(world, &root, &line);
     }
-    world.set("TURNBACK_MAX_VICTIM_SIZE", "1 MB");
+    world.set("BEFOREHAND_MAX_VICTIM_SIZE", "1 MB");
     call(world, &root, "UserPromptSubmit", "t1", "", &Value::Null);
     let line = format!("rm -rf 'd{EVIL}' /nowhere/{EVIL} && echo {EVIL}");
     call(world, &root, "PreToolUse", "t1", "Bash", &json!({ "command": line }));
@@ -85,7 +85,7 @@ fn project(world: &mut World, with_git: bool) -> PathBuf {
     call(world, &root, "PostToolUse", "t2", "Write", &edit);
     let big = root.join(evil("big"));
     fs::File::create(&big).unwrap().set_len(1 << 40).unwrap();
-    let line = format!("rm 'big{EVIL}'; turnback clear {EVIL}");
+    let line = format!("rm 'big{EVIL}'; beforehand clear {EVIL}");
     call(world, &root, "PreToolUse", "t3", "Bash", &json!({ "command": line }));
     call(world, &root, "PreToolUse", "t4", &evil("Tool"), &json!({ EVIL: EVIL }));
     fs::remove_file(big).unwrap();
@@ -166,7 +166,7 @@ fn settings_and_damaged_files_move_it_no_more() {
     runs(&world, &root, &["create", "-m", "message"]);
     let text = "\"k\\u001b[2J\" = 1\nretention = \"\\u202ex\"\n[\"/x\\u009b\"]\nenabled = 1\n";
     write(&world.settings(), text);
-    world.set("TURNBACK_DEADLINE", EVIL);
+    world.set("BEFOREHAND_DEADLINE", EVIL);
     let told = runs(&world, &root, &["config"]) + &runs(&world, &root, &["status"]);
     assert!(!told.is_empty());
     call(&world, &root, "PreToolUse", "t9", "Bash", &json!({ "command": "make" }));

@@ -1,5 +1,5 @@
 //! Unreadable checkpoints: they are named, and what they may need is kept, but not forever. A
-//! checkpoint of a newer turnback is left alone.
+//! checkpoint of a newer beforehand is left alone.
 
 use std::{
     collections::BTreeSet,
@@ -9,8 +9,8 @@ use std::{
     process::Command,
 };
 
+use beforehand::{process::Exit, state::State};
 use serde_json::{Value, json};
-use turnback::{process::Exit, state::State};
 
 use crate::{
     maintenance::{ids, live, run_maintenance, save, status},
@@ -98,17 +98,17 @@ fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
         let told = world.run(&["status"]).stdout;
         assert!(told.contains("nothing can be freed"), "{told}");
         let pruned = world.run(&["prune", "--keep", "1"]).stdout;
-        assert!(pruned.contains("it is damaged: turnback check --repair"), "{pruned}");
+        assert!(pruned.contains("it is damaged: beforehand check --repair"), "{pruned}");
         let mut stay = vec![all[3].clone(), all[1].clone()];
         assert_eq!(ids(&mut world), stay, "the limit holds for what can be read");
         assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "it may need any of them");
         let sized = world.run(&["prune", "--max-size", "1"]);
         assert!(sized.stderr.contains("nothing can be freed"), "{}{}", sized.stdout, sized.stderr);
-        world.set("TURNBACK_MAX_TOTAL_SIZE", "1");
+        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
         stay.insert(0, save_private(&mut world, 9000));
         live(&mut world, 13);
         assert_eq!(ids(&mut world), stay, "what would gain no room is not dropped for it");
-        world.set("TURNBACK_MAX_TOTAL_SIZE", "1 GB");
+        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 GB");
         live(&mut world, 3);
         assert!(!record(&world, &all[1]).exists());
         // What a repository has of it is a checkpoint like any other, and too old.
@@ -129,7 +129,7 @@ fn a_record_that_still_says_what_it_needs_blocks_nothing_and_can_be_salvaged() {
         is_named(&mut world, &all[1]);
         let told = world.run(&["status"]).stdout;
         assert!(!told.contains("nothing can be freed"), "{told}");
-        world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
         run_maintenance(&world);
         assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
         assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
@@ -198,7 +198,7 @@ fn a_record_that_the_disk_does_not_give_is_named_and_the_rest_goes_on() {
         assert!(told.contains("nothing can be freed"), "{told}");
         let (_, told) = status(&mut world);
         assert_eq!(told["roots"][0]["withheld"], json!([all[1]]));
-        world.set("TURNBACK_MAX_CHECKPOINTS", "2");
+        world.set("BEFOREHAND_MAX_CHECKPOINTS", "2");
         let newest = save_private(&mut world, 9000);
         run_maintenance(&world);
         let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
@@ -227,7 +227,7 @@ fn what_a_directory_needs_that_the_disk_does_not_give_stays() {
     save_private(&mut world, 6000);
     let top = object(&world, |text| text.contains("only"));
     let away = withhold(&top);
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     run_maintenance(&world);
     let told = world.run(&["status"]).stdout;
     assert!(told.contains("cannot free unused contents"), "{told}");
@@ -248,7 +248,7 @@ fn clear_lets_go_of_damaged_ones_too() {
     assert_eq!(sizes(&world), [0; 0]);
 }
 
-/// Makes a checkpoint one of a newer turnback: its record, and what the repository has of it.
+/// Makes a checkpoint one of a newer beforehand: its record, and what the repository has of it.
 fn make_newer(world: &World, id: &str) {
     damage(world, id, |text| {
         let mut value: Value = serde_json::from_str(text).unwrap();
@@ -275,9 +275,9 @@ fn a_newer_checkpoint_is_never_dropped_by_any_command() {
         make_newer(&world, &all[0]);
         let before = fs::read(record(&world, &all[0])).unwrap();
         let told = world.run(&["prune", "--keep", "1"]).stdout;
-        assert!(told.contains("a newer turnback wrote it"), "{told}");
+        assert!(told.contains("a newer beforehand wrote it"), "{told}");
         world.run(&["prune", "--max-size", "1"]);
-        world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
         live(&mut world, 40);
         world.run(&["clear", "--yes"]);
         world.run(&["clear", "--everywhere", "--yes"]);
@@ -286,7 +286,7 @@ fn a_newer_checkpoint_is_never_dropped_by_any_command() {
         assert_eq!(ids(&mut world), [all[0].clone()]);
         assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "nobody knows what it needs");
         let told = world.run(&["status"]).stdout;
-        assert!(told.contains("from a newer turnback; update this one"), "{told}");
+        assert!(told.contains("from a newer beforehand; update this one"), "{told}");
     }
 }
 
@@ -298,7 +298,7 @@ fn a_newer_checkpoint_of_another_state_keeps_its_ref() {
     fs::remove_file(record(&world, &all[0])).unwrap();
     world.run(&["prune", "--keep", "1"]);
     world.run(&["clear", "--yes"]);
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     live(&mut world, 20);
     let refs = git(&world, "git for-each-ref --format='%(refname)'");
     assert!(refs.contains(&all[0]) && !refs.contains(&all[1]), "{refs}");

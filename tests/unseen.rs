@@ -30,8 +30,8 @@ fn what_would_go_and_may_not_be_read_stays_and_is_named() {
     let mut command = bound_by_permissions();
     let secret = world.root().join("d/b");
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
-    command.arg(env!("CARGO_BIN_EXE_turnback")).args(["undo", "--yes"]);
-    command.current_dir(world.root()).env("TURNBACK_AUTO_PRUNE", "off").envs(&world.env);
+    command.arg(env!("CARGO_BIN_EXE_beforehand")).args(["undo", "--yes"]);
+    command.current_dir(world.root()).env("BEFOREHAND_AUTO_PRUNE", "off").envs(&world.env);
     let output = command.output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
@@ -40,7 +40,7 @@ fn what_would_go_and_may_not_be_read_stays_and_is_named() {
     assert_eq!(world.read("a"), "now", "the rest is undone: waiting would not help");
 }
 
-/// Turnback's own file whose bytes have `part` in them, of those that `fits`.
+/// Beforehand's own file whose bytes have `part` in them, of those that `fits`.
 fn own_file(world: &World, part: &str, fits: impl Fn(&Path) -> bool) -> PathBuf {
     let mut open = vec![world.state()];
     while let Some(dir) = open.pop() {

@@ -8,8 +8,8 @@ use std::{
     thread,
 };
 
+use beforehand::{process::Exit, state::State};
 use serde_json::json;
-use turnback::{process::Exit, state::State};
 
 use crate::{
     maintenance::{ids, live, run_maintenance},
@@ -33,18 +33,18 @@ fn full(mut world: World) -> World {
         let output = world.run(&["create"]);
         assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     }
-    world.set("TURNBACK_MAX_CHECKPOINTS", "2");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "2");
     world
 }
 
 /// A round in a process of its own that dies at `point`; tells whether it came there.
 fn killed_at(world: &World, point: &str) -> bool {
-    let status = Command::new(env!("CARGO_BIN_EXE_turnback"))
+    let status = Command::new(env!("CARGO_BIN_EXE_beforehand"))
         .arg("housekeep")
         .current_dir("/")
         .env_clear()
         .envs(&world.env)
-        .env("TURNBACK_TEST_CRASH_AT", point)
+        .env("BEFOREHAND_TEST_CRASH_AT", point)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .status()
@@ -91,15 +91,15 @@ fn a_round_killed_anywhere_leaves_work_for_the_next_and_nothing_else() {
 #[test]
 fn a_root_that_is_half_removed_is_removed_by_the_next_round() {
     let mut world = full(World::new());
-    world.set("TURNBACK_RETENTION", "1d");
+    world.set("BEFOREHAND_RETENTION", "1d");
     fs::rename(world.root(), world.root().with_file_name("away")).unwrap();
     run_maintenance(&world);
     let place = State::new(world.state()).root_at(&world.root());
     world.wait(25 * 60 * 60);
     // Time passes, and nothing goes yet.
-    world.set("TURNBACK_DELETE_ORPHANS", "no");
+    world.set("BEFOREHAND_DELETE_ORPHANS", "no");
     run_maintenance(&world);
-    world.set("TURNBACK_DELETE_ORPHANS", "yes");
+    world.set("BEFOREHAND_DELETE_ORPHANS", "yes");
     assert!(place.dir().is_dir());
     world.wait(25 * 60 * 60);
     assert!(killed_at(&world, "maintenance-remove-orphan"), "it is never reached");
@@ -112,9 +112,9 @@ fn a_root_that_is_half_removed_is_removed_by_the_next_round() {
 fn hooks_and_rounds_beside_each_other_lose_nothing() {
     for mut world in [World::new(), World::with_git()] {
         world.write("f", "0");
-        world.set("TURNBACK_MAX_CHECKPOINTS", "3");
-        world.set("TURNBACK_DEADLINE", "60s");
-        world.set("TURNBACK_STORE", "auto");
+        world.set("BEFOREHAND_MAX_CHECKPOINTS", "3");
+        world.set("BEFOREHAND_DEADLINE", "60s");
+        world.set("BEFOREHAND_STORE", "auto");
         let done = AtomicBool::new(false);
         let shared = &world;
         thread::scope(|scope| {
@@ -164,7 +164,7 @@ fn git(world: &World, args: &[&str]) -> Option<String> {
         .output();
     let Ok(output) = output else {
         #[expect(clippy::disallowed_methods, reason = "set by .ci/run")]
-        let is_required = std::env::var_os("TURNBACK_REQUIRE_GIT").is_some();
+        let is_required = std::env::var_os("BEFOREHAND_REQUIRE_GIT").is_some();
         assert!(!is_required, "there is no git");
         #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
         {
@@ -201,7 +201,7 @@ fn what_was_held_and_then_committed_survives_a_round_and_gc() {
             .filter(|name| Path::new(&name.file_name()).extension().is_some_and(|it| it == "pack"))
             .count()
     };
-    world.set("TURNBACK_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     world.run_started();
     run_maintenance(&world);
     assert!(packs(&world) <= 16, "{} packs", packs(&world));

@@ -6,12 +6,12 @@ use std::{
     thread,
 };
 
-use serde_json::{Value, json};
-use turnback::{
+use beforehand::{
     model::{Root, RootKind, StoreChoice},
     process::Exit,
     state::State,
 };
+use serde_json::{Value, json};
 
 use crate::{
     store::draft,
@@ -126,7 +126,7 @@ fn a_call_waits_for_a_warm_up_and_uses_its_result() {
         await_second(&place.warming(), || call.is_finished());
         assert!(!call.is_finished(), "it did not wait");
         let root = Root::new(root, RootKind::Plain { why: None });
-        let store = turnback::store::open(&root, &state, StoreChoice::Auto).unwrap();
+        let store = beforehand::store::open(&root, &state, StoreChoice::Auto).unwrap();
         assert!(store.save(draft(walk(&root))).unwrap().is_new);
         drop(warming);
         assert_eq!(call.join().unwrap(), "{}");
@@ -137,7 +137,7 @@ fn a_call_waits_for_a_warm_up_and_uses_its_result() {
 #[test]
 fn a_slow_warm_up_leaves_no_second_checkpoint_of_the_turn() {
     for mut world in [World::new(), World::with_git()] {
-        world.set("TURNBACK_DEADLINE", "2s");
+        world.set("BEFOREHAND_DEADLINE", "2s");
         world.write("a", "before");
         let place = State::new(world.state()).root_at(&world.root());
         let at_the_store = held(place.lock());
@@ -188,8 +188,8 @@ fn one_look_at_a_time_and_none_where_that_is_switched_off() {
     world.run_started();
     assert_eq!(checkpoints(&world), 0, "somebody is at it");
     lock.unlock().unwrap();
-    world.set("TURNBACK_TRIGGERS_SESSION_START", "off");
-    world.set("TURNBACK_AUTO_PRUNE", "off");
+    world.set("BEFOREHAND_TRIGGERS_SESSION_START", "off");
+    world.set("BEFOREHAND_AUTO_PRUNE", "off");
     event(&world, "SessionStart", &json!({}));
     assert!(world.started().is_empty());
     let dir = world.root().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! turnback and git plumbing side by side: `cargo bench --bench paired [-- TREE…]`.
+//! beforehand and git plumbing side by side: `cargo bench --bench paired [-- TREE…]`.
 //!
 //! A tree is a number of small files, all committed, or one of `untracked` (1,000 and 5,000 more
 //! that git does not track), `ignored` (1,000 and 40,000 ignored ones), `large` (1,000 and one of
@@ -8,7 +8,7 @@
 //! Runs each operation with both in turn, round by round, so that both meet the same weather.
 //! Prints the medians, their spread, and the median of the pairs' ratios, each less what starting a
 //! shell and a program that does nothing costs; and what the disk got, in bytes and inodes. In a
-//! run of their own, turnback's peak memory and system calls, where there are `time` and `strace`.
+//! run of their own, beforehand's peak memory and system calls, where there are `time` and `strace`.
 //! Needs `git` and `sh`. Everything lies in a temporary directory, with a home of its own.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a tool, not the product")]
 
@@ -18,7 +18,7 @@ mod system;
 use std::io;
 
 use place::{Kind, Place, Room};
-use system::{System, TURNBACK, floor};
+use system::{BEFOREHAND, System, floor};
 
 const ROUNDS: usize = 7;
 
@@ -62,7 +62,7 @@ fn measure(place: &mut Place, phase: &Phase, rounds: usize) -> io::Result<()> {
     let mut grown = Room::default();
     for _ in 0..rounds {
         floors.push(floor(place)?);
-        for (system, times) in [(place.other(), &mut other), (&TURNBACK, &mut ours)] {
+        for (system, times) in [(place.other(), &mut other), (&BEFOREHAND, &mut ours)] {
             place.turn_to(system)?;
             (phase.before)(place)?;
             let before = place.room()?;
@@ -76,7 +76,7 @@ fn measure(place: &mut Place, phase: &Phase, rounds: usize) -> io::Result<()> {
     let (other, ours) = (net(&other), net(&ours));
     let mut ratios: Vec<f64> = ours.iter().zip(&other).map(|(ours, other)| ours / other).collect();
     println!(
-        "  {:<18} {} {:<22} turnback {:<22} ratio {:.2}  {} KB and {} inodes more  peak {} KB  {} \
+        "  {:<18} {} {:<22} beforehand {:<22} ratio {:.2}  {} KB and {} inodes more  peak {} KB  {} \
          system calls",
         phase.name,
         place.other().name,
@@ -91,16 +91,16 @@ fn measure(place: &mut Place, phase: &Phase, rounds: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The most memory that turnback has at once, in kilobytes.
+/// The most memory that beforehand has at once, in kilobytes.
 fn peak(place: &mut Place, phase: &Phase) -> io::Result<Option<String>> {
-    let said = place.watched("time -f %M -o", phase.before, (phase.run)(&TURNBACK))?;
+    let said = place.watched("time -f %M -o", phase.before, (phase.run)(&BEFOREHAND))?;
     Ok(said.and_then(|said| said.lines().last().map(str::to_owned)))
 }
 
-/// How many system calls turnback makes.
+/// How many system calls beforehand makes.
 fn calls(place: &mut Place, phase: &Phase) -> io::Result<Option<String>> {
     let said =
-        place.watched("strace -f -c -U calls,name -o", phase.before, (phase.run)(&TURNBACK))?;
+        place.watched("strace -f -c -U calls,name -o", phase.before, (phase.run)(&BEFOREHAND))?;
     let total = said.as_ref().and_then(|said| said.lines().rfind(|line| line.contains("total")));
     Ok(total.and_then(|line| line.split_whitespace().next().map(str::to_owned)))
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::system::{COPY, GIT, System, TURNBACK};
+use crate::system::{BEFOREHAND, COPY, GIT, System};
 
 /// Past the tick of the file system's clock, so that stamps prove something.
 const TICK: Duration = Duration::from_millis(30);
@@ -93,7 +93,7 @@ pub(crate) struct Place {
     pub(crate) store: PathBuf,
     /// The id of the last snapshot.
     pub(crate) id: String,
-    /// What turnback is run by, if anything.
+    /// What beforehand is run by, if anything.
     pub(crate) watcher: String,
     files: Vec<PathBuf>,
     turns: usize,
@@ -110,9 +110,9 @@ impl Drop for Place {
 impl Place {
     /// Makes a tree. What git tracks is committed and packed.
     pub(crate) fn make(kind: Kind) -> io::Result<Self> {
-        let top = std::env::temp_dir().join(format!("turnback-paired-{}", std::process::id()));
+        let top = std::env::temp_dir().join(format!("beforehand-paired-{}", std::process::id()));
         let (tree, store) = (top.join("tree"), top.join("git"));
-        for dir in [&tree, &store, &top.join("turnback"), &top.join("cp -a")] {
+        for dir in [&tree, &store, &top.join("beforehand"), &top.join("cp -a")] {
             fs::create_dir_all(dir)?;
         }
         let count = match kind {
@@ -153,23 +153,23 @@ impl Place {
         Ok(())
     }
 
-    /// What turnback is compared with.
+    /// What beforehand is compared with.
     pub(crate) fn other(&self) -> &'static System {
         if self.kind == Kind::Plain { &COPY } else { &GIT }
     }
 
-    /// What a watcher writes down about one run of turnback; `None` if there is no such program.
+    /// What a watcher writes down about one run of beforehand; `None` if there is no such program.
     pub(crate) fn watched(
         &mut self,
         watcher: &str,
         before: fn(&mut Self) -> io::Result<()>,
         script: &str,
     ) -> io::Result<Option<String>> {
-        self.turn_to(&TURNBACK)?;
+        self.turn_to(&BEFOREHAND)?;
         before(self)?;
         let said = self.top.join("watched");
         self.watcher = format!("{watcher} {} ", said.display());
-        let ran = TURNBACK.time(self, script);
+        let ran = BEFOREHAND.time(self, script);
         self.watcher.clear();
         if ran.is_err() {
             return Ok(None);
@@ -180,12 +180,12 @@ impl Place {
     /// Makes everything as `system` left it.
     pub(crate) fn turn_to(&mut self, system: &System) -> io::Result<()> {
         self.store = self.top.join(system.name);
-        self.is_ours = system.name == TURNBACK.name;
+        self.is_ours = system.name == BEFOREHAND.name;
         self.settle()
     }
 
     fn system(&self) -> &'static System {
-        if self.is_ours { &TURNBACK } else { self.other() }
+        if self.is_ours { &BEFOREHAND } else { self.other() }
     }
 
     /// No snapshot was ever taken.

@@ -1,4 +1,4 @@
-//! What is compared: a few shell lines each, which see `$WT`, `$STORE`, `$ID` and `$TURNBACK`.
+//! What is compared: a few shell lines each, which see `$WT`, `$STORE`, `$ID` and `$BEFOREHAND`.
 
 use std::{
     io,
@@ -41,11 +41,11 @@ pub(crate) const COPY: System = System {
 };
 
 /// This very build.
-pub(crate) const TURNBACK: System = System {
-    name: "turnback",
-    snapshot: "$TURNBACK create",
-    restore: "$TURNBACK restore $ID --yes --exact >$STORE/out",
-    list: "$TURNBACK list --limit 50",
+pub(crate) const BEFOREHAND: System = System {
+    name: "beforehand",
+    snapshot: "$BEFOREHAND create",
+    restore: "$BEFOREHAND restore $ID --yes --exact >$STORE/out",
+    list: "$BEFOREHAND list --limit 50",
 };
 
 impl System {
@@ -81,8 +81,8 @@ fn shell(place: &Place, script: &str) -> Command {
     for (name, value) in [("WT", &place.tree), ("STORE", &place.store), ("HOME", &place.store)] {
         command.env(name, value);
     }
-    command.env("TURNBACK_HOME", place.store.join("home")).env("ID", &place.id);
-    command.env("TURNBACK", format!("{}{}", place.watcher, env!("CARGO_BIN_EXE_turnback")));
+    command.env("BEFOREHAND_HOME", place.store.join("home")).env("ID", &place.id);
+    command.env("BEFOREHAND", format!("{}{}", place.watcher, env!("CARGO_BIN_EXE_beforehand")));
     command.env("GIT_CONFIG_GLOBAL", fixture).env("GIT_CONFIG_SYSTEM", fixture);
     for who in ["AUTHOR", "COMMITTER"] {
         command

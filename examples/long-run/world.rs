@@ -12,9 +12,9 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use beforehand::process::{Aside, Exit, Process, Terminal};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use turnback::process::{Aside, Exit, Process, Terminal};
 
 use crate::chart::Sample;
 
@@ -56,7 +56,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(hooks: usize, days: i64) -> Result<Self, Box<dyn Error>> {
-        let dir = std::env::temp_dir().join(format!("turnback-long-run-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("beforehand-long-run-{}", std::process::id()));
         fs::create_dir_all(dir.join("home"))?;
         let dir = fs::canonicalize(dir)?;
         let begin = Utc::now();
@@ -172,7 +172,7 @@ impl World {
     fn run(&self, cwd: &Path, args: &[OsString], stdin: &str) -> Done {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let env = BTreeMap::from([("HOME".into(), self.dir.join("home").into_os_string())]);
-        let exit = turnback::run(&mut Process {
+        let exit = beforehand::run(&mut Process {
             args: args.to_vec(),
             cwd: Some(cwd.to_owned()),
             env,
@@ -197,8 +197,10 @@ impl World {
     /// What is written gets the time of this world, where housekeeping goes by it.
     fn age(&self) -> Done {
         let sessions = self.state().join("sessions");
-        let name =
-            turnback::state::hash_name(&[b"claude-code", format!("s{}", self.session).as_bytes()]);
+        let name = beforehand::state::hash_name(&[
+            b"claude-code",
+            format!("s{}", self.session).as_bytes(),
+        ]);
         for kind in ["json", "lock"] {
             if let Ok(file) =
                 fs::File::options().write(true).open(sessions.join(&name).with_extension(kind))
@@ -210,7 +212,7 @@ impl World {
     }
 
     fn state(&self) -> PathBuf {
-        self.dir.join("home/.local/state/turnback")
+        self.dir.join("home/.local/state/beforehand")
     }
 
     pub(crate) fn look(&mut self, n: usize) -> Result<Sample, Box<dyn Error>> {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use turnback::fuzzing;
+use beforehand::fuzzing;
 
 /// What a cache begins with; see `src/cache.rs`.
 const MAGIC: &[u8] = b"tbcache1";

@@ -5,8 +5,8 @@
 use std::sync::Once;
 
 use libfuzzer_sys::fuzz_target;
-use turnback::model::Language;
-use turnback::shell::{Scope, classify};
+use beforehand::model::Language;
+use beforehand::shell::{Scope, classify};
 
 fuzz_target!(|bytes: &[u8]| {
     // The parser panics on some lines, which is caught and means `Unknown`; libFuzzer's own hook

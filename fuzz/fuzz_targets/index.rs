@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::{fs, path::PathBuf, sync::Once};
-use turnback::fuzzing::Index;
+use beforehand::fuzzing::Index;
 
 thread_local! {
     static REPOSITORY: (PathBuf, Index) = repository();
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// A repository with nothing in it, for this process alone.
 fn repository() -> (PathBuf, Index) {
-    let dir = std::env::temp_dir().join(format!("turnback-fuzz-index-{}", std::process::id()));
+    let dir = std::env::temp_dir().join(format!("beforehand-fuzz-index-{}", std::process::id()));
     let git = dir.join(".git");
     for name in ["objects", "refs/heads"] {
         fs::create_dir_all(git.join(name)).expect("the temporary directory can be written");

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use turnback::fuzzing;
+use beforehand::fuzzing;
 
 fuzz_target!(|bytes: &[u8]| fuzzing::patch(&String::from_utf8_lossy(bytes)));

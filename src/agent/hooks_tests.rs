@@ -33,7 +33,7 @@ fn agent_in(text: &str) -> Option<&str> {
 /// Every event with the agent it is registered for: the innermost key above a hook line that is
 /// an event's, not a part of its entry.
 fn events(value: &Value, event: &str, found: &mut Vec<(String, String)>) {
-    const PARTS: &[&str] = &["hooks", "command", "bash", "powershell", "turnback"];
+    const PARTS: &[&str] = &["hooks", "command", "bash", "powershell", "beforehand"];
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| {
             let event = if PARTS.contains(&key.as_str()) { event } else { key };
@@ -124,12 +124,12 @@ fn manifest(path: &str) -> Value {
 
 #[test]
 fn a_package_is_what_install_would_write() {
-    let codex = "codex/plugins/turnback";
+    let codex = "codex/plugins/beforehand";
     for (package, own) in [
         ("claude-code/hooks/hooks.json", "claude-code.json"),
         ("gemini-cli/hooks/hooks.json", "gemini-cli.json"),
         (&format!("{codex}/hooks/hooks.json"), "codex.json"),
-        (&format!("{codex}/skills/turnback/SKILL.md"), "skills/codex/SKILL.md"),
+        (&format!("{codex}/skills/beforehand/SKILL.md"), "skills/codex/SKILL.md"),
     ] {
         assert_eq!(text(&format!("packages/{package}")), text(own), "{package}");
     }
@@ -148,13 +148,13 @@ fn a_package_is_what_install_would_write() {
 
 #[test]
 fn a_manifest_names_what_is_there_and_this_version() {
-    let codex = "codex/plugins/turnback";
+    let codex = "codex/plugins/beforehand";
     for path in [
         "claude-code/.claude-plugin/plugin.json",
         "gemini-cli/gemini-extension.json",
         &format!("{codex}/.codex-plugin/plugin.json"),
     ] {
-        assert_eq!(manifest(path)["name"], "turnback", "{path}");
+        assert_eq!(manifest(path)["name"], "beforehand", "{path}");
         assert_eq!(manifest(path)["version"], env!("CARGO_PKG_VERSION"), "{path}");
     }
     let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/packages");
@@ -170,13 +170,13 @@ fn a_manifest_names_what_is_there_and_this_version() {
 
 #[test]
 fn a_skill_and_a_prompt_run_nothing_that_changes_files() {
-    for path in ["skills/codex/SKILL.md", "prompts/turnback.md"] {
+    for path in ["skills/codex/SKILL.md", "prompts/beforehand.md"] {
         let text = text(path);
         assert!(text.starts_with("---\n") && text.contains("\ndescription: "), "{path}");
         let quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
-        for command in quoted.iter().filter(|text| text.starts_with("turnback ")) {
-            let free = *command == "turnback list";
-            let told_to_the_user = ["turnback undo", "turnback restore ID"].contains(command);
+        for command in quoted.iter().filter(|text| text.starts_with("beforehand ")) {
+            let free = *command == "beforehand list";
+            let told_to_the_user = ["beforehand undo", "beforehand restore ID"].contains(command);
             assert!(free || told_to_the_user, "{path}: {command}");
         }
     }
@@ -216,8 +216,8 @@ fn slash_commands_paste_arguments_where_nothing_reads_them() {
         let text = fs::read_to_string(&path).unwrap();
         let label = path.display();
         if text.contains("$ARGUMENTS") {
-            let document = "<<'TURNBACK_ARGUMENTS_b7c1e94d'\n$ARGUMENTS\nTURNBACK_END\n\
-                            TURNBACK_ARGUMENTS_b7c1e94d";
+            let document = "<<'BEFOREHAND_ARGUMENTS_b7c1e94d'\n$ARGUMENTS\nBEFOREHAND_END\n\
+                            BEFOREHAND_ARGUMENTS_b7c1e94d";
             assert!(text.contains(document), "{label}");
             assert_eq!(text.matches("$ARGUMENTS").count(), 1, "{label}");
         } else {

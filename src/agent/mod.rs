@@ -44,7 +44,7 @@ use crate::model::{Agent, Decision, Event};
 
 pub use markers::{Markers, corrected};
 
-/// Every agent we speak, in the order `turnback install` offers them.
+/// Every agent we speak, in the order `beforehand install` offers them.
 pub const DIALECTS: &[&dyn Dialect] = &[
     &claude_code::ClaudeCode,
     &codex::Codex,

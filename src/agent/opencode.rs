@@ -1,4 +1,4 @@
-//! `OpenCode`, through the plugin in `hooks/opencode/turnback.js`. The hooks that the plugin uses
+//! `OpenCode`, through the plugin in `hooks/opencode/beforehand.js`. The hooks that the plugin uses
 //! were run against 1.18.33.
 //!
 //! `OpenCode` has no hooks on standard input: both ends of this protocol are ours. Paths may be

@@ -13,7 +13,7 @@ use crate::model::{Decision, Verdict};
 const DENY: u8 = 2;
 
 /// Stands for a reason nobody gave. An empty one voids a denial in Codex.
-const NO_REASON: &str = "turnback refuses this call";
+const NO_REASON: &str = "beforehand refuses this call";
 
 impl Answer {
     /// Nothing at all.

@@ -1,4 +1,4 @@
-//! `turnback allow`: a person lets one refused call run, once.
+//! `beforehand allow`: a person lets one refused call run, once.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 10;
 /// How long the session's own hook calls are waited for.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Let one call that turnback refused run, once.
+/// Let one call that beforehand refused run, once.
 ///
 /// Without `--once`, the latest refused calls are listed. It asks at a terminal, and refuses to be
 /// run by an agent: where nobody can be asked, the refusal stands until a person comes.
@@ -72,8 +72,8 @@ fn find<'a>(refused: &'a [RefusedIn], wanted: &str) -> Result<&'a RefusedIn> {
     refused.iter().find(is_it).ok_or_else(|| {
         let wanted = ui::escape_line(wanted.as_bytes());
         Error::other(
-            format!("turnback refused no call `{wanted}`"),
-            "run `turnback allow` to see what it refused",
+            format!("beforehand refused no call `{wanted}`"),
+            "run `beforehand allow` to see what it refused",
         )
     })
 }
@@ -112,7 +112,7 @@ fn list(process: &mut Process<'_>, args: &Args, refused: &[RefusedIn]) -> Result
         text.push_str(&format!("{code}  {when}, {}: {call}\n", title(it)));
     }
     if refused.is_empty() {
-        text.push_str("turnback has refused no call\n");
+        text.push_str("beforehand has refused no call\n");
     }
     print(process, &text)?;
     Ok(Exit::Ok)

@@ -1,4 +1,4 @@
-//! `turnback check`: looks for damage in what is stored, and repairs what holds no data.
+//! `beforehand check`: looks for damage in what is stored, and repairs what holds no data.
 
 use std::{collections::BTreeSet, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! `turnback clear`: forgets every checkpoint of a project, or of all, after asking.
+//! `beforehand clear`: forgets every checkpoint of a project, or of all, after asking.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! `turnback config`: every setting and where it comes from.
+//! `beforehand config`: every setting and where it comes from.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `turnback create`: takes a checkpoint because somebody asks for one.
+//! `beforehand create`: takes a checkpoint because somebody asks for one.
 
 use serde_json::json;
 
@@ -80,7 +80,7 @@ fn warn_of(process: &mut Process<'_>, checkpoint: &Checkpoint) {
     let more = lines.len().saturating_sub(NAMED_MAX);
     if more > 0 {
         let (more, id) = (ui::number(more as u64), checkpoint.id);
-        let all = format!("`turnback show {id} --json` names them all");
+        let all = format!("`beforehand show {id} --json` names them all");
         let _nobody = writeln!(process.stderr, "warning: not held: {more} more; {all}");
     }
 }

@@ -1,4 +1,4 @@
-//! `turnback demo`: the whole story on throw-away projects, with real payloads through the real
+//! `beforehand demo`: the whole story on throw-away projects, with real payloads through the real
 //! hook, and every byte compared at the end.
 //!
 //! The pretended agent works with plain `std::fs`, as any program would; it only ever touches the
@@ -71,7 +71,7 @@ impl Stage {
     fn set(process: &Process<'_>) -> Result<Self> {
         let temp = process.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         let temp = fs::canonicalize(&temp).map_err(Error::io("find", &temp))?;
-        let dir = temp.join(format!("turnback-demo-{}", std::process::id()));
+        let dir = temp.join(format!("beforehand-demo-{}", std::process::id()));
         // Must be new: what is there is not ours.
         let made = fs::DirBuilder::new().mode(0o700).create(&dir);
         made.map_err(Error::io("make", &dir))?;
@@ -224,7 +224,7 @@ impl Story<'_, '_, '_> {
     ) -> Result<()> {
         let (said, _) = self.inside("", command)?;
         let prompt = self.style.dim("$").into_owned();
-        self.say(&format!("\n{prompt} turnback {line}\n{said}\n"))
+        self.say(&format!("\n{prompt} beforehand {line}\n{said}\n"))
     }
 
     /// Runs something as a process of its own in the project, at home on the stage.
@@ -235,7 +235,7 @@ impl Story<'_, '_, '_> {
     ) -> Result<(String, Exit)> {
         let mut env = BTreeMap::new();
         env.insert("HOME".into(), self.stage.dir.join("home").into());
-        env.insert("TURNBACK_HOME".into(), self.stage.dir.join("turnback").into());
+        env.insert("BEFOREHAND_HOME".into(), self.stage.dir.join("beforehand").into());
         for name in ["TERM", "NO_COLOR"] {
             env.extend(self.process.var(name).map(|value| (name.into(), value.to_owned())));
         }

@@ -1,4 +1,4 @@
-//! `turnback diff`: what has changed since a checkpoint, or between two.
+//! `beforehand diff`: what has changed since a checkpoint, or between two.
 
 use std::{
     path::PathBuf,
@@ -27,7 +27,7 @@ const FILE_TIME: Duration = Duration::from_millis(500);
 /// second. Exits 0 whether or not anything differs.
 #[derive(clap::Args, Default)]
 pub(crate) struct Args {
-    /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
+    /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) from: String,
     /// Compare with this one instead of with now

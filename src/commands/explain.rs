@@ -1,4 +1,4 @@
-//! `turnback explain`: what a command line could do to files, without running it.
+//! `beforehand explain`: what a command line could do to files, without running it.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -88,7 +88,7 @@ fn would_answer(decision: &Decision) -> String {
         (Verdict::Deny, _) => "would refuse",
     };
     let note = decision.note.as_deref().unwrap_or_default();
-    let lines = note.lines().map(|line| line.strip_prefix("turnback: ").unwrap_or(line));
+    let lines = note.lines().map(|line| line.strip_prefix("beforehand: ").unwrap_or(line));
     lines.fold(String::new(), |text, line| text + does + ": " + line + "\n")
 }
 

@@ -1,4 +1,4 @@
-//! `turnback housekeep`: keeps the limits. Started by hooks, in the background; nobody listens.
+//! `beforehand housekeep`: keeps the limits. Started by hooks, in the background; nobody listens.
 
 use std::path::PathBuf;
 

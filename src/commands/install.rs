@@ -1,4 +1,4 @@
-//! `turnback install` and `turnback uninstall`: our hooks, into the settings of agents and out.
+//! `beforehand install` and `beforehand uninstall`: our hooks, into the settings of agents and out.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use crate::{
     ui::{self, Look, Side, Style},
 };
 
-/// Put turnback's hooks into the settings of your agents.
+/// Put beforehand's hooks into the settings of your agents.
 ///
 /// Shows the exact change of each file and asks before anything is written. Every byte that is not
-/// turnback's stays as it is, and what was there is kept.
+/// beforehand's stays as it is, and what was there is kept.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct Args {
@@ -62,18 +62,18 @@ const UNINSTALL: Deed = Deed {
     is_install: false,
     verb: "change",
     done: "changed",
-    nothing: "nothing to do: there is nothing of turnback's",
+    nothing: "nothing to do: there is nothing of beforehand's",
 };
 
 pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let state = config::state(process, None)?;
-    let found = process.program().map_err(Error::io("find", Path::new("turnback")))?;
+    let found = process.program().map_err(Error::io("find", Path::new("beforehand")))?;
     let program = Program::new(&found)?;
     let rows = rows(args, |row| row.is_there(process))?;
     if rows.is_empty() {
         return Err(Error::other(
             "no agent was found here",
-            "name one, as in `turnback install claude-code`",
+            "name one, as in `beforehand install claude-code`",
         ));
     }
     let sites = sites(process, args, &rows, |row| row.sites_to_write(process))?;
@@ -292,8 +292,7 @@ fn advise(process: &mut Process<'_>, args: &Args, rows: &[&Row]) {
         }
     }
     if args.project {
-        let told =
-            "the path of turnback on this computer is in these files; look before you commit them";
+        let told = "the path of beforehand on this computer is in these files; look before you commit them";
         let _nobody = writeln!(process.stderr, "note: {told}");
     }
 }

@@ -1,4 +1,4 @@
-//! `turnback list`: the checkpoints of a project, a row for each turn.
+//! `beforehand list`: the checkpoints of a project, a row for each turn.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ const COUNT_TIME: Duration = Duration::from_millis(400);
 
 /// List the checkpoints of this project, a row for each turn, the newest first.
 ///
-/// Number N is the state before that turn changed anything: `turnback restore N` goes back there.
+/// Number N is the state before that turn changed anything: `beforehand restore N` goes back there.
 #[derive(clap::Args, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
@@ -90,7 +90,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if listed.lines.is_empty() {
         let _nobody = writeln!(
             process.stderr,
-            "no checkpoints yet; an agent's hook takes them, and `turnback create`"
+            "no checkpoints yet; an agent's hook takes them, and `beforehand create`"
         );
         origin::say_if_known(process, &desk);
         return Ok(Exit::Ok);
@@ -107,7 +107,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         print(process, &rows)?;
     }
     let _nobody =
-        writeln!(process.stderr, "\nturnback diff 1 · turnback restore 1 · turnback undo");
+        writeln!(process.stderr, "\nbeforehand diff 1 · beforehand restore 1 · beforehand undo");
     origin::say_if_swapped(process, &desk);
     Ok(Exit::Ok)
 }

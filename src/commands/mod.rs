@@ -152,7 +152,7 @@ impl Desk {
         let selector: Selector = given.parse().map_err(|why: String| {
             Error::other(
                 format!("`{}`: {why}", ui::escape(given.as_bytes())),
-                "run `turnback list` to see what there is",
+                "run `beforehand list` to see what there is",
             )
         })?;
         pick(self.store.list()?, &selector, &self.state, given)

@@ -118,7 +118,7 @@ fn say(process: &mut Process<'_>, desk: &Desk, origin: &Origin) {
     let _nobody = writeln!(
         process.stderr,
         "note: {what}\n\
-         hint: `turnback list --root {root}` lists the checkpoints taken there,\n      \
-         `turnback restore --root {root} ID --into DIR` writes the files of one to a new directory"
+         hint: `beforehand list --root {root}` lists the checkpoints taken there,\n      \
+         `beforehand restore --root {root} ID --into DIR` writes the files of one to a new directory"
     );
 }

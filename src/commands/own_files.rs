@@ -205,7 +205,7 @@ pub(crate) fn check_places(state: &State, here: Option<&RootState>) -> Result<Ve
 fn lost_place(err: Error) -> String {
     match err {
         err @ Error::FormatTooNew { .. } => told(err),
-        err => format!("{}; `turnback check --repair` in the project writes it again", told(err)),
+        err => format!("{}; `beforehand check --repair` in the project writes it again", told(err)),
     }
 }
 

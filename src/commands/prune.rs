@@ -1,4 +1,4 @@
-//! `turnback prune`: forgets old checkpoints of one project, by the plan it shows.
+//! `beforehand prune`: forgets old checkpoints of one project, by the plan it shows.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Drop what is older, as in `36h` or `14d`
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
-    /// Drop the oldest until the rest takes no more in turnback's own store, as in `200 MB`
+    /// Drop the oldest until the rest takes no more in beforehand's own store, as in `200 MB`
     #[arg(long, value_name = "SIZE")]
     max_size: Option<String>,
     /// Show what would go, and do nothing
@@ -100,7 +100,7 @@ fn make_room(desk: &Desk, stock: RetentionInput<'_>, max: u64, plan: &mut PruneP
     if let Some((path, _)) = record::gc_blocker(&desk.state)? {
         return Err(Error::Other {
             message: format!("nothing can be freed: cannot read `{}`", ui::escape_path(&path)),
-            hint: Some("run `turnback status` to see what keeps it".to_owned()),
+            hint: Some("run `beforehand status` to see what keeps it".to_owned()),
         });
     }
     let own = desk.state.root(&desk.root);

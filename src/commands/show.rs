@@ -1,4 +1,4 @@
-//! `turnback show`: what one checkpoint is and holds.
+//! `beforehand show`: what one checkpoint is and holds.
 
 use chrono::SecondsFormat;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ const SESSION_CHARS: usize = 8;
 /// Show what one checkpoint is and holds.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
+    /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) checkpoint: String,
     /// Print an object
@@ -118,7 +118,7 @@ fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
         line("staged", words);
     }
     let (kind, why) = keeper(desk, checkpoint);
-    let place = if kind == "git" { "in a private repository" } else { "in turnback's own store" };
+    let place = if kind == "git" { "in a private repository" } else { "in beforehand's own store" };
     let why = why.map(|why| format!(": {}", ui::escape(why.as_bytes()))).unwrap_or_default();
     line("stored", &format!("{place}{why}"));
     line("", &ui::escape(desk.store.by_hand(checkpoint.id).as_bytes()));

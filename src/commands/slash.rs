@@ -1,4 +1,4 @@
-//! `turnback slash`: what the slash commands of agents run; its contract is in `hooks/README.md`.
+//! `beforehand slash`: what the slash commands of agents run; its contract is in `hooks/README.md`.
 //!
 //! Knows how little of what arrives can be relied on: it is text a person typed, on its way through
 //! an agent and a shell. It is only ever split into words, never expanded and never run.
@@ -15,7 +15,7 @@ use crate::{
 /// More than anyone types.
 const TEXT_MAX_BYTES: u64 = 64 << 10;
 /// Ends the text on standard input; without it the text was cut short on the way.
-const END: &str = "TURNBACK_END";
+const END: &str = "BEFOREHAND_END";
 /// What reaches the model should be short.
 const ROWS_MAX: usize = 10;
 const LINES_MAX: usize = 200;

@@ -23,7 +23,7 @@ pub(crate) struct Stats {
     path: PathBuf,
     wire: Wire,
     changed: bool,
-    /// Whether it may be written: a newer turnback's never is.
+    /// Whether it may be written: a newer beforehand's never is.
     is_ours: bool,
 }
 

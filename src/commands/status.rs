@@ -1,4 +1,4 @@
-//! `turnback status`: what is protected, where, and how much room that takes.
+//! `beforehand status`: what is protected, where, and how much room that takes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +35,7 @@ const TROUBLE_DAYS: i64 = 7;
 /// Show what is protected, and how much room that takes.
 ///
 /// This project comes first. Exits 1 while one that is there is not protected although an agent
-/// calls turnback.
+/// calls beforehand.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Print an object
@@ -66,7 +66,7 @@ struct Place {
     why: Option<String>,
     checkpoints: usize,
     last: Option<DateTime<Utc>>,
-    /// Bytes in turnback's own store, content that others need as well among it.
+    /// Bytes in beforehand's own store, content that others need as well among it.
     size: u64,
     standing: RootStatus,
     /// Those that cannot be read.
@@ -104,7 +104,7 @@ struct Status {
 
 impl Status {
     fn of(process: &Process<'_>, desk: &Desk) -> Result<Self> {
-        // One that a newer turnback wrote only says nothing.
+        // One that a newer beforehand wrote only says nothing.
         let mut memory = MaintenanceState::read(&desk.state).unwrap_or_default();
         let (holdings, unseen) = maintenance::all(process, &desk.state, &mut memory)?;
         let is_here = |holding: &&RootInventory| holding.place.path == desk.root.path();
@@ -161,7 +161,7 @@ impl Status {
         text.push_str(&self.silent_words());
         text.extend(self.places.iter().map(|place| place.unread_words(home)));
         text.extend(self.unseen.iter().map(|line| {
-            format!("{}; turnback check --everywhere says more\n", ui::escape(line.as_bytes()))
+            format!("{}; beforehand check --everywhere says more\n", ui::escape(line.as_bytes()))
         }));
         text.push_str(&self.left_out_words());
         text.push_str(&self.unwritable_words(desk));
@@ -180,7 +180,7 @@ impl Status {
         let shown = lines.iter().take(SHOWN_MAX).map(|line| format!("not held: {line}\n"));
         let mut text: String = shown.collect();
         if lines.len() > SHOWN_MAX {
-            text.push_str("not held: more; turnback show latest names it\n");
+            text.push_str("not held: more; beforehand show latest names it\n");
         }
         text
     }
@@ -230,9 +230,9 @@ impl Status {
         let until = match why {
             Unreadable::Damaged => {
                 let retention = ui::duration(desk.settings.retention);
-                format!("is damaged; it is given up after {retention}, or with turnback clear")
+                format!("is damaged; it is given up after {retention}, or with beforehand clear")
             }
-            Unreadable::Newer => "is from a newer turnback; update this one".to_owned(),
+            Unreadable::Newer => "is from a newer beforehand; update this one".to_owned(),
             Unreadable::IoError => {
                 let retention = ui::duration(desk.settings.retention);
                 format!("cannot be read from the disk; after {retention} of that it is given up")
@@ -391,7 +391,7 @@ impl Place {
             self.silent = silent;
             self.is_unregistered = registered == 0 && was_called;
             if registered == 0 && !was_called {
-                let why = "no agent calls turnback yet: run `turnback install`";
+                let why = "no agent calls beforehand yet: run `beforehand install`";
                 self.unprotected = Some(why.to_owned());
                 self.awaits_agent = true;
             } else if registered > 0 && self.silent.len() == registered {
@@ -420,10 +420,10 @@ impl Place {
         let path = ui::path(&self.path, home);
         let line = |(id, why): (&CheckpointId, &Unreadable)| match why {
             Unreadable::Damaged => {
-                format!("damaged: {} of {path}; turnback check names what is\n", id.short())
+                format!("damaged: {} of {path}; beforehand check names what is\n", id.short())
             }
             Unreadable::Newer => {
-                format!("checkpoint {} of {path} is from a newer turnback\n", id.short())
+                format!("checkpoint {} of {path} is from a newer beforehand\n", id.short())
             }
             Unreadable::IoError => {
                 format!("checkpoint {} of {path} cannot be read from the disk\n", id.short())
@@ -435,7 +435,7 @@ impl Place {
     fn standing_words(&self) -> String {
         let standing = match (self.standing, &self.unprotected, self.forgotten_in) {
             (RootStatus::Live, None, _) if self.is_unregistered => {
-                "protected if an agent still calls turnback; `turnback install` has set up none"
+                "protected if an agent still calls beforehand; `beforehand install` has set up none"
                     .to_owned()
             }
             (RootStatus::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),

@@ -1,4 +1,4 @@
-//! Codex's own approval of hooks, as a part of `turnback install`: said what it is, asked for by
+//! Codex's own approval of hooks, as a part of `beforehand install`: said what it is, asked for by
 //! itself, never taken for granted.
 
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(super) fn settle(
         } else {
             left.push(
                 "it skips these hooks in silence until they are approved: `/hooks` in codex, or \
-                 `turnback install codex --trust`"
+                 `beforehand install codex --trust`"
                     .to_owned(),
             );
         }
@@ -98,7 +98,7 @@ fn is_approved(process: &mut Process<'_>, args: &Args, skipped: &Skipped) -> boo
 fn explained(skipped: &Skipped, home: Option<&Path>) -> String {
     let mut text = format!(
         "\nCodex runs a hook only after its user has approved it, and skips it in silence until \
-         then.\nIts `/hooks` shows each command and asks. turnback can note the same approval for \
+         then.\nIts `/hooks` shows each command and asks. beforehand can note the same approval for \
          you,\nin {}, for what it has just put into {}\nand nothing else:\n",
         ui::path(&skipped.config.path, home),
         ui::path(&skipped.hooks, home),

@@ -1,4 +1,4 @@
-//! `turnback undo` and `turnback redo`: one step back, one step forward.
+//! `beforehand undo` and `beforehand redo`: one step back, one step forward.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -63,7 +63,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let target = target.ok_or_else(|| {
         Error::other(
             "there is no turn and no restore to undo",
-            "`turnback list` shows what there is, `turnback restore 1` goes to the newest",
+            "`beforehand list` shows what there is, `beforehand restore 1` goes to the newest",
         )
     })?;
     origin::say_if_swapped(process, &desk);
@@ -118,7 +118,7 @@ fn say_elsewhere(process: &mut Process<'_>, desk: &Desk) {
     for root in roots {
         let root = ui::path(root, desk.home.as_deref());
         let note =
-            format!("note: the turn worked in {root} too; `turnback undo` there is for that");
+            format!("note: the turn worked in {root} too; `beforehand undo` there is for that");
         let _nobody = writeln!(process.stderr, "{note}");
     }
 }

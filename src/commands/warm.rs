@@ -1,4 +1,4 @@
-//! `turnback warm`: looks at a project before the first call needs it. Started by hooks, in the
+//! `beforehand warm`: looks at a project before the first call needs it. Started by hooks, in the
 //! background; nobody listens.
 
 use std::path::PathBuf;

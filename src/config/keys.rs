@@ -31,14 +31,14 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// The environment variable that sets it, as in `TURNBACK_TRIGGERS_BEFORE_SHELL`.
+    /// The environment variable that sets it, as in `BEFOREHAND_TRIGGERS_BEFORE_SHELL`.
     pub fn variable(&self) -> String {
-        format!("TURNBACK_{}", self.name.replace('.', "_").to_ascii_uppercase())
+        format!("BEFOREHAND_{}", self.name.replace('.', "_").to_ascii_uppercase())
     }
 
     /// Whether `name` is the environment variable that sets it.
     pub(super) fn is_set_by(&self, name: &str) -> bool {
-        let rest = name.strip_prefix("TURNBACK_").filter(|rest| rest.len() == self.name.len());
+        let rest = name.strip_prefix("BEFOREHAND_").filter(|rest| rest.len() == self.name.len());
         rest.is_some_and(|rest| {
             let upper = |byte: u8| if byte == b'.' { b'_' } else { byte.to_ascii_uppercase() };
             rest.bytes().eq(self.name.bytes().map(upper))
@@ -235,7 +235,7 @@ pub const KEYS: &[Key] = &[
         Shared,
         "self_defence",
         self_defence,
-        "When a call reaches for turnback's own files: `ask`, `deny` it, or say so (`note`)."
+        "When a call reaches for beforehand's own files: `ask`, `deny` it, or say so (`note`)."
     ),
     key!(
         Directory,

@@ -7,8 +7,8 @@
 //! was true before stands, so that no slip ever turns protection off. [`explain`] is for people: it
 //! refuses at the first slip and says where it is.
 //!
-//! The environment variables of turnback: `TURNBACK` (`off` turns it off for one run),
-//! `TURNBACK_HOME` (state and settings in one place of your own) and one for each key, see
+//! The environment variables of beforehand: `BEFOREHAND` (`off` turns it off for one run),
+//! `BEFOREHAND_HOME` (state and settings in one place of your own) and one for each key, see
 //! [`Key::variable`]. Besides: `HOME`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME`; and of `ui`:
 //! `NO_COLOR`, `TERM`.
 
@@ -143,7 +143,7 @@ pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) 
     loaded
 }
 
-/// Reads the settings for `turnback config`: every one of them, in the order of [`KEYS`].
+/// Reads the settings for `beforehand config`: every one of them, in the order of [`KEYS`].
 ///
 /// # Errors
 ///
@@ -265,12 +265,12 @@ fn of_root<'a>(
 
 /// Not keys, but ours all the same.
 const OTHER_VARIABLES: [&str; 3] =
-    ["TURNBACK_HOME", "TURNBACK_TEST_CRASH_AT", "TURNBACK_TEST_RUN_AT"];
+    ["BEFOREHAND_HOME", "BEFOREHAND_TEST_CRASH_AT", "BEFOREHAND_TEST_RUN_AT"];
 
 fn from_environment(process: &Process<'_>, loaded: &mut Loaded, troubles: &mut Troubles) {
-    let from = (Bound::Included(OsStr::new("TURNBACK_")), Bound::Unbounded);
+    let from = (Bound::Included(OsStr::new("BEFOREHAND_")), Bound::Unbounded);
     let ours = process.env.range::<OsStr, _>(from);
-    for (name, value) in ours.take_while(|(name, _)| name.as_bytes().starts_with(b"TURNBACK_")) {
+    for (name, value) in ours.take_while(|(name, _)| name.as_bytes().starts_with(b"BEFOREHAND_")) {
         let Some(name) = name.to_str().filter(|name| !OTHER_VARIABLES.contains(name)) else {
             continue;
         };
@@ -280,9 +280,9 @@ fn from_environment(process: &Process<'_>, loaded: &mut Loaded, troubles: &mut T
             None => slip_of_variable(name, troubles),
         }
     }
-    // The shortest word is the strongest: `TURNBACK=off` is meant.
-    if let (Some(value), Some(key)) = (process.var("TURNBACK"), Key::find("enabled")) {
-        from_variable(key, "TURNBACK", value, loaded, troubles);
+    // The shortest word is the strongest: `BEFOREHAND=off` is meant.
+    if let (Some(value), Some(key)) = (process.var("BEFOREHAND"), Key::find("enabled")) {
+        from_variable(key, "BEFOREHAND", value, loaded, troubles);
     }
 }
 
@@ -306,11 +306,11 @@ fn from_variable(
 /// Other programs may have variables that begin like ours; only a slip of one of ours is trouble.
 fn slip_of_variable(name: &str, troubles: &mut Troubles) {
     let variables: Vec<_> = KEYS.iter().map(Key::variable).collect();
-    let rest = name.strip_prefix("TURNBACK_").unwrap_or(name);
-    let rests = variables.iter().filter_map(|name| name.strip_prefix("TURNBACK_"));
+    let rest = name.strip_prefix("BEFOREHAND_").unwrap_or(name);
+    let rests = variables.iter().filter_map(|name| name.strip_prefix("BEFOREHAND_"));
     let lower: Vec<_> = rests.map(str::to_ascii_lowercase).collect();
     if let Some(meant) = did_you_mean(rest, lower.iter().map(String::as_str)) {
-        let meant = format!("TURNBACK_{}", meant.to_ascii_uppercase());
+        let meant = format!("BEFOREHAND_{}", meant.to_ascii_uppercase());
         let place = "the environment".to_owned();
         troubles.push(|| Trouble::unknown(place, "variable", name, Some(&meant)));
     }

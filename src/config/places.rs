@@ -27,7 +27,7 @@ pub(super) struct Places {
     pub(super) notes: Vec<String>,
 }
 
-/// The state directory: `$TURNBACK_HOME`, or `turnback` in `$XDG_STATE_HOME`, which is
+/// The state directory: `$BEFOREHAND_HOME`, or `beforehand` in `$XDG_STATE_HOME`, which is
 /// `~/.local/state` unless set. `root` is the protected directory, if there is one yet.
 ///
 /// # Errors
@@ -42,14 +42,14 @@ pub(super) fn state_at(dir: Option<PathBuf>) -> Result<State> {
     dir.map(State::new).ok_or_else(|| {
         Error::other(
             "there is no place for checkpoints: `HOME` is not set to an absolute path",
-            "set `HOME`, or set `TURNBACK_HOME` to a directory of your own",
+            "set `HOME`, or set `BEFOREHAND_HOME` to a directory of your own",
         )
     })
 }
 
 impl Places {
-    /// Where they are by the environment: the settings file is `config.toml` in `$TURNBACK_HOME`,
-    /// or in `turnback` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set. Neither place is
+    /// Where they are by the environment: the settings file is `config.toml` in `$BEFOREHAND_HOME`,
+    /// or in `beforehand` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set. Neither place is
     /// looked at, unless the environment names it.
     pub(super) fn of(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) -> Self {
         let mut notes = Vec::new();
@@ -69,7 +69,7 @@ impl Places {
             notes.push(format!("{name}: `{}` {why}; ignored", ui::escape_path(&path)));
             None
         };
-        let own = given("TURNBACK_HOME");
+        let own = given("BEFOREHAND_HOME");
         let below_home = |rest| home.as_ref().map(|home| home.join(rest));
         let (state, file) = if let Some(own) = own {
             let file = own.join("config.toml");
@@ -77,8 +77,8 @@ impl Places {
         } else {
             let state = given("XDG_STATE_HOME").or_else(|| below_home(".local/state"));
             let config = given("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
-            let file = config.map(|dir| dir.join("turnback/config.toml"));
-            (state.map(|dir| dir.join("turnback")), file)
+            let file = config.map(|dir| dir.join("beforehand/config.toml"));
+            (state.map(|dir| dir.join("beforehand")), file)
         };
         Self { state, file, home, notes }
     }

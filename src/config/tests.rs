@@ -25,9 +25,9 @@ impl Place {
     fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("turnback-config-{}-{number}", std::process::id());
+        let name = format!("beforehand-config-{}-{number}", std::process::id());
         let dir = std::env::temp_dir().canonicalize().unwrap().join(name);
-        fs::create_dir_all(dir.join("home/.config/turnback")).unwrap();
+        fs::create_dir_all(dir.join("home/.config/beforehand")).unwrap();
         fs::create_dir_all(dir.join("home/code/shop")).unwrap();
         let env = BTreeMap::from([("HOME".into(), dir.join("home").into())]);
         Self { dir, env }
@@ -45,7 +45,7 @@ impl Place {
     }
 
     fn file(&self) -> PathBuf {
-        self.dir.join("home/.config/turnback/config.toml")
+        self.dir.join("home/.config/beforehand/config.toml")
     }
 
     fn root(&self) -> PathBuf {
@@ -75,7 +75,7 @@ impl Place {
         self.process(|process| state(process, Some(&self.root()))).map(|state| state.dir().into())
     }
 
-    /// What `turnback config` says: the error with its hint, the directory shortened.
+    /// What `beforehand config` says: the error with its hint, the directory shortened.
     fn refusal(&self) -> String {
         match self.process(|process| explain(process, Some(&self.root()))) {
             Ok(_) => "nothing".to_owned(),
@@ -186,14 +186,14 @@ fn the_nearer_source_wins() {
     assert_eq!((settings.max_files, settings.dedupe), (2, Dedupe::Call));
     assert_eq!(
         place.load().origin("deadline").words(place.load().home.as_deref()),
-        "~/.config/turnback/config.toml:5, for ~/code/shop"
+        "~/.config/beforehand/config.toml:5, for ~/code/shop"
     );
-    let place = place.env("TURNBACK_DEADLINE", "4s");
+    let place = place.env("BEFOREHAND_DEADLINE", "4s");
     let mut loaded = place.load();
     assert_eq!(loaded.settings.deadline, Duration::from_secs(4));
     assert_eq!(
         loaded.set_by_environment().collect::<Vec<_>>(),
-        [("deadline", "TURNBACK_DEADLINE")]
+        [("deadline", "BEFOREHAND_DEADLINE")]
     );
     loaded.set_flag("--deadline", "deadline", "5s").unwrap();
     assert_eq!(loaded.origin("deadline").to_string(), "--deadline");
@@ -207,11 +207,11 @@ fn without_a_root_no_table_holds() {
 }
 
 #[test]
-fn turnback_off_is_for_one_run() {
-    let place = Place::new().env("TURNBACK", "off").env("TURNBACK_ENABLED", "true");
+fn beforehand_off_is_for_one_run() {
+    let place = Place::new().env("BEFOREHAND", "off").env("BEFOREHAND_ENABLED", "true");
     assert!(!place.load().settings.enabled);
-    assert_eq!(place.load().origin("enabled").to_string(), "TURNBACK");
-    let place = Place::new().env("TURNBACK", "offf");
+    assert_eq!(place.load().origin("enabled").to_string(), "BEFOREHAND");
+    let place = Place::new().env("BEFOREHAND", "offf");
     assert!(place.load().settings.enabled);
     assert_eq!(place.load().notes.len(), 1);
 }
@@ -219,7 +219,7 @@ fn turnback_off_is_for_one_run() {
 #[test]
 fn people_are_refused_with_the_line_and_what_may_be_meant() {
     let refusal = |text: &str| Place::with(text).refusal();
-    let file = "/home/.config/turnback/config.toml";
+    let file = "/home/.config/beforehand/config.toml";
     for (text, expected) in [
         ("\n\nmax_fil_size = 3", ":3: unknown key `max_fil_size` — did you mean `max_file_size`?"),
         ("[trigger]\nx = 1", ":1: unknown key `trigger` — did you mean `triggers`?"),
@@ -250,10 +250,10 @@ fn people_are_refused_with_the_line_and_what_may_be_meant() {
         assert!(refused.starts_with(&format!("{file}{expected}")), "{text:?}: {refused}");
     }
     assert_eq!(
-        Place::new().env("TURNBACK_DEDUP", "call").refusal(),
-        "the environment: unknown variable `TURNBACK_DEDUP` — did you mean `TURNBACK_DEDUPE`?"
+        Place::new().env("BEFOREHAND_DEDUP", "call").refusal(),
+        "the environment: unknown variable `BEFOREHAND_DEDUP` — did you mean `BEFOREHAND_DEDUPE`?"
     );
-    assert_eq!(Place::new().env("TURNBACK_SOMETHING_ELSE", "call").refusal(), "nothing");
+    assert_eq!(Place::new().env("BEFOREHAND_SOMETHING_ELSE", "call").refusal(), "nothing");
     let rows = Place::new().process(|process| explain(process, None)).unwrap();
     assert_eq!(rows.len(), KEYS.len());
 }
@@ -299,7 +299,7 @@ fn a_hostile_file_is_one_note() {
         loaded.notes[0].replace(place.dir.to_str().unwrap(), "")
     };
     let write = |bytes: Vec<u8>| note(&move |path| fs::write(path, &bytes).unwrap());
-    let file = "/home/.config/turnback/config.toml";
+    let file = "/home/.config/beforehand/config.toml";
     let fifo = note(&|path| {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -351,22 +351,22 @@ fn no_end_of_nonsense_is_a_few_notes() {
 #[test]
 fn state_is_where_the_user_says() {
     let place = Place::new();
-    assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/turnback"));
+    assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/beforehand"));
     let place = place.env("XDG_STATE_HOME", "/var/state");
-    assert_eq!(place.state().unwrap(), Path::new("/var/state/turnback"));
-    let place = place.env("TURNBACK_HOME", "/var/own");
+    assert_eq!(place.state().unwrap(), Path::new("/var/state/beforehand"));
+    let place = place.env("BEFOREHAND_HOME", "/var/own");
     assert_eq!(place.state().unwrap(), Path::new("/var/own"));
     assert_eq!(place.load().file.unwrap(), Path::new("/var/own/config.toml"));
 }
 
 #[test]
 fn a_relative_place_is_no_place() {
-    let place = Place::new().env("TURNBACK_HOME", "own").env("XDG_CONFIG_HOME", "./x");
-    assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/turnback"));
+    let place = Place::new().env("BEFOREHAND_HOME", "own").env("XDG_CONFIG_HOME", "./x");
+    assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/beforehand"));
     assert_eq!(
         place.load().notes,
         [
-            "TURNBACK_HOME: `own` is not an absolute path; ignored",
+            "BEFOREHAND_HOME: `own` is not an absolute path; ignored",
             "XDG_CONFIG_HOME: `./x` is not an absolute path; ignored"
         ]
     );
@@ -384,19 +384,19 @@ fn a_relative_place_is_no_place() {
 fn nothing_inside_the_protected_directory_configures_us() {
     let place = Place::new();
     let own = place.root().join("own");
-    fs::create_dir_all(own.join("turnback")).unwrap();
+    fs::create_dir_all(own.join("beforehand")).unwrap();
     fs::write(own.join("config.toml"), "enabled = false").unwrap();
-    fs::write(own.join("turnback/config.toml"), "enabled = false").unwrap();
+    fs::write(own.join("beforehand/config.toml"), "enabled = false").unwrap();
     let link = place.dir.join("link");
     std::os::unix::fs::symlink(&own, &link).unwrap();
     for dir in [own, link] {
         let dir = dir.to_str().unwrap();
-        for name in ["TURNBACK_HOME", "XDG_CONFIG_HOME"] {
+        for name in ["BEFOREHAND_HOME", "XDG_CONFIG_HOME"] {
             let place = Place { env: place.env.clone(), dir: place.dir.clone() }.env(name, dir);
             let loaded = place.load();
             assert!(loaded.settings.enabled);
             assert!(loaded.notes[0].contains("inside the protected directory"), "{name} {dir}");
-            assert!(place.state().unwrap().ends_with("home/.local/state/turnback"));
+            assert!(place.state().unwrap().ends_with("home/.local/state/beforehand"));
             std::mem::forget(place);
         }
     }
@@ -404,12 +404,12 @@ fn nothing_inside_the_protected_directory_configures_us() {
 
 #[test]
 fn a_settings_file_that_is_a_symlink_into_the_protected_directory_is_not_read() {
-    for name in ["XDG_CONFIG_HOME", "TURNBACK_HOME"] {
+    for name in ["XDG_CONFIG_HOME", "BEFOREHAND_HOME"] {
         let place = Place::new();
         fs::write(place.root().join("x.toml"), "enabled = false").unwrap();
         let own = place.dir.join("own");
-        fs::create_dir_all(own.join("turnback")).unwrap();
-        for file in ["config.toml", "turnback/config.toml"] {
+        fs::create_dir_all(own.join("beforehand")).unwrap();
+        for file in ["config.toml", "beforehand/config.toml"] {
             std::os::unix::fs::symlink(place.root().join("x.toml"), own.join(file)).unwrap();
         }
         let loaded = place.env(name, own.to_str().unwrap()).load();

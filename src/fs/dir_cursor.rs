@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn tree(name: &str) -> std::path::PathBuf {
-        let name = format!("turnback-way-{name}-{}", std::process::id());
+        let name = format!("beforehand-way-{name}-{}", std::process::id());
         let temp = std::env::temp_dir().join(name);
         for dir in ["a/b/c", "a/bc", "d"] {
             std::fs::create_dir_all(temp.join(dir)).unwrap();

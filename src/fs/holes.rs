@@ -89,7 +89,7 @@ mod tests {
 
     /// The content of a file after these writes, and the space it takes.
     fn written(name: &str, pieces: &[&[u8]]) -> (Vec<u8>, u64) {
-        let name = format!("tb-holes-{name}-{}", std::process::id());
+        let name = format!("beforehand-holes-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         crate::fs::replace(&path, b"").unwrap();
         let mut file = File::options().read(true).write(true).open(&path).unwrap();

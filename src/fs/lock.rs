@@ -97,7 +97,7 @@ fn unusable(path: &Path, err: io::Error) -> Error {
         let what = path.display().to_string();
         return Error::damaged(
             what,
-            "not a regular file; `turnback check --repair` clears it away",
+            "not a regular file; `beforehand check --repair` clears it away",
         );
     }
     Error::io("open the lock", path)(err)
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_second_waits_and_gives_up_at_its_deadline() {
-        let path = std::env::temp_dir().join(format!("turnback-lock-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("beforehand-lock-{}", std::process::id()));
         let soon = || Instant::now() + Duration::from_millis(5);
         let first = Lock::acquire(&path, soon()).unwrap();
         assert!(matches!(Lock::acquire(&path, soon()), Err(Error::Busy { .. })));
@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn a_child_that_inherits_the_descriptor_does_not_hold_the_lock() {
-        let path = std::env::temp_dir().join(format!("turnback-inherited-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("beforehand-inherited-{}", std::process::id()));
         let first = Lock::acquire(&path, Instant::now()).unwrap();
         // What a process forked meanwhile has: the same open file under another descriptor.
         let inherited = first.0.try_clone().unwrap();

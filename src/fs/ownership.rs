@@ -38,7 +38,7 @@ mod tests {
         if !geteuid().is_root() {
             return;
         }
-        let dir = std::env::temp_dir().join(format!("turnback-heir-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("beforehand-heir-{}", std::process::id()));
         fs::create_dir(&dir).unwrap();
         let (roots, planted) = (dir.with_extension("roots"), dir.join("planted"));
         let file = File::create(&roots).unwrap();

@@ -167,7 +167,7 @@ mod tests {
     /// `a/b`, a file `a/file`, and links: `link` to `a`, `ring` to itself, `lost` to nothing.
     fn laid_out(name: &str) -> PathBuf {
         let top = fs::canonicalize(std::env::temp_dir()).unwrap();
-        let top = top.join(format!("turnback-real-{name}-{}", std::process::id()));
+        let top = top.join(format!("beforehand-real-{name}-{}", std::process::id()));
         fs::create_dir_all(top.join("a/b")).unwrap();
         File::create(top.join("a/file")).unwrap();
         for (text, link) in [("a", "link"), ("ring", "ring"), ("nothing", "lost")] {

@@ -1,4 +1,4 @@
-//! Tells when a call reaches for turnback itself: its store, settings, refs, hook lines, or its own
+//! Tells when a call reaches for beforehand itself: its store, settings, refs, hook lines, or its own
 //! commands. Reads no more than the few files in which agents keep their hooks, and those only
 //! when a call names them.
 
@@ -55,7 +55,7 @@ pub struct Ours<'a, 'p> {
     pub real: &'a PathResolver,
 }
 
-/// Why a call that is not read-only reaches for turnback itself, as a fragment; `None` if it does
+/// Why a call that is not read-only reaches for beforehand itself, as a fragment; `None` if it does
 /// not. `places` is what it names, absolute.
 pub fn threat(
     ours: &Ours<'_, '_>,
@@ -174,7 +174,7 @@ fn repository_threat(line: &Line<'_>, finding: &Finding) -> Option<String> {
 /// One of our own commands that loses or replaces something, or a variable that switches us off.
 fn own_threat(line: &Line<'_>, simple: &Simple) -> Option<String> {
     // Most commands have nothing to do with us, and their words need not be known.
-    let may_be = |text: &str| text.contains("turnback") || text.contains("TURNBACK");
+    let may_be = |text: &str| text.contains("beforehand") || text.contains("BEFOREHAND");
     let is_about_us = may_be(&simple.text) || is_cut(simple) && may_be(line.text);
     if !is_about_us {
         return None;
@@ -189,7 +189,7 @@ fn own_threat(line: &Line<'_>, simple: &Simple) -> Option<String> {
 /// One of our own commands that loses or replaces something. A program we do not know may run what
 /// it is given.
 fn command_threat(words: &[&str], is_unknown: bool) -> Option<String> {
-    let is_us = |word: &str| word.rsplit('/').next() == Some("turnback");
+    let is_us = |word: &str| word.rsplit('/').next() == Some("beforehand");
     let is_set = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
     let program = words.iter().take_while(|word| is_set(word)).count();
     let at = match words.get(program).is_some_and(|word| is_us(word)) {
@@ -198,7 +198,7 @@ fn command_threat(words: &[&str], is_unknown: bool) -> Option<String> {
         false => return None,
     };
     if words[..at].iter().any(|word| matches!(*word, "uninstall" | "remove" | "purge")) {
-        return Some("it removes turnback itself".to_owned());
+        return Some("it removes beforehand itself".to_owned());
     }
     if words.iter().any(|word| matches!(*word, "--help" | "-h" | "--dry-run")) {
         return None;
@@ -207,38 +207,38 @@ fn command_threat(words: &[&str], is_unknown: bool) -> Option<String> {
     let is_ours = |word: &&&str| COMMANDS.contains(word) || READING.contains(word);
     match words[at + 1..].iter().find(is_ours) {
         Some(command) if COMMANDS.contains(command) => {
-            Some(format!("it runs `turnback {command}` itself"))
+            Some(format!("it runs `beforehand {command}` itself"))
         }
         Some(_) => None,
         None => {
             let is_hidden = |word: &&str| word.is_empty() || word.contains('$');
             let hides = words[at + 1..].iter().any(is_hidden);
-            hides.then(|| "it runs a command of turnback that is not known".to_owned())
+            hides.then(|| "it runs a command of beforehand that is not known".to_owned())
         }
     }
 }
 
 /// A line that asks where our program is, and does something with the answer.
 fn located_threat(line: &Line<'_>, does: bool) -> Option<String> {
-    if !does || !line.text.contains("turnback") {
+    if !does || !line.text.contains("beforehand") {
         return None;
     }
     let locates = |words: &Vec<String>| {
         words.first().is_some_and(|first| LOCATORS.contains(&first.as_str()))
-            && words.last().is_some_and(|last| last == "turnback")
+            && words.last().is_some_and(|last| last == "beforehand")
     };
     let found = line.commands().iter().any(locates);
-    found.then(|| "it changes something by the place of turnback's program".to_owned())
+    found.then(|| "it changes something by the place of beforehand's program".to_owned())
 }
 
 fn environment_threat(words: &[&str]) -> Option<String> {
     let sets = |word: &&&str| {
         word.split_once('=').is_some_and(|(name, _)| {
-            name == "TURNBACK" || (name.starts_with("TURNBACK_") && is_name(name))
+            name == "BEFOREHAND" || (name.starts_with("BEFOREHAND_") && is_name(name))
         })
     };
     let name = words.iter().find(sets)?.split('=').next().unwrap_or_default();
-    Some(format!("it sets `{name}`, which can switch turnback off"))
+    Some(format!("it sets `{name}`, which can switch beforehand off"))
 }
 
 fn is_name(text: &str) -> bool {
@@ -294,7 +294,7 @@ fn path_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<S
     }
     let mut dirs = ours.settings.iter().filter_map(|file| file.parent());
     if ours.settings.iter().any(is_file) || dirs.any(|dir| place == dir) {
-        return Some("turnback's settings are there".to_owned());
+        return Some("beforehand's settings are there".to_owned());
     }
     places().find_map(|place| place_threat(ours, place, can_contain))
 }
@@ -302,7 +302,7 @@ fn path_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<S
 /// A file of the calling agent in which its hooks can be switched off.
 fn switch_threat(ours: &Ours<'_, '_>, place: &Path) -> Option<String> {
     switches_at(ours.process, ours.agent, ours.root, place)
-        .then(|| "the agent's hooks, turnback's among them, can be switched off there".to_owned())
+        .then(|| "the agent's hooks, beforehand's among them, can be switched off there".to_owned())
 }
 
 fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
@@ -311,10 +311,10 @@ fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
 
 /// The same for what is known by its name.
 fn place_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
-    if place.file_name().is_some_and(|name| name == "turnback")
+    if place.file_name().is_some_and(|name| name == "beforehand")
         && place.parent().and_then(Path::file_name).is_some_and(|dir| dir == "bin")
     {
-        return Some("it is turnback itself".to_owned());
+        return Some("it is beforehand itself".to_owned());
     }
     hook_threat(ours, place, can_contain)
 }
@@ -324,12 +324,12 @@ fn hook_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<S
     let around = registrations_at(ours.process, ours.root, place, can_contain);
     let file = around.into_iter().find(|file| names_us(file))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Some(format!("turnback's hook is registered in `{name}` there"))
+    Some(format!("beforehand's hook is registered in `{name}` there"))
 }
 
 fn names_us(file: &Path) -> bool {
     let bytes = read_small(file, HOOK_FILE_MAX_BYTES).ok().flatten().unwrap_or_default();
-    bytes.windows(b"turnback".len()).any(|part| part == b"turnback")
+    bytes.windows(b"beforehand".len()).any(|part| part == b"beforehand")
 }
 
 fn absolute(ours: &Ours<'_, '_>, path: &Path) -> PathBuf {
@@ -377,8 +377,8 @@ mod tests {
         let ours = Ours {
             process: &process,
             agent: "claude-code",
-            state: Path::new("/home/me/.local/state/turnback"),
-            settings: &["/home/me/.config/turnback/config.toml".into()],
+            state: Path::new("/home/me/.local/state/beforehand"),
+            settings: &["/home/me/.config/beforehand/config.toml".into()],
             cwd: Path::new("/home/me/p"),
             root: Path::new("/home/me/p"),
             real: &PathResolver::default(),
@@ -398,25 +398,25 @@ mod tests {
         for command in [
             "rm -rf ~/.local",
             "rm -rf ~",
-            "rm -rf /home/me/.local/state/turnback/objects",
-            "cd ~/.local/state && rm -rf turnback",
-            "echo x > ~/.local/state/turnback/journal",
+            "rm -rf /home/me/.local/state/beforehand/objects",
+            "cd ~/.local/state && rm -rf beforehand",
+            "echo x > ~/.local/state/beforehand/journal",
             "mv ~/.local /tmp/x",
-            "chmod -R 000 ~/.local/state/turnback",
-            "git --git-dir ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/m/y",
-            "git -C ~/.local/state/turnback/repositories/x update-ref -d refs/checkpoints/main/y",
-            "cd ~/.local/state/turnback/repositories/x && git update-ref -d refs/checkpoints/main/y",
-            "rm -rf ~/.local/state/turnback/repositories",
-            "rm -rf ~/.local/state/turnback/repositories/x/refs",
-            "turnback clear --yes",
-            "turnback prune --all",
-            "/usr/local/bin/turnback uninstall",
-            "sh -c 'turnback restore latest --yes'",
-            "TURNBACK=off make",
-            "export TURNBACK_HOME=/tmp/x",
-            "env TURNBACK=off claude -p hi",
-            "python3 -c 'import shutil; shutil.rmtree(\"/home/me/.local/state/turnback\")'",
-            "rm ~/.cargo/bin/turnback",
+            "chmod -R 000 ~/.local/state/beforehand",
+            "git --git-dir ~/.local/state/beforehand/repositories/x update-ref -d refs/checkpoints/m/y",
+            "git -C ~/.local/state/beforehand/repositories/x update-ref -d refs/checkpoints/main/y",
+            "cd ~/.local/state/beforehand/repositories/x && git update-ref -d refs/checkpoints/main/y",
+            "rm -rf ~/.local/state/beforehand/repositories",
+            "rm -rf ~/.local/state/beforehand/repositories/x/refs",
+            "beforehand clear --yes",
+            "beforehand prune --all",
+            "/usr/local/bin/beforehand uninstall",
+            "sh -c 'beforehand restore latest --yes'",
+            "BEFOREHAND=off make",
+            "export BEFOREHAND_HOME=/tmp/x",
+            "env BEFOREHAND=off claude -p hi",
+            "python3 -c 'import shutil; shutil.rmtree(\"/home/me/.local/state/beforehand\")'",
+            "rm ~/.cargo/bin/beforehand",
         ] {
             assert!(threat_of(command).is_some(), "{command}");
         }
@@ -425,23 +425,23 @@ mod tests {
     #[test]
     fn reading_and_everyday_work_is_free() {
         for command in [
-            "turnback list",
-            "turnback show latest",
-            "turnback diff 1",
-            "turnback explain -- rm -rf x",
-            "turnback create -m x",
-            "turnback restore --help",
-            "cat ~/.local/state/turnback/journal",
-            "ls -la ~/.local/state/turnback",
-            "git --git-dir ~/.local/state/turnback/repositories/x for-each-ref refs/checkpoints",
+            "beforehand list",
+            "beforehand show latest",
+            "beforehand diff 1",
+            "beforehand explain -- rm -rf x",
+            "beforehand create -m x",
+            "beforehand restore --help",
+            "cat ~/.local/state/beforehand/journal",
+            "ls -la ~/.local/state/beforehand",
+            "git --git-dir ~/.local/state/beforehand/repositories/x for-each-ref refs/checkpoints",
             "git for-each-ref --format='delete %(refname)' | git update-ref --stdin",
             "rm -rf .git/refs",
             "git update-ref -d refs/heads/old",
             "git commit -m 'keep refs/checkpoints/main'",
-            "rg TURNBACK=off src",
+            "rg BEFOREHAND=off src",
             "rm -rf .git",
             "rm -rf node_modules",
-            "rm -rf src/turnback",
+            "rm -rf src/beforehand",
             "rm -rf /home/me/p/.claude",
             "rm ~/.local/share/x",
             "cargo build",
@@ -454,18 +454,18 @@ mod tests {
     fn words_that_lead_to_us_are_seen_whatever_is_done_with_them() {
         for command in [
             "find ~/.local -type f | xargs rm",
-            "find ~ -name turnback | xargs rm -rf",
-            "find ~ -name turnback -exec rm -rf {} +",
-            "find ~ -name turnback -exec sh -c 'rm -rf \"$1\"' _ {} \\;",
-            "find / -name 'turnback*' -print0 | xargs -0 rm -rf",
-            "find / -path '*turnback*' -delete",
+            "find ~ -name beforehand | xargs rm -rf",
+            "find ~ -name beforehand -exec rm -rf {} +",
+            "find ~ -name beforehand -exec sh -c 'rm -rf \"$1\"' _ {} \\;",
+            "find / -name 'beforehand*' -print0 | xargs -0 rm -rf",
+            "find / -path '*beforehand*' -delete",
             "find $HOME/.local -type f -exec truncate -s0 {} +",
             "cd ~/.local && rm -rf state",
             "cd ~/.local && ls | xargs rm -rf",
             "cd; cd .local; find . -type f | while read -r f; do rm \"$f\"; done",
             "cd ~ && rm -rf $(ls -d .l*)",
             "rm -rf \"$(echo ~/.local)\"",
-            "python3 -c \"import os,shutil; shutil.rmtree(os.path.expanduser('~/.local/state/turnback'))\"",
+            "python3 -c \"import os,shutil; shutil.rmtree(os.path.expanduser('~/.local/state/beforehand'))\"",
             "python3 -c \"import os,shutil; shutil.rmtree(os.path.expanduser('~') + '/.local')\"",
             "python3 -c \"import pathlib,shutil; shutil.rmtree(pathlib.Path.home() / '.local')\"",
             "python3 -c \"import os,shutil; shutil.rmtree(os.environ['HOME'])\"",
@@ -473,12 +473,12 @@ mod tests {
             "node -e \"require('fs').rmSync(process.env.HOME + '/.local', {recursive: true})\"",
             "node -e 'require(\"fs\").rmSync(require(\"os\").homedir() + \"/.x\", \"/home/me/.local\")'",
             "perl -MFile::Path -e 'remove_tree(\"$ENV{HOME}/.local/state\")'",
-            "perl -e 'unlink glob(\"/home/me/.local/state/turnback/*\")'",
+            "perl -e 'unlink glob(\"/home/me/.local/state/beforehand/*\")'",
             "ruby -e 'FileUtils.rm_rf(File.expand_path(\"~/.local/state\"))'",
             "rsync -a --delete empty/ \"${XDG_STATE_HOME:-$HOME/.local/state}/\" $x",
             "sh -c 'cd ~/.local; ./wipe'",
             "tar -C ~/.local --remove-files -cf /tmp/x.tar $(ls ~/.local)",
-            "./wipe --dir=/home/me/.local/state/turnback",
+            "./wipe --dir=/home/me/.local/state/beforehand",
             "make DIR=~/.local/../.local clean",
             "echo ~/.local | xargs rm -rf",
             "x=$HOME; ./wipe \"$x\"",
@@ -494,8 +494,8 @@ mod tests {
         for command in [
             "find ~/.local -type f | xargs grep -l x",
             "ls -la ~/.local/state | head",
-            "find ~ -name turnback",
-            "cat ~/.local/state/turnback/journal | sort | uniq -c > seen.txt",
+            "find ~ -name beforehand",
+            "cat ~/.local/state/beforehand/journal | sort | uniq -c > seen.txt",
             "cd ~ && rm -rf old-project",
             "cd ~/code/p && make",
             "cd / && make",
@@ -505,7 +505,7 @@ mod tests {
             "perl -pe '$_ =~ s/a/b/' x | ./run.sh",
             "[[ $x =~ ^a ]] && make",
             "git reset --hard HEAD~1",
-            "git commit -m 'rm -rf ~/.local/state/turnback is asked about'",
+            "git commit -m 'rm -rf ~/.local/state/beforehand is asked about'",
             "PATH=$HOME/.local/bin:$PATH make",
             ". \"$HOME/.cargo/env\" && cargo build",
             "source ~/.bashrc; npm test",
@@ -534,24 +534,24 @@ mod tests {
     fn a_long_line_hides_nothing() {
         let long = long();
         for command in [
-            format!("{long}turnback clear --yes"),
+            format!("{long}beforehand clear --yes"),
             format!("git -C {long} update-ref -d refs/checkpoints/main/abc"),
             format!(
-                "python3 -c 'import shutil; x = \"{long}\"; shutil.rmtree(\"/home/me/.local/state/turnback\")'"
+                "python3 -c 'import shutil; x = \"{long}\"; shutil.rmtree(\"/home/me/.local/state/beforehand\")'"
             ),
-            format!("env A={long} TURNBACK=off make"),
-            format!("make {long} TURNBACK_HOME=/tmp/x"),
-            format!("make {long} && turnback prune --all"),
-            format!("sh -c 'cd {long}; turnback restore latest --yes'"),
-            format!("mystery {long} turnback undo --yes"),
+            format!("env A={long} BEFOREHAND=off make"),
+            format!("make {long} BEFOREHAND_HOME=/tmp/x"),
+            format!("make {long} && beforehand prune --all"),
+            format!("sh -c 'cd {long}; beforehand restore latest --yes'"),
+            format!("mystery {long} beforehand undo --yes"),
         ] {
             assert!(threat_of(&command).is_some(), "{command}");
         }
         for command in [
             format!("rm {long}"),
-            format!("cat {long} ~/.local/state/turnback/journal"),
+            format!("cat {long} ~/.local/state/beforehand/journal"),
             format!("make {long}"),
-            format!("git commit -m 'run turnback clear after {long}'"),
+            format!("git commit -m 'run beforehand clear after {long}'"),
         ] {
             assert_eq!(threat_of(&command), None, "{command}");
         }
@@ -560,27 +560,27 @@ mod tests {
     #[test]
     fn words_are_the_commands_own() {
         for command in [
-            "git commit -m 'run turnback clear --yes'",
-            "git commit -m 'set TURNBACK=off when'",
-            "touch 'turnback clear'",
-            "rm -f turnback restore",
-            "make turnback-clear",
+            "git commit -m 'run beforehand clear --yes'",
+            "git commit -m 'set BEFOREHAND=off when'",
+            "touch 'beforehand clear'",
+            "rm -f beforehand restore",
+            "make beforehand-clear",
         ] {
             assert_eq!(threat_of(command), None, "{command}");
         }
         for command in [
-            "A=1 turnback clear --yes",
-            "t=turnback; $t clear --yes",
-            "echo 'rm -rf /home/me/.local/state/turnback' | sh",
-            "python3 <<'E'\nimport shutil; shutil.rmtree('/home/me/.config/turnback')\nE",
-            "x \"$(turnback clear --yes)\"",
-            "turnback allow --once 12ab34cd",
-            "turnback --root . clear --yes",
-            "turnback \"$(echo clear)\" --yes",
-            "\"$(which turnback)\" clear --yes",
-            "rm \"$(command -v turnback)\"",
-            "cargo uninstall turnback",
-            "find ~ -path '*turnback*' -delete",
+            "A=1 beforehand clear --yes",
+            "t=beforehand; $t clear --yes",
+            "echo 'rm -rf /home/me/.local/state/beforehand' | sh",
+            "python3 <<'E'\nimport shutil; shutil.rmtree('/home/me/.config/beforehand')\nE",
+            "x \"$(beforehand clear --yes)\"",
+            "beforehand allow --once 12ab34cd",
+            "beforehand --root . clear --yes",
+            "beforehand \"$(echo clear)\" --yes",
+            "\"$(which beforehand)\" clear --yes",
+            "rm \"$(command -v beforehand)\"",
+            "cargo uninstall beforehand",
+            "find ~ -path '*beforehand*' -delete",
         ] {
             assert!(threat_of(command).is_some(), "{command}");
         }
@@ -588,20 +588,20 @@ mod tests {
 
     #[test]
     fn the_places_of_hooks_are_those_that_install_writes_to() {
-        let dir = std::env::temp_dir().join(format!("turnback-guard-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("beforehand-guard-{}", std::process::id()));
         let there = dir.to_str().unwrap();
         for (variable, file) in [
             ("CLAUDE_CONFIG_DIR", "settings.json"),
             ("CODEX_HOME", "hooks.json"),
             ("CODEX_HOME", "config.toml"),
-            ("COPILOT_HOME", "hooks/turnback.json"),
+            ("COPILOT_HOME", "hooks/beforehand.json"),
             ("HERMES_HOME", "config.yaml"),
-            ("XDG_CONFIG_HOME", "opencode/plugins/turnback.js"),
+            ("XDG_CONFIG_HOME", "opencode/plugins/beforehand.js"),
             ("XDG_CONFIG_HOME", "crush/crush.json"),
         ] {
             let path = dir.join(file);
             create_private_dirs(path.parent().unwrap()).unwrap();
-            replace(&path, b"turnback hook").unwrap();
+            replace(&path, b"beforehand hook").unwrap();
             for command in [
                 format!("rm {there}/{file}"),
                 format!("rm -rf {there}"),

@@ -124,11 +124,11 @@ mod tests {
         for (line, commands) in [
             ("rm -rf a", "rm|-rf|a"),
             ("a && b; c | d &", "a ; b ; c ; d"),
-            ("git commit -m 'run turnback clear'", "git|commit|-m|run turnback clear"),
+            ("git commit -m 'run beforehand clear'", "git|commit|-m|run beforehand clear"),
             (r#"echo "a \"b\" \n" c\ d ''"#, r#"echo|a "b" \n|c d|"#),
             ("x >out 2>&1 <in", "x|out|2 ; 1|in"),
             ("(cd a; b) # c; d\ne", "cd|a ; b ; e"),
-            ("echo \"$(turnback clear --yes)\" b", "turnback|clear|--yes ; echo||b"),
+            ("echo \"$(beforehand clear --yes)\" b", "beforehand|clear|--yes ; echo||b"),
             ("echo `a b` $(c (d) e) f", "a|b ; c ; d ; e ; echo|||f"),
             ("{ a; }; f() { b; }", "a ; f ; b"),
             ("a \\\n b $'c'", "a|b|c"),

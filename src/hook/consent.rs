@@ -109,7 +109,7 @@ impl Hook<'_, '_> {
 fn unseen(code: &str) -> String {
     format!(
         "(where nobody is asked, the user can still allow this one call in a terminal of their \
-         own, with `turnback allow --once {}`)",
+         own, with `beforehand allow --once {}`)",
         ui::escape(code.as_bytes())
     )
 }
@@ -123,14 +123,14 @@ fn advice(refusal: Refusal<'_>, code: Option<&str>, rules: &[&str]) -> String {
         rules.join(" and ")
     };
     let why = match refusal {
-        Refusal::BySettings => "refused by turnback's settings".to_owned(),
+        Refusal::BySettings => "refused by beforehand's settings".to_owned(),
         Refusal::NoQuestion(title) => format!("refused, because {title} cannot ask you"),
         Refusal::Unattended => "refused, because nobody is asked in this session".to_owned(),
     };
     let once = code.map_or_else(String::new, |code| {
         let code = ui::escape(code.as_bytes());
         format!(
-            "this one call in a terminal of their own, with `turnback allow --once {code}`, or "
+            "this one call in a terminal of their own, with `beforehand allow --once {code}`, or "
         )
     });
     format!(
@@ -151,7 +151,7 @@ mod tests {
             told,
             "refused, because nobody is asked in this session. Do not try another way: leave it, \
              or tell the user. The user can allow this one call in a terminal of their own, with \
-             `turnback allow --once 12ab34cd`, or all calls like it with the setting \
+             `beforehand allow --once 12ab34cd`, or all calls like it with the setting \
              `cannot_hold = \"note\"`"
         );
         let told = advice(Refusal::NoQuestion("Codex"), None, &["cannot_hold", "self_defence"]);

@@ -1,4 +1,4 @@
-//! Calls that reach for turnback itself, and agents started with it switched off.
+//! Calls that reach for beforehand itself, and agents started with it switched off.
 
 use super::{
     Hook,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Hook<'_, '_> {
-    /// Why the call reaches for turnback itself, if it does. Notes on the way what is at stake.
+    /// Why the call reaches for beforehand itself, if it does. Notes on the way what is at stake.
     pub(super) fn threat(&mut self) -> Option<String> {
         let state = self.loaded.state().ok()?;
         let context = &self.call.context;
@@ -42,10 +42,10 @@ impl Hook<'_, '_> {
         guard::threat(&ours, &self.call.intent, &self.effect, &places)
     }
 
-    /// The answer to a call that reaches for turnback itself: a person decides.
+    /// The answer to a call that reaches for beforehand itself: a person decides.
     pub(super) fn defend(&mut self, why: &str, decision: Decision) -> Decision {
         let why = ui::escape_line(why.as_bytes());
-        let line = format!("turnback: this call reaches for turnback itself: {why}");
+        let line = format!("beforehand: this call reaches for beforehand itself: {why}");
         self.write_trouble(&line);
         if self.settings().self_defence != Answer::Note {
             self.rules.push("self_defence");
@@ -69,7 +69,7 @@ impl Hook<'_, '_> {
         if self.settings().enabled || !by_environment {
             return Decision::NEUTRAL;
         }
-        let line = "turnback: switched off in the environment (TURNBACK); nothing is protected";
+        let line = "beforehand: switched off in the environment (BEFOREHAND); nothing is protected";
         let mut is_news = false;
         let noted = with_ledger(self.process, self.dialect, &self.call.context, |ledger| {
             is_news = ledger.is_news(line);

@@ -124,7 +124,7 @@ pub(super) fn notice(
     }
     let text = lines.join("\n");
     write_journal(process, Some(&cwd), LineKind::Deed, &text);
-    Some(Decision::note(format!("turnback: {text}")))
+    Some(Decision::note(format!("beforehand: {text}")))
 }
 
 /// What of it the user has not been told, a line each.

@@ -59,7 +59,7 @@ pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
     else {
         // An agent may take any other exit code for a refusal.
         let note = format!(
-            "turnback: no agent is called `{}`; nothing was done",
+            "beforehand: no agent is called `{}`; nothing was done",
             ui::escape(name.as_bytes())
         );
         let _nobody = writeln!(process.stderr, "{note}");
@@ -77,8 +77,7 @@ pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
 
 /// The answer to an agent when a bug stopped us: no opinion, and a word to the user.
 pub fn after_a_bug(process: &mut Process<'_>, name: &str) -> Exit {
-    let note =
-        "turnback: a bug in turnback; this call is NOT protected. `turnback status` tells more";
+    let note = "beforehand: a bug in beforehand; this call is NOT protected. `beforehand status` tells more";
     let decision = Decision::note(note.to_owned());
     match agent::by_name(name) {
         Some(dialect) => write_answer(process, &dialect.answer(EventKind::Other, &decision)),

@@ -44,7 +44,7 @@ impl Hook<'_, '_> {
         let checkpoint = &saved.checkpoint;
         if checkpoint.partial {
             notes.lines.push(format!(
-                "checkpoint {} is partial: the deadline came first; `turnback show {}` tells what it \
+                "checkpoint {} is partial: the deadline came first; `beforehand show {}` tells what it \
                  lacks",
                 checkpoint.id.short(),
                 checkpoint.id.short()
@@ -91,7 +91,7 @@ impl Hook<'_, '_> {
         let cut = checkpoint.files >= files_max && checkpoint.skipped.iter().any(is_over);
         cut.then(|| {
             format!(
-                "there are more files than `max_files` ({}), and the others are not held; `turnback \
+                "there are more files than `max_files` ({}), and the others are not held; `beforehand \
                  show latest` tells which",
                 ui::number(files_max)
             )
@@ -115,7 +115,7 @@ impl Hook<'_, '_> {
         if self.settings().notify == Notify::Never && verdict == Verdict::Abstain {
             return Decision::NEUTRAL;
         }
-        let note = (!lines.is_empty()).then(|| format!("turnback: {}", lines.join("\n")));
+        let note = (!lines.is_empty()).then(|| format!("beforehand: {}", lines.join("\n")));
         Decision { verdict, note, tell: None }
     }
 
@@ -211,7 +211,7 @@ fn over_budget(checkpoint: &Checkpoint) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("too much to hold unasked: {names}{more}; `turnback status` tells how much")
+        format!("too much to hold unasked: {names}{more}; `beforehand status` tells how much")
     })
 }
 

@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn only_a_plain_no_sends_a_call_to_another_base() {
-        let dir = std::env::temp_dir().join(format!("turnback-cwd-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("beforehand-cwd-{}", std::process::id()));
         let (file, ring) = (dir.join("file"), dir.join("ring"));
         fs::create_dir_all(&dir).unwrap();
         fs::File::create(&file).unwrap();

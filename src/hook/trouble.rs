@@ -23,7 +23,7 @@ impl Hook<'_, '_> {
         );
         let text = ui::escape_line(text.as_bytes());
         self.write_trouble(&text);
-        let mut decision = Decision::note(format!("turnback: {text}"));
+        let mut decision = Decision::note(format!("beforehand: {text}"));
         let lost = snapshot::at_stake(&self.stakes);
         let on_trouble = self.settings().on_trouble;
         let cannot_hold = if lost.is_empty() { Answer::Note } else { self.settings().cannot_hold };
@@ -55,7 +55,7 @@ impl Hook<'_, '_> {
 pub(super) fn trouble(process: &Process<'_>, root: Option<&Path>, text: &str) -> Decision {
     let text = ui::escape_line(text.as_bytes());
     write_journal(process, root, LineKind::Trouble, &text);
-    Decision::note(format!("turnback: {text}"))
+    Decision::note(format!("beforehand: {text}"))
 }
 
 pub(super) fn write_journal(

@@ -12,8 +12,8 @@ use super::{
     trust::disapprove,
 };
 
-const BEGIN: &str = "# turnback begins; `turnback uninstall` takes this out";
-const END: &str = "# turnback ends";
+const BEGIN: &str = "# beforehand begins; `beforehand uninstall` takes this out";
+const END: &str = "# beforehand ends";
 
 /// What kind of file it is, and so what our lines are.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ impl Block {
         match self {
             Self::Toml(entries) => toml_lines(&entries.wanted(program)["hooks"]),
             Self::Yaml { agent, template } => {
-                let told = format!("\"turnback hook --agent {agent}\"");
+                let told = format!("\"beforehand hook --agent {agent}\"");
                 let command = Value::from(program.hook(agent, "command")).to_string();
                 let lines = template.split_inclusive('\n').filter(|line| !line.starts_with('#'));
                 lines.collect::<String>().replace(&told, &command)
@@ -219,16 +219,19 @@ mod tests {
     #[test]
     fn our_lines_go_to_the_end_and_come_out_again() {
         for text in ["", "---\nmodel: x # y\nlist:\n- a\nmore:\n  hooks: 1\n", "a: 1\r\n"] {
-            let new = YAML.put(text, &program("/opt/it's/turnback")).unwrap();
+            let new = YAML.put(text, &program("/opt/it's/beforehand")).unwrap();
             assert!(new.starts_with(text));
             assert_eq!(
                 YAML.program(&new, &Ours::default()).unwrap(),
-                Path::new("/opt/it's/turnback")
+                Path::new("/opt/it's/beforehand")
             );
-            assert_eq!(YAML.put(&new, &program("/opt/it's/turnback")).unwrap(), new);
+            assert_eq!(YAML.put(&new, &program("/opt/it's/beforehand")).unwrap(), new);
             assert_eq!(Block::take(&new).unwrap(), text);
-            let moved = YAML.put(&new, &program("/new/turnback")).unwrap();
-            assert_eq!(YAML.program(&moved, &Ours::default()).unwrap(), Path::new("/new/turnback"));
+            let moved = YAML.put(&new, &program("/new/beforehand")).unwrap();
+            assert_eq!(
+                YAML.program(&moved, &Ours::default()).unwrap(),
+                Path::new("/new/beforehand")
+            );
             assert_eq!(Block::take(&moved).unwrap(), text);
         }
     }
@@ -237,12 +240,12 @@ mod tests {
     fn hooks_in_toml_stay_beside_ours() {
         let text = "model = \"o\"\n[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\n\
                     command = \"lint\" # mine\n\n[other]\na = 1\n";
-        let new = TOML.put(text, &program("/opt/my own/turnback")).unwrap();
+        let new = TOML.put(text, &program("/opt/my own/beforehand")).unwrap();
         let found = TOML.look(&new, &Ours::default()).unwrap().unwrap();
         assert_eq!(found.len(), TOML.events().len());
         let before = found.iter().find(|entry| entry.event == "PreToolUse").unwrap();
         assert_eq!(before.place, (1, 0));
-        assert_eq!(TOML.put(&new, &program("/opt/my own/turnback")).unwrap(), new);
+        assert_eq!(TOML.put(&new, &program("/opt/my own/beforehand")).unwrap(), new);
         assert_eq!(Block::take(&new).unwrap(), text);
         assert!(hooks_are_there(text));
         assert!(!hooks_are_there("[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"));
@@ -251,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_codex_put_between_our_lines_stays() {
-        let new = TOML.put("a = 1\n", &program("/t/turnback")).unwrap();
+        let new = TOML.put("a = 1\n", &program("/t/beforehand")).unwrap();
         let project = "[projects.\"/p\"]\ntrust_level = \"trusted\"\n";
         let moved = new.replace(END, &format!("{project}{END}"));
         assert_eq!(Block::take(&moved).unwrap(), format!("a = 1\n{project}"));
@@ -269,10 +272,10 @@ mod tests {
             ("a: 1\n...\n", 2),
             ("word\n", 1),
         ] {
-            assert_eq!(YAML.put(text, &program("/t/turnback")).unwrap_err().line, line, "{text}");
+            assert_eq!(YAML.put(text, &program("/t/beforehand")).unwrap_err().line, line, "{text}");
         }
         for (text, line) in [("a = 1\nb\n", 2), ("[hooks]\nPreToolUse = []\n", 3)] {
-            let fault = TOML.put(text, &program("/t/turnback")).unwrap_err();
+            let fault = TOML.put(text, &program("/t/beforehand")).unwrap_err();
             assert!(fault.line >= line, "{text}: {fault}");
         }
     }

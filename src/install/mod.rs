@@ -333,7 +333,7 @@ fn put(
                 return Err(refusal(&site.path, "it is somebody else's"));
             }
             template.filled(program).ok_or_else(|| {
-                refusal(&site.path, "the path of turnback has characters that cannot stand there")
+                refusal(&site.path, "the path of beforehand has characters that cannot stand there")
             })?
         }
     };
@@ -406,7 +406,7 @@ pub enum Standing {
     Whole(PathBuf),
 }
 
-/// The programs that are turnback: those that installs wrote down, and the one that is running.
+/// The programs that are beforehand: those that installs wrote down, and the one that is running.
 pub fn ours_of(state: &State, running: Option<&Program>) -> Ours {
     ours(&Record::open(state), running)
 }

@@ -1,14 +1,14 @@
 //! The command a hook runs: written for whoever runs it, and known again when it is read.
 //!
 //! A command is ours if it has the arguments we write and a program of ours: one that an install
-//! wrote down, the one that is running now, or any that is called turnback. The name alone proves
+//! wrote down, the one that is running now, or any that is called beforehand. The name alone proves
 //! nothing, for a binary can be called anything.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The absolute path of a turnback, fit to be written into settings files.
+/// The absolute path of a beforehand, fit to be written into settings files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program(String);
 
@@ -29,7 +29,7 @@ impl Program {
                     "`{}` cannot be written into a settings file",
                     crate::ui::escape_path(path)
                 ),
-                "put turnback in a directory with a plain name, then run this again",
+                "put beforehand in a directory with a plain name, then run this again",
             )),
         }
     }
@@ -70,12 +70,12 @@ impl Program {
     }
 }
 
-/// The programs that are turnback, whatever they are called.
+/// The programs that are beforehand, whatever they are called.
 #[derive(Clone, Debug, Default)]
 pub struct Ours(Vec<Program>);
 
 impl Ours {
-    /// These programs, and those that are called turnback.
+    /// These programs, and those that are called beforehand.
     pub(super) fn new(programs: Vec<Program>) -> Self {
         Self(programs)
     }
@@ -88,17 +88,17 @@ impl Ours {
     /// Whether this is a program of ours.
     pub(super) fn has(&self, program: &str) -> bool {
         let name = Path::new(program).file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name == "turnback" || name.starts_with("turnback-"))
+        name.is_some_and(|name| name == "beforehand" || name.starts_with("beforehand-"))
             || self.0.iter().any(|ours| ours.0 == program)
     }
 
     /// Whether a text that cannot be taken apart may have something of ours in it.
     pub(super) fn may_be_in(&self, text: &str) -> bool {
-        text.contains("turnback") || self.0.iter().any(|ours| text.contains(&ours.0))
+        text.contains("beforehand") || self.0.iter().any(|ours| text.contains(&ours.0))
     }
 
     /// The program in a hook command of ours for `agent`; `None` if it is none. What stands before
-    /// the program, as in `env A=B turnback …`, is somebody's own work, and so is the command then.
+    /// the program, as in `env A=B beforehand …`, is somebody's own work, and so is the command then.
     pub(super) fn program_in(&self, command: &str, agent: &str) -> Option<PathBuf> {
         let wrote = |ours: &&Program| {
             ["command", "powershell"].iter().any(|key| ours.hook(agent, key) == command)
@@ -125,7 +125,9 @@ mod tests {
 
     #[test]
     fn a_command_is_known_again_however_it_is_quoted() {
-        for path in ["/usr/bin/turnback", "/opt/it's my/$HOME `x`/turnback", "/a\"b\\/turnback-2"] {
+        for path in
+            ["/usr/bin/beforehand", "/opt/it's my/$HOME `x`/beforehand", "/a\"b\\/beforehand-2"]
+        {
             let program = Program::new(Path::new(path)).unwrap();
             let command = program.hook("codex", "command");
             let ours = Ours::default();
@@ -133,15 +135,17 @@ mod tests {
             assert_eq!(ours.program_in(&command, "cursor"), None);
         }
         let ours = Ours::default();
-        assert_eq!(ours.program_in("turnback hook --agent x", "x"), Some("turnback".into()));
-        for other in ["A=1 turnback hook --agent x", "mine hook --agent x", "turnback list", "'"] {
+        assert_eq!(ours.program_in("beforehand hook --agent x", "x"), Some("beforehand".into()));
+        for other in
+            ["A=1 beforehand hook --agent x", "mine hook --agent x", "beforehand list", "'"]
+        {
             assert_eq!(ours.program_in(other, "x"), None, "{other}");
         }
     }
 
     #[test]
     fn a_program_of_any_name_is_known_by_its_path() {
-        for path in ["/bin/tb-static", "/my own/turnback_linux_amd64", "/it's/.wrapped"] {
+        for path in ["/bin/bh-static", "/my own/beforehand_linux_amd64", "/it's/.wrapped"] {
             let program = Program::new(Path::new(path)).unwrap();
             let ours = Ours::new(vec![program.clone()]);
             for key in ["command", "powershell"] {
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_path_that_cannot_be_written_down_is_refused() {
-        for path in ["turnback", "/a\nb/turnback", "/usr/bin/turnback (deleted)"] {
+        for path in ["beforehand", "/a\nb/beforehand", "/usr/bin/beforehand (deleted)"] {
             assert!(Program::new(Path::new(path)).is_err(), "{path:?}");
         }
     }

@@ -256,8 +256,8 @@ impl Places<'_, '_> {
                 hint: format!("set `{key}` to {} in {place}", !value),
             },
             When::NamesUs => Off {
-                told: format!("turnback's hooks are switched off by `{key}` in {place}"),
-                hint: format!("take turnback out of `{key}` in {place}"),
+                told: format!("beforehand's hooks are switched off by `{key}` in {place}"),
+                hint: format!("take beforehand out of `{key}` in {place}"),
             },
         }
     }
@@ -275,7 +275,7 @@ impl Places<'_, '_> {
             Ok(skipped) if !skipped.is_empty() => Some(Off {
                 told: "the hook is registered but not trusted: codex skips it in silence"
                     .to_owned(),
-                hint: "turnback install codex --trust, or `/hooks` in codex".to_owned(),
+                hint: "beforehand install codex --trust, or `/hooks` in codex".to_owned(),
             }),
             Ok(_) => trust::disabled(&config, &site.path, entries).map(|event| Off {
                 told: format!("its hook for {} is switched off", ui::escape(event.as_bytes())),
@@ -337,7 +337,7 @@ impl Places<'_, '_> {
                 "Droid takes its hooks for {event} from {other} and passes over those in \
                  settings.json"
             ),
-            hint: format!("move turnback's entries for {event} into {other}"),
+            hint: format!("move beforehand's entries for {event} into {other}"),
         })
     }
 }
@@ -363,7 +363,7 @@ fn hermes_hooks(config: &str) -> Vec<(String, String)> {
 /// Whether a list has our hook in it, by its name or its command.
 fn names_us(list: &Value) -> bool {
     let words = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-    words.into_iter().any(|word| word == "turnback" || word.contains("turnback hook"))
+    words.into_iter().any(|word| word == "beforehand" || word.contains("beforehand hook"))
 }
 
 fn value_at(mut value: Value, key: &[&str]) -> Option<Value> {
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn what_an_administrator_says_wins() {
-        let dir = std::env::temp_dir().join(format!("turnback-managed-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("beforehand-managed-{}", std::process::id()));
         let system = dir.join("system");
         fs::create_dir_all(dir.join("home/.claude")).unwrap();
         fs::create_dir_all(system.join("etc/claude-code")).unwrap();

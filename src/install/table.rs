@@ -34,7 +34,7 @@ macro_rules! command {
             path: $path,
             edit: Edit::Whole(Template {
                 text: include_str!(concat!("../../hooks/commands/", $file)),
-                hole: ("turnback", " slash"),
+                hole: ("beforehand", " slash"),
                 quoting: Quoting::Bare,
             }),
         }
@@ -47,7 +47,7 @@ macro_rules! cline {
             path: concat!($dir, $event),
             edit: Edit::Script(Template {
                 text: include_str!(concat!("../../hooks/cline/", $event)),
-                hole: ("turnback", " hook --agent cline"),
+                hole: ("beforehand", " hook --agent cline"),
                 quoting: Quoting::Shell,
             }),
         }
@@ -60,7 +60,7 @@ macro_rules! advice {
             path: $path,
             edit: Edit::Whole(Template {
                 text: include_str!(concat!("../../hooks/", $file)),
-                hole: ("turnback", " list"),
+                hole: ("beforehand", " list"),
                 quoting: Quoting::Bare,
             }),
         }
@@ -68,8 +68,8 @@ macro_rules! advice {
 }
 
 const PLUGIN: Template<'_> = Template {
-    text: include_str!("../../hooks/opencode/turnback.js"),
-    hole: ("\"turnback\"", "\nconst WAIT_MS"),
+    text: include_str!("../../hooks/opencode/beforehand.js"),
+    hole: ("\"beforehand\"", "\nconst WAIT_MS"),
     quoting: Quoting::Script,
 };
 
@@ -126,7 +126,7 @@ pub const ROWS: &[Row] = &[
                     holder: HOOKS,
                 })),
             },
-            advice!("skills/turnback/SKILL.md", "skills/codex/SKILL.md"),
+            advice!("skills/beforehand/SKILL.md", "skills/codex/SKILL.md"),
         ],
         project: &[merge!(".codex/hooks.json", "codex", HOOKS)],
         watched_project: &[".codex/config.toml"],
@@ -173,8 +173,8 @@ pub const ROWS: &[Row] = &[
         agent: "copilot-cli",
         base: home_or(".copilot", "COPILOT_HOME", ""),
         programs: &["copilot"],
-        user: &[merge!("hooks/turnback.json", "copilot-cli", HOOKS)],
-        project: &[merge!(".github/hooks/turnback.json", "copilot-cli", HOOKS)],
+        user: &[merge!("hooks/beforehand.json", "copilot-cli", HOOKS)],
+        project: &[merge!(".github/hooks/beforehand.json", "copilot-cli", HOOKS)],
         watched: &["config.json", "settings.json"],
         watched_project: &[".github/copilot/settings.json"],
         ..PLAIN
@@ -184,22 +184,23 @@ pub const ROWS: &[Row] = &[
         base: home_or(".config/opencode", "XDG_CONFIG_HOME", "opencode"),
         programs: &["opencode"],
         user: &[
-            File { path: "plugins/turnback.js", edit: Edit::Whole(PLUGIN) },
+            File { path: "plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
             command!("command/checkpoint.md", "opencode/checkpoint.md"),
             command!("command/rollback.md", "opencode/rollback.md"),
         ],
         project: &[
-            File { path: ".opencode/plugins/turnback.js", edit: Edit::Whole(PLUGIN) },
+            File { path: ".opencode/plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
             command!(".opencode/command/checkpoint.md", "opencode/checkpoint.md"),
             command!(".opencode/command/rollback.md", "opencode/rollback.md"),
         ],
         watched: &[
-            "plugin/turnback.js", "plugin/turnback.ts", "plugins/turnback.ts", "opencode.json",
+            "plugin/beforehand.js", "plugin/beforehand.ts", "plugins/beforehand.ts",
+            "opencode.json",
         ],
         watched_project: &[
-            ".opencode/plugin/turnback.js",
-            ".opencode/plugin/turnback.ts",
-            ".opencode/plugins/turnback.ts",
+            ".opencode/plugin/beforehand.js",
+            ".opencode/plugin/beforehand.ts",
+            ".opencode/plugins/beforehand.ts",
             "opencode.json",
         ],
         ..PLAIN
@@ -246,7 +247,7 @@ pub const ROWS: &[Row] = &[
         programs: &["cursor-agent", "cursor"],
         user: &[
             merge!("hooks.json", "cursor", HOOKS),
-            advice!("commands/turnback.md", "prompts/turnback.md"),
+            advice!("commands/beforehand.md", "prompts/beforehand.md"),
         ],
         project: &[merge!(".cursor/hooks.json", "cursor", HOOKS)],
         ..PLAIN
@@ -264,8 +265,8 @@ pub const ROWS: &[Row] = &[
         base: home(".kiro"),
         programs: &["kiro-cli", "q"],
         by_hand: Some("merge hooks/kiro.json into each agent's file in ~/.kiro/agents by hand"),
-        watched: &["agents/turnback.json"],
-        watched_project: &[".kiro/agents/turnback.json"],
+        watched: &["agents/beforehand.json"],
+        watched_project: &[".kiro/agents/beforehand.json"],
         ..PLAIN
     },
     Row {
@@ -274,7 +275,7 @@ pub const ROWS: &[Row] = &[
         programs: &["droid"],
         user: &[
             merge!("settings.json", "factory-droid", HOOKS),
-            advice!("commands/turnback.md", "prompts/turnback.md"),
+            advice!("commands/beforehand.md", "prompts/beforehand.md"),
         ],
         project: &[merge!(".factory/settings.json", "factory-droid", HOOKS)],
         watched: &["hooks.json"],
@@ -294,8 +295,8 @@ pub const ROWS: &[Row] = &[
         agent: "goose",
         base: home(".config/goose"),
         programs: &["goose"],
-        project: &[merge!(".agents/plugins/turnback/hooks/hooks.json", "goose", HOOKS)],
-        by_hand: Some("only in projects: `turnback install goose --project`"),
+        project: &[merge!(".agents/plugins/beforehand/hooks/hooks.json", "goose", HOOKS)],
+        by_hand: Some("only in projects: `beforehand install goose --project`"),
         watched: &["config.yaml"],
         ..PLAIN
     },
@@ -303,8 +304,8 @@ pub const ROWS: &[Row] = &[
         agent: "antigravity",
         base: home(".antigravity"),
         programs: &["agy"],
-        project: &[merge!(".agents/hooks.json", "antigravity", Some("turnback"))],
-        by_hand: Some("only in projects: `turnback install antigravity --project`"),
+        project: &[merge!(".agents/hooks.json", "antigravity", Some("beforehand"))],
+        by_hand: Some("only in projects: `beforehand install antigravity --project`"),
         watched: &["hooks.json"],
         ..PLAIN
     },
@@ -312,7 +313,7 @@ pub const ROWS: &[Row] = &[
         agent: "grok-build",
         base: home(".grok"),
         programs: &["grok"],
-        user: &[merge!("hooks/turnback.json", "grok-build", HOOKS)],
+        user: &[merge!("hooks/beforehand.json", "grok-build", HOOKS)],
         watched: &["settings.json", "hooks.json"],
         ..PLAIN
     },
@@ -321,7 +322,7 @@ pub const ROWS: &[Row] = &[
         base: home(".devin"),
         programs: &["devin"],
         project: &[merge!(".devin/hooks.v1.json", "devin-cli", None)],
-        by_hand: Some("only in projects: `turnback install devin-cli --project`"),
+        by_hand: Some("only in projects: `beforehand install devin-cli --project`"),
         watched: &["hooks.json"],
         watched_project: &[".devin/hooks.json"],
         ..PLAIN
@@ -337,9 +338,9 @@ pub const ROWS: &[Row] = &[
         agent: "amplifier",
         base: home(".amplifier"),
         programs: &["amplifier"],
-        project: &[merge!(".amplifier/hooks/turnback/hooks.json", "amplifier", HOOKS)],
+        project: &[merge!(".amplifier/hooks/beforehand/hooks.json", "amplifier", HOOKS)],
         by_hand: Some(
-            "only in projects, with its hook-shell module: `turnback install amplifier --project`",
+            "only in projects, with its hook-shell module: `beforehand install amplifier --project`",
         ),
         watched: &["settings.yaml"],
         ..PLAIN

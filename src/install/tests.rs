@@ -13,7 +13,7 @@ use super::{
 };
 
 const PLAIN: &str = r#"{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
-    {"type": "command", "command": "turnback hook --agent x", "timeout": 30}]}]}}"#;
+    {"type": "command", "command": "beforehand hook --agent x", "timeout": 30}]}]}}"#;
 
 const SMALL: Entries<'_> = Entries { agent: "x", template: PLAIN, holder: Some("hooks") };
 
@@ -22,14 +22,14 @@ fn program(path: &str) -> Program {
 }
 
 fn put(text: &str) -> String {
-    SMALL.put(text, &program("/opt/turnback"), &Ours::default()).unwrap()
+    SMALL.put(text, &program("/opt/beforehand"), &Ours::default()).unwrap()
 }
 
 #[test]
 fn every_agent_has_a_row_and_every_template_is_read() {
     let names: Vec<_> = crate::agent::DIALECTS.iter().map(|dialect| dialect.name()).collect();
     assert_eq!(ROWS.iter().map(|row| row.agent).collect::<Vec<_>>(), names);
-    let program = program("/opt/my own/turnback");
+    let program = program("/opt/my own/beforehand");
     let ours = Ours::default();
     for row in ROWS {
         let sites = row.project_sites(Path::new("/p"));
@@ -53,13 +53,13 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                     assert_eq!(Block::take(&text).unwrap(), "", "{}", row.agent);
                 }
                 Edit::Whole(template) | Edit::Script(template) => {
-                    let program = Program::new(Path::new("/opt/turnback")).unwrap();
+                    let program = Program::new(Path::new("/opt/beforehand")).unwrap();
                     let text = template.filled(&program).unwrap();
-                    assert_eq!(template.program_in(&text, &ours).unwrap(), "/opt/turnback");
+                    assert_eq!(template.program_in(&text, &ours).unwrap(), "/opt/beforehand");
                     assert_eq!(template.program_in(&format!("{text}x"), &ours), None);
                     let word = match template.quoting {
-                        whole::Quoting::Shell | whole::Quoting::Bare => "/opt/turnback ",
-                        whole::Quoting::Script => "\"/opt/turnback\"",
+                        whole::Quoting::Shell | whole::Quoting::Bare => "/opt/beforehand ",
+                        whole::Quoting::Script => "\"/opt/beforehand\"",
                     };
                     assert!(text.contains(word), "{text}");
                 }
@@ -70,7 +70,7 @@ fn every_agent_has_a_row_and_every_template_is_read() {
 
 #[test]
 fn a_script_and_a_plugin_quote_a_path_their_own_way() {
-    let odd = program("/opt/it's \"mine\"/turnback");
+    let odd = program("/opt/it's \"mine\"/beforehand");
     for row in ROWS {
         for site in row.project_sites(Path::new("/p")) {
             if let Edit::Whole(template) | Edit::Script(template) = site.edit {
@@ -93,7 +93,7 @@ fn a_script_and_a_plugin_quote_a_path_their_own_way() {
 fn entries_of_a_program_of_any_name_go_in_and_out() {
     let text = r#"{"hooks": {"PreToolUse": [{"hooks": [{"command": "lint hook --agent x"}]}]}}"#;
     let none = Ours::default();
-    for path in ["/opt/tb-static", "/opt/turnback_linux_amd64", "/my own/it's"] {
+    for path in ["/opt/bh-static", "/opt/beforehand_linux_amd64", "/my own/it's"] {
         let program = program(path);
         let new = SMALL.put(text, &program, &none).unwrap();
         assert_eq!(SMALL.put(&new, &program, &none).unwrap(), new, "{path}");
@@ -121,7 +121,7 @@ fn the_smallest_change_keeps_comments_order_and_indentation() {
     				"hooks": [
     					{
     						"type": "command",
-    						"command": "/opt/turnback hook --agent x",
+    						"command": "/opt/beforehand hook --agent x",
     						"timeout": 30
     					}
     				]
@@ -131,7 +131,7 @@ fn the_smallest_change_keeps_comments_order_and_indentation() {
     }
     "#);
     let other = r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]} ], "Stop": []}}"#;
-    insta::assert_snapshot!(put(other), @r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]}, {"matcher":"*","hooks":[{"type":"command","command":"/opt/turnback hook --agent x","timeout":30}]} ], "Stop": []}}"#);
+    insta::assert_snapshot!(put(other), @r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]}, {"matcher":"*","hooks":[{"type":"command","command":"/opt/beforehand hook --agent x","timeout":30}]} ], "Stop": []}}"#);
 }
 
 #[test]
@@ -143,17 +143,18 @@ fn line_ends_stay_what_they_are() {
 
 #[test]
 fn an_older_path_is_replaced_where_it_stands() {
-    let old = SMALL.put("{\n  \"z\": 1\n}\n", &program("/old/turnback"), &Ours::default()).unwrap();
+    let old =
+        SMALL.put("{\n  \"z\": 1\n}\n", &program("/old/beforehand"), &Ours::default()).unwrap();
     let old = old.replace("30", "45").replace("\"*\"", "\"Bash|Write\" /* mine */");
     let new = put(&old);
-    assert_eq!(new, old.replace("/old/turnback", "/opt/turnback"));
+    assert_eq!(new, old.replace("/old/beforehand", "/opt/beforehand"));
     assert_eq!(put(&new), new);
     assert_eq!(SMALL.take(&new, &Ours::default()).unwrap(), "{\n  \"z\": 1\n}\n");
 }
 
 #[test]
 fn what_has_another_shape_is_refused_with_its_line() {
-    let program = program("/opt/turnback");
+    let program = program("/opt/beforehand");
     for (text, told) in [
         ("[]", "line 1: the file is no object"),
         ("{\n\"hooks\": []}", "line 2: `hooks` is no object"),
@@ -261,7 +262,7 @@ proptest! {
 
     #[test]
     fn what_is_put_in_comes_out_again_byte_for_byte(text in settings()) {
-        let Ok(new) = SMALL.put(&text, &program("/opt/turnback"), &Ours::default()) else { return Ok(()) };
+        let Ok(new) = SMALL.put(&text, &program("/opt/beforehand"), &Ours::default()) else { return Ok(()) };
         prop_assert_eq!(SMALL.look(&new, &Ours::default()).unwrap().len(), 1);
         prop_assert_eq!(&put(&new), &new);
         let left = SMALL.take(&new, &Ours::default()).unwrap();

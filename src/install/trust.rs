@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{jsonc::Fault, merge::Entry};
 
 /// Ends a line of ours.
-const MARK: &str = " # approved through turnback";
+const MARK: &str = " # approved through beforehand";
 /// What Codex waits for a hook that does not say.
 const TIMEOUT_S: u64 = 600;
 /// Events that Codex gives no more than [`END_TIMEOUT_S`], whatever the file says. It warns at each
@@ -177,8 +177,8 @@ mod tests {
     fn entry(event: &str) -> Entry {
         Entry {
             event: event.to_owned(),
-            command: "/opt/turnback hook --agent codex".to_owned(),
-            program: "/opt/turnback".into(),
+            command: "/opt/beforehand hook --agent codex".to_owned(),
+            program: "/opt/beforehand".into(),
             timeout: Some(30),
             matcher: Some("*".to_owned()),
             place: (1, 0),
@@ -197,7 +197,7 @@ mod tests {
             hash(&before)
         );
         assert!(skipped(&config, &before).is_empty());
-        let moved = Entry { command: "/new/turnback hook --agent codex".to_owned(), ..before };
+        let moved = Entry { command: "/new/beforehand hook --agent codex".to_owned(), ..before };
         assert_eq!(skipped(&config, &moved), ["PreToolUse"]);
         let broken = untrusted("a = 1\nb", Path::new(HOOKS), &[]);
         assert!(broken.unwrap_err().starts_with("line 2: "));
@@ -212,7 +212,7 @@ mod tests {
         assert_ne!(of("SessionEnd", Some(2)), of("SessionEnd", Some(3)));
         assert_ne!(of("Stop", Some(30)), of("Stop", Some(3)));
         assert_eq!(of("Stop", Some(0)), of("Stop", Some(1)));
-        let told = r#"{"event_name":"session_end","hooks":[{"async":false,"command":"/opt/turnback hook --agent codex","timeout":3,"type":"command"}],"matcher":"*"}"#;
+        let told = r#"{"event_name":"session_end","hooks":[{"async":false,"command":"/opt/beforehand hook --agent codex","timeout":3,"type":"command"}],"matcher":"*"}"#;
         let digest = Sha256::digest(told).iter().fold(String::new(), |mut text, byte| {
             write!(text, "{byte:02x}").unwrap();
             text

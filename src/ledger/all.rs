@@ -49,7 +49,7 @@ pub fn covered_since(
     uses.any(|used| used.turn == turn.id && used.at >= since && used.root.is(root))
 }
 
-/// The ledgers that nobody can read. A newer turnback's is none of them.
+/// The ledgers that nobody can read. A newer beforehand's is none of them.
 pub fn damaged(state: &State) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -211,12 +211,12 @@ impl Wire {
 pub(super) enum Found {
     Nothing,
     Ours(Box<Wire>),
-    /// A newer turnback's.
+    /// A newer beforehand's.
     Newer,
     Damaged,
 }
 
-/// A ledger that cannot be read, or that a newer turnback wrote, says nothing.
+/// A ledger that cannot be read, or that a newer beforehand wrote, says nothing.
 pub(super) fn read(path: &Path) -> Option<Wire> {
     match look(path) {
         Found::Ours(wire) => Some(*wire),

@@ -69,7 +69,7 @@ impl Blast {
             (some, all) if some == all => ", none of them tracked by git".to_owned(),
             (some, _) => format!(", {} of them untracked", ui::number(some)),
         };
-        format!("that command {}{untracked}: turnback undo", deeds.join(" and "))
+        format!("that command {}{untracked}: beforehand undo", deeds.join(" and "))
     }
 }
 
@@ -162,12 +162,12 @@ mod tests {
     fn the_line_says_what_was_done() {
         let said =
             |changed, deleted, untracked| Blast { changed, deleted, untracked, unheld: 0 }.words();
-        let line = "that command deleted 214 files, 3 of them untracked: turnback undo";
+        let line = "that command deleted 214 files, 3 of them untracked: beforehand undo";
         assert_eq!(said(0, 214, 3), line);
-        assert_eq!(said(60, 0, 0), "that command changed 60 files: turnback undo");
+        assert_eq!(said(60, 0, 0), "that command changed 60 files: beforehand undo");
         assert_eq!(
             said(1, 1, 1),
-            "that command changed 1 file and deleted 1 file, which git does not track: turnback \
+            "that command changed 1 file and deleted 1 file, which git does not track: beforehand \
              undo"
         );
         assert!(said(0, 2, 2).contains("2 files, none of them tracked by git:"));

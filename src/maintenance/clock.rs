@@ -80,7 +80,7 @@ impl MaintenanceState {
     ///
     /// # Errors
     ///
-    /// [`Error::FormatTooNew`] if a newer turnback wrote it, which then does the maintenance.
+    /// [`Error::FormatTooNew`] if a newer beforehand wrote it, which then does the maintenance.
     pub fn read(state: &State) -> Result<Self> {
         let path = state.maintenance_file();
         let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_state_that_was_removed_meanwhile_does_not_come_back() {
-        let dir = std::env::temp_dir().join(format!("tb-clock-removed-{}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("beforehand-clock-removed-{}", std::process::id()));
         assert!(MaintenanceState::default().write(&State::new(dir.clone())).is_err());
         assert!(!dir.exists());
     }

@@ -1,7 +1,7 @@
 //! Enforces the store's limits in the background, outside the hook path.
 //!
 //! After a save, the hook looks at the time of one file. At most once in `prune_interval` it starts
-//! `turnback housekeep` as a detached, low-priority process. That process works in short slices, so
+//! `beforehand housekeep` as a detached, low-priority process. That process works in short slices, so
 //! that a concurrent save never waits for long. If it is killed, the next run does what is left.
 
 mod clock;

@@ -97,7 +97,7 @@ impl FromStr for Selector {
             && given.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if !is_prefix {
             return Err(
-                "expected a number from `turnback list`, `latest`, `latest~N`, or at least 4 \
+                "expected a number from `beforehand list`, `latest`, `latest~N`, or at least 4 \
                  digits of an id"
                     .to_owned(),
             );

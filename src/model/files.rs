@@ -160,7 +160,7 @@ impl fmt::Debug for ContentId {
 pub enum Place {
     /// Among the objects of a private repository, by git's name.
     Store,
-    /// Among turnback's own objects, by the SHA-256 of the bytes: all that a copy store holds, and
+    /// Among beforehand's own objects, by the SHA-256 of the bytes: all that a copy store holds, and
     /// what must never be in a repository's objects.
     Private,
 }

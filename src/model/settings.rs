@@ -49,7 +49,7 @@ pub struct Settings {
     pub cannot_hold: Answer,
     /// Where checkpoints of git repositories are kept.
     pub store: StoreChoice,
-    /// What to answer when a call reaches for turnback itself.
+    /// What to answer when a call reaches for beforehand itself.
     pub self_defence: Answer,
     /// What becomes of a session's checkpoints when it ends.
     pub on_session_end: SessionEnd,
@@ -142,7 +142,7 @@ pub enum Notify {
 pub enum StoreChoice {
     /// In the repository's own objects, where that can be done.
     Auto,
-    /// In turnback's own store.
+    /// In beforehand's own store.
     Files,
 }
 

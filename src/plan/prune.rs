@@ -25,7 +25,7 @@ pub enum Pin {
     UnderWay,
     /// Its record is damaged: it can neither be judged nor be made again.
     Damaged,
-    /// A newer turnback wrote it, and knows what to do with it.
+    /// A newer beforehand wrote it, and knows what to do with it.
     Newer,
     /// The disk does not give its record, and perhaps will again.
     IoError,
@@ -36,8 +36,8 @@ impl Pin {
     pub fn words(self) -> &'static str {
         match self {
             Self::UnderWay => "a restore is under way",
-            Self::Damaged => "it is damaged: turnback check --repair",
-            Self::Newer => "a newer turnback wrote it",
+            Self::Damaged => "it is damaged: beforehand check --repair",
+            Self::Newer => "a newer beforehand wrote it",
             Self::IoError => "the disk does not give its record",
         }
     }
@@ -122,7 +122,7 @@ impl RetentionInput<'_> {
     }
 
     /// Plans to drop everything but what a restore needs that is under way, and what a newer
-    /// turnback wrote, or may have written.
+    /// beforehand wrote, or may have written.
     pub fn clear(self) -> PrunePlan {
         let mut plan = PrunePlan::default();
         for Checkpoint { id, .. } in self.newest_first {
@@ -324,7 +324,7 @@ mod tests {
         let stock = RetentionInput { newest_first: &all, ages: &ages, pinned: &pinned };
         let plan = stock.prune(Limits { keep: Some(0), older_than: None });
         assert_eq!(plan.goes.into_keys().collect::<Vec<_>>(), [id(1)]);
-        assert_eq!(plan.spared.get(&id(3)), Some(&"a newer turnback wrote it"));
+        assert_eq!(plan.spared.get(&id(3)), Some(&"a newer beforehand wrote it"));
         assert_eq!(stock.may_go(), [id(1)]);
         let plan = stock.clear();
         assert_eq!(plan.spared.into_keys().collect::<Vec<_>>(), [id(2), id(3)]);

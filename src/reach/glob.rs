@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_glob_is_seen_from_a_directory_whose_name_is_no_pattern() {
-        let top = std::env::temp_dir().join(format!("turnback-reach-{}[x]", std::process::id()));
+        let top = std::env::temp_dir().join(format!("beforehand-reach-{}[x]", std::process::id()));
         fs::create_dir_all(top.join("a/b")).unwrap();
         for name in ["one.db", ".two.db", "a/three.db", "a/b/four.db"] {
             fs::File::create(top.join(name)).unwrap();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn more_matches_than_are_told_apart_mean_their_directory() {
-        let top = std::env::temp_dir().join(format!("turnback-many-{}", std::process::id()));
+        let top = std::env::temp_dir().join(format!("beforehand-many-{}", std::process::id()));
         fs::create_dir_all(top.join("data")).unwrap();
         for number in 0..=GLOB_MAX {
             fs::File::create(top.join(format!("data/{number}.csv"))).unwrap();

@@ -31,7 +31,7 @@ pub use walk::{Named, Request, walk};
 
 /// The prefix of a restore's temporary files. They are never captured, even if the restore is
 /// interrupted.
-pub const TEMPORARY_PREFIX: &str = ".turnback-tmp-";
+pub const TEMPORARY_PREFIX: &str = ".beforehand-tmp-";
 
 /// The coarsest tick of file systems that keep nanoseconds.
 const TICK_NS: i64 = 20_000_000;

@@ -187,7 +187,7 @@ pub trait Store {
     }
 
     /// Forgets checkpoints and returns how many existed. A missing one is not an error, and one
-    /// that a newer turnback wrote stays. The next [`sweep`](sweep::sweep) frees what only they
+    /// that a newer beforehand wrote stays. The next [`sweep`](sweep::sweep) frees what only they
     /// needed.
     ///
     /// # Errors
@@ -262,7 +262,7 @@ pub trait Store {
         Ok(false)
     }
 
-    /// How to read a file of a checkpoint without turnback: a command line, or a directory.
+    /// How to read a file of a checkpoint without beforehand: a command line, or a directory.
     fn by_hand(&self, id: CheckpointId) -> String;
 }
 

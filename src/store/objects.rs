@@ -538,7 +538,8 @@ mod tests {
 
     impl Fixture {
         fn new(name: &str) -> Self {
-            let dir = std::env::temp_dir().join(format!("tb-obj-{name}-{}", std::process::id()));
+            let dir =
+                std::env::temp_dir().join(format!("beforehand-obj-{name}-{}", std::process::id()));
             Self(Objects::new(dir.join("objects")), dir)
         }
     }
@@ -635,7 +636,8 @@ mod tests {
 
     #[test]
     fn a_sweep_creates_nothing_that_was_removed() {
-        let dir = std::env::temp_dir().join(format!("tb-obj-removed-{}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("beforehand-obj-removed-{}", std::process::id()));
         assert!(Objects::new(dir.join("objects")).lock_exclusive(soon()).is_err());
         assert!(!dir.exists());
     }

@@ -10,7 +10,7 @@ from rewound import env_of
 from story import must
 from terminal import Terminal
 
-# More than turnback holds of one file.
+# More than beforehand holds of one file.
 LARGE_BYTES = 2 << 30
 
 
@@ -26,11 +26,11 @@ def unattended(world):
     refused = json.loads(world.us("allow", "--json"))
     must(len(refused) == 1 and refused[0]["call"] == "rm big.db", f"refused: {refused}")
     code = refused[0]["code"]
-    told = f"turnback allow --once {code}"
+    told = f"beforehand allow --once {code}"
     must(client.refusal_ends_run or world.model.was_told(told), f"the model was not told {told!r}")
     # The agent itself may not.
     world.say("allow it", [[client.shell(told)], "allowed"], again=True)
-    must("reaches for turnback itself" in (world.home / ".local/state/turnback/journal").read_text(), f"{told!r} was not refused")
+    must("reaches for beforehand itself" in (world.home / ".local/state/beforehand/journal").read_text(), f"{told!r} was not refused")
     terminal = Terminal(world.dir, world.project, env_of(world))
     try:
         terminal.enter(told)
@@ -77,7 +77,7 @@ def attended(world):
             wait(lambda: not big.exists(), terminal, "the user said yes, and it is still there")
             yield "person there", "asked, with our reason", "with a person there: asked, with our reason; a yes lets it run"
         else:
-            wait(lambda: world.model.was_told("turnback allow --once"), terminal, "the model was not told how it is allowed")
+            wait(lambda: world.model.was_told("beforehand allow --once"), terminal, "the model was not told how it is allowed")
             must(big.exists(), "big.db is gone: nothing held it, and no question was asked")
             yield "person there", "refused", "with a person there: refused, for it cannot ask; a fresh start asked nothing about hooks"
     finally:

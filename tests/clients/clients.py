@@ -20,7 +20,7 @@ class Client:
 
     name = None
     # What is in front of our reason when the model hears that a call was refused.
-    refusal = "turnback: "
+    refusal = "beforehand: "
     # Whether a refusal ends the whole run, so that the model never hears of it.
     refusal_ends_run = False
     # Whether edits are patches.
@@ -34,7 +34,7 @@ class Client:
     # Whether its hooks can ask the user, and the keys of a yes.
     asks = False
     yes = ("Enter",)
-    # What `turnback install` is told besides, in the words of the client's own rules.
+    # What `beforehand install` is told besides, in the words of the client's own rules.
     install = ()
 
     def __init__(self, packages, home, project, url):
@@ -53,7 +53,7 @@ class Client:
         return fetch.place(self.packages, name + "@")
 
     def set_up(self, guarded):
-        """Writes the settings a user would have, before turnback comes. `guarded`: asks first."""
+        """Writes the settings a user would have, before beforehand comes. `guarded`: asks first."""
 
     def command(self, prompt, *, again=False, guarded=False):
         """The command line for one prompt; `again` in the session before."""
@@ -173,7 +173,7 @@ class Codex(Client):
     """Codex with a model that has plain tools."""
 
     name = "codex"
-    refusal = "Command blocked by PreToolUse hook: turnback: "
+    refusal = "Command blocked by PreToolUse hook: beforehand: "
     patches = True
     model = "gpt-5.5"
     remove = "find {} -delete"
@@ -230,7 +230,7 @@ trust_level = "trusted"
 
     def load_package(self, dir):
         program = self.program()
-        for words in (["marketplace", "add", dir / "codex"], ["add", "turnback@turnback"]):
+        for words in (["marketplace", "add", dir / "codex"], ["add", "beforehand@beforehand"]):
             subprocess.run([program, "plugin", *words], cwd=self.project, check=True, capture_output=True,
                            env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"} | self.env())
         return ["--dangerously-bypass-hook-trust"]
@@ -315,7 +315,7 @@ class Node(Client):
 
 class GeminiCli(Node):
     name = "gemini-cli"
-    refusal = "Tool execution blocked: turnback: "
+    refusal = "Tool execution blocked: beforehand: "
 
     def set_up(self, guarded):
         self.write_settings(".gemini/settings.json", self.settings("gemini-api-key"))
@@ -346,7 +346,7 @@ class GeminiCli(Node):
         return self.command(text)
 
     def load_package(self, dir):
-        shutil.copytree(dir / "gemini-cli", self.home / ".gemini/extensions/turnback")
+        shutil.copytree(dir / "gemini-cli", self.home / ".gemini/extensions/beforehand")
         return []
 
     def env(self):
@@ -599,7 +599,7 @@ class FactoryDroid(Client):
 
     name = "factory-droid"
     goes_on = False
-    refusal = "turnback: "
+    refusal = "beforehand: "
 
     def set_up(self, guarded):
         model = {"model": "mock", "displayName": "mock", "baseUrl": f"{self.url}/v1", "apiKey": "none",

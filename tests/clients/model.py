@@ -13,7 +13,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # In every prompt of ours, and so in every request of the main conversation.
-MAIN = "turnback-main"
+MAIN = "beforehand-main"
 # What is answered when a script is over, or to a request that is none of ours.
 IDLE = "done"
 USAGE = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}

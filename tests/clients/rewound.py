@@ -19,7 +19,7 @@ WHAT_THE_PERSON_DID = {
 
 
 def rewound(world):
-    """Claude Code in a terminal, as its user has it; then `turnback rewind` in another."""
+    """Claude Code in a terminal, as its user has it; then `beforehand rewind` in another."""
     client, project = world.client, world.project
     start = {str(path.relative_to(project)): path.read_bytes() for path in files(project / "src", project)}
     world.install()
@@ -32,7 +32,7 @@ def rewound(world):
         yield "three turns in a terminal, with edits by hand between and after them; the user hears at once of 6 deleted files"
 
         terminal.another()
-        terminal.enter("turnback rewind")
+        terminal.enter("beforehand rewind")
         terminal.until("3 turns", "clean up", "count the cart", "make a shop", "1 conflict")
         terminal.keys("Down")
         terminal.until("before Edit cart.py", "+total = 1")
@@ -104,7 +104,7 @@ def files(dir, project):
 
 def env_of(world):
     env = world.env() | world.client.env() | {"TERM": "xterm-256color"}
-    return env | {"PATH": f"{world.turnback.parent}:{env['PATH']}"}
+    return env | {"PATH": f"{world.beforehand.parent}:{env['PATH']}"}
 
 
 def forked(world):

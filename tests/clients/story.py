@@ -13,7 +13,7 @@ from clients import Client
 from model import MAIN, Model
 
 TIME_MAX_S = float(os.environ.get("CLIENT_TIME_MAX_S", "120"))
-STATE = ".local/state/turnback"
+STATE = ".local/state/beforehand"
 
 
 class Failure(Exception):
@@ -23,8 +23,8 @@ class Failure(Exception):
 class World:
     """A HOME, a project, a model, and one client that knows nothing else."""
 
-    def __init__(self, kind, packages, dir, turnback, model, *, guarded=False):
-        self.dir, self.turnback, self.model, self.guarded = dir, turnback, model, guarded
+    def __init__(self, kind, packages, dir, beforehand, model, *, guarded=False):
+        self.dir, self.beforehand, self.model, self.guarded = dir, beforehand, model, guarded
         self.home, self.project = dir / "home", dir / "project"
         self.home.mkdir(parents=True)
         self.client: Client = kind(packages, self.home, self.project, model.url)
@@ -62,14 +62,14 @@ class World:
                 asked.write_text(json.dumps(self.model.requests, indent=1))
 
     def run_us(self, *args):
-        """Runs turnback, and gives all it said."""
+        """Runs beforehand, and gives all it said."""
         env = self.env() | {"PATH": f"{self.client.path_of_program()}{self.env()['PATH']}"}
-        return subprocess.run([self.turnback, *args], cwd=self.project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return subprocess.run([self.beforehand, *args], cwd=self.project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
     def us(self, *args, check=True):
-        """Runs turnback."""
+        """Runs beforehand."""
         done = self.run_us(*args)
-        must(not check or done.returncode == 0, f"turnback {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}")
+        must(not check or done.returncode == 0, f"beforehand {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def install(self):
@@ -182,8 +182,8 @@ def story(world):
     world.say("attack", [[client.shell(client.remove.format(state))], "attacked"], again=True)
     gone = [name for name, was in kept.items() if was[0] == "file" and not (state / name).exists()]
     must(not gone, f"gone from the store: {gone}")
-    must("reaches for turnback itself" in (state / "journal").read_text(), "nobody noticed")
-    told = client.refusal + "this call reaches for turnback itself"
+    must("reaches for beforehand itself" in (state / "journal").read_text(), "nobody noticed")
+    told = client.refusal + "this call reaches for beforehand itself"
     must(client.refusal_ends_run or world.model.was_told(told), f"the model was not told {told!r}")
     yield "self-defence", "refused, ends the run" if client.refusal_ends_run else "refused", "self-defence: refused, " + ("which ends the run" if client.refusal_ends_run else f"and the model reads {told!r}")
 
@@ -225,7 +225,7 @@ def story(world):
         is_own = home_used.get(name) != home_installed.get(name) and home_installed[name][0] == "file"
         as_before = home_after.get(name) == home_before.get(name)
         is_dir = home_after.get(name, ("",))[0] == "dir"
-        clean = is_own and b"turnback" not in home_after.get(name, ("file", 0, b""))[2]
+        clean = is_own and b"beforehand" not in home_after.get(name, ("file", 0, b""))[2]
         must(as_before or is_dir or clean, f"uninstall left {name}")
         if not as_before and not is_dir:
             yield f"uninstall: {name} was changed by the client; nothing of ours is left in it"
@@ -259,7 +259,7 @@ def packaged(world):
     more = world.client.load_package(dir)
     if more is None:
         return
-    world.path = f"{world.turnback.parent}:"
+    world.path = f"{world.beforehand.parent}:"
     world.model.play([[world.client.write("new.txt", "hello\n")], "written"])
     world.start([*world.client.command(f"{MAIN}: write"), *more])
     must((world.project / "new.txt").exists(), "nothing was written")
@@ -286,14 +286,14 @@ def guarded(with_us, without_us):
     yield f"nothing was approved: of {len(calls)} calls the client refuses {refused}, with us and without us"
 
 
-def tested(kind, packages, dir, turnback, only=None):
+def tested(kind, packages, dir, beforehand, only=None):
     """Runs all of it for one client and prints each fact. Gives the cells of its row in the table;
     None if something was not so."""
     import asked
     import rewound
 
     def world(name, **how):
-        return World(kind, packages, dir / kind.name / name, turnback, Model(), **how)
+        return World(kind, packages, dir / kind.name / name, beforehand, Model(), **how)
 
     parts = {
         "round-trip": lambda: round_trip(world("round-trip")),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use turnback::model::Kind;
+use beforehand::model::Kind;
 
 use crate::support::temp::{Files, Seen};
 

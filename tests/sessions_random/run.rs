@@ -10,7 +10,7 @@ use super::{
     steps::{Edit, Ours, SESSIONS, SLOTS, Step, Tool, apply, line},
 };
 use crate::support::{
-    real::{git, try_git, turnback},
+    real::{beforehand, git, try_git},
     temp::{Files, on_disk},
     world::{Output, World},
 };
@@ -74,7 +74,7 @@ impl Run {
 
     fn tick(&mut self) {
         self.clock += 1;
-        self.world.now = DateTime::from_timestamp_nanos(turnback::fs::now_ns());
+        self.world.now = DateTime::from_timestamp_nanos(beforehand::fs::now_ns());
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Outcome {
@@ -339,8 +339,8 @@ impl Run {
         let plan = self.world.run(&["restore", name, "--dry-run", "--json"]);
         is_well(&plan, &[0])?;
         let order = self.order(&[], &[], &parsed(&plan)?)?;
-        let mut command = turnback(&self.world, &self.world.root(), &["restore", name, "--yes"]);
-        let output = command.env("TURNBACK_TEST_CRASH_AT", point).output().unwrap();
+        let mut command = beforehand(&self.world, &self.world.root(), &["restore", name, "--yes"]);
+        let output = command.env("BEFOREHAND_TEST_CRASH_AT", point).output().unwrap();
         let is_dead = output.status.code().is_none();
         self.tick();
         let said = if is_dead {

@@ -1,4 +1,4 @@
-//! What agents, people and turnback do, one step at a time, and how a step is told as a script.
+//! What agents, people and beforehand do, one step at a time, and how a step is told as a script.
 
 use std::{
     fmt,
@@ -81,7 +81,7 @@ pub(super) enum Step {
     Stop(usize),
     User(Edit),
     Git(&'static str),
-    /// What turnback does in the background.
+    /// What beforehand does in the background.
     Background,
     Prune,
     /// A command, which may be taken back after it and done again.
@@ -185,7 +185,7 @@ pub(super) fn steps(dice: &mut Dice, count: usize, is_git: bool) -> Vec<Step> {
 fn remove(path: &Path) {
     let Ok(data) = path.symlink_metadata() else { return };
     if data.is_dir() {
-        turnback::fs::remove_tree(path).unwrap();
+        beforehand::fs::remove_tree(path).unwrap();
     } else {
         std::fs::remove_file(path).unwrap();
     }
@@ -316,8 +316,8 @@ impl fmt::Display for Step {
             Self::User(edit) => write!(to, "user: {edit}"),
             Self::Git(line) => write!(to, "user: {line}"),
             Self::Background => write!(to, "what was started in the background"),
-            Self::Prune => write!(to, "turnback prune --keep 3"),
-            Self::Ours(ours, then) => write!(to, "turnback {ours:?}, and back: {then}"),
+            Self::Prune => write!(to, "beforehand prune --keep 3"),
+            Self::Ours(ours, then) => write!(to, "beforehand {ours:?}, and back: {then}"),
         }
     }
 }

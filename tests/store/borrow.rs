@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use turnback::{
+use beforehand::{
     model::SkipReason,
     store::{Draft, Store, git::maintain},
 };
@@ -40,7 +40,7 @@ fn borrowing_ends_at_the_deadline_and_the_next_save_has_the_rest() {
     let Some(fixture) = with_history() else { return };
     let late = Draft { deadline: Some(Instant::now()), ..draft(walk(fixture.root())) };
     let saved = fixture.open().save(late).unwrap().checkpoint;
-    let is_told = |it: &turnback::model::Skipped| {
+    let is_told = |it: &beforehand::model::Skipped| {
         it.path.ends_with(b".git/objects") && it.reason == SkipReason::OutOfTime
     };
     assert!(saved.skipped.iter().any(is_told), "{:?}", saved.skipped);
@@ -69,7 +69,7 @@ fn files_of_extensions_and_damaged_packs_are_let_go_with_the_last_checkpoint_tha
     for path in &gone[1..] {
         write(path, "what is left of it");
     }
-    turnback::fs::remove_tree(&fixture.git_dir().join("lfs/objects/aa")).unwrap();
+    beforehand::fs::remove_tree(&fixture.git_dir().join("lfs/objects/aa")).unwrap();
     maintain(&fixture.state(), u64::MAX).unwrap();
     assert!(gone.iter().all(|path| path.exists()), "a checkpoint is older than that");
     write(&fixture.root().path().join("new"), "newer");

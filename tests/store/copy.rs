@@ -11,8 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::fs::FileType;
-use turnback::{
+use beforehand::{
     cache::Table,
     error::Error,
     fs::Lock,
@@ -21,6 +20,7 @@ use turnback::{
     state::{RootState, State},
     store::{Draft, Store, copy::CopyStore, objects::Objects, record},
 };
+use rustix::fs::FileType;
 
 use super::{Fixture, OnDisk, draft, held, plain_root, save, save_new};
 use crate::support::{
@@ -238,7 +238,7 @@ fn damage_is_found_and_named() {
     write(&fixture.root.path().join("dir/a"), "aaaa");
     write(&fixture.root.path().join("b"), "bbbb");
     let saved = save_new(&fixture);
-    let b = turnback::store::objects::id_of(b"bbbb");
+    let b = beforehand::store::objects::id_of(b"bbbb");
     let path = fixture.objects().path(&b);
     chmod(&path, 0o600);
     write(&path, "evil");

@@ -9,7 +9,7 @@ use std::{
     process::{Command, Output},
 };
 
-use turnback::{
+use beforehand::{
     cache::Table,
     error::Error,
     model::{CheckpointId, ContentId, Kind, Root, RootKind},
@@ -96,7 +96,7 @@ impl GitFixture {
         self.git_at(&self.git_dir(), &work_tree, args)
     }
 
-    /// Runs git on the private repository, as a user without turnback would.
+    /// Runs git on the private repository, as a user without beforehand would.
     pub(crate) fn private_git(&self, args: &[&str]) -> Option<Output> {
         self.git_at(&self.private_dir(), &[], args)
     }
@@ -123,7 +123,7 @@ impl GitFixture {
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
                 // Said once more loudly where git was promised.
                 #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
-                let is_required = std::env::var_os("TURNBACK_REQUIRE_GIT").is_some();
+                let is_required = std::env::var_os("BEFOREHAND_REQUIRE_GIT").is_some();
                 assert!(!is_required, "there is no git program to compare with");
                 eprintln!("skipped: no git program");
                 None
@@ -202,7 +202,7 @@ impl Fixture for GitFixture {
 impl OnDisk for GitFixture {
     fn break_writing(&self) {
         // Permissions would not stop root.
-        let dir = turnback::state::hash_name(&[self.git_dir().as_os_str().as_bytes()]);
+        let dir = beforehand::state::hash_name(&[self.git_dir().as_os_str().as_bytes()]);
         let config = fs::read_to_string(self.git_dir().join("config")).unwrap();
         let suffix = if config.contains("sha256") { "-sha256" } else { "" };
         let dir = self.state().repositories().join(dir + suffix);
@@ -213,7 +213,7 @@ impl OnDisk for GitFixture {
         link(&dir.join("objects/pack"), "nowhere at all");
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a ref that a newer turnback wrote")]
+    #[expect(clippy::disallowed_methods, reason = "a ref that a newer beforehand wrote")]
     fn make_newer(&self, id: CheckpointId) {
         let record = self.root_state().checkpoints().join(format!("{id}.json"));
         let text = fs::read_to_string(&record).unwrap();
@@ -285,7 +285,7 @@ fn git_finds_nothing_wrong_with_hostile_names() {
         write(&root.join(name), "[submodule \"x\"]\n\tpath = -evil\n\turl = --bad\n");
     }
     write(&root.join("d/.gitattributes"), "x ".repeat(3000));
-    write(&root.join("%turnback%2e"), "x");
+    write(&root.join("%beforehand%2e"), "x");
     for name in ["e/.gitattributes", "e/.gitignore", "e/.mailmap"] {
         fs::create_dir_all(root.join("e")).unwrap();
         link(&root.join(name), "elsewhere");
@@ -312,7 +312,7 @@ fn git_sees_nothing_of_ours() {
     write(&root.join("b"), "c");
     let second = save_new(&fixture);
     assert_eq!(fixture.open().check(true).unwrap(), []);
-    turnback::store::git::maintain(&fixture.state(), u64::MAX).unwrap();
+    beforehand::store::git::maintain(&fixture.state(), u64::MAX).unwrap();
     fixture.open().remove(&[first]).unwrap();
     fixture.open().repair().unwrap();
     assert_eq!(on_disk(&fixture.git_dir()), before, "not a byte below the user's `.git`");
@@ -380,7 +380,7 @@ fn removing_frees_the_objects_at_once_and_the_repository_with_the_last_checkpoin
     let first = save_new(&fixture);
     write(&fixture.root().path().join("a"), noise(2, 1 << 20));
     let second = save_new(&fixture);
-    let bytes = || turnback::store::own_bytes(fixture.state().dir());
+    let bytes = || beforehand::store::own_bytes(fixture.state().dir());
     let before = bytes();
     let freed = fixture.open().remove(&[first]).unwrap();
     assert!(freed > 1 << 20, "{freed} bytes were freed");
@@ -443,7 +443,7 @@ fn private_files_and_victims_never_enter_a_repository() {
     for found in scan.fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
         found.marks.private = found.name == b"id_rsa";
     }
-    let mut cause = turnback::model::Cause::asked(Some("a secret message".to_owned()));
+    let mut cause = beforehand::model::Cause::asked(Some("a secret message".to_owned()));
     cause.tool = Some("Bash".to_owned());
     let id = fixture.open().save(Draft { cause, ..draft(scan) }).unwrap().checkpoint.id;
     assert_eq!(held(&*fixture.open(), id), on_disk(root));
@@ -457,7 +457,7 @@ fn private_files_and_victims_never_enter_a_repository() {
     // What was read before is believed, and held again.
     write(&root.join("a"), "changed");
     let mut scan = fixture.unchanged();
-    let top = walk(fixture.root()).fresh.remove(&turnback::model::DirPath::default()).unwrap();
+    let top = walk(fixture.root()).fresh.remove(&beforehand::model::DirPath::default()).unwrap();
     let base = scan.base.take().unwrap();
     let mut top = top;
     for found in &mut top.found {
@@ -466,7 +466,7 @@ fn private_files_and_victims_never_enter_a_repository() {
         found.content = known.content.filter(|_| found.name != b"a");
     }
     scan.base = Some(base);
-    scan.fresh.insert(turnback::model::DirPath::default(), top);
+    scan.fresh.insert(beforehand::model::DirPath::default(), top);
     let second = fixture.open().save(draft(scan)).unwrap().checkpoint.id;
     let mut expected = on_disk(root);
     expected.remove(&b".env"[..]);
@@ -521,7 +521,7 @@ fn a_tampered_tree_is_damage_and_leads_nowhere() {
     save_new(&fixture);
     let repo = fixture.repo();
     let blob = repo.write_blob(b"x").unwrap().detach();
-    for name in ["..", ".", ".git", "a/b", "", "%turnback%2e2e", "%turnback%612f62"] {
+    for name in ["..", ".", ".git", "a/b", "", "%beforehand%2e2e", "%beforehand%612f62"] {
         let body = [b"100644 ", name.as_bytes(), b"\0", blob.as_slice()].concat();
         let id = repo.write_buf(gix::objs::Kind::Tree, &body).unwrap();
         let read = fixture.open().directory(&ContentId::new(id.as_slice()));

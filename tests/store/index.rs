@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::ffi::OsStrExt};
 
-use turnback::{
+use beforehand::{
     model::{ContentId, Kind, SkipReason},
     store::{Draft, IndexOutcome},
 };
@@ -47,12 +47,12 @@ fn what_was_staged_is_staged_again() {
     assert!(fixture.open().restore_index(saved.id).is_err());
     fs::remove_file(&held).unwrap();
     // One of ours, whose owner was killed, is no obstacle.
-    write(&fixture.git_dir().join("turnback-index"), "");
-    fs::hard_link(fixture.git_dir().join("turnback-index"), &held).unwrap();
+    write(&fixture.git_dir().join("beforehand-index"), "");
+    fs::hard_link(fixture.git_dir().join("beforehand-index"), &held).unwrap();
     assert!(fixture.open().index_differs(saved.id).unwrap());
     let outcome = fixture.open().restore_index(saved.id).unwrap();
     assert_eq!(outcome, IndexOutcome::Restored(3));
-    assert!(!held.exists() && !fixture.git_dir().join("turnback-index").exists());
+    assert!(!held.exists() && !fixture.git_dir().join("beforehand-index").exists());
     assert_eq!(look(), before);
     assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
     let written = fixture.run(&["write-tree"]).unwrap();

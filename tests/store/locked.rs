@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use turnback::model::CheckpointId;
+use beforehand::model::CheckpointId;
 
 use super::{Fixture, draft, git::GitFixture, held, save, save_new};
 use crate::support::{
@@ -112,14 +112,14 @@ fn what_a_killed_save_leaves_beside_a_ref_blocks_nothing() {
     for name in ["refs/anchors/main.lock", "refs/checkpoints/main/a000000000000001.lock"] {
         write(&dir.join(name), "half");
     }
-    write(&dir.join("objects/pack/tmp_pack_turnback-1-1"), "half");
+    write(&dir.join("objects/pack/tmp_pack_beforehand-1-1"), "half");
     write(&fixture.root().path().join("a"), "b");
     let second = save_new(&fixture).id;
     assert_eq!(fixture.open().list().unwrap().len(), 2);
     assert_eq!(fixture.open().check(true).unwrap(), []);
     fixture.open().remove(&[first]).unwrap();
     assert!(!dir.join("refs/anchors/main.lock").exists());
-    assert!(!dir.join("objects/pack/tmp_pack_turnback-1-1").exists(), "freeing sweeps it");
+    assert!(!dir.join("objects/pack/tmp_pack_beforehand-1-1").exists(), "freeing sweeps it");
     assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
 }
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use turnback::{
+use beforehand::{
     model::CheckpointId,
     store::{Draft, Store, git::maintain},
 };

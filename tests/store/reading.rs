@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read as _, path::PathBuf};
 
-use turnback::{
+use beforehand::{
     error::Result,
     model::{ContentId, Root, RootKind, SkipReason},
     store::{

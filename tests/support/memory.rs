@@ -8,8 +8,7 @@ use std::{
     time::Instant,
 };
 
-use sha2::{Digest, Sha256};
-use turnback::{
+use beforehand::{
     error::{Error, Result},
     model::{
         Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Kind, Place, Root,
@@ -22,6 +21,7 @@ use turnback::{
         reading::{self, Sink},
     },
 };
+use sha2::{Digest, Sha256};
 
 /// What several [`MemoryStore`]s share, as several processes share a disk.
 #[derive(Debug, Default)]

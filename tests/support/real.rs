@@ -1,4 +1,4 @@
-//! Real processes: turnback's own binary, and git as its user has it.
+//! Real processes: beforehand's own binary, and git as its user has it.
 
 use std::{
     io::Write as _,
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::world::World;
 
-/// A command line of turnback in `dir`, with nothing but the world's environment.
-pub(crate) fn turnback(world: &World, dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_turnback"));
+/// A command line of beforehand in `dir`, with nothing but the world's environment.
+pub(crate) fn beforehand(world: &World, dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_beforehand"));
     command.args(args).current_dir(dir).env_clear();
     // What goes on in the background would outlive the test.
-    command.env("TURNBACK_AUTO_PRUNE", "off").envs(&world.env);
+    command.env("BEFOREHAND_AUTO_PRUNE", "off").envs(&world.env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -37,7 +37,7 @@ pub(crate) fn before(dir: &Path, session: &str, turn: &str, tool: &str, input: &
 /// Starts a hook with `payload` and does not wait for it.
 pub(crate) fn start_hook(world: &World, dir: &Path, payload: &str) -> Child {
     let args = ["hook", "--agent", "claude-code"];
-    let mut child = turnback(world, dir, &args).spawn().unwrap();
+    let mut child = beforehand(world, dir, &args).spawn().unwrap();
     // A hook that dies early has said why on stderr.
     let _gone = child.stdin.take().unwrap().write_all(payload.as_bytes());
     child

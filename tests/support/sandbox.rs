@@ -18,7 +18,7 @@ while read -r _ _ _ _ point _; do
     case $point in "$area"|/proc|/proc/*|/dev|/dev/*) ;; *) points="$points $point" ;; esac
 done </proc/self/mountinfo
 for point in $points; do mount -o remount,bind,ro "$point" 2>/dev/null || true; done
-if touch /turnback-sandbox 2>/dev/null; then rm -f /turnback-sandbox; echo broken; exit 1; fi
+if touch /beforehand-sandbox 2>/dev/null; then rm -f /beforehand-sandbox; echo broken; exit 1; fi
 set +e
 "#;
 

@@ -12,8 +12,8 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use beforehand::model::Kind;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use turnback::model::Kind;
 
 /// A directory that goes away with its owner.
 pub(crate) struct TempDir(PathBuf);
@@ -39,7 +39,7 @@ impl TempDir {
     pub(crate) fn below(dir: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("turnback-test-{}-{number}", std::process::id());
+        let name = format!("beforehand-test-{}-{number}", std::process::id());
         let path = fs::canonicalize(dir).unwrap().join(name);
         fs::create_dir(&path).unwrap();
         Self(path)

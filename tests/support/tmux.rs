@@ -24,7 +24,7 @@ pub(crate) fn has(program: &str) -> bool {
         .iter()
         .any(|dir| PathBuf::from(dir).join(program).exists());
     #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
-    let is_required = std::env::var_os("TURNBACK_REQUIRE_TERMINALS").is_some();
+    let is_required = std::env::var_os("BEFOREHAND_REQUIRE_TERMINALS").is_some();
     assert!(is_there || !is_required, "there is no {program} to test with");
     if !is_there {
         eprintln!("skipped: no {program} program");
@@ -46,7 +46,7 @@ impl Tmux {
             let (name, value) = (name.to_str().unwrap(), value.to_str().unwrap());
             write!(words, "{name}={} ", shell_words::quote(value)).unwrap();
         }
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_turnback"));
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_beforehand"));
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", program.parent().unwrap().display());
         write!(words, "PATH={} {shell}", shell_words::quote(&path)).unwrap();
         let (columns, rows) = (size.0.to_string(), size.1.to_string());

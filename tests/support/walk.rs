@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use turnback::{
+use beforehand::{
     model::{DirPath, Found, Fresh, Kind, Marks, Root, SkipReason, Stamp},
     scan::{Scan, Victim, VictimPath},
 };

@@ -11,8 +11,8 @@ use std::{
     time::Instant,
 };
 
+use beforehand::process::{Ancestor, Aside, Exit, Process, Running, Stdin, Terminal};
 use chrono::{DateTime, TimeDelta, Utc};
-use turnback::process::{Ancestor, Aside, Exit, Process, Running, Stdin, Terminal};
 
 use super::temp::{TempDir, write};
 
@@ -102,7 +102,7 @@ impl World {
         if device(elsewhere).is_none_or(|it| Some(it) == device(world.dir.path())) {
             // Said once more loudly where one was promised.
             #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
-            let is_required = std::env::var_os("TURNBACK_REQUIRE_SECOND_FILE_SYSTEM").is_some();
+            let is_required = std::env::var_os("BEFOREHAND_REQUIRE_SECOND_FILE_SYSTEM").is_some();
             assert!(!is_required, "there is no second file system");
             eprintln!("skipped: there is no second file system at {}", elsewhere.display());
             return None;
@@ -121,8 +121,8 @@ impl World {
     /// The state directory.
     pub(crate) fn state(&self) -> PathBuf {
         match &self.away {
-            Some(away) => away.path().join("turnback"),
-            None => self.dir.path().join("home/.local/state/turnback"),
+            Some(away) => away.path().join("beforehand"),
+            None => self.dir.path().join("home/.local/state/beforehand"),
         }
     }
 
@@ -138,13 +138,13 @@ impl World {
 
     /// Our private repository for one of the user's.
     pub(crate) fn private_of(&self, git_dir: &Path) -> PathBuf {
-        let name = turnback::state::hash_name(&[git_dir.as_os_str().as_encoded_bytes()]);
+        let name = beforehand::state::hash_name(&[git_dir.as_os_str().as_encoded_bytes()]);
         self.state().join("repositories").join(name)
     }
 
     /// The settings file.
     pub(crate) fn settings(&self) -> PathBuf {
-        self.dir.path().join("home/.config/turnback/config.toml")
+        self.dir.path().join("home/.config/beforehand/config.toml")
     }
 
     /// Says which processes we descend from, nearest first: their numbers and programs.
@@ -213,7 +213,7 @@ impl World {
         terminal: Terminal,
     ) -> Output {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let exit = turnback::run(&mut Process {
+        let exit = beforehand::run(&mut Process {
             args: args.iter().map(Into::into).collect(),
             cwd: Some(cwd.to_owned()),
             env: self.env.clone(),

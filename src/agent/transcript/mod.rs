@@ -73,7 +73,7 @@ pub enum NoFork {
 impl fmt::Display for NoFork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownFormat => write!(f, "turnback does not know how this agent keeps it"),
+            Self::UnknownFormat => write!(f, "beforehand does not know how this agent keeps it"),
             Self::OtherSession => write!(f, "it is not a conversation of this session"),
             Self::NotJson(line) => write!(f, "line {line} of it is not JSON"),
             Self::NoSuchTurn => write!(f, "that turn is not in it"),

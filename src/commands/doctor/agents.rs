@@ -26,7 +26,7 @@ pub(super) struct Visit<'a, 'p> {
     pub(super) root: Option<&'a Path>,
     pub(super) home: Option<&'a Path>,
     pub(super) desk: Option<&'a Desk>,
-    /// The programs that are turnback.
+    /// The programs that are beforehand.
     pub(super) ours: Ours,
     /// How long a hook may take by the settings.
     pub(super) deadline_s: u64,
@@ -40,7 +40,7 @@ impl Visit<'_, '_> {
             let name = title.to_lowercase();
             Line { name, health, told, hint }
         };
-        let install = || Some(format!("turnback install {}", row.agent));
+        let install = || Some(format!("beforehand install {}", row.agent));
         let mut places = Vec::new();
         for site in sites(row, self.process, self.root) {
             match look(&site, &self.ours) {
@@ -73,7 +73,11 @@ impl Visit<'_, '_> {
             return match self.other(found) {
                 Some(other) => {
                     let other = ui::path(&other, self.home).into_owned();
-                    line(Health::Note, format!("{told} runs another turnback, {other}"), install())
+                    line(
+                        Health::Note,
+                        format!("{told} runs another beforehand, {other}"),
+                        install(),
+                    )
                 }
                 None => self.calls(row, &told, line),
             };
@@ -85,7 +89,7 @@ impl Visit<'_, '_> {
                 line(Health::Note, told, Some(how.to_owned()))
             }
             (true, None) => {
-                line(Health::Trouble, "it has no hook of turnback's".to_owned(), install())
+                line(Health::Trouble, "it has no hook of beforehand's".to_owned(), install())
             }
         }
     }

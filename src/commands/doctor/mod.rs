@@ -1,4 +1,4 @@
-//! `turnback doctor`: whether the hooks would really be called, and the store can take what they
+//! `beforehand doctor`: whether the hooks would really be called, and the store can take what they
 //! save. One line each, with the fix.
 
 mod agents;
@@ -33,7 +33,7 @@ use agents::Visit;
 /// How far back trouble is worth a word.
 const TROUBLE_DAYS: i64 = 7;
 
-/// Look whether turnback is called by your agents, and can save what they are about to change.
+/// Look whether beforehand is called by your agents, and can save what they are about to change.
 ///
 /// Exits 1 if anything is in the way.
 #[derive(clap::Args)]
@@ -98,13 +98,13 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
 /// What the environment changes.
 fn environment(process: &Process<'_>, settings: &Settings) -> Option<Line> {
     let (health, told) = if settings.enabled {
-        let home = process.var("TURNBACK_HOME")?;
+        let home = process.var("BEFOREHAND_HOME")?;
         let home = ui::escape_path(Path::new(home)).into_owned();
-        (Health::Note, format!("checkpoints are kept in {home}: `TURNBACK_HOME` says so"))
+        (Health::Note, format!("checkpoints are kept in {home}: `BEFOREHAND_HOME` says so"))
     } else {
-        (Health::Trouble, "turnback is switched off here".to_owned())
+        (Health::Trouble, "beforehand is switched off here".to_owned())
     };
-    let hint = Some("run `turnback config` to see where that comes from".to_owned());
+    let hint = Some("run `beforehand config` to see where that comes from".to_owned());
     Some(Line { name: "settings".to_owned(), health, told, hint })
 }
 

@@ -1,4 +1,4 @@
-//! `turnback find`: which checkpoint holds which version of a file, and the command that brings it
+//! `beforehand find`: which checkpoint holds which version of a file, and the command that brings it
 //! back. For "where did my file go?".
 
 mod show;
@@ -188,7 +188,7 @@ fn nothing(process: &mut Process<'_>, args: &Args) -> Result<()> {
         (false, None) => "--everywhere looks in every project, --text inside of files",
         (false, Some(_)) => "--everywhere looks in every project",
         (true, None) => "--text looks inside of files",
-        (true, Some(_)) => "`turnback list --everywhere` shows every checkpoint there is",
+        (true, Some(_)) => "`beforehand list --everywhere` shows every checkpoint there is",
     };
     writeln!(process.stderr, "{said}\nhint: {hint}")
         .map_err(Error::io("write to", Path::new("standard error")))

@@ -236,7 +236,8 @@ impl Part {
         version: &Version,
         digits: usize,
     ) -> String {
-        let mut words = vec!["turnback restore".to_owned(), self.id(version)[..digits].to_owned()];
+        let mut words =
+            vec!["beforehand restore".to_owned(), self.id(version)[..digits].to_owned()];
         let root = self.desk.root.path();
         if !self.is_here {
             words.push("--root".to_owned());

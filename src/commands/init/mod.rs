@@ -1,4 +1,4 @@
-//! `turnback init`: what a shell loads to open the picker on Esc Esc, and to complete our commands.
+//! `beforehand init`: what a shell loads to open the picker on Esc Esc, and to complete our commands.
 //!
 //! One script for each shell, as that shell would have it written; nothing in it depends on the
 //! machine. What it must not do is in `docs/decisions/061`.
@@ -13,10 +13,10 @@ use crate::{
 
 /// Print what a shell loads for Esc Esc and completions.
 ///
-/// zsh: `eval "$(turnback init zsh)"` in ~/.zshrc, after compinit. bash: the same in ~/.bashrc.
-/// fish: `turnback init fish | source` in ~/.config/fish/config.fish.
+/// zsh: `eval "$(beforehand init zsh)"` in ~/.zshrc, after compinit. bash: the same in ~/.bashrc.
+/// fish: `beforehand init fish | source` in ~/.config/fish/config.fish.
 ///
-/// Esc Esc then opens `turnback rewind`, at an empty prompt only; on a line with something in it
+/// Esc Esc then opens `beforehand rewind`, at an empty prompt only; on a line with something in it
 /// these keys do what they did.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -44,12 +44,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args, cli: clap::Command) ->
 
 fn complete(shell: Completions, mut cli: clap::Command) -> String {
     let mut script = Vec::new();
-    generate(shell, &mut cli, "turnback", &mut script);
+    generate(shell, &mut cli, "beforehand", &mut script);
     String::from_utf8(script).expect("completions are text: our own names and help")
 }
 
 /// Without `compinit` there is no completion to add to, and that is no error.
 fn for_zsh(script: &str) -> String {
-    let script = script.strip_prefix("#compdef turnback\n").unwrap_or(script);
+    let script = script.strip_prefix("#compdef beforehand\n").unwrap_or(script);
     format!("if (( $+functions[compdef] )); then\n{script}\nfi\n")
 }

@@ -1,10 +1,10 @@
-# turnback: Esc Esc at an empty prompt opens the picker. Loaded by
-#   eval "$(turnback init bash)"
+# beforehand: Esc Esc at an empty prompt opens the picker. Loaded by
+#   eval "$(beforehand init bash)"
 
 if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 4 ]]; then
 
 # Decides what the second of two keys does that nobody types; Esc Esc stands for both.
-_turnback_rewind() {
+_beforehand_rewind() {
   local keymap=$1 then='""' said
   if [[ -n $READLINE_LINE ]]; then
     case $keymap in
@@ -13,7 +13,7 @@ _turnback_rewind() {
     esac
   else
     # It draws on the terminal's other screen; what it has done is printed above the prompt.
-    said=$(command turnback rewind --at-prompt </dev/tty 2>&1)
+    said=$(command beforehand rewind --at-prompt </dev/tty 2>&1)
     if [[ -n $said ]]; then
       printf '%s\n' "$said"
     fi
@@ -21,10 +21,10 @@ _turnback_rewind() {
   bind -m "$keymap" "\"\\C-x\\C-_2\": $then"
 }
 
-_turnback_bind() {
+_beforehand_bind() {
   local keymap=$1 key bound
   bound=$(bind -m "$keymap" -p; bind -m "$keymap" -s; bind -m "$keymap" -X)
-  bind -m "$keymap" -x "\"\\C-x\\C-_1\": _turnback_rewind $keymap"
+  bind -m "$keymap" -x "\"\\C-x\\C-_1\": _beforehand_rewind $keymap"
   bind -m "$keymap" '"\C-x\C-_2": ""'
   bind -m "$keymap" '"\e\e": "\C-x\C-_1\C-x\C-_2"'
   # With Alt, many terminals send Esc before what a key is, and so two of them for an arrow key.
@@ -35,9 +35,9 @@ _turnback_bind() {
   done
 }
 
-_turnback_bind emacs
-_turnback_bind vi-insert
-_turnback_bind vi-command
-unset -f _turnback_bind
+_beforehand_bind emacs
+_beforehand_bind vi-insert
+_beforehand_bind vi-command
+unset -f _beforehand_bind
 
 fi

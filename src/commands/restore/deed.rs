@@ -109,8 +109,8 @@ pub(super) fn apply(
 }
 
 /// What can be done about paths that could not be restored.
-const TRY_AGAIN: &str = "`turnback restore --continue` tries again what was not restored, \
-                         `turnback restore --abort` takes back all of it";
+const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
+                         `beforehand restore --abort` takes back all of it";
 
 /// Moves the branch, if it is to move. Whether it had to stay.
 fn move_head(

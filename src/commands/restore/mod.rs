@@ -1,4 +1,4 @@
-//! `turnback restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
+//! `beforehand restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
 
 mod authors;
 mod deed;
@@ -34,11 +34,11 @@ use crate::{
 /// Put files back as they were at a checkpoint.
 ///
 /// Shows what it will do and asks. Whatever it overwrites or removes is held in a checkpoint
-/// first, so `turnback undo` takes it back. Only files that differ are touched.
+/// first, so `beforehand undo` takes it back. Only files that differ are touched.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(clap::Args, Default)]
 pub(crate) struct Args {
-    /// The checkpoint: a number from `turnback list`, `latest`, or the start of an id
+    /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
     pub(crate) checkpoint: Option<String>,
     /// Finish a restore that was interrupted

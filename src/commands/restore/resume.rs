@@ -53,7 +53,7 @@ pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Res
     let settled = settle(process, desk, &log, toward)?;
     let text = match toward {
         Toward::After => {
-            format!("finished the {} to {}\nundo with: turnback undo\n", log.verb, log.of.short())
+            format!("finished the {} to {}\nundo with: beforehand undo\n", log.verb, log.of.short())
         }
         Toward::Before => format!("took back the interrupted {}\n", log.verb),
     };
@@ -142,7 +142,7 @@ pub(super) fn before(
     if !consent.yes {
         return Err(Error::other(
             "a restore was interrupted here",
-            "`turnback restore --continue` finishes it, `turnback restore --abort` takes it back",
+            "`beforehand restore --continue` finishes it, `beforehand restore --abort` takes it back",
         ));
     }
     let settled = settle(process, desk, &log, Toward::Before)?;

@@ -61,7 +61,7 @@ pub(super) fn fork(asked: &Asked, session: &str) -> Result<Vec<String>> {
     made.map_err(|why| {
         Error::other(
             format!("the agent's server did not fork the conversation: {why}"),
-            "the conversation is as it was; `turnback undo` takes the files back",
+            "the conversation is as it was; `beforehand undo` takes the files back",
         )
     })
 }

@@ -103,7 +103,7 @@ fn lost_lines(desk: &Desk, planned: &Planned) -> Vec<String> {
     for lost in &planned.lost {
         let option = if lost.place.starts_with(root) { "" } else { " --outside" };
         let id = planned.plan.of.short();
-        let back = format!("`turnback restore {id} --repository{option}` brings it back");
+        let back = format!("`beforehand restore {id} --repository{option}` brings it back");
         let gone = lost_names(lost);
         let is_own = lost.place == root.join(".git");
         let whose = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
@@ -156,7 +156,7 @@ fn losing_lines(losing: &[git::Losing]) -> String {
             names.push("what is staged".to_owned());
         }
         if !names.is_empty() {
-            let back = "`turnback undo` brings it back";
+            let back = "`beforehand undo` brings it back";
             text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
         }
     }
@@ -514,7 +514,7 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     }
     if came.safety.is_some() {
         let back = came.way_back;
-        text.push_str(&format!("{back} with: turnback {back}\n"));
+        text.push_str(&format!("{back} with: beforehand {back}\n"));
     }
     text
 }

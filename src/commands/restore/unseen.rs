@@ -26,7 +26,7 @@ pub(super) fn refuse(desk: &Desk, plan: &RestorePlan, order: &Order) -> Result<(
     Err(Error::other(
         format!("cannot look at what is at `{path}` now"),
         format!(
-            "nothing was changed; run this again, or `turnback restore {id}` for the rest of it"
+            "nothing was changed; run this again, or `beforehand restore {id}` for the rest of it"
         ),
     ))
 }

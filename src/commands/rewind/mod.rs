@@ -1,4 +1,4 @@
-//! `turnback rewind`: choose a turn on the whole screen and go back to it.
+//! `beforehand rewind`: choose a turn on the whole screen and go back to it.
 //!
 //! Counts turns as `list` does and goes back as `restore` does, by their own code: what is chosen
 //! here is checked, held and reported as if it had been typed.
@@ -31,7 +31,7 @@ use crate::{
 /// first. Where the terminal can do no more than lines, it asks in lines.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Print only what was done, for the widget of `turnback init`
+    /// Print only what was done, for the widget of `beforehand init`
     #[arg(long, hide = true)]
     at_prompt: bool,
 }
@@ -40,8 +40,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let can_ask = process.terminal.stdin && (process.terminal.stdout || args.at_prompt);
     if !can_ask {
         let refusal = Error::other(
-            "`turnback rewind` needs a terminal to draw on",
-            "`turnback list` and `turnback restore N` do the same in lines",
+            "`beforehand rewind` needs a terminal to draw on",
+            "`beforehand list` and `beforehand restore N` do the same in lines",
         );
         let text = error_text(&refusal, Style::stderr(process));
         let _nobody = process.stderr.write_all(text.as_bytes());

@@ -4,8 +4,8 @@ use super::{Row, Rule, row};
 use crate::model::TargetAction::Modify;
 use crate::shell::programs;
 
-/// What of turnback's own only looks, and what loses.
-const TURNBACK: &[Row] = &[
+/// What of beforehand's own only looks, and what loses.
+const BEFOREHAND: &[Row] = &[
     row(
         "list show diff explain status doctor check find init version help completions",
         "$ -m: -n: --all --json --stat --everywhere --text= --read-data --repair --help --version --explain --root=",
@@ -23,7 +23,7 @@ const TURNBACK: &[Row] = &[
 
 pub(super) const ROWS: &[Row] = &[
     row("git", "", Rule::By(programs::git), "works on a repository"),
-    row("turnback", "^", Rule::Sub(TURNBACK), "changes checkpoints or their protection"),
+    row("beforehand", "^", Rule::Sub(BEFOREHAND), "changes checkpoints or their protection"),
     row("gh", "-R: --repo= %--version ^", Rule::Sub(GH), "changes something on GitHub"),
     row(
         "cargo",

@@ -300,7 +300,7 @@ impl GitStore {
         Stored { id, sequence, record: None, has_ref: true }
     }
 
-    /// Whether a newer turnback wrote a checkpoint, according to its record or its `meta`.
+    /// Whether a newer beforehand wrote a checkpoint, according to its record or its `meta`.
     fn is_newer(&self, repo: &Repo, id: CheckpointId) -> bool {
         let meta = || {
             let (_, meta) = read_parts(repo, self.tree_id(repo, id)?)?;

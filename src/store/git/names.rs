@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt::Write as _};
 use crate::error::{Error, Result};
 
 /// The prefix of an escaped name; the name in lowercase hex follows.
-const MARK: &[u8] = b"%turnback%";
+const MARK: &[u8] = b"%beforehand%";
 /// `git fsck` rejects attribute files over 100 MB and lines over 2048 bytes; a smaller file cannot
 /// contain such a line.
 pub(super) const ATTRIBUTES_MAX_BYTES: u64 = 2048;
@@ -146,7 +146,7 @@ mod tests {
         let names: [&[u8]; 16] = [
             b".GIT", b".Git ", b".git.", b"git~1", b"GIT~1", b".git::$DATA", b".g\xe2\x80\x8cit",
             b".gitmodules", b".GITMODULES", b"gitmod~1", b"gi7eba~1", b"x\\.git", b".git\\x",
-            b"%turnback%", b"%turnback%00", b".gitmodules ",
+            b"%beforehand%", b"%beforehand%00", b".gitmodules ",
         ];
         for name in names {
             let stored = escape(name, FILE);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn ordinary_names_are_stored_as_they_are() {
         for name in
-            [".gitignore", ".github", "git", "a.git", "x~1", "über", "%turnback", ".mailmap"]
+            [".gitignore", ".github", "git", "a.git", "x~1", "über", "%beforehand", ".mailmap"]
         {
             assert_eq!(escape(name.as_bytes(), FILE), name.as_bytes());
         }
@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn a_tampered_name_is_damage() {
         let bad: [&[u8]; 9] = [
-            b"..", b".", b"", b".git", b"a/b", b"%turnback%2e2e", b"%turnback%2e676974",
-            b"%turnback%zz", b"%turnback%6",
+            b"..", b".", b"", b".git", b"a/b", b"%beforehand%2e2e", b"%beforehand%2e676974",
+            b"%beforehand%zz", b"%beforehand%6",
         ];
         for name in bad {
             assert!(unescape(name).is_err(), "{}", name.escape_ascii());

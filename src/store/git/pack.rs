@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn equal_packs_have_names_of_their_own() {
-        let objects = std::env::temp_dir().join(format!("turnback-packs-{}", std::process::id()));
+        let objects = std::env::temp_dir().join(format!("beforehand-packs-{}", std::process::id()));
         std::fs::create_dir(&objects).unwrap();
         let add = || {
             let mut pack = Pack::begin(&objects, HashKind::Sha1).unwrap();

@@ -94,7 +94,7 @@ pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bo
     let log = LogChange {
         mode: RefLog::AndReference,
         force_create_reflog: false,
-        message: format!("turnback: {why}").into(),
+        message: format!("beforehand: {why}").into(),
     };
     let expected = PreviousValue::MustExistAndMatch(Target::Object(from));
     let change = Change::Update { log, expected, new: Target::Object(to) };
@@ -118,8 +118,8 @@ pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bo
     sync_lock(&repo.common_dir.join(&head_move.branch))?;
     let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
     let who = gix::actor::SignatureRef {
-        name: "turnback".into(),
-        email: "turnback@localhost".into(),
+        name: "beforehand".into(),
+        email: "beforehand@localhost".into(),
         time: &time,
     };
     prepared.commit(Some(who)).map_err(|err| repo.error(&err))?;

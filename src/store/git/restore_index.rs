@@ -140,7 +140,7 @@ fn is_same(state: &State, entries: &[IndexEntry]) -> bool {
 
 /// A second name of our `index.lock`. By this hard link, and by our lock on the file, we recognize
 /// our own `index.lock` after a crash.
-const BESIDE: &str = "turnback-index";
+const BESIDE: &str = "beforehand-index";
 
 /// Removes an `index.lock` that a killed process of ours left.
 pub(super) fn sweep(repo: &Repo) -> Result<()> {

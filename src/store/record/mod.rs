@@ -232,7 +232,7 @@ pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
 /// returns: a record that reappeared after a power cut would refer to objects that have been freed.
 pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Result<usize> {
     let mut gone = 0;
-    // A record of a newer turnback is left to that version.
+    // A record of a newer beforehand is left to that version.
     for id in ids.filter(|id| !is_newer(state, *id)) {
         crate::crash::point("forget-record");
         gone += usize::from(remove(state, id)?);

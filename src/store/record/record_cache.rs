@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The first line; the checksum of the rest follows.
-const MAGIC: &str = "turnback-records-1";
+const MAGIC: &str = "beforehand-records-1";
 /// A larger record, with thousands of skipped paths, is not cached.
 const RECORD_MAX_BYTES: usize = 16 << 10;
 /// The cache is rewritten once more records than this are missing from it; each save adds one.
@@ -147,7 +147,8 @@ mod tests {
 
     /// A root with `count` records, old enough that their stamps are not racy.
     fn place(name: &str, count: u64) -> RootState {
-        let dir = std::env::temp_dir().join(format!("tb-recall-{name}-{}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("beforehand-recall-{name}-{}", std::process::id()));
         let place = State::new(dir).root_at(std::path::Path::new("/x"));
         for number in 0..count {
             write(&place, &record(number)).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A record that is valid JSON except for a value or two still tells what it needs. Any other may
 //! need anything, so nothing is freed until its retention time is over. A record that a newer
-//! turnback wrote is neither; it is left alone.
+//! beforehand wrote is neither; it is left alone.
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
@@ -55,7 +55,7 @@ impl Record {
 /// Why a record cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// A newer turnback wrote it.
+    /// A newer beforehand wrote it.
     Newer,
     /// It is damaged.
     Damaged,
@@ -82,7 +82,7 @@ fn is_unread(err: &Error) -> Unreadable {
     }
 }
 
-/// Whether a newer turnback wrote the record of a checkpoint.
+/// Whether a newer beforehand wrote the record of a checkpoint.
 pub fn is_newer(state: &RootState, id: CheckpointId) -> bool {
     let kept = read_entry(state, id).ok().flatten();
     kept.and_then(|kept| kept.record.err()).is_some_and(|err| is_unread(&err) == Unreadable::Newer)

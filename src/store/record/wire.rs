@@ -203,7 +203,7 @@ impl ByFile {
         }
     }
 
-    /// `None` for an agent that only a newer turnback knows, which is no reason to lose the
+    /// `None` for an agent that only a newer beforehand knows, which is no reason to lose the
     /// checkpoint.
     fn into_by(self) -> Result<Option<By>, &'static str> {
         let Some(agent) = agent_named(&self.name) else { return Ok(None) };

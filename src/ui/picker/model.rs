@@ -9,7 +9,7 @@ use crate::ui::{Lines, count, escape, number};
 /// One turn in the list. The model makes texts printable when it receives them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// As in `turnback list`: 1 is the newest.
+    /// As in `beforehand list`: 1 is the newest.
     pub number: usize,
     /// As many digits of its id as are needed.
     pub id: String,
@@ -375,7 +375,7 @@ impl Model {
                 known.files += more as u64;
                 if more > 0 {
                     let more = count(more as u64, "file");
-                    known.diff.add_note(&format!("… and {more} more: turnback diff shows all"));
+                    known.diff.add_note(&format!("… and {more} more: beforehand diff shows all"));
                 }
             }
             News::Planned(turn, planned) => {

@@ -3,7 +3,7 @@
 
 use crate::ui::{Paint, count};
 
-/// Longer differences are read with `turnback diff` in a pager.
+/// Longer differences are read with `beforehand diff` in a pager.
 const LINES_MAX: usize = 3000;
 /// How far a tab goes.
 const TAB: usize = 4;
@@ -69,7 +69,7 @@ impl Sheet {
         let mut shown: Vec<_> = self.lines.iter().skip(top).take(rows).cloned().collect();
         if self.left_out > 0 && shown.len() < rows && top <= self.lines.len() {
             let more = count(self.left_out, "line");
-            shown.push((Paint::Dim, format!("… and {more} more: turnback diff shows all")));
+            shown.push((Paint::Dim, format!("… and {more} more: beforehand diff shows all")));
         }
         shown
     }
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(sheet.len(), LINES_MAX + 1);
         let last = sheet.from(LINES_MAX - 1, 9);
         assert_eq!(last.len(), 2);
-        assert_eq!(last[1].1, "… and 3 lines more: turnback diff shows all");
+        assert_eq!(last[1].1, "… and 3 lines more: beforehand diff shows all");
     }
 
     #[test]

@@ -219,7 +219,7 @@ impl Canvas<'_> {
         let Some(chosen) = model.chosen() else {
             if model.turns.is_empty() {
                 self.put(area, 0, Paint::Dim, "an agent's hook takes them,");
-                self.put(area, 1, Paint::Dim, "and `turnback create`");
+                self.put(area, 1, Paint::Dim, "and `beforehand create`");
             }
             return;
         };

@@ -64,7 +64,7 @@ const PACK_MIN_BYTES: u64 = 12 + 20;
 const DEPTH_MAX: usize = 200;
 
 /// The temporary name of the old repository, where the system cannot exchange two directories.
-const OLD: &str = ".turnback-tmp-repository-old";
+const OLD: &str = ".beforehand-tmp-repository-old";
 
 /// Executes one step for the checkpoint of `record`. What is replaced is removed, or set aside if
 /// no checkpoint of `ends` holds it.
