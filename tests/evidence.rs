@@ -258,3 +258,43 @@ fn a_repository_that_comes_back_is_as_readable_as_git_made_it() {
     });
     assert_eq!(closed, None);
 }
+
+#[test]
+fn work_after_a_call_that_makes_very_many_files_is_not_the_agents() {
+    let mut world = project();
+    run(&mut world, "one", "make all", |world| {
+        for number in 0..5_200 {
+            world.write(&format!("gen/{}/{number}", number % 9), "");
+        }
+        world.write("a", "the agent's");
+    });
+    world.write("b", "mine");
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "mine"]);
+}
+
+#[test]
+fn a_path_that_was_never_there_is_a_slip() {
+    let mut world = project();
+    run(&mut world, "one", "make a", |world| world.write("a", "the agent's"));
+    let told = ours(&mut world, &["restore", "1", "--yes", "--", "a", "scr/a"], 1);
+    assert!(told.stderr.contains("`scr/a` was not there at"), "{}", told.stderr);
+    assert_eq!(world.read("a"), "the agent's");
+    ours(&mut world, &["restore", "1", "--yes", "--", "b"], 0);
+}
+
+/// What it says brings the files back, and an undo of the whole turn would not.
+#[test]
+fn what_a_later_command_deleted_is_told_with_the_step_before_it() {
+    let mut world = project();
+    git(&world, &world.root(), "git init -q && git add a b && git commit -qm one");
+    writes(&mut world, "one", "a", "the agent's");
+    world.write("mine", "mine");
+    let told = run(&mut world, "one", "rm mine", |world| {
+        fs::remove_file(world.root().join("mine")).unwrap();
+    });
+    let step = told.split("beforehand restore ").nth(1).map(|rest| rest[..8].to_owned());
+    let step = step.unwrap_or_else(|| panic!("{told}"));
+    ours(&mut world, &["restore", &step, "--yes"], 0);
+    assert_eq!(["a", "mine"].map(|path| world.read(path)), ["the agent's", "mine"]);
+}

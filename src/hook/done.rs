@@ -138,8 +138,8 @@ pub(super) fn news(
     for (of, blast) in blasts.iter().filter(|(_, blast)| blast.is_much(notice)) {
         let Blast { changed, deleted, untracked, .. } = *blast;
         let [changed, deleted, untracked] = ledger.told(*of, [changed, deleted, untracked]);
-        let more = blast.beyond(Blast { changed, deleted, untracked, unheld: 0 });
-        lines.extend(more.is_much(notice).then(|| more.words()));
+        let more = blast.beyond(Blast { changed, deleted, untracked, ..Blast::default() });
+        lines.extend(more.is_much(notice).then(|| more.words(*of)));
     }
     lines
 }

@@ -8,7 +8,7 @@ use std::{
 use super::Since;
 use crate::{
     error::Result,
-    model::{ContentId, Directory, Kind, Notice, RelPath, Root, Tree},
+    model::{By, CheckpointId, ContentId, Directory, Kind, Notice, RelPath, Root, Tree},
     plan::{self, Change},
     store::{
         self, Held, Store,
@@ -16,6 +16,9 @@ use crate::{
     },
     ui,
 };
+
+/// So many digits of an id are hardly ever those of another checkpoint.
+const ID_DIGITS: usize = 8;
 
 /// What a command did to files that were there before it. What it made counts for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct Blast {
     pub untracked: u64,
     /// Files that are gone and that no checkpoint holds.
     pub unheld: u64,
+    /// Whether the turn had an earlier checkpoint already, to which an undo of the turn goes back.
+    pub is_inner: bool,
 }
 
 impl Blast {
@@ -39,6 +44,7 @@ impl Blast {
             deleted: self.deleted.saturating_sub(known.deleted),
             untracked: self.untracked.saturating_sub(known.untracked),
             unheld: 0,
+            is_inner: self.is_inner,
         }
     }
 
@@ -54,8 +60,8 @@ impl Blast {
         (self.unheld > 0).then(|| format!("gone for good: {files} that no checkpoint holds"))
     }
 
-    /// One line for the user.
-    pub fn words(self) -> String {
+    /// One line for the user on what was done since the checkpoint `of`.
+    pub fn words(self, of: CheckpointId) -> String {
         let mut deeds = Vec::new();
         if self.changed > 0 {
             deeds.push(format!("changed {}", ui::count(self.changed, "file")));
@@ -69,8 +75,24 @@ impl Blast {
             (some, all) if some == all => ", none of them tracked by git".to_owned(),
             (some, _) => format!(", {} of them untracked", ui::number(some)),
         };
-        format!("that command {}{untracked}: beforehand undo", deeds.join(" and "))
+        let deeds = deeds.join(" and ");
+        if self.is_inner {
+            let id = of.to_string();
+            let id = id.get(..ID_DIGITS).unwrap_or(&id);
+            return format!("that command {deeds}{untracked}: beforehand restore {id}");
+        }
+        format!("that command {deeds}{untracked}: beforehand undo")
     }
+}
+
+/// Whether an earlier checkpoint of the same turn is there.
+fn is_inner(store: &dyn Store, record: &Record) -> Result<bool> {
+    let own = &record.checkpoint;
+    let turn = |by: &By| (by.agent, by.session.clone(), by.turn.clone());
+    let Some(by) = own.cause.by.as_ref().filter(|by| by.turn.is_some()) else { return Ok(false) };
+    let is_same = |other: &By| turn(other) == turn(by);
+    let all = store.list()?;
+    Ok(all.iter().any(|it| it.sequence < own.sequence && it.cause.by.as_ref().is_some_and(is_same)))
 }
 
 /// Counts what `changes`, since the checkpoint `of`, did to files. A file that has only another
@@ -108,6 +130,7 @@ pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change])
     if let Some(top) = staged {
         blast.untracked = untracked(store, top, &gone)?;
     }
+    blast.is_inner = blast.is_much(since.settings.notice) && is_inner(store, &record)?;
     Ok(blast)
 }
 
@@ -160,8 +183,10 @@ mod tests {
 
     #[test]
     fn the_line_says_what_was_done() {
-        let said =
-            |changed, deleted, untracked| Blast { changed, deleted, untracked, unheld: 0 }.words();
+        let said = |changed, deleted, untracked| {
+            Blast { changed, deleted, untracked, ..Blast::default() }
+                .words(CheckpointId::from_bits(0xabcd << 48))
+        };
         let line = "that command deleted 214 files, 3 of them untracked: beforehand undo";
         assert_eq!(said(0, 214, 3), line);
         assert_eq!(said(60, 0, 0), "that command changed 60 files: beforehand undo");
@@ -175,7 +200,8 @@ mod tests {
 
     #[test]
     fn much_is_what_the_settings_say() {
-        let blast = |changed, deleted, untracked| Blast { changed, deleted, untracked, unheld: 0 };
+        let blast =
+            |changed, deleted, untracked| Blast { changed, deleted, untracked, ..Blast::default() };
         let notice = |files, untracked| Notice { files, untracked };
         let usual = notice(50, true);
         assert!(!blast(25, 25, 0).is_much(usual) && blast(25, 26, 0).is_much(usual));

@@ -74,13 +74,17 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let store = store::open(since.root, since.state, since.settings.store)?;
     let Some(changes) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
     let blast = blast::count(since, store.as_ref(), &changes)?;
-    let is_known = changes.len() <= PATHS_MAX && Instant::now() <= deadline;
+    // What was there comes first: of a build that makes very many files, the rest counts as unknown,
+    // and what users do to other files afterwards is still seen to be theirs.
+    let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
+    let is_known = there.len() <= PATHS_MAX && Instant::now() <= deadline;
     if let (Some(calls), true) = (calls, is_known) {
         let place = since.state.root(since.root);
         let at = super::call::at(since.process);
         let line = |what| Line { at, by: since.by.to_owned(), what };
         let mut budget = KEPT_MAX_BYTES;
-        let left = changes.iter().map(|change| What::Left {
+        let noted = there.into_iter().chain(new).take(PATHS_MAX);
+        let left = noted.map(|change| What::Left {
             path: path_text(&change.path),
             state: change.after.map(|entry| {
                 let path = since.root.join(&change.path);

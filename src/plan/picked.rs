@@ -16,6 +16,12 @@ pub enum Picked {
 pub struct Pick(RelPath);
 
 impl Pick {
+    /// The path, if it is no pattern.
+    pub fn literal(&self) -> Option<&RelPath> {
+        let is_pattern = self.0.as_bytes().iter().any(|byte| b"*?[".contains(byte));
+        (!is_pattern).then_some(&self.0)
+    }
+
     /// Takes a path as the user wrote it. If one is there by that very name, it is meant as well.
     pub fn of(path: RelPath) -> Self {
         Self(path)

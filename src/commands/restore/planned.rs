@@ -77,6 +77,7 @@ pub(super) fn make(
     let head = head::plan(desk, checkpoint, order)?;
     let then = desk.tree_of(checkpoint, Later::Gone)?;
     let Seen { now, mut changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
+    refuse_unknown_paths(desk, checkpoint, order, &then)?;
     let mut inner_roots = BTreeSet::new();
     if order.picked == Picked::All {
         let inner = own_roots(desk, checkpoint, &scan);
@@ -275,6 +276,38 @@ fn repositories(
     let (steps, elsewhere): (Vec<_>, Vec<_>) =
         steps.into_iter().partition(|step| step.is_inside || order.outside);
     (steps, elsewhere.into_iter().map(|step| step.place).collect())
+}
+
+/// Refuses a path that was not there at the checkpoint and is not there now: it is a slip.
+fn refuse_unknown_paths(
+    desk: &Desk,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    then: &Tree,
+) -> Result<()> {
+    let Picked::Paths(picks) = &order.picked else { return Ok(()) };
+    let left_out = left_out(checkpoint, then);
+    let left_out: Vec<_> =
+        left_out.iter().filter_map(|out| RelPath::from_bytes(&out.path).ok()).collect();
+    let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
+    for path in picks.iter().filter_map(|pick| pick.literal()) {
+        let is_known = order.of_restore.is_some()
+            || desk.root.join(path).symlink_metadata().is_ok()
+            || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git")
+            || left_out.iter().any(|out| path.is_within(out) || out.is_within(path))
+            || plan::entry_at(then, path, &mut read)?.is_some();
+        if !is_known {
+            return Err(Error::other(
+                format!(
+                    "`{}` was not there at {}, and is not now",
+                    ui::escape(path.as_bytes()),
+                    checkpoint.id
+                ),
+                "name paths as seen from the current directory; `beforehand find NAME` looks for one",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses to replace a repository that works by one that may be held in part only.
