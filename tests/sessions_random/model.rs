@@ -65,7 +65,7 @@ pub(super) fn differing(a: &Files, b: &Files) -> BTreeSet<Path> {
     paths.into_iter().filter(|path| a.get(*path) != b.get(*path)).cloned().collect()
 }
 
-fn is_within(path: &[u8], dir: &[u8]) -> bool {
+pub(super) fn is_within(path: &[u8], dir: &[u8]) -> bool {
     path.len() > dir.len() && path.starts_with(dir) && path[dir.len()] == b'/'
 }
 

@@ -6,7 +6,7 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 
 use super::{
-    model::{Change, Moment, Order, Who, differing, judge},
+    model::{Change, Moment, Order, Who, differing, is_within, judge},
     steps::{Edit, Ours, SESSIONS, SLOTS, Step, Tool, apply, line},
 };
 use crate::support::{
@@ -265,6 +265,10 @@ impl Run {
         if shown.exit as u8 == 1 && shown.stderr.contains("there is no turn") {
             return Ok(());
         }
+        if let Some(id) = shown.stderr.split("was not there at ").nth(1).and_then(|it| it.get(..16))
+        {
+            return self.is_nowhere(paths, id);
+        }
         is_well(&shown, &[0])?;
         let plan = parsed(&shown)?;
         let order = self.order(args, paths, &plan)?;
@@ -295,6 +299,21 @@ impl Run {
         }
         if then > 1 {
             self.exactly(forth, restored)?;
+        }
+        Ok(())
+    }
+
+    /// Paths that a restore does not know are neither there now nor were they at checkpoint `id`.
+    fn is_nowhere(&self, paths: &[&str], id: &str) -> Outcome {
+        let then = self.moments.get(id).ok_or("nobody took it")?;
+        let has = |files: &Files| {
+            let is_it = |path: &Vec<u8>| {
+                paths.iter().any(|it| is_within(path, it.as_bytes()) || path == it.as_bytes())
+            };
+            files.keys().any(is_it)
+        };
+        if has(&then.files) || has(&self.now.files) {
+            return Err(format!("{paths:?} is called unknown"));
         }
         Ok(())
     }
