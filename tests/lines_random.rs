@@ -212,7 +212,7 @@ fn case(seed: u64) -> (String, Result<End, BTreeMap<&'static str, Vec<String>>>)
     }
     if !rustix::process::geteuid().is_root() {
         // What its owner may not read cannot be held before it is replaced.
-        let _opened = try_git(&world, &code, "chmod -R u+rwX .");
+        let _opened = try_git(&world, &code, "find . ! -perm -u=r -exec chmod u+rwX {} ';'");
     }
     let shown = if wished("BEFOREHAND_SEED").is_some() { script } else { about };
     let about_root = if project.is_git { "shop" } else { project.cwd() };
