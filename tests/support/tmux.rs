@@ -70,6 +70,8 @@ impl Tmux {
             .arg(self.dir.path().join("socket"))
             .args(args)
             .env_remove("TMUX")
+            // tmux runs its command with the user's login shell, which may be `nologin`.
+            .env("SHELL", "/bin/sh")
             .env("LC_ALL", "C.UTF-8")
             .output()
             .unwrap();
