@@ -3,7 +3,7 @@
 //! One hook call runs straight through these modules, top to bottom: [`process`] → [`cli`] →
 //! [`hook`] → [`agent`] → [`config`] → [`shell`] → [`reach`] → [`ledger`] → [`policy`] → [`guard`] →
 //! [`snapshot`] → [`scan`] → [`store`] → [`agent`] → [`process`]. A restore runs through
-//! [`commands`] → [`snapshot`] → [`plan`] → [`store`] → [`apply`].
+//! `restore` → [`snapshot`] → [`plan`] → [`store`] → [`apply`].
 
 pub mod agent;
 pub mod apply;
@@ -27,7 +27,9 @@ pub mod model;
 pub mod plan;
 pub mod policy;
 pub mod process;
+mod project;
 pub mod reach;
+mod restore;
 pub mod restore_log;
 pub mod root;
 pub mod scan;

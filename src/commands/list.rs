@@ -12,7 +12,7 @@ use super::{
     Desk, Row,
     compare::{Comparison, Counts},
     origin, places, print, print_json, rows,
-    rows::{Told, agent_name, is_counted},
+    rows::{Told, agent_name},
     show::skipped_json,
     stats::Stats,
 };
@@ -22,6 +22,7 @@ use crate::{
     ledger,
     model::{Checkpoint, CheckpointId},
     process::{Exit, Process},
+    project::{self, is_counted},
     snapshot,
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
@@ -145,7 +146,7 @@ impl Listed {
     pub(super) fn of(desk: &Desk, args: &Args) -> Result<Self> {
         let mut checkpoints = desk.store.list()?;
         let uses = ledger::uses(&desk.state);
-        rows::adopt(&mut checkpoints, &uses);
+        project::adopt(&mut checkpoints, &uses);
         let digits = rows::digits(&checkpoints);
         let uncounted: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| !is_counted(one)).cloned().collect();
@@ -357,7 +358,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     for known in places::known(&state)? {
         match known.checkpoints(process) {
             Ok(mut checkpoints) => {
-                rows::adopt(&mut checkpoints, &uses);
+                project::adopt(&mut checkpoints, &uses);
                 let digits = shown_digits(process, rows::digits(&checkpoints));
                 checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
                 checkpoints.truncate(args.limit.unwrap_or(usize::MAX));

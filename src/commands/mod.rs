@@ -1,5 +1,4 @@
-//! One file for each subcommand: its flags, its help, its body. Here is what most of them need:
-//! where they are, and which checkpoint the user means.
+//! One file for each subcommand: its flags, its help, its body. Here is how they print.
 
 pub(crate) mod allow;
 pub(crate) mod check;
@@ -26,7 +25,6 @@ pub(crate) mod undo;
 pub(crate) mod warm;
 
 mod compare;
-mod held;
 mod origin;
 mod own_files;
 mod places;
@@ -35,218 +33,17 @@ mod silent;
 mod stats;
 mod trust;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::{
-    config as settings,
     error::{Error, Result},
-    fs::PathResolver,
-    ledger,
-    model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
     process::Process,
-    reach::{Surroundings, look_around_real},
-    scan::{Named, Scan, ScanLimits},
-    snapshot::{self, ScanOptions},
-    state::State,
-    store::{
-        self, Store,
-        record::{self, identity::Found},
-    },
     ui,
 };
 
-pub(crate) use held::Later;
-pub(crate) use rows::{Row, rows};
-
-/// Where a command works: a root, its settings, and its store.
-pub(crate) struct Desk {
-    /// The root.
-    pub(crate) root: Root,
-    /// How much of it may be walked.
-    pub(crate) scope: Scope,
-    /// The settings for it.
-    pub(crate) settings: Settings,
-    /// Our own files.
-    pub(crate) state: State,
-    /// Its checkpoints.
-    pub(crate) store: Box<dyn Store>,
-    /// The user's home, for showing paths.
-    pub(crate) home: Option<PathBuf>,
-    /// Whether the directory is gone. The store then only reads; see [`revive`].
-    pub(crate) is_gone: bool,
-}
-
-impl Desk {
-    /// Finds the root around the current directory, or around `dir`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no such directory, or no place for our own files.
-    pub(crate) fn open(process: &Process<'_>, dir: Option<&Path>) -> Result<Self> {
-        let start = match (dir, &process.cwd) {
-            (Some(dir), Some(cwd)) => cwd.join(dir),
-            (Some(dir), None) => dir.to_owned(),
-            (None, Some(cwd)) => cwd.clone(),
-            (None, None) if process.var("PWD").is_some_and(|pwd| Path::new(pwd).is_absolute()) => {
-                process.var("PWD").map(PathBuf::from).unwrap_or_default()
-            }
-            (None, None) => {
-                let message = "the current directory no longer exists";
-                return Err(Error::other(message, "change to a directory that does"));
-            }
-        };
-        let state = settings::state(process, None)?;
-        let home = process.var("HOME").map(PathBuf::from);
-        let real = PathResolver::default();
-        if let Ok(start) = real.of(&start) {
-            settle_around(&start, &state, process.now);
-        }
-        if let Some(root) = revive::gone_root(&start, &state, &real) {
-            let settings = settings::load(process, Some(root.path())).settings;
-            let store = store::open(&root, &state, settings.store)?;
-            let (scope, is_gone) = (Scope::Whole, !root.path().is_dir());
-            return Ok(Self { root, scope, settings, state, store, home, is_gone });
-        }
-        let surroundings = Surroundings { home: home.as_deref(), state: &state, real: &real };
-        let found = real.of(&start).ok().and_then(|start| {
-            let known = known_root(&start, &state);
-            look_around_real(known.as_deref().unwrap_or(&start), &surroundings)
-        });
-        let (root, scope, dirs) = found.ok_or_else(|| Error::Io {
-            action: "find the directory",
-            path: start.clone(),
-            source: std::io::ErrorKind::NotFound.into(),
-        })?;
-        let loaded = settings::load_by(process, Some(root.path()), &real);
-        let (state, settings) = (loaded.state()?, loaded.settings);
-        let store = store::open_looked_at(&root, dirs, &state, settings.store)?;
-        Ok(Self { root, scope, settings, state, store, home, is_gone: false })
-    }
-
-    /// The same, for whoever saves: as the directory is now, whatever it was.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the directory is gone.
-    pub(crate) fn into_present(mut self) -> Result<Self> {
-        if self.is_gone {
-            let path = self.root.path();
-            std::fs::metadata(path).map_err(Error::io("find the directory", path))?;
-            let kind = crate::root::kind_of(path);
-            self.root = Root::new(path.to_owned(), kind);
-            self.store = store::open(&self.root, &self.state, self.settings.store)?;
-            self.is_gone = false;
-        }
-        Ok(self)
-    }
-
-    /// The checkpoint the user means.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is none, or more than one.
-    pub(crate) fn find(&self, given: &str) -> Result<Checkpoint> {
-        let selector: Selector = given.parse().map_err(|why: String| {
-            Error::other(
-                format!("`{}`: {why}", ui::escape(given.as_bytes())),
-                "run `beforehand list` to see what there is",
-            )
-        })?;
-        pick(self.store.list()?, &selector, &self.state, given)
-    }
-
-    /// The root as it is now, and `victims` in any case, whatever their size, but not what is
-    /// below them.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the root cannot be read.
-    pub(crate) fn look(&self, process: &Process<'_>, victims: Vec<PathBuf>) -> Result<Scan> {
-        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
-        whole(&reach, &limits).at(process, &self.state, self.store.as_ref())
-    }
-
-    /// The same for a scan of a moment ago: only `victims` are looked at.
-    pub(crate) fn look_also(
-        &self,
-        process: &Process<'_>,
-        mut scan: Scan,
-        victims: Vec<PathBuf>,
-    ) -> Scan {
-        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
-        whole(&reach, &limits).also(process, &self.state, self.store.as_ref(), &mut scan);
-        scan
-    }
-
-    /// The whole root, and `victims`.
-    pub(crate) fn reach(&self, victims: Vec<PathBuf>) -> Reach {
-        Reach { root: self.root.clone(), scope: self.scope.clone(), victims }
-    }
-}
-
-/// How commands look at a root: at all of it, and at what is named itself.
-fn whole<'a>(reach: &'a Reach, limits: &'a ScanLimits) -> ScanOptions<'a> {
-    ScanOptions { reach, limits, named: Named::Alone, deadline: None }
-}
-
-/// Lets the root at or around `start` be found by its path, if it was moved there or is mounted there
-/// as well. What cannot be found passes for new: it is for `origin` to say where its checkpoints are.
-fn settle_around(start: &Path, state: &State, now: DateTime<Utc>) {
-    let worktree = start.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    let known = || start.ancestors().find(|dir| state.root_at(dir).location().exists());
-    let candidates = match worktree.or_else(known) {
-        Some(dir) => vec![dir],
-        None => start.ancestors().collect(),
-    };
-    for dir in candidates {
-        match record::settle(state, dir, now) {
-            Ok(Found::Nowhere | Found::Perhaps { .. }) => (),
-            Ok(Found::ByPath | Found::Moved { .. } | Found::Alias { .. }) | Err(_) => return,
-        }
-    }
-}
-
-/// The plain root around `start` that already has checkpoints, if `start` is in no repository: a
-/// subdirectory of it is no project of its own.
-fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
-    let in_repository = start.ancestors().any(|dir| dir.join(".git").symlink_metadata().is_ok());
-    if in_repository {
-        return None;
-    }
-    start.ancestors().find(|dir| state.root_at(dir).location().exists()).map(Path::to_owned)
-}
-
-fn pick(
-    mut checkpoints: Vec<Checkpoint>,
-    selector: &Selector,
-    state: &State,
-    given: &str,
-) -> Result<Checkpoint> {
-    let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
-    match selector {
-        Selector::Latest(n) => {
-            rows::adopt(&mut checkpoints, &ledger::uses(state));
-            checkpoints.into_iter().filter(rows::is_counted).nth(*n as usize).ok_or_else(none)
-        }
-        Selector::Number(row, step) => {
-            let rows = rows(checkpoints, &ledger::uses(state));
-            let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
-            row.steps.into_iter().nth(*step as usize - 1).ok_or_else(none)
-        }
-        Selector::Prefix(prefix) => {
-            let fits = |checkpoint: &Checkpoint| checkpoint.id.to_string().starts_with(prefix);
-            let mut fitting: Vec<Checkpoint> = checkpoints.into_iter().filter(fits).collect();
-            match fitting.len() {
-                1 => Ok(fitting.remove(0)),
-                0 => Err(none()),
-                count => Err(Error::AmbiguousCheckpoint { given: given.to_owned(), count }),
-            }
-        }
-    }
-}
+pub(crate) use crate::project::{Desk, Later, Row, rows};
 
 /// Prints a JSON document on stdout, ended by a line feed.
 ///

@@ -4,8 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use super::{
     Desk, origin,
-    restore::{Consent, Order, carry_out, effect, is_interrupted, retain_steps},
-    rows::adopt,
+    restore::{Consent, carry_out, effect},
 };
 use crate::{
     error::{Error, Result},
@@ -13,6 +12,8 @@ use crate::{
     model::{By, Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
+    project::adopt,
+    restore::{Order, is_interrupted, retain_steps},
     ui,
 };
 
@@ -85,8 +86,8 @@ fn last_with_effect(
         if is_interrupted {
             return Ok(Some(target));
         }
-        let effect = effect(process, desk, &target, &order(&target, "undo", how))?;
-        if effect.is_any {
+        let (is_any, left) = effect(process, desk, &target, &order(&target, "undo", how))?;
+        if is_any {
             return Ok(Some(target));
         }
         let what = match target.cause.reason {
@@ -97,7 +98,7 @@ fn last_with_effect(
             "note: passed over the {what} after checkpoint {}: nothing of it is left to undo\n",
             target.id.short()
         );
-        for line in effect.left {
+        for line in left {
             told.push_str(&format!("  {line}\n"));
         }
         let _nobody = process.stderr.write_all(told.as_bytes());

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Order, planned::left_out, show};
+use super::show;
 use crate::{
     apply,
     commands::{Desk, Later, print},
@@ -14,6 +14,7 @@ use crate::{
     model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
     plan::{Action, Author, RestorePlan, Step},
     process::{Exit, Process},
+    restore::{Order, left_out},
     store, ui,
 };
 

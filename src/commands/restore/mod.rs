@@ -1,35 +1,30 @@
 //! `beforehand restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
 
-mod authors;
-mod deed;
-mod head;
-mod hold;
+mod interrupted;
 mod into;
-mod merge;
 mod paths;
-mod planned;
-mod resume;
-mod same;
 mod served;
 mod show;
 mod talk;
-mod tell;
-mod unseen;
 
+pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
-pub(crate) use resume::{is_interrupted, retain_steps, say_if_interrupted};
 
 use std::path::PathBuf;
 
-use super::{Desk, error_text, origin, places, print, revive, rows};
+use super::{Desk, error_text, origin, places, print, revive};
 use crate::{
     error::{Error, Result},
     ledger,
-    model::{Checkpoint, CheckpointId, Selector},
-    plan::{Action, Kept, Options, Picked, Step},
+    model::{Checkpoint, Selector},
+    plan::{Options, Picked},
     process::{Exit, Process},
+    project,
+    restore::{self, Order, Prepared, Toward},
     restore_log, ui,
 };
+
+use show::Came;
 
 /// Put files back as they were at a checkpoint.
 ///
@@ -100,8 +95,8 @@ pub(crate) struct Args {
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let mut desk = Desk::open(process, args.root.as_deref())?;
     let Some(given) = &args.checkpoint else {
-        let toward = if args.abort { resume::Toward::Before } else { resume::Toward::After };
-        return resume::run(process, &desk, toward);
+        let toward = if args.abort { Toward::Before } else { Toward::After };
+        return interrupted::run(process, &desk, toward);
     };
     let mut checkpoint = desk.find(given);
     if desk.is_gone && checkpoint.is_err() {
@@ -124,7 +119,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     };
     origin::say_if_swapped(process, &desk);
     let mut adopted = [checkpoint];
-    rows::adopt(&mut adopted, &ledger::uses(&desk.state));
+    project::adopt(&mut adopted, &ledger::uses(&desk.state));
     let [checkpoint] = adopted;
     let mut yes = args.yes;
     if desk.is_gone && args.into.is_none() {
@@ -135,7 +130,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         }
     }
     let picked = picked(process, &desk, &args.paths)?;
-    let order = Order::of(args, picked);
+    let order = order(args, picked);
     if let Some(dir) = &args.into {
         return into::run(process, &desk, &checkpoint, &order, dir, args.dry_run);
     }
@@ -173,49 +168,23 @@ fn elsewhere(
     Err(none)
 }
 
-/// What a restore is to do.
-#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
-pub(crate) struct Order {
-    /// The word that led to it: `restore`, `undo` or `redo`.
-    pub(crate) verb: &'static str,
-    /// What the user said about what others did since.
-    pub(crate) options: Options,
-    /// Whether conflicts of a merge are written down between marks.
-    pub(crate) markers: bool,
-    /// The part of the root it is about.
-    pub(crate) picked: Picked,
-    /// Whether the index is restored as well.
-    pub(crate) index: bool,
-    /// Whether what lies outside the root is put back as well.
-    pub(crate) outside: bool,
-    /// Whether the branch HEAD is on is taken back as well.
-    pub(crate) head: bool,
-    /// Whether the repository is made as it was, though it is whole. One that is gone, broken or
-    /// another one is in any case.
-    pub(crate) repository: bool,
-    /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
-    pub(crate) of_restore: Option<CheckpointId>,
-}
-
-impl Order {
-    /// What the flags of `restore` ask for.
-    fn of(args: &Args, picked: Picked) -> Self {
-        Self {
-            verb: "restore",
-            options: Options {
-                exact: args.exact,
-                keep_new: args.keep_new,
-                force: args.force,
-                merge: args.merge,
-            },
-            markers: args.markers,
-            picked,
-            index: !args.no_index && args.paths.is_empty(),
-            outside: args.outside,
-            head: args.head,
-            repository: args.repository,
-            of_restore: None,
-        }
+/// What the flags of `restore` ask for.
+fn order(args: &Args, picked: Picked) -> Order {
+    Order {
+        verb: "restore",
+        options: Options {
+            exact: args.exact,
+            keep_new: args.keep_new,
+            force: args.force,
+            merge: args.merge,
+        },
+        markers: args.markers,
+        picked,
+        index: !args.no_index && args.paths.is_empty(),
+        outside: args.outside,
+        head: args.head,
+        repository: args.repository,
+        of_restore: None,
     }
 }
 
@@ -241,8 +210,8 @@ pub(crate) fn preview(
     talks: bool,
 ) -> Result<Preview> {
     let (plan, conflicts) = if desk.root.path().is_dir() {
-        let order = Order::of(&Args::default(), Picked::All);
-        let planned = planned::make(process, desk, checkpoint, &order)?;
+        let order = order(&Args::default(), Picked::All);
+        let planned = restore::prepare(process, desk, checkpoint, &order)?;
         (show::plan_text(desk, &planned), planned.plan.conflicts().count())
     } else {
         (revive::words(desk, checkpoint), 0)
@@ -251,16 +220,8 @@ pub(crate) fn preview(
     Ok(Preview { text: plan, conflicts, no_conversation })
 }
 
-/// What a restore would come to.
-pub(crate) struct Effect {
-    /// Whether it would change anything, or keeps something that its user may want changed after
-    /// all. What somebody else has made since is neither.
-    pub(crate) is_any: bool,
-    /// What is not as it was and stays so, a line each.
-    pub(crate) left: Vec<String>,
-}
-
-/// Finds out what a restore would come to.
+/// Finds out whether a restore would come to anything, and what is not as it was and stays so, a
+/// line each.
 ///
 /// # Errors
 ///
@@ -270,23 +231,10 @@ pub(crate) fn effect(
     desk: &Desk,
     checkpoint: &Checkpoint,
     order: &Order,
-) -> Result<Effect> {
-    let planned = planned::make(process, desk, checkpoint, order)?;
-    let plan = &planned.plan;
-    let is_others = |step: &Step| match step.action {
-        Action::Keep(
-            Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay,
-        ) => true,
-        // A log that grows, a person's own work: an undo of this turn would never do anything.
-        Action::Keep(Kept::Edited) => planned.others.contains(&step.path),
-        _ => false,
-    };
-    let is_quiet = plan.is_empty()
-        && plan.steps.iter().all(is_others)
-        && planned.head.is_none()
-        && planned.repositories.is_empty();
-    let is_any = !is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?);
-    Ok(Effect { is_any, left: show::left(desk, &planned) })
+) -> Result<(bool, Vec<String>)> {
+    let planned = restore::prepare(process, desk, checkpoint, order)?;
+    let is_any = planned.is_any() || (order.index && desk.store.index_differs(checkpoint.id)?);
+    Ok((is_any, show::left(desk, &planned)))
 }
 
 /// Whether it may be done.
@@ -380,17 +328,20 @@ fn carry(
 ) -> Result<Carried> {
     let place = desk.state.root(&desk.root);
     let _alone = if consent.dry_run { None } else { Some(restore_log::lock(&place)?) };
-    if let Some(done) = resume::before(process, desk, order, consent)? {
+    if let Some(done) = interrupted::before(process, desk, order, consent)? {
         return Ok(Carried { exit: done, went: false });
     }
-    let planned = planned::make(process, desk, checkpoint, order)?;
+    let mut planned = restore::prepare(process, desk, checkpoint, order)?;
     if (consent.dry_run || !consent.yes)
         && let Some(exit) = ask(process, desk, &planned, checkpoint, order, consent)?
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
-    unseen::refuse(desk, &planned.plan, order)?;
-    let exit = deed::apply(process, desk, planned, checkpoint, order, consent)?;
+    let was_asked = !consent.yes;
+    let report = restore::execute(process, desk, &mut planned, checkpoint, order, was_asked)?;
+    let way_back = if order.verb == "undo" { "redo" } else { "undo" };
+    let came = Came { checkpoint, planned: &planned, report, way_back };
+    let exit = show::report(process, desk, came, consent.json)?;
     Ok(Carried { exit, went: true })
 }
 
@@ -398,7 +349,7 @@ fn carry(
 fn ask(
     process: &mut Process<'_>,
     desk: &Desk,
-    planned: &planned::Planned,
+    planned: &Prepared,
     checkpoint: &Checkpoint,
     order: &Order,
     consent: Consent,

@@ -8,18 +8,14 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{
-    Order,
-    planned::Planned,
-    same::{bytes_now, bytes_then},
-};
 use crate::{
     apply::Outcome,
     commands::{Desk, print, print_json},
     error::{Error, Result},
-    model::{Checkpoint, CheckpointId, Kind, RelPath},
+    model::{Checkpoint, Kind, RelPath},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
+    restore::{Order, Prepared, Report, bytes_now, bytes_then},
     store::{IndexOutcome, RepositoryStep, StepKind, git},
     ui::{self, Align, Change, Lines, Side},
 };
@@ -50,7 +46,7 @@ pub(super) fn heading(
 pub(super) fn plan(
     process: &mut Process<'_>,
     desk: &Desk,
-    planned: &Planned,
+    planned: &Prepared,
     heading: &str,
     json: bool,
 ) -> Result<()> {
@@ -62,7 +58,7 @@ pub(super) fn plan(
 }
 
 /// A plan in words, without a heading.
-pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
+pub(super) fn plan_text(desk: &Desk, planned: &Prepared) -> String {
     let facts = Facts::of(desk, planned);
     let plan = &planned.plan;
     let mut text = repositories_text(desk, &planned.repositories);
@@ -94,7 +90,7 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
 
 /// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
 /// each.
-fn lost_lines(desk: &Desk, planned: &Planned) -> Vec<String> {
+fn lost_lines(desk: &Desk, planned: &Prepared) -> Vec<String> {
     let root = desk.root.path();
     let named = |place: &Path| {
         ui::path(place.strip_prefix(root).unwrap_or(place), desk.home.as_deref()).into_owned()
@@ -209,7 +205,7 @@ struct Facts {
 const COUNTING: Duration = Duration::from_millis(300);
 
 impl Facts {
-    fn of(desk: &Desk, planned: &Planned) -> Self {
+    fn of(desk: &Desk, planned: &Prepared) -> Self {
         let deadline = Instant::now() + COUNTING;
         let mut lines = BTreeMap::new();
         for step in planned.plan.deeds() {
@@ -271,7 +267,7 @@ fn rows_text(plan: &RestorePlan, facts: &Facts) -> String {
 }
 
 /// What differs outside the project: what is put back, then what is not.
-fn outside_text(desk: &Desk, planned: &Planned) -> String {
+fn outside_text(desk: &Desk, planned: &Prepared) -> String {
     let row = |path: &Path, verb: &str, why: &str| {
         format!("  {verb:<9} {}   {why}\n", ui::path(path, desk.home.as_deref()))
     };
@@ -296,7 +292,7 @@ fn is_implied(step: &Step, plan: &RestorePlan) -> bool {
             .is_some_and(|next| next.path.is_within(&step.path) && next.action == step.action)
 }
 
-fn summary(planned: &Planned) -> String {
+fn summary(planned: &Prepared) -> String {
     let deeds = planned.count() as u64;
     let kept = planned.plan.kept().count() as u64;
     let mut text = format!("\n{} would change", ui::count(deeds, "path"));
@@ -352,7 +348,7 @@ fn words(step: &Step) -> (&'static str, String) {
     (verb, why.to_owned())
 }
 
-fn plan_json(planned: &Planned, facts: &Facts) -> Value {
+fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
     let plan = &planned.plan;
     let step = |step: &Step| {
         let (action, why) = words(step);
@@ -397,10 +393,8 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
 /// What came of a restore.
 pub(super) struct Came<'a> {
     pub(super) checkpoint: &'a Checkpoint,
-    pub(super) planned: &'a Planned,
-    pub(super) outcome: Outcome,
-    pub(super) index: Option<Result<IndexOutcome>>,
-    pub(super) safety: Option<CheckpointId>,
+    pub(super) planned: &'a Prepared,
+    pub(super) report: Report,
     /// The command that takes it back.
     pub(super) way_back: &'static str,
 }
@@ -412,25 +406,33 @@ pub(super) fn report(
     came: Came<'_>,
     json: bool,
 ) -> Result<Exit> {
-    let index_said = came.index.as_ref().and_then(index_words);
+    let index_said = came.report.index.as_ref().and_then(index_words);
     if json {
         let value = came_json(&came, index_said.as_deref());
         print_json(process, &value)?;
     } else {
         print(process, &came_text(desk, &came, index_said.as_deref()))?;
     }
-    missed(process, desk, &came.outcome);
-    if let Some(note) = names_note(&came.outcome.had_names) {
+    missed(process, desk, &came.report.outcome);
+    if let Some(note) = names_note(&came.report.outcome.had_names) {
         say(process, &note)?;
     }
     for (step, why) in came.planned.plan.unseen() {
         let (path, why) = (ui::escape(step.path.as_bytes()), why.words());
         say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
     }
-    if let Some(Err(err)) = came.index {
+    if let Some(Err(err)) = came.report.index {
         return Err(err);
     }
-    let is_whole = came.outcome.missed.is_empty() && came.planned.plan.unseen().next().is_none();
+    if !came.report.is_settled {
+        say(process, TRY_AGAIN)?;
+    }
+    if came.report.head_stayed {
+        say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
+        return Ok(Exit::Failed);
+    }
+    let is_whole =
+        came.report.outcome.missed.is_empty() && came.planned.plan.unseen().next().is_none();
     Ok(match (is_whole, came.planned.plan.conflicts().next()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,
@@ -438,24 +440,28 @@ pub(super) fn report(
     })
 }
 
+/// What can be done about paths that could not be restored.
+const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
+                         `beforehand restore --abort` takes back all of it";
+
 fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
-    let missed = came.outcome.missed.iter();
+    let missed = came.report.outcome.missed.iter();
     let missed: Vec<_> =
         missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
     let (lines, commits) = (BTreeMap::new(), came.planned.commits.clone());
     let facts = Facts { lines, commits, repositories: came.planned.repositories.clone() };
     let mut value = plan_json(came.planned, &facts);
-    value["done"] = json!(came.outcome.done + came.planned.repositories.len());
+    value["done"] = json!(came.report.outcome.done + came.planned.repositories.len());
     value["missed"] = json!(missed);
-    let linked = came.outcome.had_names.iter();
+    let linked = came.report.outcome.had_names.iter();
     value["had_other_names"] =
         linked.map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()).collect();
-    let aside = came.outcome.set_aside.iter();
+    let aside = came.report.outcome.set_aside.iter();
     let aside = aside.map(
         |(place, now)| json!({ "path": place.to_string_lossy(), "now": now.to_string_lossy() }),
     );
     value["set_aside"] = aside.collect();
-    value["held_in"] = json!(came.safety.map(|id| id.to_string()));
+    value["held_in"] = json!(came.report.held.map(|id| id.to_string()));
     value["index"] = json!(index);
     value
 }
@@ -464,9 +470,9 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let plan = &came.planned.plan;
     let id = came.checkpoint.id.short();
     let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
-    let is_whole = came.outcome.missed.is_empty() && plan.unseen().next().is_none();
+    let is_whole = came.report.outcome.missed.is_empty() && plan.unseen().next().is_none();
     let is_same = conflicts.is_empty() && is_whole;
-    let done = came.outcome.done + came.planned.repositories.len();
+    let done = came.report.outcome.done + came.planned.repositories.len();
     let mut text = match (done, is_same) {
         (0, true) if !left(desk, came.planned).is_empty() => {
             format!("everything else is as it was at {id}")
@@ -512,7 +518,7 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     for line in [index, commits].into_iter().flatten() {
         text.push_str(&format!("{line}\n"));
     }
-    if came.safety.is_some() {
+    if came.report.held.is_some() {
         let back = came.way_back;
         text.push_str(&format!("{back} with: beforehand {back}\n"));
     }
@@ -520,7 +526,7 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
 }
 
 /// What is not as it was and no restore changes, a line each.
-pub(super) fn left(desk: &Desk, planned: &Planned) -> Vec<String> {
+pub(super) fn left(desk: &Desk, planned: &Prepared) -> Vec<String> {
     let word =
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
     let made_since = planned.plan.repositories_left().map(word);
@@ -528,7 +534,7 @@ pub(super) fn left(desk: &Desk, planned: &Planned) -> Vec<String> {
 }
 
 /// The same, but for what a plan has a row for.
-fn unchanged(desk: &Desk, planned: &Planned) -> Vec<String> {
+fn unchanged(desk: &Desk, planned: &Prepared) -> Vec<String> {
     let inner = planned.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
         format!(

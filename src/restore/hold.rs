@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeSet, ffi::OsStr, os::unix::ffi::OsStrExt};
 
-use super::{Order, planned::Planned};
+use super::{Order, prepare::Prepared};
 use crate::{
-    commands::Desk,
     error::{Error, Result},
     model::{Cause, Checkpoint, CheckpointId, Kind, RelPath, Skipped},
     plan::{RestorePlan, Step},
     process::Process,
+    project::Desk,
     scan::Scan,
     store::{Draft, Opened, RepositoryStep, StepKind, record},
     ui,
@@ -22,7 +22,7 @@ use crate::{
 pub(super) fn hold(
     process: &Process<'_>,
     desk: &Desk,
-    planned: &Planned,
+    planned: &Prepared,
     checkpoint: &Checkpoint,
     order: &Order,
     looked: Option<Scan>,
@@ -41,7 +41,7 @@ pub(super) fn hold(
 fn take(
     process: &Process<'_>,
     desk: &Desk,
-    planned: &Planned,
+    planned: &Prepared,
     checkpoint: &Checkpoint,
     order: &Order,
     looked: Option<Scan>,
@@ -74,14 +74,14 @@ fn take(
     Ok(saved.checkpoint.id)
 }
 
-fn replaced(planned: &Planned) -> impl Iterator<Item = &RepositoryStep> {
+fn replaced(planned: &Prepared) -> impl Iterator<Item = &RepositoryStep> {
     let is_replaced =
         |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove(_));
     planned.repositories.iter().filter(is_replaced)
 }
 
 /// A repository that is replaced must be held whole.
-fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Planned) -> Result<()> {
+fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Prepared) -> Result<()> {
     let record = record::read(&desk.state.root(&desk.root), held.id)?;
     for step in replaced(planned) {
         let is_of_it = |skipped: &&Skipped| {

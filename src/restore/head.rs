@@ -2,11 +2,11 @@
 
 use super::Order;
 use crate::{
-    commands::Desk,
     error::{Error, Result},
     fs::now_ns,
     left::{self, Line, What},
     model::{Checkpoint, CheckpointId, Head},
+    project::Desk,
     store::HeadMove,
     ui,
 };

@@ -3,14 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::planned::Planned;
+use super::prepare::Prepared;
 use crate::{
     agent::by_agent,
-    commands::Desk,
     error::Result,
     ledger::{self, Ledger},
     model::{Checkpoint, RelPath},
     plan::Action,
+    project::Desk,
     ui,
 };
 
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 ///
 /// Fails if it cannot be left there.
-pub(super) fn leave(desk: &Desk, checkpoint: &Checkpoint, planned: &Planned) -> Result<()> {
+pub(super) fn leave(desk: &Desk, checkpoint: &Checkpoint, planned: &Prepared) -> Result<()> {
     if !desk.settings.tell_model {
         return Ok(());
     }

@@ -13,7 +13,6 @@ use super::{
     head, merge,
 };
 use crate::{
-    commands::{Desk, Later},
     error::{Error, Result},
     fs::{Dir, DirCursor, stat_path},
     ledger,
@@ -22,6 +21,7 @@ use crate::{
         self, Action, Author, ByPath, Change, Kept, OutsideStep, Past, Picked, RestorePlan, Step,
     },
     process::Process,
+    project::{Desk, Later},
     root::{git_dirs, repository_at},
     scan::{Scan, VictimPath},
     store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record::Record},
@@ -29,51 +29,69 @@ use crate::{
 };
 
 /// A plan, and what it was made from.
-pub(super) struct Planned {
-    pub(super) plan: RestorePlan,
+pub(crate) struct Prepared {
+    pub(crate) plan: RestorePlan,
     /// What the system said about each path when it was looked at.
-    pub(super) seen: BTreeMap<RelPath, Stamp>,
+    pub(crate) seen: BTreeMap<RelPath, Stamp>,
     /// A word on commits made since.
-    pub(super) commits: Option<String>,
+    pub(crate) commits: Option<String>,
     /// The scan it was made from, with nothing named that is not stored.
-    pub(super) looked: Scan,
+    pub(crate) looked: Scan,
     /// How the branch HEAD is on moves.
-    pub(super) head: Option<HeadMove>,
+    pub(crate) head: Option<HeadMove>,
     /// What differs outside the root and is held, but stays as it is without `--outside`.
-    pub(super) outside_left: Vec<PathBuf>,
+    pub(crate) outside_left: Vec<PathBuf>,
     /// Repositories that are made again.
-    pub(super) repositories: Vec<RepositoryStep>,
+    pub(crate) repositories: Vec<RepositoryStep>,
     /// What of repositories is gone and stays so without `--repository`.
-    pub(super) lost: Vec<git::Lost>,
+    pub(crate) lost: Vec<git::Lost>,
     /// What goes with repositories that are replaced.
-    pub(super) losing: Vec<git::Losing>,
+    pub(crate) losing: Vec<git::Losing>,
     /// What somebody else changed and the agent of the turn was never seen to touch.
-    pub(super) others: BTreeSet<RelPath>,
+    pub(crate) others: BTreeSet<RelPath>,
     /// What was made since and is not held, for its size or number. It stays.
-    pub(super) new_unheld: Vec<Skipped>,
+    pub(crate) new_unheld: Vec<Skipped>,
     /// Roots of their own below this one in which something differs, and stays.
-    pub(super) inner_roots: BTreeSet<RelPath>,
+    pub(crate) inner_roots: BTreeSet<RelPath>,
 }
 
-impl Planned {
+impl Prepared {
     /// How many paths would change.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.plan.deeds().count() + self.plan.outside.len() + self.repositories.len()
     }
 
+    /// Whether anything would change, or is kept that a person may want changed after all. What
+    /// another author made since is neither.
+    pub(crate) fn is_any(&self) -> bool {
+        let is_others = |step: &Step| match step.action {
+            Action::Keep(
+                Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay,
+            ) => true,
+            // A log that grows, a person's own work: an undo of this turn would never do anything.
+            Action::Keep(Kept::Edited) => self.others.contains(&step.path),
+            _ => false,
+        };
+        let is_quiet = self.plan.is_empty()
+            && self.plan.steps.iter().all(is_others)
+            && self.head.is_none()
+            && self.repositories.is_empty();
+        !is_quiet
+    }
+
     /// Whether nothing is to be done.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.plan.is_empty() && self.head.is_none() && self.repositories.is_empty()
     }
 }
 
 /// Plans a restore of what is there now.
-pub(super) fn make(
+pub(crate) fn prepare(
     process: &Process<'_>,
     desk: &Desk,
     checkpoint: &Checkpoint,
     order: &Order,
-) -> Result<Planned> {
+) -> Result<Prepared> {
     let head = head::plan(desk, checkpoint, order)?;
     let then = desk.tree_of(checkpoint, Later::Gone)?;
     let Seen { now, mut changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
@@ -137,7 +155,7 @@ pub(super) fn make(
     let lost = lost(desk, record, order, &repositories);
     let losing = |step: &RepositoryStep| step.losing(&desk.state, desk.root.path(), record?);
     let losing = repositories.iter().filter_map(losing).collect();
-    Ok(Planned {
+    Ok(Prepared {
         plan,
         seen,
         commits,
@@ -215,7 +233,7 @@ fn ignored_now(changes: &[Change], scan: &Scan) -> BTreeSet<RelPath> {
 }
 
 /// What the checkpoint left out and no later call of the turn held either.
-pub(super) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
+pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
     let is_held = |skipped: &&Skipped| {
         let path = RelPath::from_bytes(&skipped.path).ok();
         let entry = path.and_then(|path| then.besides.get(&path));
@@ -357,7 +375,7 @@ struct Seen {
     now: Tree,
     changes: Vec<Change>,
     skipped: Vec<Skipped>,
-    /// As [`Planned::looked`].
+    /// As [`Prepared::looked`].
     looked: Scan,
     /// The same, every file named.
     scan: Scan,

@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Order, resume,
-    same::{Present, bytes_now},
+    Order,
+    content::{Present, bytes_now},
+    interrupted,
 };
 use crate::{
-    commands::Desk,
     error::{Error, Result},
     left,
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
     plan::{self, Author, Change},
+    project::Desk,
     store::{self, Source, named_as},
 };
 
@@ -111,7 +112,7 @@ pub(super) fn of_restore(
     now: &Tree,
     skipped: &[Skipped],
 ) -> Result<Whose> {
-    let restored = match resume::tree(desk, of) {
+    let restored = match interrupted::tree(desk, of) {
         Ok(restored) => restored,
         // It was pruned meanwhile.
         Err(Error::NoSuchCheckpoint { .. }) => return Ok(Whose::default()),

@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use crate::{
-    commands::Desk,
     left::{self, Here, State},
     model::{Entry, Kind, RelPath},
+    project::Desk,
     store::{self, Source, naming},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 const READ_MAX_BYTES: u64 = 32 << 20;
 
 /// The bytes of the file at `path`, unless it is large.
-pub(super) fn bytes_now(desk: &Desk, path: &RelPath) -> Option<Vec<u8>> {
+pub(crate) fn bytes_now(desk: &Desk, path: &RelPath) -> Option<Vec<u8>> {
     small(desk, path, Kind::File)
 }
 
@@ -25,7 +25,7 @@ fn small(desk: &Desk, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
 }
 
 /// The bytes of a file of a checkpoint, unless it is large.
-pub(super) fn bytes_then(desk: &Desk, entry: &Entry) -> Option<Vec<u8>> {
+pub(crate) fn bytes_then(desk: &Desk, entry: &Entry) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let content = entry.content.filter(|_| entry.kind == Kind::File)?;
     desk.store.open(&content).ok()?.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;

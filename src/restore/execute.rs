@@ -1,29 +1,23 @@
-//! A plan carried out: held, logged, applied, reported.
+//! A plan carried out: held, logged, applied.
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
-use super::{
-    Consent, Order, head,
-    hold::hold,
-    planned::Planned,
-    resume,
-    show::{self, Came},
-    tell,
-};
+use super::{Order, head, hold::hold, interrupted, model_note, prepare::Prepared, unreadable};
 use crate::{
     apply::{self, Outcome},
-    commands::Desk,
     crash,
     error::{Error, Result},
     fs::now_ns,
     left::{self, Line, State, What},
     model::{Checkpoint, CheckpointId, Entry, RelPath, RootKind},
     plan::{Action, RestorePlan},
-    process::{Exit, Process},
+    process::Process,
+    project::Desk,
     restore_log::RestoreLog,
+    scan::Scan,
     store::{
         IndexOutcome, RepositoryStep,
         git::{self, Ends, SetAside},
@@ -31,91 +25,125 @@ use crate::{
     },
 };
 
-/// Announces the restore, holds what the plan overwrites, writes the log, and does it.
-pub(super) fn apply(
-    process: &mut Process<'_>,
+/// What came of a restore.
+pub(crate) struct Report {
+    /// What came of the files, and of repositories.
+    pub(crate) outcome: Outcome,
+    /// What came of git's index, where it was to be restored.
+    pub(crate) index: Option<Result<IndexOutcome>>,
+    /// The checkpoint that holds what was overwritten; `None` if there was nothing to do.
+    pub(crate) held: Option<CheckpointId>,
+    /// Whether the restore is over. If not, it can be tried again or taken back.
+    pub(crate) is_settled: bool,
+    /// Whether the branch was to move and did not, because it had just moved.
+    pub(crate) head_stayed: bool,
+}
+
+/// Carries out what was prepared. The restore lock of the root must be held.
+///
+/// Announces the restore, holds all that it overwrites or removes, writes the restore log, and then
+/// changes files, branch, index and repositories. `was_asked` tells that a person took the time to
+/// answer since the plan was made, so what is there is looked at again.
+///
+/// # Errors
+///
+/// Fails before anything is changed if not all of it can be held. A path that cannot be restored is
+/// no error: it is in the report.
+pub(crate) fn execute(
+    process: &Process<'_>,
     desk: &Desk,
-    mut planned: Planned,
+    planned: &mut Prepared,
     checkpoint: &Checkpoint,
     order: &Order,
-    consent: Consent,
-) -> Result<Exit> {
-    // Somebody who was asked took his time: what is there is looked at again.
-    let looked = consent.yes.then(|| std::mem::take(&mut planned.looked));
-    let plan = &planned.plan;
+    was_asked: bool,
+) -> Result<Report> {
+    unreadable::refuse(desk, &planned.plan, order)?;
+    let looked = (!was_asked).then(|| std::mem::take(&mut planned.looked));
+    let planned = &*planned;
     // Once the branch is back, the index is that of a HEAD that has not moved.
     let moves = planned.head.is_some();
     let stages = order.index && (moves || desk.store.index_differs(checkpoint.id)?);
-    let (mut outcome, mut safety) = (Outcome::default(), None);
-    let index;
-    let (mut stays, mut is_settled) = (false, true);
-    if !plan.is_empty() || stages || moves || !planned.repositories.is_empty() {
-        let place = desk.state.root(&desk.root);
-        resume::announce(desk, &place)?;
-        crash::point("restore-announced");
-        let held = hold(process, desk, &planned, checkpoint, order, looked);
-        crash::point("restore-held");
-        let begun = held.and_then(|held| {
-            log_of(desk, &planned, checkpoint.id, held, order).begin(&place).map(|()| held)
+    let is_nothing = planned.plan.is_empty() && planned.repositories.is_empty();
+    if is_nothing && !stages && !moves {
+        return Ok(Report {
+            outcome: Outcome::default(),
+            index: stage(desk, planned, checkpoint.id, order),
+            held: None,
+            is_settled: true,
+            head_stayed: false,
         });
-        let held = begun.inspect_err(|_| {
-            // The next restore tries it again.
-            let _nothing_was_changed = resume::call_off(desk, &place);
-        })?;
-        crash::point("restore-begun");
-        let seen = |path: &RelPath| planned.seen.get(path).copied();
-        let Planned { repositories, .. } = &planned;
-        let records = records(desk, [held, checkpoint.id]);
-        let ends = Ends { held, records: &records };
-        let removed = make_repositories(desk, checkpoint.id, &ends, gone(repositories))?;
-        outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
-        removed.join(&mut outcome);
-        crash::point("restore-head");
-        stays = move_head(desk, &planned, checkpoint, order, held)?;
-        crash::point("restore-index");
-        let made = make_repositories(desk, checkpoint.id, &ends, made(repositories))?;
-        made.join(&mut outcome);
-        index = stage(desk, &planned, checkpoint.id, order);
-        let back = plan.deeds().filter(|step| step.action != Action::Merge);
-        let back = back.map(|step| (&step.path, step.then));
-        note_back(desk, checkpoint.id, &outcome, back)?;
-        note_merged(desk, plan, held)?;
-        crash::point("restore-end");
-        // What failed can be tried again, or all of it taken back, while the log is there. What
-        // somebody changed in this very moment is theirs.
-        is_settled = outcome.missed.iter().all(|(_, why)| why == apply::CHANGED);
-        if is_settled {
-            RestoreLog::end(&place)?;
-        }
-        safety = Some(held);
-    } else {
-        index = stage(desk, &planned, checkpoint.id, order);
     }
-    if safety.is_some() {
-        // The files are what counts; nobody is worse off without the word.
-        let _untold = tell::leave(desk, checkpoint, &planned);
-    }
-    let way_back = if order.verb == "undo" { "redo" } else { "undo" };
-    let came = Came { checkpoint, planned: &planned, outcome, index, safety, way_back };
-    let exit = show::report(process, desk, came, consent.json)?;
-    if !is_settled {
-        show::say(process, TRY_AGAIN)?;
-    }
-    if stays {
-        show::say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
-        return Ok(Exit::Failed);
-    }
-    Ok(exit)
+    let held = begin(process, desk, planned, checkpoint, order, looked)?;
+    let report = change(desk, planned, checkpoint, order, held)?;
+    // The files are what counts; a restore is none the worse for a note that could not be left.
+    let _untold = model_note::leave(desk, checkpoint, planned);
+    Ok(report)
 }
 
-/// What can be done about paths that could not be restored.
-const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
-                         `beforehand restore --abort` takes back all of it";
+/// Announces the restore, holds what it overwrites, and writes its log.
+fn begin(
+    process: &Process<'_>,
+    desk: &Desk,
+    planned: &Prepared,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    looked: Option<Scan>,
+) -> Result<CheckpointId> {
+    let place = desk.state.root(&desk.root);
+    interrupted::announce(desk, &place)?;
+    crash::point("restore-announced");
+    let held = hold(process, desk, planned, checkpoint, order, looked);
+    crash::point("restore-held");
+    let begun = held.and_then(|held| {
+        log_of(desk, planned, checkpoint.id, held, order).begin(&place).map(|()| held)
+    });
+    let held = begun.inspect_err(|_| {
+        // The next restore tries it again.
+        let _nothing_was_changed = interrupted::call_off(desk, &place);
+    })?;
+    crash::point("restore-begun");
+    Ok(held)
+}
+
+/// Changes what the plan says, and ends the log.
+fn change(
+    desk: &Desk,
+    planned: &Prepared,
+    checkpoint: &Checkpoint,
+    order: &Order,
+    held: CheckpointId,
+) -> Result<Report> {
+    let (plan, repositories) = (&planned.plan, &planned.repositories);
+    let seen = |path: &RelPath| planned.seen.get(path).copied();
+    let records = records(desk, [held, checkpoint.id]);
+    let ends = Ends { held, records: &records };
+    let removed = make_repositories(desk, checkpoint.id, &ends, gone(repositories))?;
+    let mut outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
+    removed.join(&mut outcome);
+    crash::point("restore-head");
+    let head_stayed = move_head(desk, planned, checkpoint, order, held)?;
+    crash::point("restore-index");
+    let made = make_repositories(desk, checkpoint.id, &ends, made(repositories))?;
+    made.join(&mut outcome);
+    let index = stage(desk, planned, checkpoint.id, order);
+    let back = plan.deeds().filter(|step| step.action != Action::Merge);
+    let back = back.map(|step| (&step.path, step.then));
+    note_back(desk, checkpoint.id, &outcome, back)?;
+    note_merged(desk, plan, held)?;
+    crash::point("restore-end");
+    // What failed can be tried again, or all of it taken back, while the log is there. What was
+    // changed in this very moment is not ours to change.
+    let is_settled = outcome.missed.iter().all(|(_, why)| why == apply::CHANGED);
+    if is_settled {
+        RestoreLog::end(&desk.state.root(&desk.root))?;
+    }
+    Ok(Report { outcome, index, held: Some(held), is_settled, head_stayed })
+}
 
 /// Moves the branch, if it is to move. Whether it had to stay.
 fn move_head(
     desk: &Desk,
-    planned: &Planned,
+    planned: &Prepared,
     checkpoint: &Checkpoint,
     order: &Order,
     held: CheckpointId,
@@ -187,7 +215,7 @@ pub(super) fn make_repositories<'a>(
 /// Stages again what was staged in the project's repository. One that comes back has its index.
 fn stage(
     desk: &Desk,
-    planned: &Planned,
+    planned: &Prepared,
     id: CheckpointId,
     order: &Order,
 ) -> Option<Result<IndexOutcome>> {
@@ -202,7 +230,7 @@ fn stage(
 
 fn log_of(
     desk: &Desk,
-    planned: &Planned,
+    planned: &Prepared,
     of: CheckpointId,
     held: CheckpointId,
     order: &Order,

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use super::{
     authors::Authors,
-    same::{bytes_now, bytes_then},
+    content::{bytes_now, bytes_then},
 };
 use crate::{
-    commands::Desk,
     left,
     model::{Kind, RelPath},
     plan::{Author, Change},
+    project::Desk,
 };
 
 /// Merges every text that somebody else changed, as far as that goes without a conflict, or with

@@ -8,11 +8,11 @@ use std::io;
 
 use super::Order;
 use crate::{
-    commands::Desk,
     error::{Error, Result},
     fs::{Dir, c_name},
     model::{Kind, RelPath},
     plan::RestorePlan,
+    project::Desk,
     ui,
 };
 

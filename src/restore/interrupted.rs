@@ -3,26 +3,25 @@
 //! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
 //! one or the other may be overwritten without holding it again, and `undo` still finds the line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{
-    Consent, Order,
-    deed::{gone, made, make_repositories, note_back, records},
+    Order,
+    content::bytes_now,
+    execute::{gone, made, make_repositories, note_back, records},
     head,
-    planned::{seen_by_plan, skipped_now},
-    same::bytes_now,
-    show,
+    prepare::{seen_by_plan, skipped_now},
 };
 use crate::{
     apply::{self, Outcome},
-    commands::{Desk, Later, print},
-    config, crash,
+    crash,
     error::{Error, Result},
-    fs::{Dir, PathResolver, c_name, stat_path},
+    fs::{Dir, c_name, stat_path},
     left,
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{self, OutsideStep, RestorePlan, Unsettled},
-    process::{Exit, Process},
+    process::Process,
+    project::{Desk, Later},
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
     state::RootState,
@@ -35,15 +34,24 @@ use crate::{
 
 /// Which end of an interrupted restore to go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Toward {
+pub(crate) enum Toward {
     /// The state before it.
     Before,
     /// The state it went to.
     After,
 }
 
-/// `restore --continue` and `restore --abort`.
-pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Result<Exit> {
+/// Finishes the interrupted restore of a root, or takes it back. Returns what it was and what came
+/// of it.
+///
+/// # Errors
+///
+/// Fails if no restore was interrupted, or if one of its ends cannot be read.
+pub(crate) fn resume(
+    process: &Process<'_>,
+    desk: &Desk,
+    toward: Toward,
+) -> Result<(RestoreLog, Settled)> {
     let place = desk.state.root(&desk.root);
     let _alone = restore_log::lock(&place)?;
     drop_announced(desk, &place)?;
@@ -51,14 +59,7 @@ pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Res
         return Err(Error::other("no restore was interrupted here", "there is nothing to do"));
     };
     let settled = settle(process, desk, &log, toward)?;
-    let text = match toward {
-        Toward::After => {
-            format!("finished the {} to {}\nundo with: beforehand undo\n", log.verb, log.of.short())
-        }
-        Toward::Before => format!("took back the interrupted {}\n", log.verb),
-    };
-    print(process, &text)?;
-    say(process, desk, &settled)
+    Ok((log, settled))
 }
 
 /// Writes down that a restore is coming, before its checkpoint is taken.
@@ -122,54 +123,63 @@ pub(crate) fn is_interrupted(desk: &Desk) -> Result<bool> {
     Ok(RestoreLog::read(&desk.state.root(&desk.root))?.is_some())
 }
 
-/// Before any other restore: an interrupted one is taken back, if nobody has to be asked. The exit
-/// if that was all there is to do.
-pub(super) fn before(
-    process: &mut Process<'_>,
+/// What an interrupted restore means for the next one.
+pub(crate) enum Before {
+    /// There is none.
+    Nothing,
+    /// There is one, and it stays: nothing is to be done.
+    Left,
+    /// It was taken back.
+    TookBack {
+        /// The word that led to it.
+        verb: String,
+        /// What came of it.
+        settled: Box<Settled>,
+        /// Whether that was all the user asked for.
+        is_all: bool,
+    },
+}
+
+/// Before any other restore: takes back an interrupted one, if `yes`. The restore lock must be held,
+/// unless this is a `dry_run`.
+///
+/// # Errors
+///
+/// Fails if there is one and the user has to be asked about it, or if it cannot be taken back.
+pub(crate) fn before(
+    process: &Process<'_>,
     desk: &Desk,
     order: &Order,
-    consent: Consent,
-) -> Result<Option<Exit>> {
+    dry_run: bool,
+    yes: bool,
+) -> Result<Before> {
     let place = desk.state.root(&desk.root);
-    if !consent.dry_run {
+    if !dry_run {
         drop_announced(desk, &place)?;
     }
-    let Some(log) = RestoreLog::read(&place)? else { return Ok(None) };
-    if consent.dry_run {
-        show::say(process, &format!("note: {}", restore_log::LEFT))?;
-        return Ok(None);
+    let Some(log) = RestoreLog::read(&place)? else { return Ok(Before::Nothing) };
+    if dry_run {
+        return Ok(Before::Left);
     }
-    if !consent.yes {
+    if !yes {
         return Err(Error::other(
             "a restore was interrupted here",
             "`beforehand restore --continue` finishes it, `beforehand restore --abort` takes it back",
         ));
     }
-    let settled = settle(process, desk, &log, Toward::Before)?;
-    show::say(process, &format!("note: took back the interrupted {} first", log.verb))?;
-    let exit = say(process, desk, &settled)?;
+    let settled = Box::new(settle(process, desk, &log, Toward::Before)?);
     // To undo a restore that was interrupted is to take it back. An undo that was interrupted is
     // still to be done.
-    Ok((order.verb == "undo" && log.verb != "undo").then_some(exit))
+    let is_all = order.verb == "undo" && log.verb != "undo";
+    Ok(Before::TookBack { verb: log.verb, settled, is_all })
 }
 
-/// What came of it.
-struct Settled {
-    plan: RestorePlan,
-    outcome: Outcome,
-}
-
-fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit> {
-    for step in settled.plan.kept() {
-        let path = ui::escape(step.path.as_bytes());
-        show::say(process, &format!("warning: kept, changed since: {path}"))?;
-    }
-    show::missed(process, desk, &settled.outcome);
-    Ok(match (settled.outcome.missed.is_empty(), settled.plan.kept().next()) {
-        (false, _) => Exit::Failed,
-        (true, Some(_)) => Exit::Conflicts,
-        (true, None) => Exit::Ok,
-    })
+/// What came of finishing an interrupted restore, or of taking it back.
+pub(crate) struct Settled {
+    /// What was done to files.
+    pub(crate) plan: RestorePlan,
+    /// What came of it.
+    pub(crate) outcome: Outcome,
 }
 
 fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) -> Result<Settled> {
@@ -324,18 +334,5 @@ fn open_no_more(desk: &Desk, log: &RestoreLog, plan: &RestorePlan) {
             is_ours.then(|| parent.set_permissions(&name, Kind::Directory, *permissions))
         };
         let _closed = close();
-    }
-}
-
-/// Says on standard error that a restore was interrupted here, before any other command.
-pub(crate) fn say_if_interrupted(process: &mut Process<'_>) {
-    let Ok(state) = config::state(process, None) else { return };
-    let Some(cwd) = process.cwd.as_deref().and_then(|cwd| PathResolver::default().of(cwd).ok())
-    else {
-        return;
-    };
-    if let Some(root) = restore_log::left_around(&state, Path::new(&cwd)) {
-        let root = ui::escape_path(&root).into_owned();
-        let _nobody = writeln!(process.stderr, "note: {} ({root})", restore_log::LEFT);
     }
 }

@@ -1,0 +1,75 @@
+//! What people see of a restore that was interrupted: the note, and what came of settling it.
+
+use std::path::Path;
+
+use super::{Consent, show};
+use crate::{
+    commands::{Desk, print},
+    config,
+    error::Result,
+    fs::PathResolver,
+    process::{Exit, Process},
+    restore::{self, Before, Order, Settled, Toward},
+    restore_log, ui,
+};
+
+/// `restore --continue` and `restore --abort`.
+pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Result<Exit> {
+    let (log, settled) = restore::resume(process, desk, toward)?;
+    let text = match toward {
+        Toward::After => {
+            format!("finished the {} to {}\nundo with: beforehand undo\n", log.verb, log.of.short())
+        }
+        Toward::Before => format!("took back the interrupted {}\n", log.verb),
+    };
+    print(process, &text)?;
+    say(process, desk, &settled)
+}
+
+/// Before any other restore: an interrupted one is taken back, if the user need not be asked. The
+/// exit if that was all there is to do.
+pub(super) fn before(
+    process: &mut Process<'_>,
+    desk: &Desk,
+    order: &Order,
+    consent: Consent,
+) -> Result<Option<Exit>> {
+    match restore::before(process, desk, order, consent.dry_run, consent.yes)? {
+        Before::Nothing => Ok(None),
+        Before::Left => {
+            show::say(process, &format!("note: {}", restore_log::LEFT))?;
+            Ok(None)
+        }
+        Before::TookBack { verb, settled, is_all } => {
+            show::say(process, &format!("note: took back the interrupted {verb} first"))?;
+            let exit = say(process, desk, &settled)?;
+            Ok(is_all.then_some(exit))
+        }
+    }
+}
+
+fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit> {
+    for step in settled.plan.kept() {
+        let path = ui::escape(step.path.as_bytes());
+        show::say(process, &format!("warning: kept, changed since: {path}"))?;
+    }
+    show::missed(process, desk, &settled.outcome);
+    Ok(match (settled.outcome.missed.is_empty(), settled.plan.kept().next()) {
+        (false, _) => Exit::Failed,
+        (true, Some(_)) => Exit::Conflicts,
+        (true, None) => Exit::Ok,
+    })
+}
+
+/// Says on standard error that a restore was interrupted here, before any other command.
+pub(crate) fn say_if_interrupted(process: &mut Process<'_>) {
+    let Ok(state) = config::state(process, None) else { return };
+    let Some(cwd) = process.cwd.as_deref().and_then(|cwd| PathResolver::default().of(cwd).ok())
+    else {
+        return;
+    };
+    if let Some(root) = restore_log::left_around(&state, Path::new(&cwd)) {
+        let root = ui::escape_path(&root).into_owned();
+        let _nobody = writeln!(process.stderr, "note: {} ({root})", restore_log::LEFT);
+    }
+}
