@@ -1,18 +1,13 @@
 //! The hook's log: one line for each event, limited in size. It is the only record when a hook
 //! fails.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
-    path::PathBuf,
-};
+use std::{fs, io::Write, os::unix::fs::OpenOptionsExt, path::PathBuf};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    fs::{create_private_dirs, hand_over, read_small},
+    fs::{create_private_dirs, hand_over, open_options, read_small},
     state::State,
 };
 
@@ -58,13 +53,7 @@ pub fn write(state: &State, line: &Line) {
     let line = Line { text, ..line.clone() };
     let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
     bytes.push(b'\n');
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(flags.bits().cast_signed())
-        .open(&path);
+    let file = open_options().append(true).create(true).mode(0o600).open(&path);
     if let Ok(mut file) = file {
         hand_over(&file, &path);
         let _written = file.write_all(&bytes);

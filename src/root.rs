@@ -7,13 +7,14 @@
 use std::{
     ffi::OsStr,
     fs,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Access, AtFlags, CWD, accessat};
-
-use crate::{fs::read_small, model::RootKind};
+use crate::{
+    fs::{is_own, may_write, read_small},
+    model::RootKind,
+};
 
 /// Larger than any handwritten configuration.
 const CONFIG_MAX_BYTES: u64 = 4 << 20;
@@ -214,11 +215,10 @@ fn ours(dir: &Path) -> Result<(), String> {
     if !found.is_dir() {
         return Err(format!("`{name}` is not a directory"));
     }
-    if found.uid() != rustix::process::geteuid().as_raw() {
+    if !is_own(&found) {
         return Err(format!("`{name}` belongs to another user"));
     }
-    accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
-        .map_err(|err| format!("`{name}` cannot be written: {err}"))
+    may_write(dir).map_err(|err| format!("`{name}` cannot be written: {err}"))
 }
 
 fn regular_or_absent(path: &Path) -> Result<(), String> {

@@ -53,6 +53,22 @@ fn imports_point_down() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// What differs between operating systems stands in three places: files, processes, the terminal.
+#[test]
+fn the_operating_system_is_asked_in_one_place() {
+    let is_place = |path: &Path| {
+        let path = path.to_str().unwrap();
+        path.starts_with("src/fs/") || ["src/process.rs", "src/ui/picker/screen.rs"].contains(&path)
+    };
+    let elsewhere = sources(&["src"]).into_iter().filter(|(path, _)| !is_place(path));
+    let asks =
+        |text: &str| ["rustix::", "target_os"].iter().any(|word| code_of(text).contains(word));
+    let faults: Vec<_> =
+        elsewhere.filter(|(path, text)| !path.ends_with("tests.rs") && asks(text)).collect();
+    let faults: Vec<_> = faults.into_iter().map(|(path, _)| path).collect();
+    assert!(faults.is_empty(), "only `fs`, `process` and the picker's screen may: {faults:?}");
+}
+
 #[test]
 fn every_file_says_what_it_knows() {
     let bare = sources(&["src", "tests"]).into_iter().filter(|(_, text)| !text.starts_with("//! "));

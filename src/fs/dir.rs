@@ -7,16 +7,16 @@ use std::{
     ffi::{CStr, CString},
     fs::File,
     io,
-    mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::Path,
 };
 
 use rustix::fs::{
-    AtFlags, CWD, Dev, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, mknodat, openat,
-    readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, openat, readlinkat, renameat,
+    renameat_with, statat, symlinkat, unlinkat,
 };
 
+use super::system::{self, mode_of, path_only};
 use crate::model::{DirPath, Kind, RelPath, Stamp};
 
 /// A directory held open.
@@ -89,7 +89,7 @@ impl Dir {
     /// The stamp of this directory, and the device it is on.
     pub fn stat(&self) -> io::Result<(Stamp, u64)> {
         let stat = rustix::fs::fstat(&self.0)?;
-        Ok((stamp(&stat), stat.st_dev))
+        Ok((stamp(&stat), system::device_of(&stat)))
     }
 
     /// The stamp of `name`. A symlink is not followed.
@@ -99,16 +99,11 @@ impl Dir {
 
     /// Lists the names in it, in no order.
     pub fn list(&self, mut each: impl FnMut(Listed)) -> io::Result<()> {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 << 10];
-        let mut entries = rustix::fs::RawDir::new(&self.0, &mut buffer);
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            let name = entry.file_name();
+        system::list(&self.0, |name, kind| {
             if !matches!(name.to_bytes(), b"." | b"..") {
-                each(Listed { name: name.to_owned(), kind: listed_kind(entry.file_type()) });
+                each(Listed { name: name.to_owned(), kind: listed_kind(kind) });
             }
-        }
-        Ok(())
+        })
     }
 
     /// Opens `name` for reading if it is a regular file. Anything else is an error; a pipe or
@@ -133,12 +128,12 @@ impl Dir {
     pub fn create_file(&self, name: &CStr) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?.into())
+        Ok(openat(&self.0, name, flags, mode_of(0o600))?.into())
     }
 
     /// Creates the directory `name` with `permissions`, whatever the umask.
     pub fn create_dir(&self, name: &CStr, permissions: u32) -> io::Result<()> {
-        mkdirat(&self.0, name, Mode::from_raw_mode(0o700))?;
+        mkdirat(&self.0, name, mode_of(0o700))?;
         self.set_permissions(name, Kind::Directory, permissions)
     }
 
@@ -158,13 +153,13 @@ impl Dir {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a special file"));
             }
         };
-        Ok(mknodat(&self.0, name, kind, Mode::from_raw_mode(0o600), device as Dev)?)
+        system::make_special(&self.0, name, kind, device)
     }
 
     /// Sets the permissions of `name`, which must be of type `kind`; nothing else is followed or
     /// changed.
     pub fn set_permissions(&self, name: &CStr, kind: Kind, permissions: u32) -> io::Result<()> {
-        let mode = Mode::from_raw_mode(permissions);
+        let mode = mode_of(permissions);
         let opened = match kind {
             Kind::Link => return Ok(()),
             Kind::Directory => self.open_child(name).map(|dir| dir.0),
@@ -207,18 +202,13 @@ impl Dir {
 
     /// Waits until all data of this directory's file system is on the disk.
     pub fn sync_file_system(&self) -> io::Result<()> {
-        let dir = self.listable()?;
-        #[cfg(target_os = "linux")]
-        rustix::fs::syncfs(&dir.0)?;
-        #[cfg(not(target_os = "linux"))]
-        rustix::fs::fsync(&dir.0)?;
-        Ok(())
+        system::sync_file_system(&self.listable()?.0)
     }
 }
 
 /// Sets the permissions of an open file, whatever the umask.
 pub(crate) fn set_permissions(file: &File, permissions: u32) -> io::Result<()> {
-    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(permissions))?)
+    Ok(rustix::fs::fchmod(file, mode_of(permissions))?)
 }
 
 /// The stamp of an open file.
@@ -238,16 +228,6 @@ pub fn stat_path(path: &Path) -> io::Result<Stamp> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name with a NUL in it"));
     }
     Ok(stamp(&statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?))
-}
-
-#[cfg(target_os = "linux")]
-fn path_only() -> OFlags {
-    OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
-}
-
-#[cfg(not(target_os = "linux"))]
-fn path_only() -> OFlags {
-    OPEN_DIR | OFlags::NOFOLLOW
 }
 
 #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]

@@ -13,6 +13,7 @@ mod ownership;
 mod path_resolver;
 mod private;
 mod sync;
+mod system;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -25,11 +26,13 @@ pub use lock::Lock;
 pub use ownership::hand_over;
 pub use path_resolver::PathResolver;
 pub use private::{
-    Small, can_make_files, clear_away, create_new_synced, create_private_dirs, is_in_the_way,
-    is_lost, open_regular, overwrite, protect_dir, read_small, read_start, remove_left_beside,
-    remove_tree, replace, replace_synced, replace_with, sync_dir,
+    Small, can_make_files, clear_away, create_new_synced, create_private_dirs, exchange, is_gone,
+    is_in_the_way, is_lost, is_own, is_short_of_means, is_unsupported, may_write, open_options,
+    open_regular, overwrite, protect_dir, read_small, read_start, remove_left_beside, remove_tree,
+    rename_exclusive, replace, replace_synced, replace_with, space, sync_dir,
 };
 pub(crate) use sync::{all_at_once, two_can_work};
+pub(crate) use system::{is_overlay, is_pseudo, nature, reflink};
 
 /// A path without `.` and `..`, resolved as text only, because the files may not exist.
 pub fn without_dots(path: &Path) -> PathBuf {

@@ -12,9 +12,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, openat, readlinkat},
+    fs::{CWD, Mode, OFlags, openat},
     io::Errno,
 };
+
+use super::system::{self, path_only_resolved};
 
 /// The results of earlier lookups. They hold as long as no directory is moved: for one hook call or
 /// one command, not for anything that waits in between.
@@ -105,7 +107,7 @@ impl PathResolver {
 
     /// Opens a directory to prove that no symlink leads to it.
     fn enter(&self, path: &Path) -> Result<(), Errno> {
-        open_plain(path, path_only(), Mode::empty())?;
+        open_plain(path, path_only_resolved(), Mode::empty())?;
         self.plain.borrow_mut().push(path.to_owned());
         Ok(())
     }
@@ -119,43 +121,8 @@ fn is_normal(path: &Path) -> bool {
     })
 }
 
-#[cfg(target_os = "linux")]
 fn open_plain(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
-    use rustix::fs::{ResolveFlags, openat2};
-    if !is_normal(path) {
-        return Err(Errno::LOOP);
-    }
-    if flags.contains(OFlags::CREATE) {
-        return openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS).map(File::from);
-    }
-    // This costs one call more than `openat2`, whose flags tracers do not decode: they would count
-    // it as a write.
-    let file = File::from(openat(CWD, path, flags, mode)?);
-    let resolved = readlinkat(CWD, place_of(&file), Vec::new())?;
-    if resolved.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }
-}
-
-/// The name under which the system shows the path of an open file.
-#[cfg(target_os = "linux")]
-fn place_of(file: &File) -> PathBuf {
-    use std::os::fd::AsRawFd;
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
-}
-
-#[cfg(target_os = "linux")]
-fn path_only() -> OFlags {
-    OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
-}
-
-/// On other systems, opening a path proves nothing.
-#[cfg(not(target_os = "linux"))]
-fn open_plain(path: &Path, _: OFlags, _: Mode) -> Result<File, Errno> {
-    Err(if is_normal(path) { Errno::NOSYS } else { Errno::LOOP })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn path_only() -> OFlags {
-    OFlags::DIRECTORY | OFlags::CLOEXEC
+    if is_normal(path) { system::open_plain(path, flags, mode) } else { Err(Errno::LOOP) }
 }
 
 #[cfg(test)]

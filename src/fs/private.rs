@@ -14,7 +14,7 @@ use std::{
 use rustix::{
     fs::{Access, AtFlags, CWD, Mode, OFlags, RenameFlags, accessat, renameat_with},
     io::Errno,
-    process::{Pid, test_kill_process},
+    process::{Pid, geteuid, test_kill_process},
 };
 
 use super::PathResolver;
@@ -40,14 +40,44 @@ pub fn create_private_dirs(path: &Path) -> Result<()> {
     }
 }
 
+/// Options to open a file by its path: a symlink is not followed, and a pipe that was put there does
+/// not block.
+pub fn open_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    options
+}
+
+/// Whether a file or directory belongs to the user we run as.
+pub fn is_own(found: &fs::Metadata) -> bool {
+    found.uid() == geteuid().as_raw()
+}
+
+/// Whether names can be created in `dir`, as far as permissions and the file system say.
+///
+/// # Errors
+///
+/// Fails if they cannot.
+pub fn may_write(dir: &Path) -> io::Result<()> {
+    Ok(accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
+/// Size of the file system at `path`, and what of it is free for this user, in bytes.
+///
+/// # Errors
+///
+/// Fails if the system does not tell.
+pub fn space(path: &Path) -> io::Result<(u64, u64)> {
+    let found = rustix::fs::statvfs(path)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    Ok((bytes(found.f_blocks), bytes(found.f_bavail)))
+}
+
 /// Whether files can be created in `dir`, or in the directory above that [`create_private_dirs`]
 /// would start from. False on a read-only file system too, whatever the permissions say.
 pub fn can_make_files(dir: &Path) -> bool {
     let there = dir.ancestors().find(|above| above.symlink_metadata().is_ok());
-    there.is_some_and(|there| {
-        let wanted = Access::WRITE_OK | Access::EXEC_OK;
-        there.is_dir() && accessat(CWD, there, wanted, AtFlags::EACCESS).is_ok()
-    })
+    there.is_some_and(|there| there.is_dir() && may_write(there).is_ok())
 }
 
 /// Makes a new directory accessible to its owner only.
@@ -66,8 +96,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Overwrites the file `path` in place if it has exactly as many bytes; returns whether it had. A
 /// crash can leave half of each, so the content must carry a checksum.
 pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = match OpenOptions::new().write(true).custom_flags(flags).open(path) {
+    let file = match open_options().write(true).open(path) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(err) => return Err(err),
@@ -107,13 +136,48 @@ pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system does not support this rename, but may support hard links.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+    match rename_exclusive(from, to) {
+        // It may support hard links.
+        Err(err) if is_unsupported(&err) => {
             fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
         }
-        renamed => Ok(renamed?),
+        renamed => renamed,
     }
+}
+
+/// Renames `from` to `to`, which must not exist.
+///
+/// # Errors
+///
+/// Fails if it does, or as [`is_unsupported`] if the file system cannot rename so.
+pub fn rename_exclusive(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+/// Exchanges two names in one step.
+///
+/// # Errors
+///
+/// Fails as [`is_unsupported`] if the file system cannot do that.
+pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+/// Whether an error means that a file system, or the system, lacks an operation.
+pub fn is_unsupported(err: &io::Error) -> bool {
+    matches!(Errno::from_io_error(err), Some(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP))
+}
+
+/// Whether an error means that nothing is at a path, or nothing that can be reached.
+pub fn is_gone(err: &io::Error) -> bool {
+    matches!(Errno::from_io_error(err), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+}
+
+/// Whether an error means that this process or the system ran out of descriptors or memory. It says
+/// nothing about the file.
+pub fn is_short_of_means(err: &io::Error) -> bool {
+    let means = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR];
+    Errno::from_io_error(err).is_some_and(|errno| means.contains(&errno))
 }
 
 /// Removes a directory of ours with everything in it, following no symlink. A missing one is not an
@@ -225,7 +289,7 @@ fn write_new(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> io::Res
     let _gone = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     hand_over(&file, path);
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(permissions))?;
+    rustix::fs::fchmod(&file, super::system::mode_of(permissions))?;
     file.write_all(bytes)?;
     if sync {
         file.sync_data()?;

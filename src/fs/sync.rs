@@ -36,10 +36,7 @@ pub(crate) fn all_at_once<T: Sync, E: Send>(
 /// Whether a second thread can run in parallel. Ignores CPU quotas of a control group: reading them
 /// takes six files, and two threads on one core lose little.
 pub(crate) fn two_can_work() -> bool {
-    #[cfg(target_os = "linux")]
-    return rustix::thread::sched_getaffinity(None).map_or(1, |cores| cores.count()) > 1;
-    #[cfg(not(target_os = "linux"))]
-    return thread::available_parallelism().is_ok_and(|there| there.get() > 1);
+    super::system::cores() > 1
 }
 
 #[cfg(test)]

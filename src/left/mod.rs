@@ -12,7 +12,7 @@ mod look;
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, hand_over, read_small, replace, stamp_of},
+    fs::{create_private_dirs, hand_over, open_options, read_small, replace, stamp_of},
     model::{Agent, CheckpointId, ContentId, Entry, Kind, RelPath, SessionId},
     state::{RootState, hash_name},
     store::HeadMove,
@@ -216,10 +216,7 @@ fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
 }
 
 fn open_log(path: &Path, makes: bool) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let mut options = OpenOptions::new();
-    options.append(true).create(makes).mode(0o600).custom_flags(flags.bits().cast_signed());
-    let file = options.open(path)?;
+    let file = open_options().append(true).create(makes).mode(0o600).open(path)?;
     if makes {
         hand_over(&file, path);
     }

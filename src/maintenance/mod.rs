@@ -13,7 +13,7 @@ pub mod warm;
 
 use std::{
     ffi::OsString,
-    fs::{File, OpenOptions},
+    fs::File,
     io,
     os::unix::fs::OpenOptionsExt,
     time::{Duration, SystemTime},
@@ -27,7 +27,7 @@ pub use run::{EndedSession, maintain_repositories, run};
 pub use space::{Disk, plan as plan_room, unmet};
 
 use crate::{
-    fs::{create_private_dirs, hand_over, stat_path},
+    fs::{create_private_dirs, hand_over, open_options, stat_path},
     journal::{self, Line, LineKind},
     model::{SessionId, Settings},
     process::Process,
@@ -83,16 +83,11 @@ fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsStr
 
 /// Sets the modification time of the file that tells when the last run was.
 fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
-    // If the file was replaced by a pipe, opening it would block without `NONBLOCK`.
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let flags = flags.bits().cast_signed();
-    let mut options = OpenOptions::new();
-    let file: File = options
+    let file: File = open_options()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .custom_flags(flags)
         .open(state.maintenance_file())?;
     hand_over(&file, &state.maintenance_file());
     file.set_modified(SystemTime::from(at))

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    fs::space,
     model::{CheckpointId, Settings},
     plan::{self, RetentionInput},
     state::{RootState, State},
@@ -22,9 +23,8 @@ pub struct Disk {
 impl Disk {
     /// Asks the system; `None` if it does not say.
     pub fn of(state: &State) -> Option<Self> {
-        let found = rustix::fs::statvfs(state.dir()).ok()?;
-        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-        Some(Self { size: bytes(found.f_blocks), free: bytes(found.f_bavail) })
+        let (size, free) = space(state.dir()).ok()?;
+        Some(Self { size, free })
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    fs::PathResolver,
+    fs::{PathResolver, is_pseudo},
     model::{Root, RootKind, Scope},
     root::{self, GitDirs},
     state::State,
@@ -113,28 +113,14 @@ fn is_mount_point(path: &Path) -> bool {
 pub(super) fn is_of_the_kernel(path: &Path) -> bool {
     let devices =
         device(Path::new("/dev")).filter(|devices| Some(*devices) != device(Path::new("/")));
-    devices.is_some() && device(path) == devices || shows_the_kernel(path)
+    devices.is_some() && device(path) == devices || is_pseudo(path)
 }
 
-#[cfg(target_os = "linux")]
-fn shows_the_kernel(path: &Path) -> bool {
-    /// proc, sysfs, debugfs, tracefs, cgroup, cgroup2, devpts, securityfs, pstore, bpf.
-    const MAGICS: [u64; 10] = [
-        0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x0027_e0eb, 0x6367_7270, 0x1cd1,
-        0x7363_6673, 0x6165_676c, 0xcafe_4a11,
-    ];
-    rustix::fs::statfs(path).is_ok_and(|found| MAGICS.contains(&found.f_type.cast_unsigned()))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn shows_the_kernel(_path: &Path) -> bool {
-    false
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn what_the_kernel_shows_is_told_by_its_file_system() {
         let of_the_kernel = |path| is_of_the_kernel(Path::new(path));

@@ -1,10 +1,8 @@
 //! Compares the last scan with the disk: one stat for each file, and no listing.
 
-use std::io;
-
 use crate::{
     cache::{DirRow, Row, Table},
-    fs::{Dir, DirCursor, c_name},
+    fs::{Dir, DirCursor, c_name, is_gone},
     model::{DirPath, Kind, SkipReason, Stamp},
 };
 
@@ -113,13 +111,6 @@ fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects
         }
     }
     suspects
-}
-
-/// Whether an error means that the directory no longer exists.
-fn is_gone(err: &io::Error) -> bool {
-    use rustix::io::Errno;
-    Errno::from_io_error(err)
-        .is_some_and(|errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
 /// The first directory after `number` that is not below it.

@@ -16,12 +16,14 @@ use std::{
     time::Instant,
 };
 
-use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{Dir, Holes, Lock, all_at_once, create_private_dirs, hand_over, now_ns, sync_dir},
+    fs::{
+        Dir, Holes, Lock, all_at_once, create_private_dirs, hand_over, now_ns, open_options,
+        reflink, sync_dir,
+    },
     model::ContentId,
 };
 
@@ -188,12 +190,7 @@ impl Objects {
 
     fn open_file(&self, id: &ContentId) -> Result<File> {
         let path = self.path(id);
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(&path)
-            .map_err(|err| unopened(id, &path, err))?;
+        let file = open_options().read(true).open(&path).map_err(|err| unopened(id, &path, err))?;
         match file.metadata() {
             Ok(data) if data.is_file() => Ok(file),
             Ok(_) => Err(Error::damaged(object(id), "not a regular file")),
@@ -465,17 +462,6 @@ fn copy_hashed(from: &mut dyn Read, to: &mut File, path: &Path) -> Result<Taken>
         Some(err) => Err(Error::io("write", path)(err)),
         None => Ok(taken),
     }
-}
-
-/// Clones a file so that both share their blocks until one is written, where the file system can.
-#[cfg(target_os = "linux")]
-pub(super) fn reflink(from: &File, to: &File) -> bool {
-    rustix::fs::ioctl_ficlone(to, from).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn reflink(_: &File, _: &File) -> bool {
-    false
 }
 
 fn rewind(mut file: &File) -> io::Result<()> {

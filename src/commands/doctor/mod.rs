@@ -21,6 +21,7 @@ use super::{
 use crate::{
     config,
     error::Result,
+    fs::space,
     install::{ROWS, ours_of},
     journal::{self, LineKind},
     model::Settings,
@@ -128,10 +129,9 @@ fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
         let hint = Some(format!("chmod 700 {shown}"));
         return line(Health::Trouble, format!("others can look into {shown}"), hint);
     }
-    let Ok(disk) = rustix::fs::statvfs(existing) else {
+    let Ok((all, free)) = space(existing) else {
         return line(Health::Note, format!("nobody can tell what is free in {shown}"), None);
     };
-    let (free, all) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
     let told = format!("{} limit, {} free", ui::size(settings.max_total_size), ui::size(free));
     if free < settings.free_space_floor.of(all) {
         let hint = "free some, or set a lower `free_space_floor`".to_owned();

@@ -7,7 +7,6 @@
 use std::{
     ffi::OsStr,
     io::Read,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -22,7 +21,7 @@ use crate::{
     },
     commands::Desk,
     error::{Error, Result},
-    fs::{Dir, c_name, create_new_synced, create_private_dirs, now_ns, read_small},
+    fs::{Dir, c_name, create_new_synced, create_private_dirs, is_own, now_ns, read_small},
     ledger,
     model::{Agent, By, Checkpoint},
     process::{Process, Running},
@@ -191,8 +190,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         let hint = "without --conversation the files alone are restored";
         Err(Error::other(format!("cannot fork the conversation `{path}`: {why}"), hint))
     };
-    let owner = file.metadata().map_err(io)?.uid();
-    if owner != rustix::process::geteuid().as_raw() {
+    if !is_own(&file.metadata().map_err(io)?) {
         return refuse("it belongs to somebody else");
     }
     if stamp.size > SIZE_MAX_BYTES {

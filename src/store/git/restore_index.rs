@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    fs::open_options,
     model::Head,
     store::IndexOutcome,
 };
@@ -145,9 +146,7 @@ const BESIDE: &str = "beforehand-index";
 /// Removes an `index.lock` that a killed process of ours left.
 pub(super) fn sweep(repo: &Repo) -> Result<()> {
     let path = own(repo, BESIDE);
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path);
-    let file = match opened {
+    let file = match open_options().read(true).open(&path) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(err) => return Err(Error::io("open", &path)(err)),

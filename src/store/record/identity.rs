@@ -14,7 +14,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs, io,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt, fs::symlink},
+    os::unix::{ffi::OsStrExt, fs::symlink},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, read_small, replace_synced, sync_dir},
+    fs::{Lock, create_private_dirs, nature, read_small, replace_synced, sync_dir},
     state::{State, hash_name},
 };
 
@@ -117,45 +117,9 @@ impl Identity {
     /// # Errors
     ///
     /// Fails if `path` does not exist or cannot be read.
-    #[cfg(target_os = "linux")]
     pub fn of(path: &Path) -> io::Result<Self> {
-        use rustix::{
-            fs::{AtFlags, CWD, StatxFlags, makedev, statx},
-            io::Errno,
-        };
-        // Not `Metadata::created`: std does not use statx with musl, which releases link to.
-        match statx(CWD, path, AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME) {
-            Ok(found) => {
-                let time = found.stx_btime;
-                let knows = found.stx_mask & StatxFlags::BTIME.bits() != 0 && time.tv_sec > 0;
-                Ok(Self {
-                    device: makedev(found.stx_dev_major, found.stx_dev_minor),
-                    inode: found.stx_ino,
-                    birth: knows.then(|| nanoseconds(time.tv_sec, time.tv_nsec)),
-                })
-            }
-            // An old kernel, or a sandbox that forbids new system calls.
-            Err(Errno::NOSYS | Errno::PERM) => Self::without_birth(path),
-            Err(err) => Err(err.into()),
-        }
-    }
-
-    /// Reads the identity of the directory at `path`. Follows symlinks.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `path` does not exist or cannot be read.
-    #[cfg(not(target_os = "linux"))]
-    pub fn of(path: &Path) -> io::Result<Self> {
-        let created = fs::metadata(path)?.created().ok();
-        let since = created.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-        let birth = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        Ok(Self { birth, ..Self::without_birth(path)? })
-    }
-
-    fn without_birth(path: &Path) -> io::Result<Self> {
-        let found = fs::metadata(path)?;
-        Ok(Self { device: found.dev(), inode: found.ino(), birth: None })
+        let found = nature(path, true)?;
+        Ok(Self { device: found.device, inode: found.inode, birth: found.birth_ns })
     }
 
     /// Compares a recorded identity with one of `now`.
@@ -187,11 +151,6 @@ impl Identity {
     fn is_same_now(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
-}
-
-#[cfg(target_os = "linux")]
-fn nanoseconds(seconds: i64, rest: u32) -> i64 {
-    seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(rest))
 }
 
 impl Registry {

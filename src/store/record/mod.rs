@@ -16,7 +16,6 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 pub use location::{RootLocation, known_location, read_location, settle, write_location};
@@ -36,7 +35,7 @@ use self::{
 use super::{git::Held, objects::names_in};
 use crate::{
     error::{Error, Result},
-    fs::{create_new_synced, create_private_dirs, now_ns, read_small, sync_dir},
+    fs::{create_new_synced, create_private_dirs, is_short_of_means, now_ns, read_small, sync_dir},
     model::{Cause, Checkpoint, CheckpointId, ContentId},
     state::{RootState, State},
 };
@@ -323,13 +322,6 @@ fn is_no_record(kind: io::ErrorKind) -> bool {
         kind,
         io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied
     )
-}
-
-/// Whether an error means that this process or the system ran out of descriptors or memory. It says
-/// nothing about the file.
-fn is_short_of_means(err: &io::Error) -> bool {
-    let means = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR];
-    means.iter().any(|means| err.raw_os_error() == Some(means.raw_os_error()))
 }
 
 /// Every version of the format has these two keys, so lists can always be sorted.

@@ -10,9 +10,8 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
-    fs::File,
     io::{self, Read},
-    os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+    os::unix::ffi::OsStrExt,
     path::Path,
 };
 
@@ -20,7 +19,6 @@ use gix::{
     ObjectId,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
-use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use super::super::{
@@ -33,7 +31,7 @@ use super::super::{
 };
 use crate::{
     error::Result,
-    fs::{now_ns, read_small, replace, stat_path},
+    fs::{now_ns, open_options, read_small, replace, stat_path},
     model::{ContentId, Kind, SkipReason, Skipped, Stamp},
     scan::is_racy,
     store::escape::{escape, unescape},
@@ -365,8 +363,7 @@ fn bytes_of(repo: &Repo, place: &Path, path: &[u8], stamp: Stamp) -> io::Result<
     if stamp.size > FILE_MAX_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(place)?;
+    let file = open_options().read(true).open(place)?;
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).map_or(0, |size| size + 1));
     file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_MAX_BYTES {

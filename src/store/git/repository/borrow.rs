@@ -19,9 +19,6 @@ use std::{
     time::Instant,
 };
 
-use gix::bstr::ByteSlice;
-use rustix::fs::OFlags;
-
 use super::{
     damaged_packs::{is_sound, marked_damaged},
     names_of,
@@ -29,13 +26,14 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::{
-        all_at_once, create_private_dirs, hand_over, protect_dir, read_small, replace, stat_path,
-        sync_dir,
+        all_at_once, create_private_dirs, hand_over, is_overlay, open_options, protect_dir,
+        read_small, reflink, replace, stat_path, sync_dir,
     },
     model::SkipReason,
     scan::is_racy,
     store::escape::{escape, unescape},
 };
+use gix::bstr::ByteSlice;
 
 /// A repository with at most this much in objects, in so few files, is copied right away: 5 ms.
 const SMALL_MAX_BYTES: u64 = 4 << 20;
@@ -51,7 +49,6 @@ const DEPTH_MAX: usize = 100;
 /// How deep alternates of alternates are followed; git's own limit.
 const ALTERNATES_MAX: usize = 5;
 /// Opening a pipe must not block.
-pub(super) const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 /// How often packs are listed again if git replaces some meanwhile.
 const TRIES: usize = 4;
 
@@ -576,18 +573,6 @@ fn is_not_to_be_had(err: &io::Error) -> bool {
     matches!(err.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied)
 }
 
-#[cfg(target_os = "linux")]
-fn is_overlay(path: &Path) -> bool {
-    /// overlayfs.
-    const MAGIC: u64 = 0x794c_7630;
-    rustix::fs::statfs(path).is_ok_and(|found| found.f_type.cast_unsigned() == MAGIC)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_overlay(_: &Path) -> bool {
-    false
-}
-
 fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
@@ -611,8 +596,8 @@ fn share(from: &Path, to: &Path) -> io::Result<bool> {
     let source = open(from)?;
     let copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
     hand_over(&copy, &beside);
-    let shared = crate::store::objects::reflink(&source, &copy)
-        && copy.sync_data().and_then(|()| fs::rename(&beside, to)).is_ok();
+    let shared =
+        reflink(&source, &copy) && copy.sync_data().and_then(|()| fs::rename(&beside, to)).is_ok();
     if !shared {
         let _gone = fs::remove_file(&beside);
     }
@@ -621,7 +606,7 @@ fn share(from: &Path, to: &Path) -> io::Result<bool> {
 
 /// Opens a file that was just seen to be a regular file.
 fn open(path: &Path) -> io::Result<File> {
-    let file = File::options().read(true).custom_flags(NONBLOCK).open(path)?;
+    let file = open_options().read(true).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
@@ -639,7 +624,7 @@ pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
     let copied = open(from).and_then(|mut source| {
         let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
         hand_over(&copy, &beside);
-        if !crate::store::objects::reflink(&source, &copy) {
+        if !reflink(&source, &copy) {
             io::copy(&mut source, &mut copy)?;
         }
         copy.sync_data()?;

@@ -3,19 +3,13 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File},
-    io,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{FileExt, OpenOptionsExt},
-    },
+    fs, io,
+    os::unix::{ffi::OsStrExt, fs::FileExt},
     path::{Path, PathBuf},
 };
 
-use super::{
-    borrow::{NONBLOCK, borrowed_dirs},
-    names_of,
-};
+use super::{borrow::borrowed_dirs, names_of};
+use crate::fs::open_options;
 
 /// Suffix for the index of a damaged pack.
 const DAMAGED_SUFFIX: &str = ".unsound";
@@ -66,7 +60,7 @@ pub(super) fn is_sound(index: &Path) -> bool {
     let pack = index.with_extension("pack");
     let width = pack.file_stem().map_or(0, |stem| stem.len().saturating_sub("pack-".len())) / 2;
     let tail = |path: &Path, width: usize| -> io::Result<Vec<u8>> {
-        let file = File::options().read(true).custom_flags(NONBLOCK).open(path)?;
+        let file = open_options().read(true).open(path)?;
         let from = file.metadata()?.len().checked_sub(width as u64);
         let mut bytes = vec![0; width];
         file.read_exact_at(&mut bytes, from.ok_or(io::ErrorKind::UnexpectedEof)?)?;

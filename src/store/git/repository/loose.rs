@@ -4,8 +4,6 @@
 //! would write again, so the bytes decide. This does not detect a rewrite that resets the times,
 //! nor any on a file system without birth times.
 
-#[cfg(not(target_os = "linux"))]
-use std::fs;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -15,6 +13,7 @@ use std::{
 use gix::ObjectId;
 
 use super::{super::repo::Repo, borrow, names_of};
+use crate::fs::nature;
 
 /// Git takes no longer to write most objects, and most file system clocks are no finer.
 const WRITING_NS: i64 = 20_000_000;
@@ -57,22 +56,8 @@ fn fans(linked: &Path) -> Vec<Vec<PathBuf>> {
     fans
 }
 
-#[cfg(target_os = "linux")]
 fn is_changed(path: &Path) -> io::Result<bool> {
-    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
-    let wanted = StatxFlags::MTIME | StatxFlags::BTIME;
-    // Not `Metadata::created`: std does not use statx with musl, which releases link to.
-    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
-    let ns = |time: rustix::fs::StatxTimestamp| {
-        time.tv_sec.saturating_mul(1_000_000_000).saturating_add(i64::from(time.tv_nsec))
-    };
-    let knows = found.stx_mask & StatxFlags::BTIME.bits() != 0 && found.stx_btime.tv_sec > 0;
-    Ok(knows && ns(found.stx_mtime) > ns(found.stx_btime).saturating_add(WRITING_NS))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_changed(path: &Path) -> io::Result<bool> {
-    let found = fs::symlink_metadata(path)?;
-    let age = found.modified()?.duration_since(found.created()?);
-    Ok(age.is_ok_and(|age| age.as_nanos() > WRITING_NS.unsigned_abs().into()))
+    let found = nature(path, false)?;
+    let written = |born: i64| found.mtime_ns > born.saturating_add(WRITING_NS);
+    Ok(found.birth_ns.is_some_and(written))
 }

@@ -19,15 +19,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gix::{
-    ObjectId,
-    objs::{Exists, Kind as ObjectKind, tree::EntryKind},
-};
-use rustix::{
-    fs::{CWD, RenameFlags, renameat_with},
-    io::Errno,
-};
-
 pub use self::{
     lost::{Losing, Lost, lost},
     retire::{Ends, SetAside, remove_unfinished},
@@ -36,7 +27,7 @@ pub use self::{
 use super::{Held, Private, borrow, damaged_packs, names_of};
 use crate::{
     error::{Error, Result},
-    fs::{Dir, read_small, remove_tree},
+    fs::{Dir, exchange, is_unsupported, read_small, remove_tree, rename_exclusive},
     model::Kind,
     root,
     scan::TEMPORARY_PREFIX,
@@ -54,6 +45,10 @@ use crate::{
         },
         record::Record,
     },
+};
+use gix::{
+    ObjectId,
+    objs::{Exists, Kind as ObjectKind, tree::EntryKind},
 };
 
 /// The size of an empty pack index: a header, 256 counts, two checksums.
@@ -140,16 +135,15 @@ fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
 
 /// Exchanges `new` with `place`; the old one is at `new` afterwards.
 fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
-    let is_without = |errno| matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP);
     if place.symlink_metadata().is_err() {
-        return match renameat_with(CWD, new, CWD, place, RenameFlags::NOREPLACE) {
-            // The file system does not support this rename; nothing was there a moment ago.
-            Err(errno) if is_without(errno) => fs::rename(new, place),
-            renamed => Ok(renamed?),
+        return match rename_exclusive(new, place) {
+            // Nothing was there a moment ago.
+            Err(err) if is_unsupported(&err) => fs::rename(new, place),
+            renamed => renamed,
         };
     }
-    match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
-        Err(errno) if is_without(errno) => {
+    match exchange(new, place) {
+        Err(err) if is_unsupported(&err) => {
             let aside = place.with_file_name(OLD);
             fs::rename(place, &aside)?;
             if let Err(err) = fs::rename(new, place) {
@@ -158,7 +152,7 @@ fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
             }
             fs::rename(&aside, new)
         }
-        renamed => Ok(renamed?),
+        renamed => renamed,
     }
 }
 

@@ -15,7 +15,7 @@ use gix::{ObjectId, hash::Kind as HashKind};
 use super::super::names_of;
 use crate::{
     error::{Error, Result},
-    fs::{read_small, stat_path},
+    fs::{read_small, space, stat_path},
     store::git::pack::Pack,
 };
 
@@ -100,8 +100,7 @@ pub(super) fn remove_pack(path: &Path) -> io::Result<u64> {
 }
 
 pub(super) fn has_room(dir: &Path, bytes: u64) -> bool {
-    let found = rustix::fs::statvfs(dir);
-    found.map_or(true, |found| found.f_bavail.saturating_mul(found.f_frsize) / 2 >= bytes)
+    space(dir).map_or(true, |(_, free)| free / 2 >= bytes)
 }
 
 /// Copies the entries of one of our packs that `wanted` selects into another.

@@ -1,0 +1,39 @@
+//! What differs between operating systems below a file's name. A second system is one more file with
+//! the same functions.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod other;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{cores, is_overlay, is_pseudo, nature, reflink};
+#[cfg(target_os = "linux")]
+pub(super) use linux::{
+    device_of, list, make_special, mode_of, open_plain, path_only, path_only_resolved,
+    sync_file_system,
+};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use other::{cores, is_overlay, is_pseudo, nature, reflink};
+#[cfg(not(target_os = "linux"))]
+pub(super) use other::{
+    device_of, list, make_special, mode_of, open_plain, path_only, path_only_resolved,
+    sync_file_system,
+};
+
+/// What tells one file from any other that ever had its path, and when it was last written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nature {
+    /// The device it is on.
+    pub(crate) device: u64,
+    /// Its inode.
+    pub(crate) inode: u64,
+    /// When it was made, in nanoseconds since 1970, if the file system records it.
+    pub(crate) birth_ns: Option<i64>,
+    /// When its content changed last, in nanoseconds since 1970.
+    pub(crate) mtime_ns: i64,
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
