@@ -1,15 +1,15 @@
-//! Where things stand in a JSON text with comments. Knows the grammar and every span; changes
-//! nothing.
+//! Where things stand in a JSON text with comments: every value with its place. Changes nothing.
 //!
 //! As patient as the agents are: comments, trailing commas and a byte order mark are fine. What
 //! they would not read either is a fault with its line.
 
 use std::{fmt, ops::Range};
 
+use jsonc_parser::{
+    CollectOptions, CommentCollectionStrategy, ParseOptions, ast, common::Ranged, parse_to_ast,
+    tokens::Token,
+};
 use serde_json::Value;
-
-/// Settings nest a few levels deep. Beyond this it is an attack on our stack.
-const DEPTH_MAX: usize = 100;
 
 /// What may stand between any two tokens, besides comments.
 pub(super) const BLANK: [char; 4] = [' ', '\t', '\r', '\n'];
@@ -116,142 +116,94 @@ impl Node {
     }
 }
 
+/// What agents read: comments and trailing commas, and nothing else beyond JSON.
+const DIALECT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
 /// Reads a whole text.
 pub(super) fn parse(text: &str) -> Result<Document, Fault> {
-    let mut scanner = Scanner { text, at: 0, line_comments: Vec::new() };
-    if text.starts_with('\u{feff}') {
-        scanner.at = '\u{feff}'.len_utf8();
+    let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+    // A byte order mark is as long as its blanks, so that no place moves.
+    let bare = text.strip_prefix('\u{feff}').map(|rest| format!("   {rest}"));
+    let text = bare.as_deref().unwrap_or(text);
+    let parsed = parse_to_ast(text, &collect, &DIALECT)
+        .map_err(|err| Fault { line: err.line_display(), why: uncapitalized(err.kind()) })?;
+    let root = parsed.value.ok_or_else(|| Fault::at(text, text.len(), "there is nothing in it"))?;
+    let (mut places, mut line_comments) = (Places { text, tokens: Vec::new() }, Vec::new());
+    for token in parsed.tokens.unwrap_or_default() {
+        match token.token {
+            Token::CommentLine(_) => {
+                let comment = text[..token.range.end].trim_end_matches(BLANK);
+                line_comments.push(comment.len());
+            }
+            Token::CommentBlock(_) => (),
+            other => places.tokens.push((token.range.start, other == Token::Comma)),
+        }
     }
-    scanner.skip()?;
-    let root = scanner.value(0)?;
-    scanner.skip()?;
-    if scanner.at < text.len() {
-        return Err(scanner.fault("something follows the end"));
-    }
-    Ok(Document { root, line_comments: scanner.line_comments })
+    Ok(Document { root: places.node(root)?, line_comments })
 }
 
-struct Scanner<'a> {
+fn uncapitalized(why: &impl fmt::Display) -> String {
+    let why = why.to_string();
+    let mut letters = why.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Where the tokens of a text start, in order, comments left out; and whether each is a comma.
+struct Places<'a> {
     text: &'a str,
-    at: usize,
-    line_comments: Vec<usize>,
+    tokens: Vec<(usize, bool)>,
 }
 
-impl Scanner<'_> {
-    fn fault(&self, why: impl Into<String>) -> Fault {
-        Fault::at(self.text, self.at, why)
-    }
-
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    /// Goes to the next token.
-    fn skip(&mut self) -> Result<(), Fault> {
-        loop {
-            let rest = self.rest();
-            let token = rest.trim_start_matches(BLANK);
-            self.at += rest.len() - token.len();
-            if self.rest().starts_with("//") {
-                let length = self.rest().find('\n').unwrap_or(self.rest().len());
-                let comment = self.rest()[..length].trim_end_matches(BLANK).len();
-                self.line_comments.push(self.at + comment);
-                self.at += length;
-            } else if self.rest().starts_with("/*") {
-                let end = self.rest()[2..].find("*/");
-                self.at += end.ok_or_else(|| self.fault("a comment without an end"))? + 4;
-            } else {
-                return Ok(());
+impl Places<'_> {
+    fn node(&self, value: ast::Value<'_>) -> Result<Node, Fault> {
+        let span = value.range().start..value.range().end;
+        let kind = match value {
+            ast::Value::Object(object) => {
+                let members = object.properties.into_iter().map(|member| {
+                    let name = member.name.range();
+                    self.leaf(&(name.start..name.end))?;
+                    self.item(member.name.into_string(), name.start, member.value)
+                });
+                Kind::Object(members.collect::<Result<_, _>>()?)
             }
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Node, Fault> {
-        if depth > DEPTH_MAX {
-            return Err(self.fault("nested too deep"));
-        }
-        let start = self.at;
-        let kind = match self.peek() {
-            Some(b'{') => Kind::Object(self.items(b'}', depth)?),
-            Some(b'[') => Kind::Array(self.items(b']', depth)?),
-            Some(b'"') => Kind::Text(self.string()?),
-            Some(_) => Kind::Other(self.word()?),
-            None => return Err(self.fault("it ends too early")),
+            ast::Value::Array(array) => {
+                let elements = array.elements.into_iter().map(|element| {
+                    let start = element.range().start;
+                    self.item(String::new(), start, element)
+                });
+                Kind::Array(elements.collect::<Result<_, _>>()?)
+            }
+            _ => match self.leaf(&span)? {
+                Value::String(text) => Kind::Text(text),
+                other => Kind::Other(other),
+            },
         };
-        Ok(Node { span: start..self.at, kind })
+        Ok(Node { span, kind })
     }
 
-    fn items(&mut self, close: u8, depth: usize) -> Result<Vec<Item>, Fault> {
-        let mut items: Vec<Item> = Vec::new();
-        self.at += 1;
-        loop {
-            self.skip()?;
-            if self.peek() == Some(close) {
-                self.at += 1;
-                return Ok(items);
-            }
-            if items.last().is_some_and(|last| last.comma.is_none()) {
-                return Err(self.fault(format!("expected `,` or `{}`", char::from(close))));
-            }
-            let mut item = self.item(close == b'}', depth)?;
-            self.skip()?;
-            if self.peek() == Some(b',') {
-                item.comma = Some(self.at);
-                self.at += 1;
-            }
-            items.push(item);
-        }
+    /// A value without others in it. The library lets control characters pass in strings, JSON does
+    /// not.
+    fn leaf(&self, span: &Range<usize>) -> Result<Value, Fault> {
+        let value = serde_json::from_str(&self.text[span.clone()]);
+        value.map_err(|_| Fault::at(self.text, span.start, "not a valid string or number"))
     }
 
-    fn item(&mut self, is_member: bool, depth: usize) -> Result<Item, Fault> {
-        let start = self.at;
-        let mut key = String::new();
-        if is_member {
-            if self.peek() != Some(b'"') {
-                return Err(self.fault("expected a key in double quotes"));
-            }
-            key = self.string()?;
-            self.skip()?;
-            if self.peek() != Some(b':') {
-                return Err(self.fault("expected `:` after a key"));
-            }
-            self.at += 1;
-            self.skip()?;
-        }
-        let value = self.value(depth + 1)?;
-        Ok(Item { key, start, value, comma: None })
-    }
-
-    fn string(&mut self) -> Result<String, Fault> {
-        let mut is_escaped = false;
-        let end = self.rest().bytes().enumerate().skip(1).find_map(|(at, byte)| {
-            let is_end = byte == b'"' && !is_escaped;
-            is_escaped = byte == b'\\' && !is_escaped;
-            (is_end || byte == b'\n').then_some(at)
-        });
-        let length = end.ok_or_else(|| self.fault("a string without an end"))? + 1;
-        self.token(length, "not a valid string")
-    }
-
-    fn word(&mut self) -> Result<Value, Fault> {
-        let is_end = |c: char| BLANK.contains(&c) || ",:{}[]\"/".contains(c);
-        let length = self.rest().find(is_end).unwrap_or(self.rest().len());
-        self.token(length, "not a value")
-    }
-
-    fn token<T: serde::de::DeserializeOwned>(
-        &mut self,
-        length: usize,
-        why: &str,
-    ) -> Result<T, Fault> {
-        let token = self.rest().get(..length).unwrap_or_default();
-        let read = serde_json::from_str(token).map_err(|_| self.fault(why))?;
-        self.at += length;
-        Ok(read)
+    fn item(&self, key: String, start: usize, value: ast::Value<'_>) -> Result<Item, Fault> {
+        let value = self.node(value)?;
+        let next = self.tokens.partition_point(|(at, _)| *at < value.span.end);
+        let comma = self.tokens.get(next).and_then(|(at, is_comma)| is_comma.then_some(*at));
+        Ok(Item { key, start, value, comma })
     }
 }
 
@@ -271,20 +223,24 @@ mod tests {
     fn what_is_no_json_is_named_with_its_line() {
         let deep = "[".repeat(5000);
         for (text, told) in [
-            ("", "line 1: it ends too early"),
-            ("{\n\"a\" 1}", "line 2: expected `:` after a key"),
-            ("{\n\"a\": 1\n\"b\": 2}", "line 3: expected `,` or `}`"),
-            ("{a: 1}", "line 1: expected a key in double quotes"),
-            ("[1,,2]", "line 1: not a value"),
-            ("[tru]", "line 1: not a value"),
-            ("\"a\nb\"", "line 1: not a valid string"),
-            ("\"a\u{0}b\"", "line 1: not a valid string"),
-            ("{}\n{}", "line 2: something follows the end"),
-            ("\n/* ", "line 2: a comment without an end"),
-            ("\"a", "line 1: a string without an end"),
-            ("'a'", "line 1: not a value"),
-            ("\0", "line 1: not a value"),
-            (&deep, "line 1: nested too deep"),
+            ("", "line 1: there is nothing in it"),
+            ("{\n\"a\" 1}", "line 2: expected colon after the string or word in object property"),
+            ("{\n\"a\": 1\n\"b\": 2}", "line 2: expected comma"),
+            ("{a: 1}", "line 1: expected string for object property"),
+            ("[1,,2]", "line 1: unexpected comma"),
+            ("[tru]", "line 1: unexpected token"),
+            ("\n\"a\nb\"", "line 2: not a valid string or number"),
+            ("{\"a\u{0}b\": 1}", "line 1: not a valid string or number"),
+            ("{}\n{}", "line 2: text cannot contain more than one JSON value"),
+            ("\n/* ", "line 2: unterminated comment block"),
+            ("\"a", "line 1: unterminated string literal"),
+            ("'a'", "line 1: single-quoted strings are not allowed"),
+            ("\0", "line 1: unexpected token"),
+            ("[0x1]", "line 1: hexadecimal numbers are not allowed"),
+            ("[NaN]", "line 1: unexpected token"),
+            ("[01]", "line 1: expected comma"),
+            ("\"\\x41\"", "line 1: invalid escape"),
+            (&deep, "line 1: maximum nesting depth exceeded"),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), told, "{text:.20}");
         }
