@@ -6,6 +6,7 @@ mod head;
 mod hold;
 mod into;
 mod merge;
+mod outside;
 mod paths;
 mod planned;
 mod resume;
@@ -19,13 +20,13 @@ mod unseen;
 pub(crate) use paths::picked;
 pub(crate) use resume::{is_interrupted, retain_steps, say_if_interrupted};
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{Desk, error_text, origin, places, print, revive, rows};
 use crate::{
     error::{Error, Result},
     ledger,
-    model::{Checkpoint, CheckpointId, Selector},
+    model::{Checkpoint, CheckpointId, RelPath, Selector},
     plan::{Action, Kept, Options, Picked, Step},
     process::{Exit, Process},
     restore_log, ui,
@@ -273,16 +274,19 @@ pub(crate) fn effect(
 ) -> Result<Effect> {
     let planned = planned::make(process, desk, checkpoint, order)?;
     let plan = &planned.plan;
-    let is_others = |step: &Step| match step.action {
+    let is_quiet = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
         Action::Keep(
             Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay,
         ) => true,
         // A log that grows, a person's own work: an undo of this turn would never do anything.
-        Action::Keep(Kept::Edited) => planned.others.contains(&step.path),
+        Action::Keep(Kept::Edited) => others.contains(&step.path),
         _ => false,
     };
+    let is_others = |step: &Step| is_quiet(step, &planned.others);
+    let is_others_outside = |step: &Step| is_quiet(step, &planned.outside_others);
     let is_quiet = plan.is_empty()
         && plan.steps.iter().all(is_others)
+        && plan.outside.steps.iter().all(is_others_outside)
         && planned.head.is_none()
         && planned.repositories.is_empty();
     let is_any = !is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?);

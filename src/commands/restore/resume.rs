@@ -3,12 +3,12 @@
 //! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
 //! one or the other may be overwritten without holding it again, and `undo` still finds the line.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{
     Consent, Order,
     deed::{gone, made, make_repositories, note_back, records},
-    head,
+    head, outside,
     planned::{seen_by_plan, skipped_now},
     same::bytes_now,
     show,
@@ -18,10 +18,10 @@ use crate::{
     commands::{Desk, Later, print},
     config, crash,
     error::{Error, Result},
-    fs::{Dir, PathResolver, c_name, stat_path},
-    left,
+    fs::{Dir, PathResolver, c_name},
+    left::{self, Side},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
-    plan::{self, OutsideStep, RestorePlan, Unsettled},
+    plan::{self, RestorePlan, Unsettled},
     process::{Exit, Process},
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
@@ -160,12 +160,15 @@ struct Settled {
 }
 
 fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit> {
-    for step in settled.plan.kept() {
-        let path = ui::escape(step.path.as_bytes());
+    let kept = settled.plan.kept().map(|step| step.path.as_path().to_owned());
+    let outside = settled.plan.outside.steps.iter().filter(|step| !step.is_deed());
+    let kept: Vec<_> = kept.chain(outside.map(|step| step.path.at_top())).collect();
+    for path in &kept {
+        let path = ui::escape_path(path);
         show::say(process, &format!("warning: kept, changed since: {path}"))?;
     }
     show::missed(process, desk, &settled.outcome);
-    Ok(match (settled.outcome.missed.is_empty(), settled.plan.kept().next()) {
+    Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,
         (true, None) => Exit::Ok,
@@ -206,9 +209,14 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
         .paths
         .iter()
         .filter(merged)
-        .map(|path| plan::entry_at(&to_tree, path, &mut read).map(|entry| (path, entry)));
+        .map(|path| Ok((Side::Root, path, plan::entry_at(&to_tree, path, &mut read)?)));
     let back = back.collect::<Result<Vec<_>>>()?;
-    note_back(desk, to, &outcome, back.into_iter())?;
+    let outside: Vec<_> =
+        log.outside.iter().filter_map(|path| RelPath::from_top(path).ok()).collect();
+    let outside = outside
+        .iter()
+        .map(|path| (Side::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
+    note_back(desk, to, &outcome, back.into_iter().chain(outside))?;
     if toward == Toward::Before {
         // Lost, it costs an undo that has to be asked for by the checkpoint's name.
         let _noted = left::void(&place, log.held);
@@ -283,7 +291,7 @@ fn plan(
         paths.push(Unsettled { path: path.clone(), to, from, now });
     }
     let mut plan = plan::settle(id, paths);
-    plan.outside = outside(&to_tree, &from_tree, &now_tree, log);
+    plan.outside = outside::settle(&to_tree, &from_tree, &now_tree, log);
     Ok((plan, scan, to_tree))
 }
 
@@ -293,20 +301,6 @@ pub(super) fn tree(desk: &Desk, id: CheckpointId) -> Result<Tree> {
         Some(checkpoint) => desk.tree_of(checkpoint, Later::All),
         None => desk.store.tree(id),
     }
-}
-
-/// What is one end of the restore and is to be the other. What a restore created outside stays.
-fn outside(to: &Tree, from: &Tree, now: &Tree, log: &RestoreLog) -> Vec<OutsideStep> {
-    let id = |tree: &Tree, path: &PathBuf| tree.outside.get(path).and_then(|entry| entry.content);
-    let is_ours = |path: &&PathBuf| id(now, path).is_none() || id(now, path) == id(from, path);
-    let wanted = log.outside.iter().filter(|path| to.outside.get(*path) != now.outside.get(*path));
-    wanted
-        .filter(is_ours)
-        .filter_map(|path| {
-            let then = *to.outside.get(path)?;
-            Some(OutsideStep { path: path.clone(), then, seen: stat_path(path).ok() })
-        })
-        .collect()
 }
 
 /// Gives directories that forbade writing their permissions back.
