@@ -6,6 +6,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 use serde_json::{Value, json};
 
 use crate::support::{
+    dice::{Dice, wished},
     real::git,
     temp::{Files, on_disk, write},
     world::{Output, World},
@@ -199,4 +200,67 @@ fn what_a_person_put_in_the_place_of_a_directory_outside_stays() {
         (fs::read_to_string(out(&world)).unwrap(), world.read("a")),
         ("mine".into(), "first".into())
     );
+}
+
+/// One change of something outside, as a command line; it fails where it cannot be done.
+fn change(dice: &mut Dice) -> String {
+    let paths = ["", "/x", "/d", "/d/y", "/d/y/z", "/e/f", "/w"];
+    let mut path = || format!("../out{}", paths[dice.below(paths.len())]);
+    let (one, other) = (path(), path());
+    let number = dice.below(1000);
+    match dice.below(7) {
+        0 | 1 => format!("echo {number} > {one}"),
+        2 => format!("rm -rf {one}"),
+        3 => format!("rm -rf {one}; mkdir -p {one}; echo {number} > {one}/n"),
+        4 => format!("rm -rf {one}; ln -s x {one}"),
+        5 => format!("chmod 70{} {one}", dice.below(8)),
+        _ => format!("mv -T {one} {other}"),
+    }
+}
+
+/// Some changes, one after the other.
+fn changes(dice: &mut Dice) -> String {
+    let all = (0..=dice.below(3)).map(|_| format!("{{ {}; }} 2> /dev/null", change(dice)));
+    format!("{}; true", all.collect::<Vec<_>>().join("; "))
+}
+
+/// `BEFOREHAND_CASES` and `BEFOREHAND_SEED` run more of them, or one again.
+#[test]
+fn whatever_agents_and_people_do_outside_is_told_apart() {
+    let (first, count) = match wished("BEFOREHAND_SEED") {
+        Some(seed) => (seed, 1),
+        None => (0, wished("BEFOREHAND_CASES").unwrap_or(12)),
+    };
+    for seed in first..first + count {
+        let mut dice = Dice::new(seed);
+        let mut world = project();
+        let was = beside(&world);
+        let (agents, mine) = (changes(&mut dice), changes(&mut dice));
+        run(&mut world, "one", "rm -rf ../out", &agents);
+        let left = beside(&world);
+        git(&world, &world.root(), &mine);
+        let is = beside(&world);
+        world.wait(1);
+        let done = world.run(&["undo", "--yes"]);
+        let becomes = beside(&world);
+        let told = format!("seed {seed}: {agents}\n{mine}\n{}{}", done.stdout, done.stderr);
+        for path in [&was, &is, &becomes].into_iter().flat_map(Files::keys) {
+            let at = |files: &Files| files.get(path).cloned();
+            let named = format!("{}: {told}", String::from_utf8_lossy(path));
+            assert!([at(&was), at(&is)].contains(&at(&becomes)), "something new, {named}");
+            let is_mine = at(&left) != at(&is) && at(&is).is_some();
+            assert!(!is_mine || at(&becomes) == at(&is), "not kept, {named}");
+            let is_blocked = becomes.iter().any(|(other, seen)| {
+                let stays = Some(seen) == is.get(other) && Some(seen) != left.get(other);
+                let is_near = other.starts_with(path) || path.starts_with(other);
+                stays && is_near
+            });
+            assert!(is_mine || is_blocked || at(&becomes) == at(&was), "not restored, {named}");
+        }
+        assert!([0, 1, 3].contains(&(done.exit as u8)), "{told}");
+        if done.stdout.contains("redo with") {
+            ours(&mut world, &["redo", "--yes"], 0);
+            assert!(beside(&world) == is, "redone, {told}");
+        }
+    }
 }

@@ -380,7 +380,7 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
             "action": action,
             "why": why,
             "author": author,
-            "conflict": matches!(step.action, Action::Keep(Kept::Edited | Kept::Changed)),
+            "conflict": step.is_conflict(),
             "lines": lines.map(|lines| json!({ "added": lines.added, "removed": lines.removed })),
         })
     };
