@@ -298,3 +298,66 @@ fn what_a_later_command_deleted_is_told_with_the_step_before_it() {
     ours(&mut world, &["restore", &step, "--yes"], 0);
     assert_eq!(["a", "mine"].map(|path| world.read(path)), ["the agent's", "mine"]);
 }
+
+/// A directory cannot give way to the file that was there while something of the user's is in it.
+#[test]
+fn a_file_that_cannot_come_back_for_what_a_person_made_is_a_conflict() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| {
+        fs::remove_file(world.root().join("a")).unwrap();
+        world.write("a/agents", "the agent's");
+        world.write("b", "the agent's");
+    });
+    world.write("a/mine", "mine");
+    let done = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    assert!(done.contains("1 conflict kept: a\n"), "{done}");
+    assert_eq!([world.read("a/mine"), world.read("b")], ["mine", "first"]);
+    assert!(!world.root().join("a/agents").exists());
+    ours(&mut world, &["restore", "1", "--exact", "--yes"], 0);
+    assert_eq!(world.read("a"), "first");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(world.read("a/mine"), "mine");
+}
+
+/// What can be made again is held all the same if it stands in the way.
+#[test]
+fn what_can_be_made_again_does_not_keep_the_rest_from_coming_back() {
+    let mut world = World::with_git();
+    world.write(".gitignore", "env\n");
+    world.write("env", "a file");
+    world.write("a", "first");
+    run(&mut world, "zero", "make nothing", |_| ());
+    run(&mut world, "one", "make", |world| {
+        fs::remove_file(world.root().join("env")).unwrap();
+        world.write("env/pyvenv.cfg", "home = /usr\n");
+        world.write("env/bin/x", "x");
+        world.write("a", "the agent's");
+    });
+    world.write("env/mine", "mine");
+    let done = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    assert!(done.contains("1 conflict kept: env\n"), "{done}");
+    assert_eq!([world.read("env/mine"), world.read("a")], ["mine", "first"]);
+    ours(&mut world, &["restore", "1", "--exact", "--yes"], 0);
+    assert_eq!(world.read("env"), "a file");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(
+        ["env/mine", "env/pyvenv.cfg", "env/bin/x"].map(|path| world.read(path)),
+        ["mine", "home = /usr\n", "x"]
+    );
+}
+
+#[test]
+fn who_put_a_file_there_and_who_removed_it_is_said_truly() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| {
+        fs::remove_file(world.root().join("b")).unwrap();
+        world.write("a", "the agent's");
+    });
+    fs::remove_file(world.root().join("a")).unwrap();
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("recreate  a   deleted since, not by the agent\n"), "{plan}");
+    assert!(plan.contains("recreate  b\n"), "{plan}");
+    ours(&mut world, &["undo", "--yes"], 0);
+    let plan = ours(&mut world, &["redo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("remove    b   put there by a restore; held first"), "{plan}");
+}

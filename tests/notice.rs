@@ -3,8 +3,9 @@
 use std::fs;
 
 use gix::index::entry::{Flags, Mode, Stat};
+use rustix::fs::FileType;
 
-use crate::support::world::World;
+use crate::support::{temp::special, world::World};
 
 /// One event of an agent about one command.
 fn event(world: &mut World, agent: &str, name: &str, command: &str) -> String {
@@ -136,4 +137,20 @@ fn what_is_only_ignored_is_not_gone() {
     event(&mut world, "claude-code", "PreToolUse", command);
     world.write("x.db", "data, more");
     assert_eq!(event(&mut world, "claude-code", "PostToolUse", command), NOTHING);
+}
+
+#[test]
+fn a_pipe_with_another_name_is_not_gone() {
+    let mut world = project();
+    for dir in ["p", "q"] {
+        fs::create_dir(world.root().join(dir)).unwrap();
+    }
+    special(&world.root().join("p/pipe"), FileType::Fifo, 0o600);
+    event(&mut world, "claude-code", "PreToolUse", "make some");
+    fs::rename(world.root().join("p/pipe"), world.root().join("q/pipe")).unwrap();
+    assert_eq!(event(&mut world, "claude-code", "PostToolUse", "make some"), NOTHING);
+    event(&mut world, "claude-code", "PreToolUse", "make more");
+    fs::remove_file(world.root().join("q/pipe")).unwrap();
+    let said = event(&mut world, "claude-code", "PostToolUse", "make more");
+    assert!(said.contains("deleted 1 file, which git does not track"), "{said}");
 }

@@ -529,3 +529,38 @@ fn a_partial_checkpoint_does_not_replace_a_repository_that_works() {
     assert!(refused.stderr.contains("is partial, and the repository"), "{}", refused.stderr);
     assert_eq!(git(&world, &world.root(), "git diff --cached --name-only"), "staged");
 }
+
+/// What goes with a repository that a restore had made, and that is removed when that is undone.
+#[test]
+fn commits_in_a_repository_that_a_redo_removes_are_named() {
+    let mut world = repository();
+    world.before_bash("t1", "rm -rf .git");
+    git(&world, &world.root(), "rm -rf .git");
+    runs(&mut world, &["undo", "--yes"]);
+    git(&world, &world.root(), "git commit -q --allow-empty -m own");
+    for args in [["redo", "--dry-run"], ["redo", "--yes"]] {
+        let said = runs(&mut world, &args);
+        assert!(said.contains("loses 1 commit made since: ") && said.contains(" own\n"), "{said}");
+    }
+    assert!(!world.root().join(".git").exists());
+    runs(&mut world, &["undo", "--yes"]);
+    assert_eq!(git(&world, &world.root(), "git log -1 --format=%s"), "own");
+}
+
+#[test]
+fn whatever_of_a_replaced_repository_goes_is_named() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    let line = "git notes add -m note && git config user.name other && git worktree add -q ../tree \
+                && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit";
+    git(&world, &world.root(), line);
+    for args in [["--dry-run"], ["--yes"]] {
+        let said = runs(&mut world, &[&["restore", "1", "--repository"], &args[..]].concat());
+        assert!(said.contains("made since, goes: tree, refs/notes/commits"), "{said}");
+        let changed =
+            "changed since in the repository, goes: config, hooks/pre-commit, worktrees/tree";
+        assert!(said.contains(changed), "{said}");
+    }
+    runs(&mut world, &["undo", "--yes"]);
+    git(&world, &world.root(), "git notes show && test -f .git/hooks/pre-commit");
+}

@@ -25,8 +25,7 @@ pub fn sweep(root: &Root, paths: &[RelPath], outside: &[PathBuf], id: Checkpoint
         }
     }
     for path in outside {
-        let below = path.strip_prefix("/").ok().and_then(|path| RelPath::parse(path).ok());
-        if let (Ok(top), Some(path)) = (Dir::open(Path::new("/")), below) {
+        if let (Ok(top), Ok(path)) = (Dir::open(Path::new("/")), RelPath::from_top(path)) {
             let _gone = litter(&top, &path);
         }
     }

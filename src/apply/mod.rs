@@ -8,7 +8,6 @@
 
 mod around;
 mod make;
-mod outside;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,7 +39,7 @@ pub struct Outcome {
     /// What was not done, and why.
     pub missed: Vec<(PathBuf, String)>,
     /// Replaced files that had other hard links; those keep the old content.
-    pub had_names: Vec<RelPath>,
+    pub had_names: Vec<PathBuf>,
     /// Repositories that changed after they were held: the original path, and where each was moved.
     pub set_aside: Vec<(PathBuf, PathBuf)>,
 }
@@ -67,30 +66,54 @@ pub fn run(
     seen: &Seen<'_>,
     id: CheckpointId,
 ) -> Result<Outcome> {
-    let top = Dir::open(root.path()).map_err(Error::io("open", root.path()))?;
-    let mut apply = Apply {
-        top: &top,
-        way: DirCursor::from(&top),
-        store,
-        seen,
-        id,
-        merges: &plan.merges,
-        unlinked: BTreeSet::new(),
-        opened: BTreeMap::new(),
-        ready: BTreeSet::new(),
-        outcome: Outcome::default(),
-    };
-    apply.all(plan).map_err(Error::io("sync", root.path()))?;
-    for step in &plan.outside {
+    let mut outcome = Outcome::default();
+    let everywhere = Whole { store, id, merges: &plan.merges };
+    everywhere.below(root.path(), &plan.steps, seen, &mut outcome)?;
+    if !plan.outside.steps.is_empty() {
         crash::point("apply-outside");
-        apply.outside(step);
+        let seen = |path: &RelPath| plan.outside.seen.get(path).copied();
+        everywhere.below(Path::new("/"), &plan.outside.steps, &seen, &mut outcome)?;
     }
-    top.sync_file_system().map_err(Error::io("sync", root.path()))?;
-    Ok(apply.outcome)
+    Ok(outcome)
+}
+
+/// What is the same in the root and outside it.
+struct Whole<'a> {
+    store: &'a dyn Store,
+    id: CheckpointId,
+    merges: &'a BTreeMap<RelPath, Vec<u8>>,
+}
+
+impl Whole<'_> {
+    /// Executes steps below one directory.
+    fn below(
+        &self,
+        place: &Path,
+        steps: &[Step],
+        seen: &Seen<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let top = Dir::open(place).map_err(Error::io("open", place))?;
+        let mut apply = Apply {
+            place,
+            way: DirCursor::from(&top),
+            store: self.store,
+            seen,
+            id: self.id,
+            merges: self.merges,
+            unlinked: BTreeSet::new(),
+            opened: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            outcome,
+        };
+        apply.all(steps).map_err(Error::io("sync", place))?;
+        apply.sync(deeds(steps)).map_err(Error::io("sync", place))
+    }
 }
 
 struct Apply<'a> {
-    top: &'a Dir,
+    /// The root, or the top of the file system.
+    place: &'a Path,
     way: DirCursor<'a>,
     store: &'a dyn Store,
     seen: &'a Seen<'a>,
@@ -104,26 +127,26 @@ struct Apply<'a> {
     opened: BTreeMap<RelPath, u32>,
     /// Directories known to be writable.
     ready: BTreeSet<RelPath>,
-    outcome: Outcome,
+    outcome: &'a mut Outcome,
 }
 
 impl Apply<'_> {
-    fn all(&mut self, plan: &RestorePlan) -> io::Result<()> {
+    fn all(&mut self, steps: &[Step]) -> io::Result<()> {
         // Children before their directories, so that a directory is empty when its turn comes.
-        for step in plan.steps.iter().rev().filter(|step| vacates(step)) {
+        for step in steps.iter().rev().filter(|step| vacates(step)) {
             crash::point("apply-vacate");
             self.try_step(step, Self::vacate);
         }
         // A removed directory may be created again under the same name.
         self.way.forget();
-        for step in plan.deeds().filter(|step| becomes(step) == Some(Kind::Directory)) {
+        for step in deeds(steps).filter(|step| becomes(step) == Some(Kind::Directory)) {
             crash::point("apply-directory");
             self.try_step(step, Self::put_directory);
         }
-        self.put_all(plan)?;
+        self.put_all(steps)?;
         // A directory's permissions come last, because they may forbid changes in it.
         let mut wanted = BTreeSet::new();
-        for step in plan.steps.iter().rev() {
+        for step in steps.iter().rev() {
             if let (Some(Kind::Directory), Some(then)) = (becomes(step), step.then) {
                 self.opened.insert(step.path.clone(), then.permissions);
                 wanted.insert(&step.path);
@@ -135,7 +158,7 @@ impl Apply<'_> {
             match self.close(&path, permissions) {
                 // It was only made writable for its content, and has been removed since.
                 Err(err) if err.kind() == io::ErrorKind::NotFound && !wanted.contains(&path) => (),
-                Err(err) if !told.contains(path.as_path()) => self.miss(path.as_path(), &err),
+                Err(err) if !told.contains(&self.named(&path)) => self.miss(&path, &err),
                 Ok(()) | Err(_) => (),
             }
         }
@@ -144,10 +167,10 @@ impl Apply<'_> {
 
     /// Writes every path that is not a directory: a batch under temporary names, one sync, then the
     /// renames.
-    fn put_all(&mut self, plan: &RestorePlan) -> io::Result<()> {
+    fn put_all(&mut self, steps: &[Step]) -> io::Result<()> {
         let is_file = |step: &&Step| becomes(step).is_some_and(|kind| kind != Kind::Directory);
         let (mut waiting, mut bytes) = (Vec::new(), 0);
-        for step in plan.deeds().filter(is_file) {
+        for step in deeds(steps).filter(is_file) {
             crash::point("apply-write");
             match self.put_beside(step) {
                 Ok(Some(size)) => {
@@ -155,7 +178,7 @@ impl Apply<'_> {
                     waiting.push(step);
                 }
                 Ok(None) => self.outcome.done += 1,
-                Err(err) => self.miss(step.path.as_path(), &err),
+                Err(err) => self.miss(&step.path, &err),
             }
             if waiting.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
                 self.settle(&waiting)?;
@@ -169,7 +192,7 @@ impl Apply<'_> {
         if waiting.is_empty() {
             return Ok(());
         }
-        if let Err(err) = self.top.sync_file_system() {
+        if let Err(err) = self.sync(waiting.iter().copied()) {
             for step in waiting {
                 self.discard(&step.path);
             }
@@ -194,12 +217,31 @@ impl Apply<'_> {
     fn try_step(&mut self, step: &Step, act: impl FnOnce(&mut Self, &Step) -> io::Result<bool>) {
         match act(self, step) {
             Ok(done) => self.outcome.done += usize::from(done),
-            Err(err) => self.miss(step.path.as_path(), &err),
+            Err(err) => self.miss(&step.path, &err),
         }
     }
 
-    fn miss(&mut self, path: &Path, err: &io::Error) {
-        self.outcome.missed.push((path.to_owned(), err.to_string()));
+    fn miss(&mut self, path: &RelPath, err: &io::Error) {
+        let path = self.named(path);
+        self.outcome.missed.push((path, err.to_string()));
+    }
+
+    /// A path as people know it: below the root, or absolute.
+    fn named(&self, path: &RelPath) -> PathBuf {
+        if self.place == Path::new("/") { path.at_top() } else { path.as_path().to_owned() }
+    }
+
+    /// Waits until what was written for some steps is on the disk, on each of their file systems.
+    fn sync<'s>(&mut self, steps: impl Iterator<Item = &'s Step>) -> io::Result<()> {
+        let mut synced = BTreeSet::new();
+        for step in steps {
+            // A directory that is gone needs no sync.
+            let Ok(parent) = self.way.parent_of(&step.path) else { continue };
+            if synced.insert(parent.stat()?.1) {
+                parent.sync_file_system()?;
+            }
+        }
+        Ok(())
     }
 
     /// The open, writable directory that contains `path`, and the last name.
@@ -328,7 +370,8 @@ impl Apply<'_> {
         if placed.is_err() {
             let _litter = parent.remove_file(&temporary);
         } else if is_file && names > 1 {
-            self.outcome.had_names.push(step.path.clone());
+            let path = self.named(&step.path);
+            self.outcome.had_names.push(path);
         }
         placed.map(|()| true)
     }
@@ -356,6 +399,11 @@ impl Apply<'_> {
         };
         if is_as_seen { Ok(stamp) } else { Err(changed()) }
     }
+}
+
+/// The steps that change something.
+fn deeds(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    steps.iter().filter(|step| step.is_deed())
 }
 
 /// The type of file that the plan leaves at a path it changes.

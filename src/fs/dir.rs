@@ -4,7 +4,7 @@
 //! path that the caller trusts.
 
 use std::{
-    ffi::{CStr, CString},
+    ffi::{CStr, CString, OsStr, OsString},
     fs::File,
     io,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
@@ -228,6 +228,17 @@ pub fn stat_path(path: &Path) -> io::Result<Stamp> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name with a NUL in it"));
     }
     Ok(stamp(&statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?))
+}
+
+/// The names in the directory at `path`; none where it is no directory, or is one by a symlink.
+pub fn names_in(path: &Path) -> Vec<OsString> {
+    let mut names = Vec::new();
+    let is_directory = stat_path(path).is_ok_and(|stamp| stamp.kind() == Some(Kind::Directory));
+    let open = is_directory.then(|| Dir::open(path).and_then(|dir| dir.listable()));
+    let _unread = open.map(|open| {
+        open?.list(|listed| names.push(OsStr::from_bytes(listed.name.to_bytes()).to_owned()))
+    });
+    names
 }
 
 #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]

@@ -18,7 +18,7 @@ mod system;
 use std::path::{Component, Path, PathBuf};
 
 pub use attributes::Owner;
-pub use dir::{Dir, Listed, stat_path};
+pub use dir::{Dir, Listed, names_in, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use dir_cursor::DirCursor;
 pub use holes::Holes;

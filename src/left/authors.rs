@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Line, State, What, path_of};
+use super::{Line, Side, State, What};
 use crate::{
     model::{Checkpoint, CheckpointId, RelPath},
     plan::Author,
@@ -13,6 +13,8 @@ use crate::{
 pub struct Knowledge {
     /// When the checkpoint was taken.
     since: i64,
+    /// The side of the root that it is about.
+    side: Side,
     /// Whether the agent did anything that was noticed.
     active: bool,
     /// Whether the agent says when a call is done. If so, a call that it never said that of was cut
@@ -99,7 +101,7 @@ pub trait Here {
 impl Knowledge {
     /// Reads the log for what happened since `checkpoint`. The agent is the session the checkpoint
     /// was taken for; where there is none, every session. `name` is that session's in the log.
-    pub fn since(checkpoint: &Checkpoint, name: Option<&str>, lines: &[Line]) -> Self {
+    pub fn since(checkpoint: &Checkpoint, name: Option<&str>, lines: &[Line], side: Side) -> Self {
         let id = checkpoint.id.to_string();
         let since = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
         let is_since = |line: &Line| match &line.what {
@@ -110,7 +112,8 @@ impl Knowledge {
         let is_ours = |line: &Line| !line.by.is_empty() && name.is_none_or(|name| name == line.by);
         let tells = |line: &Line| matches!(line.what, What::Ended { .. }) && is_ours(line);
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
-        let mut known = Self { since, tells: lines.iter().any(tells), ..Self::default() };
+        let tells = lines.iter().any(tells);
+        let mut known = Self { since, side, tells, ..Self::default() };
         for line in &lines[begin..] {
             known.add(line, is_ours(line), &id);
         }
@@ -134,8 +137,11 @@ impl Knowledge {
                 if !self.tells {
                     self.begins_after_unseen(of, since);
                 }
-                let paths = paths.as_deref().map(all);
-                let open = Open { of: of.clone(), paths, makes: all(makes), is_done: false };
+                let all = |paths: &[String]| -> Vec<RelPath> {
+                    paths.iter().filter_map(|path| self.side.path(path)).collect()
+                };
+                let (paths, makes) = (paths.as_deref().map(all), all(makes));
+                let open = Open { of: of.clone(), paths, makes, is_done: false };
                 self.open.insert(call.clone(), open);
             }
             What::Ended { call } if ours => {
@@ -159,7 +165,7 @@ impl Knowledge {
     }
 
     fn see(&mut self, path: &str, seen: Seen) {
-        if let Some(path) = path_of(path) {
+        if let Some(path) = self.side.path(path) {
             self.seen.entry(path).or_default().push(seen);
         }
     }
@@ -205,7 +211,7 @@ impl Knowledge {
                 By::Agent => return Some(Author::Agent),
                 By::Others => return Some(Author::SomebodyElse),
                 // Back as it was before the checkpoint: that is the restore's doing.
-                By::Restore(then) if then <= self.since => return Some(Author::Agent),
+                By::Restore(then) if then <= self.since => return Some(Author::Restore),
                 By::Restore(then) => {
                     seen = &seen[..seen.partition_point(|seen| seen.at <= then)];
                 }
@@ -222,6 +228,13 @@ impl Knowledge {
         let below = self.seen.range(path.clone()..).take_while(|(at, _)| at.is_within(path));
         let mut last = below.filter_map(|(_, seen)| seen.last());
         last.any(|seen| seen.by == By::Agent && seen.there.is_any())
+    }
+
+    /// Whether somebody else removed what was at `path`, where nothing is now: something was there
+    /// when it was last seen, and no call could have changed that unseen.
+    pub fn was_removed_since(&self, path: &RelPath) -> bool {
+        let was_there = self.seen(path).last().is_some_and(|seen| seen.there.is_any());
+        was_there && self.unseen(path).is_none()
     }
 
     /// Whether the agent left something at just this `path`, or saw it.
@@ -246,10 +259,6 @@ impl Knowledge {
         open.sort_by_key(|open| open.is_done);
         open.pop()
     }
-}
-
-fn all(paths: &[String]) -> Vec<RelPath> {
-    paths.iter().filter_map(|path| path_of(path)).collect()
 }
 
 /// Whether one of these calls can change what is at `path`.
@@ -358,7 +367,7 @@ mod tests {
         ];
         for (case, lines, path, sha, expected) in cases {
             let path = RelPath::from_bytes(path.as_bytes()).unwrap();
-            let known = Knowledge::since(&checkpoint(), Some("me"), lines);
+            let known = Knowledge::since(&checkpoint(), Some("me"), lines, Side::Root);
             assert_eq!(known.author(&path, &Is(sha)), expected, "{case}");
         }
     }
@@ -374,11 +383,11 @@ mod tests {
         edit.push(done("me", "1"));
         let whose = |lines: &[Line]| {
             let path = RelPath::from_bytes(b"a").unwrap();
-            Knowledge::since(&checkpoint(), Some("me"), lines).author(&path, &Is("x"))
+            Knowledge::since(&checkpoint(), Some("me"), lines, Side::Root).author(&path, &Is("x"))
         };
         let of = |then| [edit.clone(), vec![back(then)]].concat();
         assert_eq!(whose(&of(250)), Author::Agent);
-        assert_eq!(whose(&of(50)), Author::Agent, "older than the checkpoint: the restore's own");
+        assert_eq!(whose(&of(50)), Author::Restore, "older than the checkpoint");
         edit[1].at = 280;
         assert_eq!(whose(&[edit.clone(), vec![back(250)]].concat()), Author::SomebodyElse);
     }
@@ -387,7 +396,7 @@ mod tests {
     fn what_came_before_the_checkpoint_says_nothing() {
         let mut lines = vec![began("me", "1", 7, None)];
         lines[0].at = 99;
-        let known = Knowledge::since(&checkpoint(), Some("me"), &lines);
+        let known = Knowledge::since(&checkpoint(), Some("me"), &lines, Side::Root);
         let path = RelPath::from_bytes(b"a").unwrap();
         assert_eq!(known.author(&path, &Is("x")), Author::Unknown);
     }

@@ -8,7 +8,7 @@ use std::{
 use super::Since;
 use crate::{
     error::Result,
-    model::{By, CheckpointId, ContentId, Directory, Kind, Notice, RelPath, Root, Tree},
+    model::{By, CheckpointId, ContentId, Directory, Entry, Kind, Notice, RelPath, Root, Tree},
     plan::{self, Change},
     store::{
         self, Held, Store,
@@ -102,10 +102,14 @@ fn is_inner(store: &dyn Store, record: &Record) -> Result<bool> {
 ///
 /// Fails if the checkpoint cannot be read.
 pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change]) -> Result<Blast> {
-    let appeared: BTreeSet<ContentId> = changes
-        .iter()
-        .filter_map(|change| change.after?.content.map(|content| content.id))
-        .collect();
+    let name = |entry: Entry| (entry.kind, entry.content.map(|content| content.id), entry.device);
+    // Of a pipe there is no more than that there is one, which one that was there before is not.
+    let is_news = |change: &&Change| {
+        let is_new = change.before.is_none_or(|before| Some(before.kind) != kind(change.after));
+        is_new || change.after.is_some_and(|after| after.content.is_some())
+    };
+    let news = changes.iter().filter(is_news);
+    let appeared: BTreeSet<_> = news.filter_map(|change| change.after.map(name)).collect();
     let record = record::read(&since.state.root(since.root), since.of)?;
     let mut blast = Blast { unheld: unheld(since.root, &record), ..Blast::default() };
     let mut gone = Vec::new();
@@ -116,8 +120,7 @@ pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change])
         match change.after {
             Some(after) if after.kind != Kind::Directory => blast.changed += 1,
             Some(_) | None => {
-                let is_moved = before.content.is_some_and(|content| appeared.contains(&content.id));
-                if !is_moved {
+                if !appeared.contains(&name(before)) {
                     blast.deleted += 1;
                     gone.push(&change.path);
                 }
@@ -132,6 +135,10 @@ pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change])
     }
     blast.is_inner = blast.is_much(since.settings.notice) && is_inner(store, &record)?;
     Ok(blast)
+}
+
+fn kind(entry: Option<Entry>) -> Option<Kind> {
+    entry.map(|entry| entry.kind)
 }
 
 /// Whether a path lies in the worktree of a repository nested in the root.

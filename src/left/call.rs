@@ -1,15 +1,18 @@
 //! Notes a call of an agent when it begins, and what it left when it is done.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::{
-    Blast, Line, Since, What, after_edit, after_shell, append, append_again, author, path_text,
+    Blast, Line, Side, Since, What, after_edit, after_shell, append, append_again, author,
     state_before, until,
 };
 use crate::{
     error::Result,
-    fs::stat_path,
-    model::{CheckpointId, Effect, Reach, RelPath, Root, Scope, ToolCall},
+    fs::{stat_path, without_dots},
+    model::{CheckpointId, Effect, Reach, Root, Scope, ToolCall},
     process::Process,
     state::{RootState, hash_name},
 };
@@ -61,30 +64,34 @@ impl Begins<'_> {
         let Self { call, effect, reach, of, cwd, is_held, .. } = self;
         let (at, root) = (at(process), &reach.root);
         let named = paths(effect, root, cwd);
-        let text = |paths: &[RelPath]| paths.iter().map(path_text).collect::<Vec<_>>();
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
-        let makes = missing_above(looked_at, root);
+        let makes = missing_above(looked_at);
         let began = What::Began {
             of: of.to_string(),
             call: name(call),
-            paths: named.as_deref().map(text),
-            makes: text(&makes),
+            paths: named.as_deref().map(|paths| texts(root, paths)),
+            makes: texts(root, &makes),
         };
         let by = author(call.context.agent, &call.context.session);
         let there = looked_at.iter().filter_map(|path| {
-            let state = Some(state_before(&root.join(path))?);
-            let what = What::Left { path: path_text(path), state };
+            let state = Some(state_before(path)?);
+            let what = What::Left { path: Side::text_of(root, path)?, state };
             Some(Line { at, by: String::new(), what })
         });
         there.chain([Line { at, by: by.clone(), what: began }]).collect()
     }
 }
 
+fn texts(root: &Root, paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().filter_map(|path| Side::text_of(root, path)).collect()
+}
+
 /// The directories on the way to some paths that are not there.
-fn missing_above(paths: &[RelPath], root: &Root) -> Vec<RelPath> {
-    let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
-    let is_missing = |dir: &RelPath| stat_path(&root.join(dir)).is_err();
-    let missing = paths.iter().flat_map(|path| above(path).take_while(is_missing));
+fn missing_above(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let above =
+        |path: &'_ PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
+    let is_missing = |dir: &PathBuf| stat_path(dir).is_err();
+    let missing = paths.iter().flat_map(|path| above(path).into_iter().take_while(is_missing));
     missing.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -140,16 +147,21 @@ pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blas
     until(since, next)
 }
 
-/// The paths of a root that a call changes, there or not; `None` for one that may change any.
-fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<RelPath>> {
+/// The paths that a call changes, there or not; `None` for one that may change any.
+fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
     let Effect::Touches(paths) = effect else { return None };
-    Some(paths.iter().filter_map(|path| below(&cwd.join(path), root)).collect())
+    Some(paths.iter().filter_map(|path| physical(&cwd.join(path), root)).collect())
 }
 
-/// A path as the root has it, though its directory may be reached through a link.
-fn below(path: &Path, root: &Root) -> Option<RelPath> {
-    let physical = || Some(std::fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?));
-    root.relative(path).ok().or_else(|| root.relative(&physical()?).ok())
+/// A path as checkpoints have it, though its directory may be reached through a link.
+fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
+    if let Ok(below) = root.relative(path) {
+        return Some(root.join(&below));
+    }
+    let (above, name) = (path.parent()?, path.file_name()?);
+    // Where nothing is yet, no link leads there.
+    let above = std::fs::canonicalize(above).unwrap_or_else(|_| without_dots(above));
+    Some(above.join(name))
 }
 
 /// What this very call is called: the agent's own name for it or, without one, what it is about.

@@ -1,22 +1,25 @@
 //! Looks at what a call left, right after it.
 
 use std::{
+    collections::BTreeSet,
     io::Read,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use super::{BYTES_MAX, Blast, Line, State, What, append, blast, digest, keep, path_text};
+use super::{
+    BYTES_MAX, Blast, Line, Outside, Side, State, What, append, blast, digest, keep, path_text,
+};
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
-    model::{CheckpointId, Entry, Kind, Reach, RelPath, Root, Scope, Settings, Tree},
+    model::{CheckpointId, Entry, Kind, Reach, Root, Scope, Settings, Tree},
     plan::Change,
     process::Process,
     scan::Named,
     snapshot::{self, ScanOptions},
     state,
-    store::{self, Source, Store},
+    store::{self, Source, Store, record},
 };
 
 /// A file beyond it is not hashed to know it again.
@@ -25,6 +28,8 @@ const HASHED_MAX_BYTES: u64 = 4 << 20;
 const PATHS_MAX: usize = 5_000;
 /// The bytes kept of what one command left.
 const KEPT_MAX_BYTES: u64 = 1 << 20;
+/// What is read outside the root, where no cache has it: it takes 0.1 s.
+const OUTSIDE_MAX_BYTES: u64 = 20 << 20;
 /// A no-change pass over 100,000 files, with room; nobody waits longer after a command.
 const BUDGET: Duration = Duration::from_millis(400);
 
@@ -33,14 +38,15 @@ const BUDGET: Duration = Duration::from_millis(400);
 /// # Errors
 ///
 /// Fails if the log cannot be written.
-pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[RelPath]) -> Result<()> {
+pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) -> Result<()> {
     let place = since.state.root(since.root);
     let at = super::call::at(since.process);
     let line = |what| Line { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
     for path in paths {
-        let state = state_of(&since.root.join(path), |bytes| Some(keep(&place, bytes)));
-        lines.push(line(What::Left { path: path_text(path), state }));
+        let Some(text) = Side::text_of(since.root, path) else { continue };
+        let state = state_of(path, |bytes| Some(keep(&place, bytes)));
+        lines.push(line(What::Left { path: text, state }));
     }
     lines.push(line(What::Done { call: call.to_owned() }));
     append(&place, &lines)
@@ -72,13 +78,14 @@ pub struct Since<'a, 'p> {
 pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Result<Option<Blast>> {
     let deadline = Instant::now() + BUDGET;
     let store = store::open(since.root, since.state, since.settings.store)?;
-    let Some(changes) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
+    let Some(found) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
+    let Found { changes, outside } = found;
     let blast = blast::count(since, store.as_ref(), &changes)?;
     // What was there comes first: of a build that makes very many files, the rest counts as unknown,
     // and what users do to other files afterwards is still seen to be theirs.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
     let is_known = there.len() <= PATHS_MAX && Instant::now() <= deadline;
-    if let (Some(calls), true) = (calls, is_known) {
+    if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {
         let place = since.state.root(since.root);
         let at = super::call::at(since.process);
         let line = |what| Line { at, by: since.by.to_owned(), what };
@@ -91,8 +98,12 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
                 State { sha: kept_text(&place, &path, &entry, &mut budget), ..State::of(&entry) }
             }),
         });
+        let outside = outside.into_iter().map(|change| What::Left {
+            path: Side::Outside.text(&change.path),
+            state: change.after.as_ref().map(State::of),
+        });
         let done = calls.iter().map(|call| What::Done { call: call.clone() });
-        let lines: Vec<Line> = left.chain(done).map(line).collect();
+        let lines: Vec<Line> = left.chain(outside).chain(done).map(line).collect();
         append(&place, &lines)?;
     }
     Ok(Some(blast))
@@ -125,13 +136,28 @@ fn differences(
     Ok(changes)
 }
 
+/// What differs from a checkpoint.
+struct Found {
+    changes: Vec<Change>,
+    /// The same outside the root, of what the checkpoint holds there; `None` if that is too much
+    /// to be read.
+    outside: Option<Vec<Change>>,
+}
+
 /// What differs from the checkpoint; `None` if there is no time to see it all.
-fn changes(
-    since: Since<'_, '_>,
-    store: &dyn Store,
-    deadline: Instant,
-) -> Result<Option<Vec<Change>>> {
-    let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims: Vec::new() };
+fn changes(since: Since<'_, '_>, store: &dyn Store, deadline: Instant) -> Result<Option<Found>> {
+    let held = record::read(&since.state.root(since.root), since.of)?.checkpoint;
+    let then = if held.outside.is_empty() { None } else { Some(store.tree(since.of)?) };
+    let apart = [since.root.path(), since.state.dir()];
+    let outside = then.as_ref().map(|then| Outside {
+        then: &then.outside,
+        skipped: &held.skipped,
+        apart: &apart,
+    });
+    let paths = outside.map(|outside| outside.paths()).unwrap_or_default();
+    let is_too_much = size(&paths) > OUTSIDE_MAX_BYTES;
+    let victims = if is_too_much { Vec::new() } else { paths.iter().cloned().collect() };
+    let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims };
     let limits = snapshot::scan_limits(since.settings);
     let named = Named::Alone;
     let look = ScanOptions { reach: &reach, limits: &limits, named, deadline: Some(deadline) };
@@ -139,11 +165,25 @@ fn changes(
     if scan.partial {
         return Ok(None);
     }
-    if scan.is_unchanged() {
-        return Ok(Some(Vec::new()));
+    if scan.is_unchanged() && outside.is_none() {
+        return Ok(Some(Found { changes: Vec::new(), outside: Some(Vec::new()) }));
     }
-    let (then, now) = (store.tree(since.of)?, store.identify(&mut scan)?);
-    differences(since.root, store, &then, &now, Source::Disk).map(Some)
+    let now = store.identify(&mut scan)?;
+    let elsewhere = match outside {
+        Some(_) if is_too_much => None,
+        Some(outside) => Some(outside.changes(&paths, &now.outside)),
+        None => Some(Vec::new()),
+    };
+    let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
+    let changes = differences(since.root, store, &then, &now, Source::Disk)?;
+    Ok(Some(Found { changes, outside: elsewhere }))
+}
+
+/// How much there is to read at some paths.
+fn size(paths: &BTreeSet<PathBuf>) -> u64 {
+    let files = paths.iter().filter_map(|path| stat_path(path).ok());
+    let files = files.filter(|stamp| stamp.kind() == Some(Kind::File));
+    files.map(|stamp| stamp.size).sum()
 }
 
 fn kept_text(

@@ -9,6 +9,7 @@ mod authors;
 mod blast;
 mod call;
 mod look;
+mod outside;
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +25,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, hand_over, open_options, read_small, replace, stamp_of},
-    model::{Agent, CheckpointId, ContentId, Entry, Kind, RelPath, SessionId},
+    model::{Agent, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId},
     state::{RootState, hash_name},
     store::HeadMove,
 };
@@ -34,6 +35,7 @@ pub use blast::Blast;
 pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
 pub use look::Since;
 use look::{after_edit, after_shell, state_before, until};
+pub use outside::Outside;
 
 /// Some 30,000 lines; one older log of that size is kept beside it.
 const LOG_MAX_BYTES: u64 = 4 << 20;
@@ -164,6 +166,42 @@ impl State {
 /// The name a session has in the log.
 pub fn author(agent: Agent, session: &SessionId) -> String {
     hash_name(&[format!("{agent:?}").as_bytes(), session.0.as_bytes()])
+}
+
+/// Where a path of the log lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// Below the root, and relative to it.
+    #[default]
+    Root,
+    /// Outside it, and relative to the top of the file system.
+    Outside,
+}
+
+impl Side {
+    /// A path as text: outside the root it begins with a slash.
+    pub fn text(self, path: &RelPath) -> String {
+        match self {
+            Self::Root => path_text(path),
+            Self::Outside => format!("/{}", path_text(path)),
+        }
+    }
+
+    /// Reads what [`Side::text`] writes; `None` for a path of the other side.
+    pub fn path(self, text: &str) -> Option<RelPath> {
+        match self {
+            Self::Root => path_of(text),
+            Self::Outside => path_of(text.strip_prefix('/')?),
+        }
+    }
+
+    /// The text of an absolute path, on whichever side of the root it is.
+    fn text_of(root: &Root, path: &Path) -> Option<String> {
+        match root.relative(path) {
+            Ok(below) => Some(Self::Root.text(&below)),
+            Err(_) => Some(Self::Outside.text(&RelPath::from_top(path).ok()?)),
+        }
+    }
 }
 
 /// A path as text: itself, or a NUL and hex digits where it is none.

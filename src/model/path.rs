@@ -128,6 +128,20 @@ impl RelPath {
         if path.as_bytes() == bytes { Ok(path) } else { Err(NotBelowRoot) }
     }
 
+    /// Takes an absolute path, as seen from the top of the file system.
+    ///
+    /// # Errors
+    ///
+    /// Fails on a path that is not absolute, and as `parse` does.
+    pub fn from_top(path: &Path) -> Result<Self, NotBelowRoot> {
+        Self::parse(path.strip_prefix("/").map_err(|_| NotBelowRoot)?)
+    }
+
+    /// The absolute path that it is, as seen from the top of the file system.
+    pub fn at_top(&self) -> PathBuf {
+        Path::new("/").join(&self.0)
+    }
+
     /// The bytes, with `/` between names.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_os_str().as_bytes()

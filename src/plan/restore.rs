@@ -1,9 +1,6 @@
 //! What a restore does to each path, decided from what was, what is, and what the user said.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{diff::Change, left_out::ByPath, picked::Picked};
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
@@ -25,8 +22,10 @@ pub struct Options {
 /// Whose is what is at a path now?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
-    /// The agent's, or that of the restore that is being taken back.
+    /// The agent's.
     Agent,
+    /// A restore put it there: the one that is being taken back, or one to before the checkpoint.
+    Restore,
     /// A person's, or another session's.
     SomebodyElse,
     /// The agent's or a person's: a call was cut off, or refused, and what it did was not seen.
@@ -89,16 +88,48 @@ pub struct Step {
     pub author: Author,
 }
 
-/// A path outside the root that a checkpoint holds and that is not as it was. Nothing outside is
-/// ever removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutsideStep {
-    /// Which path. Absolute.
-    pub path: PathBuf,
-    /// What the checkpoint has there.
-    pub then: Entry,
+impl Step {
+    /// Whether it changes the path.
+    pub fn is_deed(&self) -> bool {
+        !matches!(self.action, Action::Keep(_))
+    }
+
+    /// Whether the path stays because somebody else changed it, or put something into it.
+    pub fn is_conflict(&self) -> bool {
+        match self.action {
+            Action::Keep(Kept::Edited | Kept::Changed) => true,
+            // Of what lies below, the directory says it.
+            Action::Keep(Kept::InTheWay) => {
+                self.then.zip(self.now).is_some_and(|(then, now)| then.kind != now.kind)
+            }
+            _ => false,
+        }
+    }
+
+    /// Why what is there now cannot be looked at, if that is why it stays.
+    pub fn unseen(&self) -> Option<SkipReason> {
+        match self.action {
+            Action::Keep(Kept::Unseen(reason)) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// What happens outside the root, by the same rules as in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutsidePlan {
+    /// Every path that differs, as seen from the top of the file system, parents before what is in
+    /// them.
+    pub steps: Vec<Step>,
     /// What the system says is there now.
-    pub seen: Option<Stamp>,
+    pub seen: BTreeMap<RelPath, Stamp>,
+}
+
+impl OutsidePlan {
+    /// The paths that would change.
+    pub fn deeds(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.is_deed())
+    }
 }
 
 /// What a restore would do. What is shown is this very value, and so is what is carried out.
@@ -108,8 +139,8 @@ pub struct RestorePlan {
     pub of: CheckpointId,
     /// Every path that differs, parents before what is in them.
     pub steps: Vec<Step>,
-    /// What differs outside the root. Nothing happens to it unless the user says so.
-    pub outside: Vec<OutsideStep>,
+    /// What happens outside the root. Nothing does unless the user says so.
+    pub outside: OutsidePlan,
     /// What the checkpoint did not cover, and what so stays as it is.
     pub left: Vec<Skipped>,
     /// The bytes of what is merged.
@@ -119,27 +150,22 @@ pub struct RestorePlan {
 impl RestorePlan {
     /// The paths that would change.
     pub fn deeds(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(|step| !matches!(step.action, Action::Keep(_)))
+        self.steps.iter().filter(|step| step.is_deed())
     }
 
     /// The paths that differ and stay.
     pub fn kept(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(|step| matches!(step.action, Action::Keep(_)))
+        self.steps.iter().filter(|step| !step.is_deed())
     }
 
     /// The paths that stay because somebody else changed them.
     pub fn conflicts(&self) -> impl Iterator<Item = &Step> {
-        let is_conflict =
-            |step: &&Step| matches!(step.action, Action::Keep(Kept::Edited | Kept::Changed));
-        self.steps.iter().filter(is_conflict)
+        self.steps.iter().filter(|step| step.is_conflict())
     }
 
     /// The paths that would change and stay, because what is there now cannot be looked at.
     pub fn unseen(&self) -> impl Iterator<Item = (&Step, SkipReason)> {
-        self.steps.iter().filter_map(|step| match step.action {
-            Action::Keep(Kept::Unseen(reason)) => Some((step, reason)),
-            _ => None,
-        })
+        self.steps.iter().filter_map(|step| Some((step, step.unseen()?)))
     }
 
     /// The repositories that were made since, which stay.
@@ -150,7 +176,7 @@ impl RestorePlan {
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.deeds().next().is_none() && self.outside.is_empty()
+        self.deeds().next().is_none() && self.outside.deeds().next().is_none()
     }
 }
 
@@ -210,7 +236,7 @@ pub fn restore(
         .filter(is_merged)
         .filter_map(|step| Some((step.path.clone(), past.merges.get(&step.path)?.clone())));
     let merges = merges.collect();
-    RestorePlan { of, steps, outside: Vec::new(), left, merges }
+    RestorePlan { of, steps, outside: OutsidePlan::default(), left, merges }
 }
 
 /// What the checkpoint left out, and what the present scan did.
@@ -265,7 +291,7 @@ fn add_unseen(
     for Skipped { path, reason, .. } in past.skipped_now {
         let Ok(path) = RelPath::from_bytes(path) else { continue };
         let author = past.authors.get(&path).copied().unwrap_or_default();
-        let goes = !options.keep_new && (options.exact || author == Author::Agent);
+        let goes = !options.keep_new && (options.exact || is_undone(author));
         let is_known = steps.binary_search_by(|step| step.path.cmp(&path)).is_ok();
         let is_left = left_out.then.over(&path).is_some();
         if goes && !is_known && !is_left && *reason != SkipReason::KeptChanging && picked.has(&path)
@@ -323,7 +349,7 @@ fn decide(
     }
     match (then, now) {
         (Some(_), Some(_)) => match known.author {
-            Author::Agent | Author::Unknown => Action::Restore,
+            Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
             Author::SomebodyElse | Author::Unclear if options.force => Action::Restore,
             Author::SomebodyElse if options.merge && known.merges => Action::Merge,
             Author::SomebodyElse | Author::Unclear => Action::Keep(Kept::Edited),
@@ -337,7 +363,7 @@ fn decide(
         (None, _) => match known.uncovered.or(known.unseen) {
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
             None if options.keep_new => Action::Keep(Kept::New),
-            None if known.author == Author::Agent => Action::Remove,
+            None if is_undone(known.author) => Action::Remove,
             // A build or a server makes such files all the time, and a person may want them.
             None if known.is_ignored && !known.was_edited => Action::Keep(Kept::Ignored),
             None if options.exact => Action::Remove,
@@ -345,6 +371,14 @@ fn decide(
             None if known.was_edited => Action::Keep(Kept::Edited),
             None => Action::Keep(Kept::New),
         },
+    }
+}
+
+/// Whether a restore takes back what is theirs.
+fn is_undone(author: Author) -> bool {
+    match author {
+        Author::Agent | Author::Restore => true,
+        Author::SomebodyElse | Author::Unclear | Author::Unknown => false,
     }
 }
 

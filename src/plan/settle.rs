@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     diff::is_same,
-    restore::{Action, Author, Kept, RestorePlan, Step, keep_parents},
+    restore::{Action, Author, Kept, OutsidePlan, RestorePlan, Step, keep_parents},
 };
 use crate::model::{CheckpointId, Entry, Kind, RelPath};
 
@@ -40,7 +40,8 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
         .collect();
     steps.sort_by(|a, b| a.path.cmp(&b.path));
     keep_parents(&mut steps);
-    RestorePlan { of, steps, outside: Vec::new(), left: Vec::new(), merges: BTreeMap::new() }
+    let outside = OutsidePlan::default();
+    RestorePlan { of, steps, outside, left: Vec::new(), merges: BTreeMap::new() }
 }
 
 fn decide(to: Option<&Entry>, from: Option<&Entry>, now: Option<&Entry>) -> Action {

@@ -12,8 +12,8 @@ use super::{Desk, adopt, is_same_turn};
 use crate::{
     error::Result,
     fs::stat_path,
-    ledger, left,
-    left::What,
+    ledger,
+    left::{self, Side, What},
     model::{Checkpoint, CheckpointId, Entry, Place, Reason, RelPath, Tree},
     plan::{self, ByPath},
     store::{
@@ -71,13 +71,18 @@ impl Desk {
             missing.retain(|(path, _)| {
                 let is_gone = || stat_path(&self.root.join(path)).is_err();
                 let counts = held.in_turn || later == Later::All || is_gone();
-                counts && !touched.get_or_init(|| Touched::of(self)).between(path, held)
+                counts && !touched.get_or_init(|| Touched::of(self)).between(Side::Root, path, held)
             });
             tree.besides.extend(missing);
             if held.in_turn {
-                for (path, entry) in step.outside {
-                    tree.outside.entry(path).or_insert(entry);
-                }
+                let mut outside = step.outside;
+                outside.retain(|path, _| {
+                    let is_known = tree.outside.contains_key(path);
+                    let touched = touched.get_or_init(|| Touched::of(self));
+                    let was_made = |path| touched.between(Side::Outside, &path, held);
+                    !is_known && !RelPath::from_top(path).is_ok_and(was_made)
+                });
+                tree.outside.extend(outside);
             }
         }
         Ok(tree)
@@ -136,15 +141,13 @@ impl Held<'_> {
 }
 
 /// When agents were seen to have left something at a path, by path.
-struct Touched(BTreeMap<RelPath, Vec<i64>>);
+struct Touched(BTreeMap<String, Vec<i64>>);
 
 impl Touched {
     fn of(desk: &Desk) -> Self {
-        let mut touched: BTreeMap<RelPath, Vec<i64>> = BTreeMap::new();
+        let mut touched: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         for line in left::read(&desk.state.root(&desk.root)) {
-            if let What::Left { path, state: Some(_) } = &line.what
-                && let Some(path) = left::path_of(path)
-            {
+            if let What::Left { path, state: Some(_) } = line.what {
                 touched.entry(path).or_default().push(line.at);
             }
         }
@@ -152,9 +155,11 @@ impl Touched {
     }
 
     /// Whether an agent had changed what is at `path` before it was held.
-    fn between(&self, path: &RelPath, held: Held<'_>) -> bool {
+    fn between(&self, side: Side, path: &RelPath, held: Held<'_>) -> bool {
         let at = |checkpoint: &Checkpoint| checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
         let meanwhile = at(held.then)..at(held.by);
-        self.0.get(path).is_some_and(|times| times.iter().any(|time| meanwhile.contains(time)))
+        self.0
+            .get(&side.text(path))
+            .is_some_and(|times| times.iter().any(|time| meanwhile.contains(time)))
     }
 }

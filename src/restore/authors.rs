@@ -7,10 +7,11 @@ use super::{
     Order,
     content::{Present, bytes_now},
     interrupted,
+    outside::entry_at,
 };
 use crate::{
     error::{Error, Result},
-    left,
+    left::{self, Side},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
     plan::{self, Author, Change},
     project::Desk,
@@ -45,6 +46,7 @@ impl Whose {
 pub(super) struct Authors {
     pub(super) knowledge: left::Knowledge,
     likely: BTreeMap<RelPath, Entry>,
+    side: Side,
 }
 
 impl Authors {
@@ -54,6 +56,7 @@ impl Authors {
         order: &Order,
         changes: &[Change],
         then: &Tree,
+        side: Side,
     ) -> Result<Self> {
         let by = checkpoint.cause.by.as_ref();
         let name = by.map(|by| left::author(by.agent, &by.session));
@@ -61,15 +64,14 @@ impl Authors {
             Some(_) => Vec::new(),
             None => left::read(&desk.state.root(&desk.root)),
         };
-        let knowledge = left::Knowledge::since(checkpoint, name.as_deref(), &lines);
+        let knowledge = left::Knowledge::since(checkpoint, name.as_deref(), &lines, side);
         let mut likely = BTreeMap::new();
         if let Some(tree) = knowledge.likely.and_then(|id| desk.store.tree(id).ok()) {
             let store = desk.store.as_ref();
-            let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
             for change in changes {
                 let path = &change.path;
-                let before = plan::entry_at(then, path, &mut read)?;
-                let there = plan::entry_at(&tree, path, &mut read)?;
+                let before = entry_at(desk, then, path, side)?;
+                let there = entry_at(desk, &tree, path, side)?;
                 let there = there.map(|it| named_as(store, path, it, before, Source::Saved));
                 // What had not changed by then is not the agent's.
                 if there != before {
@@ -77,7 +79,16 @@ impl Authors {
                 }
             }
         }
-        Ok(Self { knowledge, likely })
+        Ok(Self { knowledge, likely, side })
+    }
+
+    /// What somebody else changed and the agent of the turn was never seen to touch.
+    pub(super) fn others(&self, whose: &Whose, order: &Order) -> BTreeSet<RelPath> {
+        let is_others = |(path, author): &(&RelPath, &Author)| {
+            let is_theirs = **author == Author::SomebodyElse && order.of_restore.is_none();
+            is_theirs && !self.knowledge.was_left(path)
+        };
+        whose.authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
     }
 
     pub(super) fn by_path(
@@ -90,7 +101,8 @@ impl Authors {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
             let likely = self.likely.get(path).copied();
-            let author = self.knowledge.author(path, &Present { desk, path, now, likely });
+            let author =
+                self.knowledge.author(path, &Present { desk, path, side: self.side, now, likely });
             // After a command the tree is looked at, and what is ignored is not in it.
             let is_blind = author == Author::SomebodyElse && unwalked.contains(path);
             (path.clone(), if is_blind { Author::Unknown } else { author })
@@ -98,9 +110,46 @@ impl Authors {
         // What cannot be looked at is still the agent's if it made something there last.
         let unseen = skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok());
         let made = unseen.filter(|path| self.knowledge.was_made_by_agent(path));
-        let authors = authors.chain(made.map(|path| (path, Author::Agent))).collect();
+        let gone = changes.iter().filter(|change| {
+            change.after.is_none() && self.knowledge.was_removed_since(&change.path)
+        });
+        let gone = gone.map(|change| (change.path.clone(), Author::SomebodyElse));
+        let authors = authors.chain(made.map(|path| (path, Author::Agent))).chain(gone).collect();
         Whose::of(authors, changes, |path| self.knowledge.was_left(path))
     }
+}
+
+/// The same outside the root.
+pub(super) fn of_restore_outside(
+    desk: &Desk,
+    of: CheckpointId,
+    changes: &[Change],
+) -> Result<Whose> {
+    let Some(restored) = restored(desk, of)? else { return Ok(Whose::default()) };
+    let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
+    for change in changes {
+        let left = restored.outside.get(&change.path.at_top());
+        let is_left = left.zip(change.after).is_some_and(|(left, here)| is_same(left, &here));
+        let author = if is_left { Author::Restore } else { Author::SomebodyElse };
+        authors.insert(change.path.clone(), author);
+        made.extend(left.map(|_| change.path.clone()));
+    }
+    Ok(Whose::of(authors, changes, |path| made.contains(path)))
+}
+
+/// What a restore went to; `None` if the checkpoint was pruned meanwhile.
+fn restored(desk: &Desk, of: CheckpointId) -> Result<Option<Tree>> {
+    match interrupted::tree(desk, of) {
+        Err(Error::NoSuchCheckpoint { .. }) => Ok(None),
+        // Then nobody knows what that restore made, and to leave all of it would pass for having
+        // taken it back.
+        tree => tree.map(Some),
+    }
+}
+
+fn is_same(left: &Entry, here: &Entry) -> bool {
+    let is_dir = here.kind == Kind::Directory;
+    left.kind == here.kind && (is_dir || left.content == here.content)
 }
 
 /// When a restore is taken back: what it left is its own, the rest is somebody else's.
@@ -112,14 +161,7 @@ pub(super) fn of_restore(
     now: &Tree,
     skipped: &[Skipped],
 ) -> Result<Whose> {
-    let restored = match interrupted::tree(desk, of) {
-        Ok(restored) => restored,
-        // It was pruned meanwhile.
-        Err(Error::NoSuchCheckpoint { .. }) => return Ok(Whose::default()),
-        // Then nobody knows what that restore made, and to leave all of it would pass for having
-        // taken it back.
-        Err(err) => return Err(err),
-    };
+    let Some(restored) = restored(desk, of)? else { return Ok(Whose::default()) };
     let merged: BTreeMap<_, _> =
         left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
     let store = desk.store.as_ref();
@@ -129,15 +171,12 @@ pub(super) fn of_restore(
         let left = plan::entry_at(&restored, &change.path, &mut read)?;
         let here = plan::entry_at(now, &change.path, &mut read)?;
         let here = here.map(|here| named_as(store, &change.path, here, left, Source::Disk));
-        let is_left = left.zip(here).is_some_and(|(left, here)| {
-            let is_dir = here.kind == Kind::Directory;
-            left.kind == here.kind && (is_dir || left.content == here.content)
-        });
+        let is_left = left.zip(here).is_some_and(|(left, here)| is_same(&left, &here));
         let is_merged = merged.get(&change.path).is_some_and(|sha| {
             bytes_now(desk, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
         });
         let is_ours = is_left || is_merged;
-        let author = if is_ours { Author::Agent } else { Author::SomebodyElse };
+        let author = if is_ours { Author::Restore } else { Author::SomebodyElse };
         authors.insert(change.path.clone(), author);
         if left.is_some() {
             made.insert(change.path.clone());
@@ -145,7 +184,7 @@ pub(super) fn of_restore(
     }
     for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {
         if plan::entry_at(&restored, &path, &mut read)?.is_some() {
-            authors.insert(path, Author::Agent);
+            authors.insert(path, Author::Restore);
         }
     }
     Ok(Whose::of(authors, changes, |path| made.contains(path)))

@@ -1,9 +1,10 @@
 //! Whether what is on the disk is what somebody else has another name for.
 
-use std::io::Read;
+use std::{io::Read, path::Path};
 
+use super::outside::top;
 use crate::{
-    left::{self, Here, State},
+    left::{self, Here, Side, State},
     model::{Entry, Kind, RelPath},
     project::Desk,
     store::{self, Source, naming},
@@ -14,12 +15,12 @@ const READ_MAX_BYTES: u64 = 32 << 20;
 
 /// The bytes of the file at `path`, unless it is large.
 pub(crate) fn bytes_now(desk: &Desk, path: &RelPath) -> Option<Vec<u8>> {
-    small(desk, path, Kind::File)
+    small(desk.root.path(), path, Kind::File)
 }
 
-fn small(desk: &Desk, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
+fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = naming::on_disk(desk.root.path(), path, kind)?;
+    let file = naming::on_disk(top, path, kind)?;
     file.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes).filter(|bytes| bytes.len() as u64 <= READ_MAX_BYTES)
 }
@@ -36,6 +37,7 @@ pub(crate) fn bytes_then(desk: &Desk, entry: &Entry) -> Option<Vec<u8>> {
 pub(super) struct Present<'a> {
     pub(super) desk: &'a Desk,
     pub(super) path: &'a RelPath,
+    pub(super) side: Side,
     pub(super) now: Entry,
     /// What a later checkpoint of the same session has there.
     pub(super) likely: Option<Entry>,
@@ -50,11 +52,12 @@ impl Here for Present<'_> {
             (Kind::Directory, ..) => true,
             // The store that named it may have been one of another kind.
             (kind, Some(content), Some(id), _) => {
-                let bytes = || small(self.desk, self.path, kind);
+                let bytes = || small(top(self.desk, self.side), self.path, kind);
                 content.id == id || bytes().is_some_and(|bytes| naming::is_name_of(&id, &bytes))
             }
             (Kind::File, _, _, Some(sha)) => {
-                bytes_now(self.desk, self.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
+                let bytes = small(top(self.desk, self.side), self.path, Kind::File);
+                bytes.is_some_and(|bytes| left::digest(&bytes) == *sha)
             }
             (_, _, _, _) => false,
         }

@@ -11,7 +11,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::now_ns,
-    left::{self, Line, State, What},
+    left::{self, Line, Side, State, What},
     model::{Checkpoint, CheckpointId, Entry, RelPath, RootKind},
     plan::{Action, RestorePlan},
     process::Process,
@@ -126,9 +126,10 @@ fn change(
     let made = make_repositories(desk, checkpoint.id, &ends, made(repositories))?;
     made.join(&mut outcome);
     let index = stage(desk, planned, checkpoint.id, order);
-    let back = plan.deeds().filter(|step| step.action != Action::Merge);
-    let back = back.map(|step| (&step.path, step.then));
-    note_back(desk, checkpoint.id, &outcome, back)?;
+    let below = plan.deeds().filter(|step| step.action != Action::Merge);
+    let below = below.map(|step| (Side::Root, &step.path, step.then));
+    let outside = plan.outside.deeds().map(|step| (Side::Outside, &step.path, step.then));
+    note_back(desk, checkpoint.id, &outcome, below.chain(outside))?;
     note_merged(desk, plan, held)?;
     crash::point("restore-end");
     // What failed can be tried again, or all of it taken back, while the log is there. What was
@@ -243,7 +244,7 @@ fn log_of(
         index: order.index,
         paths: plan.deeds().map(|step| step.path.clone()).collect(),
         merged: merged(plan),
-        outside: plan.outside.iter().map(|step| step.path.clone()).collect(),
+        outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
         closed: apply::closed(&desk.root, plan),
         head: planned.head.clone().map(|head| [head.branch, head.from, head.to]),
         repository: order.repository,
@@ -263,16 +264,19 @@ pub(super) fn note_back<'a>(
     desk: &Desk,
     of: CheckpointId,
     outcome: &Outcome,
-    back: impl Iterator<Item = (&'a RelPath, Option<Entry>)>,
+    back: impl Iterator<Item = (Side, &'a RelPath, Option<Entry>)>,
 ) -> Result<()> {
     let all = desk.store.list()?;
     let Some(then) = all.iter().find(|one| one.id == of) else { return Ok(()) };
     let then = then.taken_at.timestamp_nanos_opt().unwrap_or(0);
     let missed: BTreeSet<&Path> = outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
-    let back = back.filter(|(path, _)| !missed.contains(path.as_path()));
-    let line = |(path, entry): (&RelPath, Option<Entry>)| {
+    let back = back.filter(|(side, path, _)| match side {
+        Side::Root => !missed.contains(path.as_path()),
+        Side::Outside => !missed.contains(&*path.at_top()),
+    });
+    let line = |(side, path, entry): (Side, &RelPath, Option<Entry>)| {
         let state = entry.as_ref().map(State::of);
-        let what = What::Back { path: left::path_text(path), state, then };
+        let what = What::Back { path: side.text(path), state, then };
         Line { at: now_ns(), by: String::new(), what }
     };
     let lines: Vec<Line> = back.take(BACK_MAX).map(line).collect();

@@ -1,6 +1,11 @@
 //! What a restore overwrites or removes is held first, all of it, or nothing happens.
 
-use std::{collections::BTreeSet, ffi::OsStr, os::unix::ffi::OsStrExt};
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use super::{Order, prepare::Prepared};
 use crate::{
@@ -52,7 +57,9 @@ fn take(
     let touched = plan.deeds().filter(|step| !is_held(&step.path));
     let touched = touched.map(|step| desk.root.join(&step.path));
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
-    let outside = plan.outside.iter().map(|step| step.path.clone());
+    let outside = plan.outside.deeds().map(|step| step.path.at_top());
+    let (outside, absent): (Vec<_>, Vec<_>) =
+        outside.partition(|path| path.symlink_metadata().is_ok());
     let victims = there.chain(outside).collect();
     let mut scan = match looked {
         Some(scan) => desk.look_also(process, scan, victims),
@@ -64,6 +71,7 @@ fn take(
     scan.repositories.retain(|place| *place != own);
     scan.repositories.sort();
     scan.repositories.dedup();
+    scan.absent = absent;
     refuse_unheld(&scan.unheld, plan)?;
     let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
     let draft =
@@ -114,11 +122,13 @@ fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Prepared) 
 fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {
     // A directory has nothing to hold but what is in it.
     let is_file = |step: &&Step| step.now.is_none_or(|now| now.kind != Kind::Directory);
-    let files = plan.deeds().filter(is_file).map(|step| step.path.as_bytes());
-    let outside = plan.outside.iter().map(|step| step.path.as_os_str().as_bytes());
+    let files = plan.deeds().filter(is_file).map(|step| step.path.as_path().to_owned());
+    let outside = plan.outside.deeds().filter(is_file).map(|step| step.path.at_top());
     // Both lists can be long.
-    let touched: BTreeSet<&[u8]> = files.chain(outside).collect();
-    match skipped.iter().find(|skipped| touched.contains(skipped.path.as_slice())) {
+    let touched: BTreeSet<PathBuf> = files.chain(outside).collect();
+    let is_touched =
+        |skipped: &&Skipped| touched.contains(Path::new(OsStr::from_bytes(&skipped.path)));
+    match skipped.iter().find(is_touched) {
         Some(skipped) => Err(Error::CannotHold {
             path: ui::escape(&skipped.path).into_owned(),
             why: skipped.reason.words().to_owned(),

@@ -3,23 +3,21 @@
 //! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
 //! one or the other may be overwritten without holding it again, and `undo` still finds the line.
 
-use std::path::PathBuf;
-
 use super::{
     Order,
     content::bytes_now,
     execute::{gone, made, make_repositories, note_back, records},
-    head,
+    head, outside,
     prepare::{seen_by_plan, skipped_now},
 };
 use crate::{
     apply::{self, Outcome},
     crash,
     error::{Error, Result},
-    fs::{Dir, c_name, stat_path},
-    left,
+    fs::{Dir, c_name},
+    left::{self, Side},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
-    plan::{self, OutsideStep, RestorePlan, Unsettled},
+    plan::{self, RestorePlan, Unsettled},
     process::Process,
     project::{Desk, Later},
     restore_log::{self, Announced, RestoreLog},
@@ -216,9 +214,14 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
         .paths
         .iter()
         .filter(merged)
-        .map(|path| plan::entry_at(&to_tree, path, &mut read).map(|entry| (path, entry)));
+        .map(|path| Ok((Side::Root, path, plan::entry_at(&to_tree, path, &mut read)?)));
     let back = back.collect::<Result<Vec<_>>>()?;
-    note_back(desk, to, &outcome, back.into_iter())?;
+    let outside: Vec<_> =
+        log.outside.iter().filter_map(|path| RelPath::from_top(path).ok()).collect();
+    let outside = outside
+        .iter()
+        .map(|path| (Side::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
+    note_back(desk, to, &outcome, back.into_iter().chain(outside))?;
     if toward == Toward::Before {
         // Lost, it costs an undo that has to be asked for by the checkpoint's name.
         let _noted = left::void(&place, log.held);
@@ -293,7 +296,7 @@ fn plan(
         paths.push(Unsettled { path: path.clone(), to, from, now });
     }
     let mut plan = plan::settle(id, paths);
-    plan.outside = outside(&to_tree, &from_tree, &now_tree, log);
+    plan.outside = outside::settle(&to_tree, &from_tree, &now_tree, log);
     Ok((plan, scan, to_tree))
 }
 
@@ -303,20 +306,6 @@ pub(super) fn tree(desk: &Desk, id: CheckpointId) -> Result<Tree> {
         Some(checkpoint) => desk.tree_of(checkpoint, Later::All),
         None => desk.store.tree(id),
     }
-}
-
-/// What is one end of the restore and is to be the other. What a restore created outside stays.
-fn outside(to: &Tree, from: &Tree, now: &Tree, log: &RestoreLog) -> Vec<OutsideStep> {
-    let id = |tree: &Tree, path: &PathBuf| tree.outside.get(path).and_then(|entry| entry.content);
-    let is_ours = |path: &&PathBuf| id(now, path).is_none() || id(now, path) == id(from, path);
-    let wanted = log.outside.iter().filter(|path| to.outside.get(*path) != now.outside.get(*path));
-    wanted
-        .filter(is_ours)
-        .filter_map(|path| {
-            let then = *to.outside.get(path)?;
-            Some(OutsideStep { path: path.clone(), then, seen: stat_path(path).ok() })
-        })
-        .collect()
 }
 
 /// Gives directories that forbade writing their permissions back.

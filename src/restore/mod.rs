@@ -9,6 +9,7 @@ mod hold;
 mod interrupted;
 mod merge;
 mod model_note;
+mod outside;
 mod prepare;
 mod unreadable;
 

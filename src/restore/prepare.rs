@@ -10,16 +10,15 @@ use std::{
 use super::{
     Order,
     authors::{self, Authors, Whose},
-    head, merge,
+    head, merge, outside,
 };
 use crate::{
     error::{Error, Result},
-    fs::{Dir, DirCursor, stat_path},
+    fs::{Dir, DirCursor, names_in, stat_path},
     ledger,
+    left::Side,
     model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
-    plan::{
-        self, Action, Author, ByPath, Change, Kept, OutsideStep, Past, Picked, RestorePlan, Step,
-    },
+    plan::{self, Action, Author, ByPath, Change, Kept, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{Desk, Later},
     root::{git_dirs, repository_at},
@@ -49,6 +48,8 @@ pub(crate) struct Prepared {
     pub(crate) losing: Vec<git::Losing>,
     /// What somebody else changed and the agent of the turn was never seen to touch.
     pub(crate) others: BTreeSet<RelPath>,
+    /// The same outside the root.
+    pub(crate) outside_others: BTreeSet<RelPath>,
     /// What was made since and is not held, for its size or number. It stays.
     pub(crate) new_unheld: Vec<Skipped>,
     /// Roots of their own below this one in which something differs, and stays.
@@ -58,22 +59,23 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// How many paths would change.
     pub(crate) fn count(&self) -> usize {
-        self.plan.deeds().count() + self.plan.outside.len() + self.repositories.len()
+        self.plan.deeds().count() + self.plan.outside.deeds().count() + self.repositories.len()
     }
 
     /// Whether anything would change, or is kept that a person may want changed after all. What
     /// another author made since is neither.
     pub(crate) fn is_any(&self) -> bool {
-        let is_others = |step: &Step| match step.action {
+        let is_others = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
             Action::Keep(
                 Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay,
             ) => true,
             // A log that grows, a person's own work: an undo of this turn would never do anything.
-            Action::Keep(Kept::Edited) => self.others.contains(&step.path),
+            Action::Keep(Kept::Edited) => others.contains(&step.path),
             _ => false,
         };
         let is_quiet = self.plan.is_empty()
-            && self.plan.steps.iter().all(is_others)
+            && self.plan.steps.iter().all(|step| is_others(step, &self.others))
+            && self.plan.outside.steps.iter().all(|step| is_others(step, &self.outside_others))
             && self.head.is_none()
             && self.repositories.is_empty();
         !is_quiet
@@ -94,7 +96,9 @@ pub(crate) fn prepare(
 ) -> Result<Prepared> {
     let head = head::plan(desk, checkpoint, order)?;
     let then = desk.tree_of(checkpoint, Later::Gone)?;
-    let Seen { now, mut changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
+    let outside_paths = outside::paths(desk, checkpoint, &then);
+    let Seen { now, mut changes, skipped, scan, looked, unwalked } =
+        see(process, desk, &then, &outside_paths)?;
     refuse_unknown_paths(desk, checkpoint, order, &then)?;
     let mut inner_roots = BTreeSet::new();
     if order.picked == Picked::All {
@@ -105,16 +109,13 @@ pub(crate) fn prepare(
             other.is_none()
         });
     }
-    let knowledge = Authors::of(desk, checkpoint, order, &changes, &then)?;
-    let Whose { authors, edited } = match order.of_restore {
+    let knowledge = Authors::of(desk, checkpoint, order, &changes, &then, Side::Root)?;
+    let whose = match order.of_restore {
         Some(of) => authors::of_restore(desk, of, checkpoint.id, &changes, &now, &skipped)?,
         None => knowledge.by_path(desk, &changes, &unwalked, &skipped),
     };
-    let is_others = |(path, author): &(&RelPath, &Author)| {
-        let is_theirs = **author == Author::SomebodyElse && order.of_restore.is_none();
-        is_theirs && !knowledge.knowledge.was_left(path)
-    };
-    let others = authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect();
+    let others = knowledge.others(&whose, order);
+    let Whose { authors, edited } = whose;
     let merges = if order.options.merge {
         merge::all(desk, &changes, &authors, &knowledge, order.markers)
     } else {
@@ -137,13 +138,14 @@ pub(crate) fn prepare(
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     let repositories = keep_in_the_way(desk, &mut plan, repositories);
     plan.left.retain(|skipped| has_changed(desk, checkpoint, skipped));
-    add_parents(desk, &mut plan);
+    add_parents(desk.root.path(), &mut plan.steps);
     let mut outside_left = Vec::new();
+    let elsewhere_plan =
+        outside::plan(desk, (checkpoint, order), (&then, &now), &scan, &outside_paths)?;
     if order.outside {
-        plan.outside = outside(&then, &now);
+        plan.outside = elsewhere_plan.plan;
     } else if order.picked == Picked::All {
-        outside_left = outside(&then, &now).into_iter().map(|step| step.path).collect();
-        outside_left.extend(elsewhere);
+        outside_left = outside::left(&elsewhere_plan.plan).chain(elsewhere).collect();
     }
     let seen = seen_by_plan(desk, &plan, &scan);
     let commits = match &head {
@@ -166,6 +168,7 @@ pub(crate) fn prepare(
         lost,
         losing,
         others,
+        outside_others: elsewhere_plan.others,
         new_unheld,
         inner_roots,
     })
@@ -383,23 +386,35 @@ struct Seen {
     unwalked: BTreeSet<RelPath>,
 }
 
-fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
+fn see(
+    process: &Process<'_>,
+    desk: &Desk,
+    then: &Tree,
+    outside: &BTreeSet<PathBuf>,
+) -> Result<Seen> {
     // What was held for its own sake is looked at for its own sake.
     let privately = then
         .besides
         .iter()
         .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Place::Private));
     let below = privately.map(|(path, _)| desk.root.join(path));
-    let mut victims: Vec<PathBuf> = below.chain(then.outside.keys().cloned()).collect();
+    let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();
     let seen = look(process, desk, then, victims.clone())?;
     // What is ignored now and was not then seems to be gone.
-    let hidden = |change: &&Change| change.before.is_some() && change.after.is_none();
-    let paths = seen.changes.iter().filter(hidden).map(|change| &change.path);
+    let hidden_now = |change: &&Change| change.before.is_some() && change.after.is_none();
     let top = open_root(desk)?;
     let mut way = DirCursor::from(&top);
-    let files =
-        paths.filter(|path| kind_at(&mut way, path).is_some_and(|kind| kind != Kind::Directory));
-    let hidden: Vec<PathBuf> = files.map(|path| desk.root.join(path)).collect();
+    let mut hidden: Vec<PathBuf> = Vec::new();
+    for change in seen.changes.iter().filter(hidden_now) {
+        let place = desk.root.join(&change.path);
+        let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+        match kind_at(&mut way, &change.path) {
+            // What stands in the way of a file counts, whatever made it.
+            Some(Kind::Directory) if !was_directory => hidden.extend(with_all_below(&place)),
+            Some(Kind::Directory) | None => (),
+            Some(_) => hidden.push(place),
+        }
+    }
     let mut seen = if hidden.is_empty() {
         seen
     } else {
@@ -408,6 +423,18 @@ fn see(process: &Process<'_>, desk: &Desk, then: &Tree) -> Result<Seen> {
     };
     seen.changes.retain(|change| !is_hidden_directory(&mut way, change));
     Ok(seen)
+}
+
+/// A directory and all that is in it, but for repositories.
+fn with_all_below(dir: &Path) -> Vec<PathBuf> {
+    let mut all = vec![dir.to_owned()];
+    let mut at = 0;
+    while let Some(dir) = all.get(at).cloned() {
+        let names = names_in(&dir).into_iter().filter(|name| name != ".git");
+        all.extend(names.map(|name| dir.join(name)));
+        at += 1;
+    }
+    all
 }
 
 fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
@@ -442,26 +469,26 @@ fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
 
 /// Adds the directories on the way to what comes back that neither tree tells of: what is ignored
 /// is held without them.
-fn add_parents(desk: &Desk, plan: &mut RestorePlan) {
-    let known: BTreeSet<RelPath> = plan.steps.iter().map(|step| step.path.clone()).collect();
+pub(super) fn add_parents(top: &Path, steps: &mut Vec<Step>) {
+    let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
     let mut missing = BTreeSet::new();
-    for step in plan.steps.iter().filter(|step| step.action == Action::Recreate) {
+    for step in steps.iter().filter(|step| step.action == Action::Recreate) {
         let mut above = step.path.parent();
         while let Some(dir) = above.filter(|dir| !known.contains(dir)) {
-            if stat_path(&desk.root.join(&dir)).is_ok() || !missing.insert(dir.clone()) {
+            if stat_path(&top.join(dir.as_path())).is_ok() || !missing.insert(dir.clone()) {
                 break;
             }
             above = dir.parent();
         }
     }
-    plan.steps.extend(missing.into_iter().map(|path| Step {
+    steps.extend(missing.into_iter().map(|path| Step {
         path,
         action: Action::Recreate,
         then: Some(Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 }),
         now: None,
         author: Author::Unknown,
     }));
-    plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+    steps.sort_by(|a, b| a.path.cmp(&b.path));
 }
 
 /// What the system said about the paths a plan changes. What the scan left out is looked at now: it
@@ -516,17 +543,4 @@ pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
         });
     skipped.extend(victims);
     skipped
-}
-
-fn outside(then: &Tree, now: &Tree) -> Vec<OutsideStep> {
-    let differs = |path: &&PathBuf| then.outside.get(*path) != now.outside.get(*path);
-    then.outside
-        .keys()
-        .filter(differs)
-        .map(|path| OutsideStep {
-            path: path.clone(),
-            then: then.outside[path],
-            seen: stat_path(path).ok(),
-        })
-        .collect()
 }

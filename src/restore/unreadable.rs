@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::{
         model::{CheckpointId, SkipReason},
-        plan::{Action, Author, Kept, Step},
+        plan::{Action, Author, Kept, OutsidePlan, Step},
     };
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
         let plan = RestorePlan {
             of: CheckpointId::from_bits(1),
             steps: vec![step("a"), step("b")],
-            outside: Vec::new(),
+            outside: OutsidePlan::default(),
             left: Vec::new(),
             merges: BTreeMap::new(),
         };

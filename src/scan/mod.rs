@@ -75,6 +75,8 @@ pub struct Scan {
     /// The nested repositories: every `.git` below the root except its own, and those outside that
     /// a call names. Absolute, sorted.
     pub repositories: Vec<PathBuf>,
+    /// Where nothing is outside the root and a restore will put something. Absolute.
+    pub absent: Vec<PathBuf>,
     /// Victims that are not held, and why.
     pub unheld: Vec<Skipped>,
     /// The stamp of git's index, taken before it was read.

@@ -7,7 +7,7 @@ use std::{
     fs::File,
     io,
     os::unix::ffi::OsStrExt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     thread,
     time::Instant,
@@ -137,6 +137,13 @@ const PART: usize = 64;
 
 fn next_part<T>(parts: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     parts.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
+/// The paths outside that a checkpoint tells of: those `held`, and those where nothing was.
+pub fn outside(held: impl Iterator<Item = PathBuf>, scan: &Scan) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = held.chain(scan.absent.iter().cloned()).collect();
+    paths.sort();
+    paths
 }
 
 /// Everything in a scan that was left out and should be reported, and files that kept changing.

@@ -49,12 +49,15 @@ pub(super) fn before(
 }
 
 fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit> {
-    for step in settled.plan.kept() {
-        let path = ui::escape(step.path.as_bytes());
+    let kept = settled.plan.kept().map(|step| step.path.as_path().to_owned());
+    let outside = settled.plan.outside.steps.iter().filter(|step| !step.is_deed());
+    let kept: Vec<_> = kept.chain(outside.map(|step| step.path.at_top())).collect();
+    for path in &kept {
+        let path = ui::escape_path(path);
         show::say(process, &format!("warning: kept, changed since: {path}"))?;
     }
     show::missed(process, desk, &settled.outcome);
-    Ok(match (settled.outcome.missed.is_empty(), settled.plan.kept().next()) {
+    Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,
         (true, None) => Exit::Ok,

@@ -12,7 +12,7 @@ use crate::{
     commands::{Desk, Later, print},
     error::{Error, Result},
     model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
-    plan::{Action, Author, RestorePlan, Step},
+    plan::{Action, Author, OutsidePlan, RestorePlan, Step},
     process::{Exit, Process},
     restore::{Order, left_out},
     store, ui,
@@ -135,7 +135,7 @@ fn plan(checkpoint: &Checkpoint, order: &Order, files: &Manifest) -> RestorePlan
     RestorePlan {
         of: checkpoint.id,
         steps: entries.into_iter().map(step).collect(),
-        outside: Vec::new(),
+        outside: OutsidePlan::default(),
         left: Vec::new(),
         merges: BTreeMap::new(),
     }

@@ -12,7 +12,7 @@ use crate::{
     apply::Outcome,
     commands::{Desk, print, print_json},
     error::{Error, Result},
-    model::{Checkpoint, Kind, RelPath},
+    model::{Checkpoint, Kind, RelPath, SkipReason},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
     restore::{Order, Prepared, Report, bytes_now, bytes_then},
@@ -63,7 +63,7 @@ pub(super) fn plan_text(desk: &Desk, planned: &Prepared) -> String {
     let plan = &planned.plan;
     let mut text = repositories_text(desk, &planned.repositories);
     text.push_str(&losing_lines(&planned.losing));
-    if plan.is_empty() && plan.kept().next().is_none() {
+    if plan.steps.is_empty() && plan.outside.steps.is_empty() {
         if text.is_empty() {
             text.push_str(match (&planned.outside_left[..], &unchanged(desk, planned)[..]) {
                 ([], []) => "everything is as it was; there is nothing to do\n",
@@ -154,6 +154,11 @@ fn losing_lines(losing: &[git::Losing]) -> String {
         if !names.is_empty() {
             let back = "`beforehand undo` brings it back";
             text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
+        }
+        let changed = losing.changed.iter().map(|path| ui::escape(path.as_bytes()).into_owned());
+        if !losing.changed.is_empty() {
+            let paths = at_most(changed.collect()).join(", ");
+            text.push_str(&format!("changed since in the repository, goes: {paths}\n"));
         }
     }
     text
@@ -271,11 +276,14 @@ fn outside_text(desk: &Desk, planned: &Prepared) -> String {
     let row = |path: &Path, verb: &str, why: &str| {
         format!("  {verb:<9} {}   {why}\n", ui::path(path, desk.home.as_deref()))
     };
-    let goes = planned.plan.outside.iter();
-    let goes = goes.map(|step| row(&step.path, "outside", "outside the project"));
+    let outside = planned.plan.outside.steps.iter().map(|step| {
+        let (verb, why) = words(step);
+        let why = if why.is_empty() { why } else { format!("; {why}") };
+        row(&step.path.at_top(), verb, &format!("outside the project{why}"))
+    });
     let stays = planned.outside_left.iter();
     let stays = stays.map(|path| row(path, "leave", "outside the project; needs --outside"));
-    goes.chain(stays).collect()
+    outside.chain(stays).collect()
 }
 
 /// Longer names push their words aside.
@@ -294,7 +302,8 @@ fn is_implied(step: &Step, plan: &RestorePlan) -> bool {
 
 fn summary(planned: &Prepared) -> String {
     let deeds = planned.count() as u64;
-    let kept = planned.plan.kept().count() as u64;
+    let kept_outside = planned.plan.outside.steps.iter().filter(|step| !step.is_deed());
+    let kept = (planned.plan.kept().count() + kept_outside.count()) as u64;
     let mut text = format!("\n{} would change", ui::count(deeds, "path"));
     if kept > 0 {
         text.push_str(&format!(", {} kept", ui::number(kept)));
@@ -310,7 +319,7 @@ fn is_directory(step: &Step) -> bool {
 /// What happens to a path, and a word on why.
 fn words(step: &Step) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
-        (Action::Restore, Author::Agent) => ("restore", ""),
+        (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
         (Action::Restore, Author::SomebodyElse) => {
             ("restore", "changed since, not by the agent; held first")
@@ -318,13 +327,15 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Restore, Author::Unclear) => {
             ("restore", "changed since, perhaps by a call that was cut off; held first")
         }
+        (Action::Recreate, Author::SomebodyElse) => ("recreate", "deleted since, not by the agent"),
         (Action::Recreate, _) => ("recreate", ""),
         (Action::Merge, _) => ("merge", "with what was changed after the agent"),
         (Action::Remove, Author::Agent) => ("remove", "made by the agent; held first"),
+        (Action::Remove, Author::Restore) => ("remove", "put there by a restore; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
         (Action::Keep(Kept::Ignored), _) => ("keep", "ignored, and not known who made it"),
         (Action::Keep(Kept::Edited), _) if step.then.is_none() => {
-            ("keep", "made by the agent, then changed (--force removes it)")
+            ("keep", "made since, then changed (--force removes it)")
         }
         (Action::Keep(Kept::Edited), Author::Unclear) => {
             ("keep", "changed since, perhaps by a call that was cut off (use --force)")
@@ -333,6 +344,7 @@ fn words(step: &Step) -> (&'static str, String) {
             ("keep", "changed since, not by the agent (use --merge or --force)")
         }
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
+        (Action::Keep(Kept::New), Author::Restore) => ("keep", "put there by a restore"),
         (Action::Keep(Kept::New), _) => ("keep", "not made by the agent (--exact removes it)"),
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
@@ -354,6 +366,7 @@ fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
         let (action, why) = words(step);
         let author = match step.author {
             Author::Agent => "agent",
+            Author::Restore => "restore",
             Author::SomebodyElse => "somebody-else",
             Author::Unclear | Author::Unknown => "unknown",
         };
@@ -363,10 +376,11 @@ fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
             "action": action,
             "why": why,
             "author": author,
-            "conflict": matches!(step.action, Action::Keep(Kept::Edited | Kept::Changed)),
+            "conflict": step.is_conflict(),
             "lines": lines.map(|lines| json!({ "added": lines.added, "removed": lines.removed })),
         })
     };
+    let outside = |step: &Step| step.path.at_top().to_string_lossy().into_owned();
     let repository = |step: &RepositoryStep| {
         let (action, why) = match &step.kind {
             StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => ("recreate", ""),
@@ -379,7 +393,8 @@ fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
         "checkpoint": plan.of.to_string(),
         "repositories": facts.repositories.iter().map(repository).collect::<Vec<_>>(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
-        "outside": plan.outside.iter().map(|step| step.path.to_string_lossy()).collect::<Vec<_>>(),
+        "outside": plan.outside.deeds().map(outside).collect::<Vec<_>>(),
+        "outside_kept": plan.outside.steps.iter().filter(|step| !step.is_deed()).map(outside).collect::<Vec<_>>(),
         "outside_left":
             planned.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "lost_refs": planned.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
@@ -417,8 +432,9 @@ pub(super) fn report(
     if let Some(note) = names_note(&came.report.outcome.had_names) {
         say(process, &note)?;
     }
-    for (step, why) in came.planned.plan.unseen() {
-        let (path, why) = (ui::escape(step.path.as_bytes()), why.words());
+    let unseen = unseen(&came.planned.plan);
+    for (path, why) in &unseen {
+        let (path, why) = (ui::escape_path(path), why.words());
         say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
     }
     if let Some(Err(err)) = came.report.index {
@@ -431,12 +447,11 @@ pub(super) fn report(
         say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
         return Ok(Exit::Failed);
     }
-    let is_whole =
-        came.report.outcome.missed.is_empty() && came.planned.plan.unseen().next().is_none();
-    Ok(match (is_whole, came.planned.plan.conflicts().next()) {
+    let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
+    Ok(match (is_whole, conflicts(&came.planned.plan).is_empty()) {
         (false, _) => Exit::Failed,
-        (true, Some(_)) => Exit::Conflicts,
-        (true, None) => Exit::Ok,
+        (true, false) => Exit::Conflicts,
+        (true, true) => Exit::Ok,
     })
 }
 
@@ -454,8 +469,7 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     value["done"] = json!(came.report.outcome.done + came.planned.repositories.len());
     value["missed"] = json!(missed);
     let linked = came.report.outcome.had_names.iter();
-    value["had_other_names"] =
-        linked.map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()).collect();
+    value["had_other_names"] = linked.map(|path| path.to_string_lossy().into_owned()).collect();
     let aside = came.report.outcome.set_aside.iter();
     let aside = aside.map(
         |(place, now)| json!({ "path": place.to_string_lossy(), "now": now.to_string_lossy() }),
@@ -469,8 +483,8 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
 fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let plan = &came.planned.plan;
     let id = came.checkpoint.id.short();
-    let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
-    let is_whole = came.report.outcome.missed.is_empty() && plan.unseen().next().is_none();
+    let conflicts = conflicts(plan);
+    let is_whole = came.report.outcome.missed.is_empty() && unseen(plan).is_empty();
     let is_same = conflicts.is_empty() && is_whole;
     let done = came.report.outcome.done + came.planned.repositories.len();
     let mut text = match (done, is_same) {
@@ -486,7 +500,8 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     };
     if !conflicts.is_empty() {
         let count = ui::count(conflicts.len() as u64, "conflict");
-        let named = conflicts.iter().take(NAMED_MAX).map(AsRef::as_ref).collect::<Vec<&str>>();
+        let named = conflicts.iter().take(NAMED_MAX);
+        let named = named.map(|path| ui::path(path, desk.home.as_deref())).collect::<Vec<_>>();
         let more = if conflicts.len() > NAMED_MAX { ", …" } else { "" };
         text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
     }
@@ -504,7 +519,8 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         let place = ui::escape(place.as_bytes());
         text.push_str(&format!("the repository is {what}: {place}{lacks}\n"));
     }
-    let new = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
+    let all = plan.steps.iter().chain(&plan.outside.steps);
+    let new = all.filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
     if new > 0 {
         let count = ui::count(new, "path");
         text.push_str(&format!("{count} made since kept (--exact removes them)\n"));
@@ -523,6 +539,21 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str(&format!("{back} with: beforehand {back}\n"));
     }
     text
+}
+
+/// What stays because somebody else changed it.
+fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
+    let outside = plan.outside.steps.iter().filter(|step| step.is_conflict());
+    let below = plan.conflicts().map(|step| step.path.as_path().to_owned());
+    below.chain(outside.map(|step| step.path.at_top())).collect()
+}
+
+/// What stays because nothing can be said of what is there now.
+fn unseen(plan: &RestorePlan) -> Vec<(PathBuf, SkipReason)> {
+    let below = plan.unseen().map(|(step, why)| (step.path.as_path().to_owned(), why));
+    let outside = plan.outside.steps.iter();
+    let outside = outside.filter_map(|step| Some((step.path.at_top(), step.unseen()?)));
+    below.chain(outside).collect()
 }
 
 /// What is not as it was and no restore changes, a line each.
@@ -574,8 +605,8 @@ fn outside_left_text(desk: &Desk, left: &[PathBuf]) -> String {
 const NAMED_MAX: usize = 5;
 
 /// What is worth knowing of files that were hard links.
-fn names_note(paths: &[RelPath]) -> Option<String> {
-    let named = paths.iter().take(NAMED_MAX).map(|path| ui::escape(path.as_bytes()));
+fn names_note(paths: &[PathBuf]) -> Option<String> {
+    let named = paths.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
     let named = named.collect::<Vec<_>>().join(", ");
     let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
     (!paths.is_empty()).then(|| {

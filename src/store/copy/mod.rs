@@ -133,7 +133,7 @@ impl CopyStore {
             files: draft.scan.file_count(),
             partial: draft.scan.partial,
             skipped: reading::skipped(&draft.scan, named.changing.clone()),
-            outside: outside.collect(),
+            outside: reading::outside(outside, &draft.scan),
             head: None,
             staged: None,
         };

@@ -410,7 +410,7 @@ impl<'a> Save<'a> {
             files: scan.file_count(),
             partial: scan.partial,
             skipped: made.skipped.clone(),
-            outside: outside_paths(&made.outside),
+            outside: reading::outside(outside_paths(&made.outside), scan),
             head: self.head.clone(),
             staged: made.staged,
         };
@@ -653,7 +653,7 @@ fn put_listings(private: &Mutex<Private<'_>>, listings: [&Listing; 2]) -> Result
     Ok(())
 }
 
-fn outside_paths(outside: &Listing) -> Vec<std::path::PathBuf> {
+fn outside_paths(outside: &Listing) -> impl Iterator<Item = std::path::PathBuf> {
     use std::os::unix::ffi::OsStrExt;
-    outside.keys().map(|path| std::ffi::OsStr::from_bytes(path).into()).collect()
+    outside.keys().map(|path| std::ffi::OsStr::from_bytes(path).into())
 }

@@ -15,6 +15,7 @@ use super::{
     steps::{is_of_the_user, led_to, part_at, place_of, short},
 };
 use crate::{
+    fs::names_in,
     state::State,
     store::{
         git::{
@@ -62,6 +63,8 @@ pub struct Losing {
     pub stashes: usize,
     /// Whether it has staged changes that would be lost.
     pub is_staged: bool,
+    /// Hooks, settings and worktrees that are new or changed, by their paths in it.
+    pub changed: Vec<String>,
 }
 
 /// The branches, tags and stashes in `record` that existing repositories no longer have.
@@ -160,12 +163,14 @@ pub(super) fn losing(state: &State, root: &Path, record: &Record, held: &Held) -
     let mut losing = Losing { place, ..Losing::default() };
     let there = refs::read_all(&now).unwrap_or_default();
     for (name, id) in there.iter().filter_map(|(name, id)| Some((name, (*id)?))) {
-        let is_new = then.get(name) != Some(&id) && is_of_the_user(name) && name != STASH;
+        let is_notes = name.starts_with("refs/notes/");
+        let is_theirs = is_of_the_user(name) || is_notes;
+        let is_new = then.get(name) != Some(&id) && is_theirs && name != STASH;
         let beyond =
             if name.starts_with("refs/heads/") { beyond(&now, id, &kept) } else { Vec::new() };
         if !beyond.is_empty() {
             losing.commits.push((short(name).to_owned(), beyond));
-        } else if is_new && (!then.contains_key(name) || name.starts_with("refs/tags/")) {
+        } else if is_new && (!then.contains_key(name) || !name.starts_with("refs/heads/")) {
             losing.refs.push(short(name).to_owned());
         }
     }
@@ -184,8 +189,30 @@ pub(super) fn losing(state: &State, root: &Path, record: &Record, held: &Held) -
     losing.stashes = since.difference(&before).count();
     let build = Build::new(&private, &repo, held).ok()?;
     losing.is_staged = has_staged(&now) && !stages_the_same(&build, root, record, &now);
+    losing.changed = changed(&files, &losing.place);
     let nothing = Losing { place: losing.place.clone(), ..Losing::default() };
     (losing != nothing).then_some(losing)
+}
+
+/// What people write into a git directory by hand, or have git write there.
+const BY_HAND: [&str; 5] =
+    ["config", "config.worktree", "info/exclude", "info/attributes", "description"];
+
+/// Hooks, settings and worktrees at `place` that are not as held.
+fn changed(held: &Tree<'_>, place: &Path) -> Vec<String> {
+    let names = |dir: &str, below: &str| -> Vec<String> {
+        let names = names_in(&place.join(dir)).into_iter();
+        names.map(|name| format!("{dir}/{}{below}", name.to_string_lossy())).collect()
+    };
+    let by_hand = BY_HAND.iter().map(|&name| name.to_owned());
+    let all = by_hand.chain(names("hooks", "")).chain(names("worktrees", "/gitdir"));
+    let is_changed = |path: &String| {
+        let now = read_small(&place.join(path), LOG_MAX_BYTES).ok().flatten();
+        now.is_some() && now != held.file(path.as_bytes())
+    };
+    let mut changed: Vec<String> = all.filter(is_changed).collect();
+    changed.sort();
+    changed.into_iter().map(|path| path.trim_end_matches("/gitdir").to_owned()).collect()
 }
 
 /// The commits from `tip` along first parents that are not in `kept`.

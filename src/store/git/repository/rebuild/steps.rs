@@ -64,13 +64,15 @@ impl Step {
         matches!(self.kind, StepKind::Remove(_))
     }
 
-    /// What is lost when the present repository is replaced by the one in `record`.
+    /// What is lost when the present repository is removed, or replaced by the one in `record`.
     pub fn losing(&self, state: &State, root: &Path, record: &Record) -> Option<Losing> {
         match self.kind {
-            StepKind::Replace(_) => losing(state, root, record, self.held.as_ref()?),
-            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) | StepKind::Remove(_) => {
-                None
+            StepKind::Replace(_) | StepKind::Remove(_) => {
+                // A file that only leads to a repository loses nothing of it.
+                let held = self.held.as_ref().filter(|held| place_of(root, held) == self.place)?;
+                losing(state, root, record, held)
             }
+            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => None,
         }
     }
 
@@ -404,7 +406,12 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
         return None;
     }
     if is_exact && likeness != Some(Likeness::Perhaps) {
-        return Some("it is another repository".to_owned());
+        let continued = held.identity.zip(now).map(|(then, now)| private.likeness(then, now));
+        let why = match continued {
+            Some(Likeness::Same) => "a restore made it again since",
+            Some(Likeness::Perhaps | Likeness::Different) | None => "it is another repository",
+        };
+        return Some(why.to_owned());
     }
     // If the identity does not decide, or everything was moved to another disk, the held objects
     // do.

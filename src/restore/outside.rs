@@ -1,0 +1,161 @@
+//! What a restore does outside the root: planned as in it, from the top of the file system.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Order,
+    authors::{self, Authors},
+    prepare::add_parents,
+};
+use crate::{
+    error::Result,
+    fs::stat_path,
+    left::{Outside, Side},
+    model::{Checkpoint, Entry, Kind, Reason, RelPath, SkipReason, Skipped, Tree},
+    plan::{self, Action, Kept, OutsidePlan, Past, Picked, Step, Unsettled},
+    project::Desk,
+    restore_log::RestoreLog,
+    scan::{Scan, VictimPath},
+};
+
+/// The paths outside that a restore looks at.
+pub(super) fn paths(desk: &Desk, checkpoint: &Checkpoint, then: &Tree) -> BTreeSet<PathBuf> {
+    // It names all that its restore changed, also where nothing was.
+    if checkpoint.cause.reason == Reason::BeforeRestore {
+        return checkpoint.outside.iter().chain(then.outside.keys()).cloned().collect();
+    }
+    let apart = [desk.root.path(), desk.state.dir()];
+    let skipped = &checkpoint.skipped;
+    Outside { then: &then.outside, skipped, apart: &apart }.paths()
+}
+
+/// What would happen there, and what of it the agent of the turn was never seen to touch.
+#[derive(Default)]
+pub(super) struct Planned {
+    pub(super) plan: OutsidePlan,
+    pub(super) others: BTreeSet<RelPath>,
+}
+
+/// Plans a restore of what is there now.
+pub(super) fn plan(
+    desk: &Desk,
+    (checkpoint, order): (&Checkpoint, &Order),
+    (then, now): (&Tree, &Tree),
+    scan: &Scan,
+    paths: &BTreeSet<PathBuf>,
+) -> Result<Planned> {
+    let skipped = &checkpoint.skipped;
+    let outside = Outside { then: &then.outside, skipped, apart: &[] };
+    let changes = outside.changes(paths, &now.outside);
+    if changes.is_empty() {
+        return Ok(Planned::default());
+    }
+    let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(scan));
+    let knowledge = Authors::of(desk, checkpoint, order, &changes, then, Side::Outside)?;
+    let whose = match order.of_restore {
+        Some(of) => authors::of_restore_outside(desk, of, &changes)?,
+        None => knowledge.by_path(desk, &changes, &BTreeSet::new(), &skipped_now),
+    };
+    let past = Past {
+        authors: &whose.authors,
+        edited: &whose.edited,
+        merges: &BTreeMap::new(),
+        ignored: &BTreeSet::new(),
+        skipped_then: &skipped_then,
+        skipped_now: &skipped_now,
+        repositories: &BTreeMap::new(),
+    };
+    let mut steps = plan::restore(checkpoint.id, changes, order.options, &Picked::All, &past).steps;
+    keep_below_others(&mut steps);
+    add_parents(Path::new("/"), &mut steps);
+    let others = knowledge.others(&whose, order);
+    Ok(Planned { plan: seen(steps), others })
+}
+
+/// Plans to go to one end of an interrupted restore.
+pub(super) fn settle(to: &Tree, from: &Tree, now: &Tree, log: &RestoreLog) -> OutsidePlan {
+    let entry = |tree: &Tree, path: &PathBuf| tree.outside.get(path).copied();
+    let unsettled = |path: &PathBuf| {
+        let (to, from, now) = (entry(to, path), entry(from, path), entry(now, path));
+        Some(Unsettled { path: RelPath::from_top(path).ok()?, to, from, now })
+    };
+    let paths = log.outside.iter().filter_map(unsettled).collect();
+    seen(plan::settle(log.of, paths).steps)
+}
+
+fn seen(steps: Vec<Step>) -> OutsidePlan {
+    let deeds = steps.iter().filter(|step| step.is_deed());
+    let seen = deeds.filter_map(|step| {
+        let path = &step.path;
+        Some((path.clone(), stat_path(&path.at_top()).ok()?))
+    });
+    OutsidePlan { seen: seen.collect(), steps }
+}
+
+/// What was in a directory that nobody held cannot come back where something else is in its place.
+fn keep_below_others(steps: &mut [Step]) {
+    let kind = |path: &RelPath| stat_path(&path.at_top()).ok()?.kind();
+    let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
+    for step in steps.iter_mut().filter(|step| step.action == Action::Recreate) {
+        let mut above = std::iter::successors(step.path.parent(), RelPath::parent);
+        let first = above.find(|dir| known.contains(dir) || kind(dir).is_some());
+        let is_other = |dir: &RelPath| !known.contains(dir) && kind(dir) != Some(Kind::Directory);
+        if first.is_some_and(|dir| is_other(&dir)) {
+            step.action = Action::Keep(Kept::Changed);
+        }
+    }
+}
+
+/// What was left out outside the root, as seen from the top of the file system.
+fn from_top(skipped: &[Skipped]) -> Vec<Skipped> {
+    let below =
+        |it: &Skipped| Some(Skipped { path: it.path.strip_prefix(b"/")?.into(), ..it.clone() });
+    skipped.iter().filter_map(below).collect()
+}
+
+/// What the present scan could not look into.
+fn skipped_now(scan: &Scan) -> Vec<Skipped> {
+    let unread =
+        scan.victims.iter().filter_map(|victim| match (&victim.path, victim.found.skipped) {
+            (VictimPath::Outside(path), Some(reason @ SkipReason::Unreadable)) => Some(Skipped {
+                path: path.as_os_str().as_bytes().to_vec(),
+                reason,
+                size: victim.found.stamp.size,
+            }),
+            (VictimPath::Below(_) | VictimPath::Outside(_), _) => None,
+        });
+    from_top(&unread.chain(scan.unheld.iter().cloned()).collect::<Vec<_>>())
+}
+
+/// What a checkpoint holds at a path of one side.
+pub(super) fn entry_at(
+    desk: &Desk,
+    tree: &Tree,
+    path: &RelPath,
+    side: Side,
+) -> Result<Option<Entry>> {
+    let store = desk.store.as_ref();
+    let mut read = |tree: &Tree, id: &_| crate::store::directory_of(store, tree, id);
+    match side {
+        Side::Root => plan::entry_at(tree, path, &mut read),
+        Side::Outside => Ok(tree.outside.get(&path.at_top()).copied()),
+    }
+}
+
+/// Where the paths of a side begin.
+pub(super) fn top(desk: &Desk, side: Side) -> &Path {
+    match side {
+        Side::Root => desk.root.path(),
+        Side::Outside => Path::new("/"),
+    }
+}
+
+/// What differs outside and is not as it was for another reason than that somebody made it since.
+pub(super) fn left(plan: &OutsidePlan) -> impl Iterator<Item = PathBuf> {
+    let is_left = |step: &&Step| step.is_deed() || step.is_conflict();
+    plan.steps.iter().filter(is_left).map(|step| step.path.at_top())
+}
