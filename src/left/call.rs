@@ -31,6 +31,8 @@ pub struct Begins<'a> {
     pub cwd: &'a Path,
     /// Whether it is an edit, and all it names is there and held: then nothing is looked at.
     pub is_held: bool,
+    /// Whether the agent is known to say when it is done.
+    pub tells: bool,
 }
 
 impl Begins<'_> {
@@ -58,7 +60,7 @@ impl Begins<'_> {
 
     /// That it begins, and what was there before it of the files it names.
     fn lines(self, process: &Process<'_>) -> Vec<Line> {
-        let Self { call, effect, reach, of, cwd, is_held, .. } = self;
+        let Self { call, effect, reach, of, cwd, is_held, tells, .. } = self;
         let (at, root) = (at(process), &reach.root);
         let named = paths(effect, root, cwd);
         let text = |paths: &[RelPath]| paths.iter().map(path_text).collect::<Vec<_>>();
@@ -69,6 +71,7 @@ impl Begins<'_> {
             call: name(call),
             paths: named.as_deref().map(text),
             makes: text(&makes),
+            tells,
         };
         let by = author(call.context.agent, &call.context.session);
         let there = looked_at.iter().filter_map(|path| {

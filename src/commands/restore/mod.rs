@@ -4,10 +4,12 @@ mod authors;
 mod deed;
 mod head;
 mod hold;
+mod inner;
 mod into;
 mod merge;
 mod paths;
 mod planned;
+mod remains;
 mod resume;
 mod same;
 mod served;
@@ -16,8 +18,11 @@ mod talk;
 mod tell;
 mod unseen;
 
-pub(crate) use paths::picked;
+pub(crate) use paths::{picked, refuse_unknown};
+pub(crate) use planned::left_out;
+pub(crate) use remains::unheld_lines;
 pub(crate) use resume::{is_interrupted, retain_steps, say_if_interrupted};
+pub(crate) use same::is_state;
 
 use std::path::PathBuf;
 
@@ -286,7 +291,7 @@ pub(crate) fn effect(
         && planned.head.is_none()
         && planned.repositories.is_empty();
     let is_any = !is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?);
-    Ok(Effect { is_any, left: show::left(desk, &planned) })
+    Ok(Effect { is_any, left: remains::left(desk, &planned) })
 }
 
 /// Whether it may be done.

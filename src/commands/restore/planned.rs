@@ -10,14 +10,17 @@ use std::{
 use super::{
     Order,
     authors::{self, Authors, Whose},
-    head, merge,
+    head, inner, merge,
+    paths::refuse_unknown,
 };
 use crate::{
     commands::{Desk, Later},
     error::{Error, Result},
     fs::{Dir, DirCursor, stat_path},
     ledger,
-    model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
+    model::{
+        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
+    },
     plan::{
         self, Action, Author, ByPath, Change, Kept, OutsideStep, Past, Picked, RestorePlan, Step,
     },
@@ -53,12 +56,45 @@ pub(super) struct Planned {
     pub(super) new_unheld: Vec<Skipped>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(super) inner_roots: BTreeSet<RelPath>,
+    /// The user's work that only inner steps of the turn hold.
+    pub(super) inner_steps: BTreeMap<RelPath, CheckpointId>,
+    /// Merged files in which conflicts are marked.
+    pub(super) marked: BTreeSet<RelPath>,
+    /// The command it was made for, and what may be advised because of that.
+    pub(super) advice: Advice,
+}
+
+/// What a plan may advise.
+#[derive(Clone, Copy)]
+pub(super) struct Advice {
+    /// Whether the command takes `--merge` and `--exact`. A step back or forth does not.
+    pub(super) is_restore: bool,
+    /// Whether it merges already.
+    pub(super) merges: bool,
+    /// Whether it marks conflicts already.
+    pub(super) marks: bool,
+}
+
+impl Advice {
+    fn of(order: &Order) -> Self {
+        let (merges, marks) = (order.options.merge, order.markers);
+        Self { is_restore: order.verb == "restore", merges, marks }
+    }
 }
 
 impl Planned {
-    /// How many paths would change.
+    /// How many paths would change, as they are listed.
     pub(super) fn count(&self) -> usize {
-        self.plan.deeds().count() + self.plan.outside.len() + self.repositories.len()
+        self.count_but(&BTreeSet::new(), Path::new(""))
+    }
+
+    /// How many of them did change, below `root`, but for those that were `missed`.
+    pub(super) fn count_but(&self, missed: &BTreeSet<&Path>, root: &Path) -> usize {
+        let steps = self.plan.listed().map(|step| root.join(step.path.as_path()));
+        let outside = self.plan.outside.iter().map(|step| step.path.clone());
+        let repositories = self.repositories.iter().map(|step| step.place.clone());
+        let all = steps.chain(outside).chain(repositories);
+        all.filter(|path| !missed.contains(path.as_path())).count()
     }
 
     /// Whether nothing is to be done.
@@ -77,7 +113,9 @@ pub(super) fn make(
     let head = head::plan(desk, checkpoint, order)?;
     let then = desk.tree_of(checkpoint, Later::Gone)?;
     let Seen { now, mut changes, skipped, scan, looked, unwalked } = see(process, desk, &then)?;
-    refuse_unknown_paths(desk, checkpoint, order, &then)?;
+    if order.of_restore.is_none() {
+        refuse_unknown(desk, &order.picked, &[(checkpoint, &then)])?;
+    }
     let mut inner_roots = BTreeSet::new();
     if order.picked == Picked::All {
         let inner = own_roots(desk, checkpoint, &scan);
@@ -97,10 +135,10 @@ pub(super) fn make(
         is_theirs && !knowledge.knowledge.was_left(path)
     };
     let others = authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect();
-    let merges = if order.options.merge {
+    let (merges, marked) = if order.options.merge {
         merge::all(desk, &changes, &authors, &knowledge, order.markers)
     } else {
-        BTreeMap::new()
+        (BTreeMap::new(), BTreeSet::new())
     };
     let new_unheld = new_unheld(desk, &scan, &then, &left_out(checkpoint, &then), order)?;
     let record = desk.record_of(checkpoint.id).ok();
@@ -118,7 +156,7 @@ pub(super) fn make(
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     let repositories = keep_in_the_way(desk, &mut plan, repositories);
-    plan.left.retain(|skipped| has_changed(desk, checkpoint, skipped));
+    plan.left.retain(|skipped| desk.has_changed(checkpoint, skipped));
     add_parents(desk, &mut plan);
     let mut outside_left = Vec::new();
     if order.outside {
@@ -127,6 +165,11 @@ pub(super) fn make(
         outside_left = outside(&then, &now).into_iter().map(|step| step.path).collect();
         outside_left.extend(elsewhere);
     }
+    let inner_steps = if order.of_restore.is_none() && order.picked == Picked::All {
+        inner::held(desk, checkpoint, &plan, &then, &now)?
+    } else {
+        BTreeMap::new()
+    };
     let seen = seen_by_plan(desk, &plan, &scan);
     let commits = match &head {
         Some(head) => Some(head::words(head)),
@@ -150,6 +193,9 @@ pub(super) fn make(
         others,
         new_unheld,
         inner_roots,
+        inner_steps,
+        marked,
+        advice: Advice::of(order),
     })
 }
 
@@ -197,16 +243,6 @@ fn keep_in_the_way(
     free
 }
 
-/// Whether what the checkpoint left out is gone, or was changed after it: only then is it worth a
-/// word.
-fn has_changed(desk: &Desk, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
-    let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-    match stat_path(&desk.root.path().join(OsStr::from_bytes(&skipped.path))) {
-        Ok(stamp) => stamp.mtime_ns > taken_at,
-        Err(_) => true,
-    }
-}
-
 /// What is new since, and ignored now.
 fn ignored_now(changes: &[Change], scan: &Scan) -> BTreeSet<RelPath> {
     let new = changes.iter().filter(|change| change.before.is_none());
@@ -215,11 +251,12 @@ fn ignored_now(changes: &[Change], scan: &Scan) -> BTreeSet<RelPath> {
 }
 
 /// What the checkpoint left out and no later call of the turn held either.
-pub(super) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
+pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
     let is_held = |skipped: &&Skipped| {
         let path = RelPath::from_bytes(&skipped.path).ok();
         let entry = path.and_then(|path| then.besides.get(&path));
-        entry.is_some_and(|entry| entry.kind != Kind::Directory)
+        // Of a directory that is held only on the way to something, the rest is not.
+        entry.is_some_and(|entry| entry.kind != Kind::Directory || entry.content.is_some())
     };
     checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
 }
@@ -276,38 +313,6 @@ fn repositories(
     let (steps, elsewhere): (Vec<_>, Vec<_>) =
         steps.into_iter().partition(|step| step.is_inside || order.outside);
     (steps, elsewhere.into_iter().map(|step| step.place).collect())
-}
-
-/// Refuses a path that was not there at the checkpoint and is not there now: it is a slip.
-fn refuse_unknown_paths(
-    desk: &Desk,
-    checkpoint: &Checkpoint,
-    order: &Order,
-    then: &Tree,
-) -> Result<()> {
-    let Picked::Paths(picks) = &order.picked else { return Ok(()) };
-    let left_out = left_out(checkpoint, then);
-    let left_out: Vec<_> =
-        left_out.iter().filter_map(|out| RelPath::from_bytes(&out.path).ok()).collect();
-    let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
-    for path in picks.iter().filter_map(|pick| pick.literal()) {
-        let is_known = order.of_restore.is_some()
-            || desk.root.join(path).symlink_metadata().is_ok()
-            || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git")
-            || left_out.iter().any(|out| path.is_within(out) || out.is_within(path))
-            || plan::entry_at(then, path, &mut read)?.is_some();
-        if !is_known {
-            return Err(Error::other(
-                format!(
-                    "`{}` was not there at {}, and is not now",
-                    ui::escape(path.as_bytes()),
-                    checkpoint.id
-                ),
-                "name paths as seen from the current directory; `beforehand find NAME` looks for one",
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses to replace a repository that works by one that may be held in part only.

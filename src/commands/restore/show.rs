@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::{
     Order,
-    planned::Planned,
+    planned::{Advice, Planned},
+    remains::{NAMED_MAX, left, losing_lines, outside_left_text, some, unchanged},
     same::{bytes_now, bytes_then},
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, Kind, RelPath},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
-    store::{IndexOutcome, RepositoryStep, StepKind, git},
+    store::{IndexOutcome, RepositoryStep, StepKind},
     ui::{self, Align, Change, Lines, Side},
 };
 
@@ -79,7 +80,7 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
         }
         text.push_str(&outside_text(desk, planned));
     } else {
-        text.push_str(&rows_text(plan, &facts));
+        text.push_str(&rows_text(planned, &facts));
         text.push_str(&outside_text(desk, planned));
         text.push_str(&summary(planned));
     }
@@ -88,77 +89,6 @@ pub(super) fn plan_text(desk: &Desk, planned: &Planned) -> String {
     }
     if let Some(commits) = &planned.commits {
         text.push_str(&format!("{commits}\n"));
-    }
-    text
-}
-
-/// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
-/// each.
-fn lost_lines(desk: &Desk, planned: &Planned) -> Vec<String> {
-    let root = desk.root.path();
-    let named = |place: &Path| {
-        ui::path(place.strip_prefix(root).unwrap_or(place), desk.home.as_deref()).into_owned()
-    };
-    let mut lines = Vec::new();
-    for lost in &planned.lost {
-        let option = if lost.place.starts_with(root) { "" } else { " --outside" };
-        let id = planned.plan.of.short();
-        let back = format!("`beforehand restore {id} --repository{option}` brings it back");
-        let gone = lost_names(lost);
-        let is_own = lost.place == root.join(".git");
-        let whose = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
-        if !gone.is_empty() {
-            lines.push(format!("gone since{whose}: {}; {back}", gone.join(", ")));
-        }
-        for place in &lost.staged {
-            lines.push(format!("staged otherwise then: {}; {back}", named(place)));
-        }
-    }
-    lines
-}
-
-fn lost_names(lost: &git::Lost) -> Vec<String> {
-    names(&lost.refs, lost.stashes)
-}
-
-/// Branches, tags and stashes, each by a word.
-fn names(refs: &[String], stashes: usize) -> Vec<String> {
-    let names = refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
-    let mut names: Vec<String> = names.collect();
-    if refs.len() > NAMED_MAX {
-        names.push(format!("{} more", refs.len() - NAMED_MAX));
-    }
-    match stashes {
-        0 => (),
-        1 => names.push("1 stash".to_owned()),
-        many => names.push(format!("{many} stashes")),
-    }
-    names
-}
-
-/// What goes with replaced repositories, a line each.
-fn losing_lines(losing: &[git::Losing]) -> String {
-    let mut text = String::new();
-    for losing in losing {
-        for (branch, commits) in &losing.commits {
-            let named = commits.iter().take(NAMED_MAX).map(|(id, subject)| {
-                let short = id.get(..7).unwrap_or_default();
-                format!("{short} {}", ui::escape_line(subject.as_bytes()))
-            });
-            let named = named.collect::<Vec<_>>().join(", ");
-            let more = if commits.len() > NAMED_MAX { ", …" } else { "" };
-            let branch = ui::escape(branch.as_bytes());
-            let count = ui::count(commits.len() as u64, "commit");
-            text.push_str(&format!("{branch} loses {count} made since: {named}{more}\n"));
-        }
-        let mut names = names(&losing.refs, losing.stashes);
-        if losing.is_staged {
-            names.push("what is staged".to_owned());
-        }
-        if !names.is_empty() {
-            let back = "`beforehand undo` brings it back";
-            text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
-        }
     }
     text
 }
@@ -244,8 +174,9 @@ fn count(desk: &Desk, plan: &RestorePlan, step: &Step, deadline: Instant) -> Opt
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(plan: &RestorePlan, facts: &Facts) -> String {
-    let shown: Vec<&Step> = plan.steps.iter().filter(|step| !is_implied(step, plan)).collect();
+fn rows_text(planned: &Planned, facts: &Facts) -> String {
+    let plan = &planned.plan;
+    let shown: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
     let name = |step: &Step| {
         let slash = if is_directory(step) { "/" } else { "" };
         format!("{}{slash}", ui::escape(step.path.as_bytes()))
@@ -253,10 +184,14 @@ fn rows_text(plan: &RestorePlan, facts: &Facts) -> String {
     let width = shown.iter().map(|step| ui::cells(&name(step))).max().unwrap_or(0).min(WIDTH_MAX);
     let mut text = String::new();
     for verb in ["restore", "merge", "recreate", "remove", "keep", "leave"] {
-        let rows: Vec<&&Step> = shown.iter().filter(|step| words(step).0 == verb).collect();
+        let rows: Vec<&&Step> =
+            shown.iter().filter(|step| words(step, planned).0 == verb).collect();
         for step in rows.iter().take(ROWS_MAX) {
             let lines = facts.lines.get(&step.path).map(ToString::to_string);
-            let said = lines.into_iter().chain(Some(words(step).1)).filter(|said| !said.is_empty());
+            let said = lines
+                .into_iter()
+                .chain(Some(words(step, planned).1))
+                .filter(|said| !said.is_empty());
             let said = said.collect::<Vec<_>>().join("   ");
             let row = format!("  {verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
             text.push_str(row.trim_end());
@@ -285,17 +220,6 @@ fn outside_text(desk: &Desk, planned: &Planned) -> String {
 /// Longer names push their words aside.
 const WIDTH_MAX: usize = 48;
 
-/// Whether a directory comes or goes only with what is in it, which is listed.
-fn is_implied(step: &Step, plan: &RestorePlan) -> bool {
-    let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory(step);
-    let at = plan.steps.partition_point(|other| other.path <= step.path);
-    is_bare
-        && plan
-            .steps
-            .get(at)
-            .is_some_and(|next| next.path.is_within(&step.path) && next.action == step.action)
-}
-
 fn summary(planned: &Planned) -> String {
     let deeds = planned.count() as u64;
     let kept = planned.plan.kept().count() as u64;
@@ -312,7 +236,8 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// What happens to a path, and a word on why.
-fn words(step: &Step) -> (&'static str, String) {
+fn words(step: &Step, planned: &Planned) -> (&'static str, String) {
+    let advice = planned.advice;
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, Author::Agent) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
@@ -323,6 +248,9 @@ fn words(step: &Step) -> (&'static str, String) {
             ("restore", "changed since, perhaps by a call that was cut off; held first")
         }
         (Action::Recreate, _) => ("recreate", ""),
+        (Action::Merge, _) if planned.marked.contains(&step.path) => {
+            ("merge", "with what was changed after the agent; conflicts are marked")
+        }
         (Action::Merge, _) => ("merge", "with what was changed after the agent"),
         (Action::Remove, Author::Agent) => ("remove", "made by the agent; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
@@ -333,11 +261,12 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Keep(Kept::Edited), Author::Unclear) => {
             ("keep", "changed since, perhaps by a call that was cut off (use --force)")
         }
-        (Action::Keep(Kept::Edited), _) => {
-            ("keep", "changed since, not by the agent (use --merge or --force)")
-        }
+        (Action::Keep(Kept::Edited), _) => ("keep", edited_words(advice)),
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
-        (Action::Keep(Kept::New), _) => ("keep", "not made by the agent (--exact removes it)"),
+        (Action::Keep(Kept::New), _) if advice.is_restore => {
+            ("keep", "not made by the agent (--exact removes it)")
+        }
+        (Action::Keep(Kept::New), _) => ("keep", "not made by the agent"),
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
@@ -352,10 +281,22 @@ fn words(step: &Step) -> (&'static str, String) {
     (verb, why.to_owned())
 }
 
+/// What can be done about a file that the user changed after the agent.
+fn edited_words(advice: Advice) -> &'static str {
+    match (advice.is_restore, advice.merges, advice.marks) {
+        (false, ..) => "changed since, not by the agent (use --force)",
+        (true, false, _) => "changed since, not by the agent (use --merge or --force)",
+        (true, true, false) => {
+            "changed since, not by the agent, and conflicts with it (use --markers or --force)"
+        }
+        (true, true, true) => "changed since, not by the agent, and cannot be merged (use --force)",
+    }
+}
+
 fn plan_json(planned: &Planned, facts: &Facts) -> Value {
     let plan = &planned.plan;
     let step = |step: &Step| {
-        let (action, why) = words(step);
+        let (action, why) = words(step, planned);
         let author = match step.author {
             Author::Agent => "agent",
             Author::SomebodyElse => "somebody-else",
@@ -371,6 +312,7 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
             "lines": lines.map(|lines| json!({ "added": lines.added, "removed": lines.removed })),
         })
     };
+    let named = |path: &RelPath| String::from_utf8_lossy(path.as_bytes()).into_owned();
     let repository = |step: &RepositoryStep| {
         let (action, why) = match &step.kind {
             StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => ("recreate", ""),
@@ -390,6 +332,11 @@ fn plan_json(planned: &Planned, facts: &Facts) -> Value {
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "left_new":
             planned.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "inner_roots": planned.inner_roots.iter().map(named).collect::<Vec<_>>(),
+        "inner_steps": planned.inner_steps.iter().map(|(path, id)| {
+            json!({ "path": named(path), "checkpoint": id.to_string() })
+        }).collect::<Vec<_>>(),
+        "marked": planned.marked.iter().map(named).collect::<Vec<_>>(),
         "commits": facts.commits,
     })
 }
@@ -431,10 +378,12 @@ pub(super) fn report(
         return Err(err);
     }
     let is_whole = came.outcome.missed.is_empty() && came.planned.plan.unseen().next().is_none();
-    Ok(match (is_whole, came.planned.plan.conflicts().next()) {
+    let Planned { plan, inner_steps, marked, .. } = came.planned;
+    let is_clean = plan.conflicts().next().is_none() && inner_steps.is_empty() && marked.is_empty();
+    Ok(match (is_whole, is_clean) {
         (false, _) => Exit::Failed,
-        (true, Some(_)) => Exit::Conflicts,
-        (true, None) => Exit::Ok,
+        (true, false) => Exit::Conflicts,
+        (true, true) => Exit::Ok,
     })
 }
 
@@ -466,7 +415,8 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let conflicts: Vec<_> = plan.conflicts().map(|step| ui::escape(step.path.as_bytes())).collect();
     let is_whole = came.outcome.missed.is_empty() && plan.unseen().next().is_none();
     let is_same = conflicts.is_empty() && is_whole;
-    let done = came.outcome.done + came.planned.repositories.len();
+    let missed = came.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let done = came.planned.count_but(&missed, desk.root.path());
     let mut text = match (done, is_same) {
         (0, true) if !left(desk, came.planned).is_empty() => {
             format!("everything else is as it was at {id}")
@@ -498,11 +448,7 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         let place = ui::escape(place.as_bytes());
         text.push_str(&format!("the repository is {what}: {place}{lacks}\n"));
     }
-    let new = plan.kept().filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
-    if new > 0 {
-        let count = ui::count(new, "path");
-        text.push_str(&format!("{count} made since kept (--exact removes them)\n"));
-    }
+    text.push_str(&kept_text(came));
     text.push_str(&losing_lines(&came.planned.losing));
     for line in left(desk, came.planned) {
         text.push_str(&format!("{line}\n"));
@@ -519,53 +465,27 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     text
 }
 
-/// What is not as it was and no restore changes, a line each.
-pub(super) fn left(desk: &Desk, planned: &Planned) -> Vec<String> {
-    let word =
-        |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
-    let made_since = planned.plan.repositories_left().map(word);
-    made_since.chain(unchanged(desk, planned)).collect()
-}
-
-/// The same, but for what a plan has a row for.
-fn unchanged(desk: &Desk, planned: &Planned) -> Vec<String> {
-    let inner = planned.inner_roots.iter().map(|path| {
-        let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
-        format!(
-            "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
-        )
-    });
-    let unheld = at_most(ui::left_out(&planned.plan.left)).into_iter();
-    let unheld = unheld.map(|line| format!("changed, and was not held: {line}"));
-    let new = at_most(ui::left_out(&planned.new_unheld)).into_iter();
-    let new = new.map(|line| format!("left: made since, and not held: {line}"));
-    inner.chain(unheld).chain(new).chain(lost_lines(desk, planned)).collect()
-}
-
-/// The first lines of a list, and how many more there are.
-pub(super) fn at_most(mut lines: Vec<String>) -> Vec<String> {
-    if lines.len() > NAMED_MAX {
-        let more = lines.len() - NAMED_MAX;
-        lines.truncate(NAMED_MAX);
-        lines.push(format!("{more} more"));
+/// What was made since and stays, and where conflicts are marked.
+fn kept_text(came: &Came<'_>) -> String {
+    let Planned { plan, marked, advice, .. } = came.planned;
+    let mut text = String::new();
+    if !marked.is_empty() {
+        text.push_str(&format!("conflicts marked in: {}\n", some(marked.iter())));
     }
-    lines
-}
-
-/// What is held, differs, and was left as it is because it lies outside the project.
-fn outside_left_text(desk: &Desk, left: &[PathBuf]) -> String {
-    if left.is_empty() {
-        return String::new();
+    let is_new = |step: &&Step| step.action == Action::Keep(Kept::New);
+    let new: Vec<_> = plan.kept().filter(is_new).map(|step| &step.path).collect();
+    if !new.is_empty() {
+        let (count, named) = (ui::count(new.len() as u64, "path"), some(new.iter().copied()));
+        let id = came.checkpoint.id.short();
+        let how = if advice.is_restore {
+            "--exact removes them".to_owned()
+        } else {
+            format!("`beforehand restore {id} --exact` removes them")
+        };
+        text.push_str(&format!("{count} made since kept: {named} ({how})\n"));
     }
-    let named = left.iter().take(NAMED_MAX).map(|path| ui::path(path, desk.home.as_deref()));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = if left.len() > NAMED_MAX { ", …" } else { "" };
-    let count = ui::count(left.len() as u64, "path");
-    format!("{count} outside the project not restored (--outside does it): {named}{more}\n")
+    text
 }
-
-/// More conflicts are counted, not named.
-const NAMED_MAX: usize = 5;
 
 /// What is worth knowing of files that were hard links.
 fn names_note(paths: &[RelPath]) -> Option<String> {
