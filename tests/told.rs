@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     evidence::{begins, event, ours, project, run, writes},
     support::{
+        real::git,
         temp::noise,
         world::{Output, World},
     },
@@ -303,4 +304,22 @@ fn a_prune_leaves_the_checkpoint_of_a_call_that_runs() {
     crate::evidence::ends(&mut world, "one", "make");
     ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
     assert_eq!(world.read("a"), "first");
+}
+
+#[test]
+fn a_redo_puts_a_file_where_an_undo_put_a_repository() {
+    let mut world = project();
+    world.write(".gitignore", "*.tmp\n");
+    run(&mut world, "t/one", "make", |world| {
+        git(world, &world.root(), "git init -q i.tmp && echo nested > i.tmp/n");
+    });
+    let input = json!({ "file_path": world.root().join("i.tmp"), "content": "" });
+    event(&mut world, "PreToolUse", "s/two", "Write", &input, "w");
+    beforehand::fs::remove_tree(&world.root().join("i.tmp")).unwrap();
+    world.write("i.tmp", "a file");
+    event(&mut world, "PostToolUse", "s/two", "Write", &input, "w");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(world.root().join("i.tmp/.git").is_dir());
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!(world.read("i.tmp"), "a file");
 }

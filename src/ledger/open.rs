@@ -42,13 +42,14 @@ fn is_false(it: &bool) -> bool {
 }
 
 impl Wire {
-    /// The checkpoints of commands that were not seen to end, if this session used them since then.
+    /// The checkpoints of commands that were not seen to end, if this session used them since then. Of an
+    /// agent that never says when one ends, all of them would stay.
     pub(super) fn running(&self, since: DateTime<Utc>) -> Vec<CheckpointId> {
         let is_new = |open: &WireOpen| {
             let mut uses = self.uses.iter().filter_map(Lazily::read);
             uses.any(|used| used.checkpoint == open.of && used.at >= since)
         };
-        let open = self.open.iter().filter(|open| is_new(open));
+        let open = self.open.iter().filter(|open| self.tells_ends && is_new(open));
         open.filter_map(|open| CheckpointId::parse(&open.of)).collect()
     }
 }

@@ -117,7 +117,8 @@ pub(super) fn make(
         refuse_unknown(desk, &order.picked, &[(checkpoint, &then)])?;
     }
     let mut inner_roots = BTreeSet::new();
-    if order.picked == Picked::All {
+    // A restore that is taken back left them alone, or made them.
+    if order.picked == Picked::All && order.of_restore.is_none() {
         let inner = own_roots(desk, checkpoint, &scan);
         changes.retain(|change| {
             let other = inner.iter().find(|inner| change.path.is_within(inner));
