@@ -427,5 +427,5 @@ fn small_directories_are_held_before_large_ones() {
     git(&world, &world.root(), "rm -rf zlib c");
     let done = world.run(&["restore", "1", "--yes"]).stdout;
     assert_eq!(world.read("zlib/f"), "small\n");
-    assert!(done.contains("changed, and was not held: c (ignored"), "{done}");
+    assert!(done.contains("gone, and was not held: c (ignored"), "{done}");
 }

@@ -49,6 +49,7 @@ mod switches;
 mod talk;
 mod terminal;
 mod tidy;
+mod told;
 mod turns;
 mod unreadable;
 mod unseen;

@@ -22,6 +22,10 @@ impl Dialect for Antigravity {
         Card { agent: Agent::Antigravity, name: "antigravity", title: "Antigravity", asks: false }
     }
 
+    fn tells_ends(&self) -> bool {
+        false
+    }
+
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         let payload: Payload = wire::read(payload)?;
         let kind = payload.kind()?;

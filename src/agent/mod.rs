@@ -92,6 +92,11 @@ pub trait Dialect: Sync {
         self.card().asks
     }
 
+    /// Whether the hooks that `install` writes for it report the end of each call.
+    fn tells_ends(&self) -> bool {
+        true
+    }
+
     /// Reads one payload.
     ///
     /// # Errors

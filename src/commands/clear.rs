@@ -46,7 +46,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let checkpoints = desk.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
-    let pinned = prune::pinned(&desk, &checkpoints)?;
+    let pinned = prune::pinned(process, &desk, &checkpoints)?;
     let plan = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
     let own = desk.state.root(&desk.root);
     if plan.goes.is_empty() && record::quarantined(&own)?.is_empty() {

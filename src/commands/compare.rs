@@ -13,9 +13,11 @@ use super::Desk;
 use crate::{
     error::Result,
     fs::{Dir, c_name},
-    model::{Checkpoint, DirPath, Entry, Kind, Place, RelPath, Tree},
-    plan::Picked,
+    left,
+    model::{By, Checkpoint, DirPath, Entry, Kind, Place, RelPath, Skipped, Tree},
+    plan::{self, ByPath, Picked},
     process::Process,
+    restore::{self, is_state},
     scan::{Named, Scan},
     snapshot,
     store::{self, Source},
@@ -32,6 +34,8 @@ pub(crate) struct Comparison<'a> {
     is_now: bool,
     /// Every path that differs, the outside ones last.
     pub(crate) found: Vec<Differing>,
+    /// What the earlier side did not hold, and is gone or changed since.
+    pub(crate) unheld: Vec<Skipped>,
 }
 
 /// One path that differs.
@@ -78,6 +82,14 @@ impl<'a> Comparison<'a> {
             (_, None) => !was_skipped(to, differing),
             (Some(_), Some(_)) => true,
         });
+        let later_out = ByPath::of(&to.skipped);
+        for out in from.skipped.iter().filter(|out| out.reason.matters()) {
+            let Ok(path) = RelPath::from_bytes(&out.path) else { continue };
+            let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
+            let is_gone = later_out.covering(&path).is_none()
+                && plan::entry_at(&later, &path, &mut read)?.is_none();
+            made.unheld.extend(is_gone.then(|| out.clone()));
+        }
         Ok(made)
     }
 
@@ -127,6 +139,8 @@ impl<'a> Comparison<'a> {
             }
         }
         made.found = found;
+        made.unheld = restore::left_out(from, then);
+        made.unheld.retain(|out| out.reason.matters() && desk.has_changed(from, out));
         Ok(made)
     }
 
@@ -171,7 +185,7 @@ impl<'a> Comparison<'a> {
         let mut found: Vec<Differing> = below.collect();
         drop_full_directories(&mut found);
         found.extend(outside);
-        Ok(Self { desk, is_now, found })
+        Ok(Self { desk, is_now, found, unheld: Vec::new() })
     }
 
     /// Keeps only what the user picked.
@@ -181,11 +195,34 @@ impl<'a> Comparison<'a> {
             (Where::Outside(_), Picked::All) => true,
             (Where::Outside(_), Picked::Paths(_)) => false,
         });
+        self.unheld.retain(|out| {
+            RelPath::from_bytes(&out.path).map_or(*picked == Picked::All, |path| picked.has(&path))
+        });
+    }
+
+    /// Leaves out what is known to be other people's work: `by` is whose the earlier side is, `log` says
+    /// what was seen until the later one.
+    pub(crate) fn leave_out_others(
+        &mut self,
+        from: &Checkpoint,
+        by: Option<&By>,
+        log: &[left::Line],
+    ) {
+        let Some(by) = by else { return };
+        let name = left::author(by.agent, &by.session);
+        let known = left::Knowledge::since(from, Some(&name), log, left::Side::Root);
+        let mut found = std::mem::take(&mut self.found);
+        found.retain(|differing| {
+            let Where::Below(path) = &differing.place else { return true };
+            let later = differing.after.map(|entry| Later { comparison: self, differing, entry });
+            known.may_be_agents(path, later.as_ref().map(|later| later as &dyn left::Here))
+        });
+        self.found = found;
     }
 
     /// Counts files and lines; `None` if the deadline comes first or something cannot be read.
     pub(crate) fn counts(&self, deadline: Instant) -> Option<Counts> {
-        let mut counts = Counts::default();
+        let mut counts = Counts { files: self.unheld.len() as u64, ..Counts::default() };
         for differing in self.found.iter().filter(|differing| differing.is_file()) {
             if Instant::now() > deadline {
                 return None;
@@ -288,6 +325,31 @@ impl Differing {
     fn is_file(&self) -> bool {
         let sides = [self.before, self.after];
         sides.iter().flatten().any(|entry| entry.kind != Kind::Directory)
+    }
+}
+
+/// The later side of a difference, to be compared with what an agent left there.
+struct Later<'a> {
+    comparison: &'a Comparison<'a>,
+    differing: &'a Differing,
+    entry: Entry,
+}
+
+impl left::Here for Later<'_> {
+    fn is(&self, state: &left::State) -> bool {
+        is_state(&self.entry, state, || match self.comparison.later(self.differing).ok()? {
+            Held::File { bytes, .. } | Held::Link(bytes) => Some(bytes),
+            Held::Nothing | Held::Other(_) | Held::TooLarge => None,
+        })
+    }
+
+    fn is_directory(&self) -> bool {
+        self.entry.kind == Kind::Directory
+    }
+
+    /// Of an agent that never says when a call is done, everything counts.
+    fn is_likely(&self) -> bool {
+        true
     }
 }
 

@@ -176,18 +176,18 @@ impl Story<'_, '_, '_> {
         self.say("The user types: \"simplify the cart and clean up\"\n")?;
         self.hook(&self.payload(PROMPT, &[("prompt", "simplify the cart and clean up")])?)?;
         let cart = self.project.join("src/cart.ts");
-        let said =
-            self.hook(&self.payload(
-                WRITE,
-                &[("file_path", &cart.to_string_lossy()), ("content", REWRITTEN)],
-            )?)?;
+        let fields = [("file_path", &*cart.to_string_lossy()), ("content", REWRITTEN)];
+        let call = self.payload(WRITE, &fields)?;
+        let said = self.hook(&call)?;
         write(&cart, REWRITTEN)?;
+        self.hook(&done(&call))?;
         self.say(&format!(
             "  Write src/cart.ts   the hook answers {said}  … and the file is overwritten\n"
         ))?;
-        let said = self.hook(&self.payload(BASH, &[("command", "rm -rf assets")])?)?;
-        let assets = self.project.join("assets");
-        remove_all(&assets)?;
+        let call = self.payload(BASH, &[("command", "rm -rf assets")])?;
+        let said = self.hook(&call)?;
+        remove_all(&self.project.join("assets"))?;
+        self.hook(&done(&call))?;
         self.say(&format!(
             "  Bash rm -rf assets  the hook answers {said}  … and the directory is gone\n"
         ))
@@ -262,6 +262,11 @@ impl Story<'_, '_, '_> {
     fn say(&mut self, text: &str) -> Result<()> {
         print(self.process, text)
     }
+}
+
+/// What Claude Code sends when the call is done.
+fn done(call: &str) -> String {
+    call.replacen("PreToolUse", "PostToolUse", 1)
 }
 
 /// Every file of the project by its path: its permissions and bytes.

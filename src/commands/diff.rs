@@ -8,12 +8,14 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Desk,
+    Desk, Later,
     compare::{Comparison, Differing},
     print, print_json, restore,
 };
 use crate::{
     error::Result,
+    model::{Checkpoint, Tree},
+    plan::Picked,
     process::{Exit, Process},
     ui::{self, Cell, Column, Cut, Lines, Look, Paint, Style, Table},
 };
@@ -51,17 +53,21 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?;
     let from = desk.find(&args.from)?;
     let picked = restore::picked(process, &desk, &args.paths)?;
-    let mut comparison = match &args.to {
-        Some(to) => Comparison::between(&desk, &from, &desk.find(to)?)?,
+    let to = args.to.as_ref().map(|to| desk.find(to)).transpose()?;
+    refuse_unknown(&desk, &picked, std::iter::once(&from).chain(&to))?;
+    let mut comparison = match &to {
+        Some(to) => Comparison::between(&desk, &from, to)?,
         None => Comparison::until_now(&desk, process, &from)?,
     };
     comparison.pick(&picked);
     if args.json {
         return as_json(process, &comparison);
     }
-    if comparison.found.is_empty() {
+    if comparison.found.is_empty() && comparison.unheld.is_empty() {
         let what = if args.to.is_some() { "between the two" } else { "since then" };
         let _nobody = writeln!(process.stderr, "nothing differs {what}");
+    } else if comparison.found.is_empty() {
+        // What could not be compared is named below.
     } else if args.name_only {
         let names = comparison.found.iter().map(Differing::name);
         let names: Vec<String> = names.map(|name| ui::escape(&name).into_owned()).collect();
@@ -71,7 +77,22 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     } else {
         in_full(process, &comparison)?;
     }
+    for line in restore::unheld_lines(&desk, &comparison.unheld) {
+        let _nobody = writeln!(process.stderr, "{line}");
+    }
     Ok(Exit::Ok)
+}
+
+/// Refuses a path that is neither there now nor at one of the checkpoints.
+fn refuse_unknown<'c>(
+    desk: &Desk,
+    picked: &Picked,
+    checkpoints: impl Iterator<Item = &'c Checkpoint>,
+) -> Result<()> {
+    let side = |one| Ok((one, desk.tree_of(one, Later::Gone)?));
+    let sides: Vec<(&Checkpoint, Tree)> = checkpoints.map(side).collect::<Result<_>>()?;
+    let sides: Vec<_> = sides.iter().map(|(one, tree)| (*one, tree)).collect();
+    crate::restore::refuse_unknown(desk, picked, &sides)
 }
 
 /// File by file, so that a long difference begins at once and takes no memory.
@@ -117,6 +138,10 @@ fn as_json(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<Exi
             "removed": lines.map(|lines| lines.removed),
         }));
     }
+    files.extend(comparison.unheld.iter().map(|out| {
+        let path = String::from_utf8_lossy(&out.path);
+        json!({ "path": path, "change": "not-held", "added": null, "removed": null })
+    }));
     print_json(process, &files.into())?;
     Ok(Exit::Ok)
 }

@@ -1,17 +1,21 @@
 //! `beforehand explain`: what a command line could do to files, without running it.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{print, print_json, show::skipped_json};
 use crate::{
     agent,
     error::{Error, Result},
     hook::{self, Foreseen},
     model::{
         Agent, Certainty, Context, Decision, Finding, Intent, Language, Level, Reach, Scope,
-        SessionId, Simple, Target, TargetAction, ToolCall, Verdict,
+        SessionId, Simple, Skipped, Target, TargetAction, ToolCall, Verdict,
     },
     process::{Exit, Process},
     ui::{self, Cell, Column, Cut, Paint, Style, Table},
@@ -53,7 +57,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let finding = &foreseen.finding;
     let mut text = format!("{}\n{}", level_name(finding.level), table(process, finding));
     if foreseen.changes {
-        text.push_str(&would_hold(&foreseen.reaches, home.as_deref()));
+        text.push_str(&would_hold(&foreseen, home.as_deref()));
     }
     text.push_str(&would_answer(&foreseen.decision));
     print(process, &text)?;
@@ -132,14 +136,35 @@ fn target_words(target: &Target) -> String {
     format!("{} ({sure}, {})", target.path, action_name(target.action))
 }
 
-fn would_hold(reaches: &[Reach], home: Option<&std::path::Path>) -> String {
+fn would_hold(foreseen: &Foreseen, home: Option<&Path>) -> String {
+    let Foreseen { reaches, left_out, .. } = foreseen;
     if reaches.is_empty() {
         return "would hold: nothing\n".to_owned();
     }
-    reaches.iter().map(|reach| held_of(reach, home)).collect()
+    let parts = reaches.iter().zip(left_out);
+    parts.map(|(reach, out)| held_of(reach, home) + &not_held(reach, out)).collect()
 }
 
-fn held_of(reach: &Reach, home: Option<&std::path::Path>) -> String {
+/// What the call names and would not be held; of a call that names nothing, what would not be held
+/// at all.
+fn not_held(reach: &Reach, left_out: &[Skipped]) -> String {
+    const LINES_MAX: usize = 5;
+    let is_named = |out: &&Skipped| {
+        let path = reach.root.path().join(OsStr::from_bytes(&out.path));
+        reach.victims.iter().any(|named| path.starts_with(named) || named.starts_with(&path))
+    };
+    let mut out: Vec<Skipped> = left_out.iter().filter(is_named).cloned().collect();
+    if out.is_empty() {
+        out = left_out.to_vec();
+    }
+    let mut lines = ui::left_out(&out);
+    let more = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    lines.extend((more > 0).then(|| format!("{more} more")));
+    lines.iter().fold(String::new(), |text, line| text + "but not:    " + line + "\n")
+}
+
+fn held_of(reach: &Reach, home: Option<&Path>) -> String {
     const NAMED_MAX: usize = 8;
     let root = ui::path(reach.root.path(), home);
     let mut parts = match reach.scope {
@@ -160,7 +185,7 @@ fn held_of(reach: &Reach, home: Option<&std::path::Path>) -> String {
 }
 
 fn as_json(foreseen: &Foreseen) -> Value {
-    let Foreseen { finding, reaches, decision, .. } = foreseen;
+    let Foreseen { finding, reaches, left_out, decision, .. } = foreseen;
     let reasons: Vec<&str> = finding.commands.iter().map(|simple| simple.reason.as_str()).collect();
     let commands: Vec<Value> = finding.commands.iter().map(command_json).collect();
     json!({
@@ -174,6 +199,7 @@ fn as_json(foreseen: &Foreseen) -> Value {
             Verdict::Deny => "deny",
         },
         "note": decision.note,
+        "would_not_hold": left_out.iter().flatten().map(skipped_json).collect::<Vec<_>>(),
         "would_hold": reaches.first().map(|reach| json!({
             "root": reach.root.path().to_string_lossy(),
             "whole": reach.scope == Scope::Whole,

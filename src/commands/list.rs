@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config as settings,
     error::Result,
-    ledger,
+    ledger, left,
     model::{Checkpoint, CheckpointId},
     process::{Exit, Process},
     project::{self, is_counted},
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Show the steps inside each turn, and what was held before restores
     #[arg(long)]
     pub(crate) all: bool,
-    /// Show the call each was taken before, not what you asked for; `--all` does too
+    /// Show each step inside a turn with the call it was taken before; `--all` does too
     #[arg(long)]
     pub(crate) calls: bool,
     /// List every project, by id only
@@ -65,7 +65,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether each row tells its call. The steps of a turn have nothing else to tell them apart.
+    /// Whether there is a row for each call. The steps of a turn have nothing else to tell them apart.
     fn shows_calls(&self) -> bool {
         self.calls || self.all
     }
@@ -88,11 +88,17 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         print_json(process, &lines.into())?;
         return Ok(Exit::Ok);
     }
-    if listed.lines.is_empty() {
-        let _nobody = writeln!(
-            process.stderr,
-            "no checkpoints yet; an agent's hook takes them, and `beforehand create`"
-        );
+    if listed.lines.is_empty() && args.limit != Some(0) {
+        let none = match args.session.as_ref().filter(|_| listed.turns > 0) {
+            Some(session) => format!(
+                "no checkpoint of a session `{}…`; `beforehand list` shows those of all sessions",
+                ui::escape(session.as_bytes())
+            ),
+            None => {
+                "no checkpoints yet; an agent's hook takes them, and `beforehand create`".into()
+            }
+        };
+        let _nobody = writeln!(process.stderr, "{none}");
         origin::say_if_known(process, &desk);
         return Ok(Exit::Ok);
     }
@@ -156,12 +162,12 @@ impl Listed {
         let turns = rows.len();
         let each = rows.into_iter().enumerate();
         let mut lines: Vec<Line> =
-            each.flat_map(|(n, row)| Line::of_row(&row, n + 1, args.all)).collect();
+            each.flat_map(|(n, row)| Line::of_row(&row, n + 1, args.shows_calls())).collect();
         if args.all {
             lines.extend(uncounted.into_iter().map(Line::uncounted));
-            lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
         }
-        if args.all {
+        if args.shows_calls() {
+            lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
             for n in 1..lines.len() {
                 lines[n].next = Some(lines[n - 1].checkpoint().clone());
             }
@@ -232,7 +238,8 @@ impl Line {
     ) -> Option<Counts> {
         let from = self.checkpoint();
         let Some(to) = &self.next else {
-            let now = Comparison::quickly(desk, process, from, Instant::now() + NOW_TIME)?;
+            let mut now = Comparison::quickly(desk, process, from, Instant::now() + NOW_TIME)?;
+            now.leave_out_others(from, self.told().by, stats.log());
             return now.counts(deadline);
         };
         if let Some(known) = stats.get(from.id, to.id) {
@@ -241,7 +248,9 @@ impl Line {
         if Instant::now() > deadline {
             return None;
         }
-        let counts = Comparison::between(desk, from, to).ok()?.counts(deadline)?;
+        let mut between = Comparison::between(desk, from, to).ok()?;
+        between.leave_out_others(from, self.told().by, &left::before(stats.log(), to));
+        let counts = between.counts(deadline)?;
         stats.put(from.id, to.id, counts);
         Some(counts)
     }

@@ -6,7 +6,7 @@ use super::{Desk, print, print_json};
 use crate::{
     config,
     error::{Error, Result},
-    maintenance,
+    ledger, maintenance,
     model::{Checkpoint, CheckpointId},
     plan::{self, Limits, Pins, PrunePlan, RetentionInput, Why},
     process::{Exit, Process},
@@ -44,13 +44,17 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let wanted = wanted(process, &desk, args)?;
     let checkpoints = desk.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
-    let pinned = pinned(&desk, &checkpoints)?;
+    let pinned = pinned(process, &desk, &checkpoints)?;
     let stock = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
     let mut plan = stock.prune(wanted.limits);
     if let Some(max) = wanted.size_max_bytes {
         make_room(&desk, stock, max, &mut plan)?;
     }
     let freed = if args.dry_run { would_free(&desk, &plan)? } else { carry_out(&desk, &plan)? };
+    if !args.dry_run {
+        // The checkpoints are gone, whether or not `status` knows.
+        let _noted = maintenance::note_prune(process, &desk.state, plan.goes.len(), freed);
+    }
     if args.json {
         let value = as_json(&checkpoints, &plan, freed, args.dry_run);
         print_json(process, &value)?;
@@ -131,9 +135,14 @@ fn own_first(desk: &Desk) -> Result<Vec<RootState>> {
 }
 
 /// What must stay of a project's checkpoints.
-pub(super) fn pinned(desk: &Desk, checkpoints: &[Checkpoint]) -> Result<Pins> {
+pub(super) fn pinned(
+    process: &Process<'_>,
+    desk: &Desk,
+    checkpoints: &[Checkpoint],
+) -> Result<Pins> {
     let own = desk.state.root(&desk.root);
-    Ok(maintenance::pins(&own, checkpoints, &desk.store.unreadable()?))
+    let running = ledger::running(&desk.state, process.now);
+    Ok(maintenance::pins(&own, checkpoints, &desk.store.unreadable()?, &running))
 }
 
 /// How many bytes carrying out the plan would free.

@@ -189,7 +189,7 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
             twice(process, |inner, dry_run| restore::run(inner, &args(dry_run)))
         }
         Wish::Undo => twice(process, |inner, dry_run| {
-            let how = undo::How { yes: !dry_run, dry_run, ..undo::How::default() };
+            let how = undo::How { yes: true, dry_run, ..undo::How::default() };
             undo::undo(inner, &undo::Args { how, ..undo::Args::default() })
         }),
     }

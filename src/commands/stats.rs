@@ -1,13 +1,14 @@
 //! How much changed between checkpoints, remembered: two checkpoints never change, so neither does
 //! what is between them. For display only; nothing is ever decided by it.
 
-use std::{borrow::Cow, collections::BTreeMap, path::PathBuf};
+use std::{borrow::Cow, cell::OnceCell, collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::compare::Counts;
 use crate::{
     fs::{is_lost, read_small, replace},
+    left,
     model::CheckpointId,
     state::RootState,
     ui::Lines,
@@ -21,6 +22,8 @@ const PAIRS_MAX: usize = 500;
 /// What is remembered of one root.
 pub(crate) struct Stats {
     path: PathBuf,
+    place: RootState,
+    log: OnceCell<Vec<left::Line>>,
     wire: Wire,
     changed: bool,
     /// Whether it may be written: a newer beforehand's never is.
@@ -54,17 +57,23 @@ impl<'de> Deserialize<'de> for Pair {
     }
 }
 
-const VERSION: u32 = 1;
+/// Version 1 counted the work of users as well.
+const VERSION: u32 = 2;
 
 impl Stats {
     /// Reads what is remembered. What cannot be read is forgotten.
     pub(crate) fn load(state: &RootState) -> Self {
-        let path = state.stats();
+        let (path, place) = (state.stats(), state.clone());
         let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten();
         let wire = bytes.as_deref().and_then(|it| serde_json::from_slice::<Wire>(it).ok());
         let wire = wire.filter(|wire| wire.version == VERSION).unwrap_or_default();
         let is_ours = bytes.as_deref().is_none_or(|bytes| version(bytes) <= VERSION);
-        Self { path, wire, changed: false, is_ours }
+        Self { path, place, log: OnceCell::new(), wire, changed: false, is_ours }
+    }
+
+    /// What agents were seen to do in the root, which is read once.
+    pub(crate) fn log(&self) -> &[left::Line] {
+        self.log.get_or_init(|| left::read(&self.place))
     }
 
     /// Whether there is a file that says nothing.

@@ -126,7 +126,7 @@ impl Status {
             unseen,
             disk: Disk::of(&desk.state),
             in_the_way: record::gc_blocker(&desk.state)?,
-            last_prune: memory.at().zip(memory.report),
+            last_prune: memory.last_prune(),
             troubles: lines.len(),
             trouble: lines.pop(),
         })

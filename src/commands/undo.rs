@@ -52,18 +52,26 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let desk = Desk::open(process, None)?.into_present()?;
     let mut checkpoints = steps(&desk)?;
     adopt(&mut checkpoints, &ledger::uses(&desk.state));
-    let target = if args.whole_session || args.session.is_some() {
-        plan::session_target(&checkpoints, args.session.as_deref(), args.whole_session).cloned()
+    let session = args.session.as_deref();
+    let target = if args.whole_session {
+        plan::session_target(&checkpoints, session).cloned()
     } else {
-        last_with_effect(process, &desk, &checkpoints, &args.how)?
+        last_with_effect(process, &desk, &checkpoints, session, &args.how)?
     };
     if target.is_none() {
         origin::say_if_known(process, &desk);
     }
     say_elsewhere(process, &desk);
     let target = target.ok_or_else(|| {
+        let none = match session {
+            Some(session) => {
+                let session = ui::escape(session.as_bytes());
+                format!("there is no turn of a session `{session}…` to undo")
+            }
+            None => "there is no turn and no restore to undo".to_owned(),
+        };
         Error::other(
-            "there is no turn and no restore to undo",
+            none,
             "`beforehand list` shows what there is, `beforehand restore 1` goes to the newest",
         )
     })?;
@@ -71,17 +79,19 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     step(process, &desk, &target, "undo", &args.how)
 }
 
-/// Where the next undo goes back to: before the last turn or restore that changed something. Says
-/// which it passed over.
+/// Where the next undo goes back to: before the last turn or restore that changed something, or the
+/// last turn of `session`. Says which it passed over. One that cannot be undone is passed over only
+/// if the user will be asked.
 fn last_with_effect(
     process: &mut Process<'_>,
     desk: &Desk,
     checkpoints: &[Checkpoint],
+    session: Option<&str>,
     how: &How,
 ) -> Result<Option<Checkpoint>> {
     let is_interrupted = is_interrupted(desk)?;
     let mut passed = Vec::new();
-    while let Some(target) = plan::undo_target(checkpoints, &passed).cloned() {
+    while let Some(target) = plan::undo_target(checkpoints, &passed, session).cloned() {
         // What an interrupted restore has done so far is taken back before anything else.
         if is_interrupted {
             return Ok(Some(target));
@@ -94,6 +104,17 @@ fn last_with_effect(
             Reason::BeforeRestore => "restore",
             Reason::Call | Reason::Net | Reason::Asked => "turn",
         };
+        if how.yes && !left.is_empty() {
+            return Err(Error::other(
+                format!(
+                    "the last {what}, after checkpoint {}, cannot be undone: {}",
+                    target.id.short(),
+                    left.join("; ")
+                ),
+                "nothing was changed; `beforehand undo` in a terminal shows what would be undone \
+                 before it, and asks; `beforehand restore N` goes back as far as you say",
+            ));
+        }
         let mut told = format!(
             "note: passed over the {what} after checkpoint {}: nothing of it is left to undo\n",
             target.id.short()

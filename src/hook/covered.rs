@@ -58,7 +58,7 @@ impl Hook<'_, '_> {
         }
         let reach = Reach { root, scope: Scope::Whole, victims: Vec::new() };
         let is_edit = !matches!(self.call.intent, Intent::Run { .. });
-        let begins = self.begins(&place, &reach, of);
+        let begins = self.begins(&place, &reach, &ledger, of);
         let begins = left::Begins { is_held: is_edit && has == Some(There::All), ..begins };
         // What is not noted has no known author.
         let _noted = begins.note_again(self.process);

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     agent::Dialect,
     error::Result,
-    model::{Decision, Effect, Finding, Intent, Reach, RelPath, ToolCall},
+    model::{Decision, Effect, Finding, Intent, Reach, RelPath, Skipped, ToolCall},
     process::Process,
     scan::Named,
     shell,
@@ -29,6 +29,8 @@ pub struct Foreseen {
     pub changes: bool,
     /// What would be held; nothing if no checkpoint is taken.
     pub reaches: Vec<Reach>,
+    /// What would be left out of each of them.
+    pub left_out: Vec<Vec<Skipped>>,
     /// The answer.
     pub decision: Decision,
 }
@@ -47,26 +49,27 @@ pub fn foresee(
         Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => Finding::default(),
     };
     let changes = hook.effect != Effect::None;
-    let mut reaches = Vec::new();
+    let (mut reaches, mut left_out) = (Vec::new(), Vec::new());
     let mut decision = Decision::NEUTRAL;
     if changes && hook.settings().enabled {
         decision = hook.judge(|hook| {
             let state = hook.loaded.state()?;
             let mut notes = Notes::default();
             let mut each = |hook: &Hook<'_, '_>, reach: &Reach, notes: &mut Notes| {
-                hook.look(reach, &state, notes)
+                left_out.push(hook.look(reach, &state, notes)?);
+                Ok(())
             };
             let start = hook.cwd.clone();
             reaches = hook.hold(&start, &state, &mut notes, &mut each)?;
             Ok(notes)
         });
     }
-    Foreseen { finding, changes, reaches, decision }
+    Foreseen { finding, changes, reaches, left_out, decision }
 }
 
 impl Hook<'_, '_> {
-    /// Notes what a checkpoint of a root would leave out.
-    fn look(&self, reach: &Reach, state: &State, notes: &mut Notes) -> Result<()> {
+    /// Notes what a checkpoint of a root would leave out, and tells all of it.
+    fn look(&self, reach: &Reach, state: &State, notes: &mut Notes) -> Result<Vec<Skipped>> {
         let limits = snapshot::scan_limits(self.settings());
         let deadline = Some(Instant::now() + self.settings().deadline);
         let options = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
@@ -75,6 +78,6 @@ impl Hook<'_, '_> {
         let left_out = LeftOut { skipped: &skipped, is_partial: scan.partial };
         let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
         self.note_unheld(&left_out, reach, is_ignored, notes);
-        Ok(())
+        Ok(skipped)
     }
 }

@@ -372,10 +372,10 @@ impl Hook<'_, '_> {
 
     /// Notes for restores that the call begins. What is not noted has no known author.
     fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
-        let covering = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
-        if let Some(of) = covering {
+        let covering = ledger.and_then(|it| Some((it, it.covering(reach.root.path())?)));
+        if let Some((ledger, of)) = covering {
             let place = state.root(&reach.root);
-            let _noted = self.begins(&place, reach, of).note(self.process);
+            let _noted = self.begins(&place, reach, ledger, of).note(self.process);
         }
     }
 
@@ -384,10 +384,12 @@ impl Hook<'_, '_> {
         &'b self,
         place: &'b RootState,
         reach: &'b Reach,
+        ledger: &Ledger,
         of: CheckpointId,
     ) -> left::Begins<'b> {
         let (call, effect, cwd) = (self.call, &self.effect, &self.cwd);
-        left::Begins { place, call, effect, reach, of, cwd, is_held: false }
+        let tells = ledger.tells_ends();
+        left::Begins { place, call, effect, reach, of, cwd, is_held: false, tells }
     }
 
     fn reach(&mut self, start: &Path, state: &State) -> Result<Reach> {

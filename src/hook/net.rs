@@ -37,6 +37,11 @@ pub(super) fn turn_begins(
         before = ledger.covered();
         tell = ledger.take_tell();
         ledger.begin_turn(context.turn.as_ref(), prompt);
+        // A hook for prompts was installed together with one for the ends of calls. So even the first
+        // call of a session that is cut off is known to be.
+        if dialect.tells_ends() {
+            ledger.expect_ends();
+        }
         if ledger.turn() == last {
             // The one that runs goes on.
             before.clear();

@@ -211,7 +211,7 @@ fn over_budget(checkpoint: &Checkpoint) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("too much to hold unasked: {names}{more}; `beforehand status` tells how much")
+        format!("too much to hold unasked: {names}{more}; `beforehand show latest` tells how much")
     })
 }
 

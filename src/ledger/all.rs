@@ -2,11 +2,12 @@
 //! yesterday's answer.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     path::{Path, PathBuf},
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     Use,
@@ -14,6 +15,7 @@ use super::{
 };
 use crate::{
     fs::{is_lost, read_small},
+    model::CheckpointId,
     state::{State, hash_name},
 };
 
@@ -26,6 +28,18 @@ pub fn uses(state: &State) -> Vec<Use> {
         ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
+}
+
+/// Longer than a call runs: one that seems to is of an agent that died.
+const RUNS_MAX: TimeDelta = TimeDelta::hours(24);
+
+/// The checkpoints that cover calls which began and were not seen to end.
+pub fn running(state: &State, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
+    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return BTreeSet::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
+    let ledgers = ledgers.filter_map(|path| read(&path));
+    ledgers.flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
 }
 
 /// Where the server of the agent of a session listened when it was last heard of.

@@ -3,9 +3,13 @@
 
 use std::path::PathBuf;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Ledger, wire::Bytes};
+use super::{
+    Ledger,
+    wire::{Bytes, Lazily, Wire},
+};
 use crate::model::CheckpointId;
 
 /// Commands that run at once; of more, the oldest are forgotten.
@@ -35,6 +39,19 @@ pub(super) struct WireOpen {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_false(it: &bool) -> bool {
     !it
+}
+
+impl Wire {
+    /// The checkpoints of commands that were not seen to end, if this session used them since then. Of an
+    /// agent that never says when one ends, all of them would stay.
+    pub(super) fn running(&self, since: DateTime<Utc>) -> Vec<CheckpointId> {
+        let is_new = |open: &WireOpen| {
+            let mut uses = self.uses.iter().filter_map(Lazily::read);
+            uses.any(|used| used.checkpoint == open.of && used.at >= since)
+        };
+        let open = self.open.iter().filter(|open| self.tells_ends && is_new(open));
+        open.filter_map(|open| CheckpointId::parse(&open.of)).collect()
+    }
 }
 
 impl Ledger {
@@ -76,10 +93,16 @@ impl Ledger {
         let (ended, open): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.wire.open).into_iter().partition(|it| it.call == call);
         self.wire.open = open;
-        self.changed |= !self.wire.tells_ends || !ended.is_empty();
-        self.wire.tells_ends = true;
+        self.expect_ends();
+        self.changed |= !ended.is_empty();
         let ended = ended.into_iter();
         ended.filter_map(|it| Some((it.root.to_path()?, CheckpointId::parse(&it.of)?))).collect()
+    }
+
+    /// Notes that this agent says when a call is done.
+    pub fn expect_ends(&mut self) {
+        self.changed |= !self.wire.tells_ends;
+        self.wire.tells_ends = true;
     }
 
     /// Whether this agent says when a call is done.

@@ -53,7 +53,7 @@ pub(super) struct Wire {
     /// Commands whose end nobody saw yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) open: Vec<WireOpen>,
-    /// Whether this agent ever said that a call of this session was done.
+    /// Whether this agent says when a call of this session is done.
     #[serde(default)]
     pub(super) tells_ends: bool,
     /// What the model is to be told with the next prompt.

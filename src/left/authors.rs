@@ -110,7 +110,10 @@ impl Knowledge {
         };
         // What was there before a call is nobody's.
         let is_ours = |line: &Line| !line.by.is_empty() && name.is_none_or(|name| name == line.by);
-        let tells = |line: &Line| matches!(line.what, What::Ended { .. }) && is_ours(line);
+        let tells = |line: &Line| {
+            let tells = matches!(line.what, What::Ended { .. } | What::Began { tells: true, .. });
+            tells && is_ours(line)
+        };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
         let tells = lines.iter().any(tells);
         let mut known = Self { since, side, tells, ..Self::default() };
@@ -132,7 +135,7 @@ impl Knowledge {
                 let by = By::Restore(*then);
                 self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
             }
-            What::Began { of, call, paths, makes } if ours => {
+            What::Began { of, call, paths, makes, .. } if ours => {
                 self.active = true;
                 if !self.tells {
                     self.begins_after_unseen(of, since);
@@ -242,6 +245,20 @@ impl Knowledge {
         self.seen(path).iter().any(|seen| seen.by == By::Agent && seen.there.is_any())
     }
 
+    /// Whether the agent removed what was at `path`, or may have.
+    pub fn was_removed(&self, path: &RelPath) -> bool {
+        let is_gone = |seen: &Seen| seen.by == By::Agent && !seen.there.is_any();
+        self.seen(path).last().is_some_and(is_gone) || self.unseen(path).is_some()
+    }
+
+    /// Whether what happened at `path` may be the agent's doing; `here` is what is there, if anything.
+    pub fn may_be_agents(&self, path: &RelPath, here: Option<&dyn Here>) -> bool {
+        match here {
+            Some(here) => self.author(path, here) != Author::SomebodyElse,
+            None => !self.active || !self.tells || self.was_removed(path),
+        }
+    }
+
     /// The digests of what the agent left at `path`, the newest first.
     pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a str> {
         let ours = self.seen(path).iter().rev().filter(|seen| seen.by == By::Agent);
@@ -316,7 +333,7 @@ mod tests {
         let paths = paths.map(|paths| paths.iter().map(|&path| path.to_owned()).collect());
         let of = CheckpointId::from_bits(of).to_string();
         let (call, makes) = (call.to_owned(), Vec::new());
-        line(by, What::Began { of, call, paths, makes })
+        line(by, What::Began { of, call, paths, makes, tells: false })
     }
 
     fn left(by: &str, path: &str, sha: &str) -> Line {

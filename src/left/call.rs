@@ -34,6 +34,8 @@ pub struct Begins<'a> {
     pub cwd: &'a Path,
     /// Whether it is an edit, and all it names is there and held: then nothing is looked at.
     pub is_held: bool,
+    /// Whether the agent is known to say when it is done.
+    pub tells: bool,
 }
 
 impl Begins<'_> {
@@ -61,7 +63,7 @@ impl Begins<'_> {
 
     /// That it begins, and what was there before it of the files it names.
     fn lines(self, process: &Process<'_>) -> Vec<Line> {
-        let Self { call, effect, reach, of, cwd, is_held, .. } = self;
+        let Self { call, effect, reach, of, cwd, is_held, tells, .. } = self;
         let (at, root) = (at(process), &reach.root);
         let named = paths(effect, root, cwd);
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
@@ -71,6 +73,7 @@ impl Begins<'_> {
             call: name(call),
             paths: named.as_deref().map(|paths| texts(root, paths)),
             makes: texts(root, &makes),
+            tells,
         };
         let by = author(call.context.agent, &call.context.session);
         let there = looked_at.iter().filter_map(|path| {

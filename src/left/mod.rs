@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, hand_over, open_options, read_small, replace, stamp_of},
-    model::{Agent, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId},
+    model::{Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId},
     state::{RootState, hash_name},
     store::HeadMove,
 };
@@ -71,6 +71,9 @@ pub enum What {
         /// The directories on the way to them that are not there yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         makes: Vec<String>,
+        /// Whether the agent is known to say when it is done.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tells: bool,
     },
     /// A call left this at a path.
     Left {
@@ -286,6 +289,14 @@ pub fn read(place: &RootState) -> Vec<Line> {
         .filter_map(bytes)
         .flat_map(|bytes| parse(&bytes))
         .collect()
+}
+
+/// The lines from before a checkpoint was taken, without the call that it was taken for.
+pub fn before(lines: &[Line], checkpoint: &Checkpoint) -> Vec<Line> {
+    let id = checkpoint.id.to_string();
+    let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
+    let is_its = |line: &Line| matches!(&line.what, What::Began { of, .. } if *of == id);
+    lines.iter().filter(|line| line.at <= at && !is_its(line)).cloned().collect()
 }
 
 /// The lines that can be read.

@@ -40,6 +40,20 @@ pub struct MaintenanceState {
     roots: BTreeMap<String, RootHistory>,
     /// What it did.
     pub report: Option<Report>,
+    /// What the last `prune` of the user's did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<Pruned>,
+}
+
+/// What a `prune` of the user's did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pruned {
+    /// When, by the system clock.
+    pub at: DateTime<Utc>,
+    /// How many checkpoints were dropped.
+    pub dropped: usize,
+    /// How many bytes that freed.
+    pub freed: u64,
 }
 
 /// What the runs saw of one root.
@@ -71,7 +85,7 @@ pub struct Report {
 impl Default for MaintenanceState {
     fn default() -> Self {
         let (version, roots) = (VERSION, BTreeMap::new());
-        Self { version, at: None, lived: 0, doubted: false, roots, report: None }
+        Self { version, at: None, lived: 0, doubted: false, roots, report: None, pruned: None }
     }
 }
 
@@ -120,6 +134,21 @@ impl MaintenanceState {
     /// When the last run was, by the system clock.
     pub fn at(&self) -> Option<DateTime<Utc>> {
         self.at
+    }
+
+    /// When checkpoints were dropped last, by a run or by the user, and what that did.
+    pub fn last_prune(&self) -> Option<(DateTime<Utc>, Report)> {
+        let run = self.at.zip(self.report.clone());
+        let pruned = self.pruned.filter(|pruned| run.as_ref().is_none_or(|run| run.0 < pruned.at));
+        let unmet = |run: &Option<(_, Report)>| {
+            run.as_ref().map(|(_, report)| report.unmet.clone()).unwrap_or_default()
+        };
+        match pruned {
+            Some(Pruned { at, dropped, freed }) => {
+                Some((at, Report { dropped, freed, orphans: 0, unmet: unmet(&run) }))
+            }
+            None => run,
+        }
     }
 
     /// Whether the system clock has leapt, so that no age can be trusted.

@@ -11,6 +11,7 @@ use crate::{
     config, crash,
     error::Result,
     fs::Lock,
+    ledger,
     model::{Checkpoint, CheckpointId, Settings},
     plan::{self, Pin, Pins, RetentionInput},
     process::Process,
@@ -98,6 +99,7 @@ pub fn pins(
     own: &RootState,
     checkpoints: &[Checkpoint],
     unreadable: &BTreeMap<CheckpointId, Unreadable>,
+    running: &BTreeSet<CheckpointId>,
 ) -> Pins {
     let pin = |(id, why): (&CheckpointId, &Unreadable)| match why {
         Unreadable::Newer => (*id, Pin::Newer),
@@ -107,6 +109,8 @@ pub fn pins(
     let mut pins: Pins = unreadable.iter().map(pin).collect();
     let under_way = under_way(own)
         .unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect());
+    let running = running.iter().filter(|id| checkpoints.iter().any(|it| it.id == **id));
+    pins.extend(running.map(|id| (*id, Pin::Running)));
     pins.extend(under_way.into_iter().map(|id| (id, Pin::UnderWay)));
     pins
 }
@@ -131,7 +135,8 @@ impl RootInventory {
         let seen = |(age, it): (Duration, &Checkpoint)| age.min(memory.age(&name, it.sequence));
         let ages = plan::ages(&checkpoints, process.now);
         let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
-        let pinned = pins(&own, &checkpoints, &unreadable);
+        let running = ledger::running(state, process.now);
+        let pinned = pins(&own, &checkpoints, &unreadable, &running);
         let settings = config::load(process, Some(&place.path)).settings;
         Ok(Self {
             name,

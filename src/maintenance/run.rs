@@ -5,15 +5,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::DateTime;
+
 use super::{
-    clock::{MaintenanceState, Report},
+    clock::{MaintenanceState, Pruned, Report},
     inventory::{RootInventory, all},
     space, stale_files, stamp,
 };
 use crate::{
     config, crash,
     error::{Error, Result},
-    fs::Lock,
+    fs::{Lock, stat_path},
     journal::{self, Line, LineKind},
     model::{Agent, CheckpointId, SessionId, Settings},
     plan::{Limits, PrunePlan, RetentionInput},
@@ -73,6 +75,21 @@ pub fn run(
         &Line { at: process.now, kind: LineKind::Deed, root: None, text: summary(&report) },
     );
     Ok(Some(report))
+}
+
+/// Notes what a `prune` of the user's did. When the next run is due stays as it is.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub fn note_prune(process: &Process<'_>, state: &State, dropped: usize, freed: u64) -> Result<()> {
+    let path = state.maintenance_file();
+    let _lock = Lock::acquire(&state.maintenance_lock(), Instant::now() + LOCK_WAIT)?;
+    let last = stat_path(&path).map_or(0, |stamp| stamp.mtime_ns);
+    let mut memory = MaintenanceState::read(state)?;
+    memory.pruned = Some(Pruned { at: process.now, dropped, freed });
+    memory.write(state)?;
+    stamp(state, DateTime::from_timestamp_nanos(last)).map_err(Error::io("write", &path))
 }
 
 /// Maintains the private repositories: copies borrowed objects as far as the disk limit allows, and

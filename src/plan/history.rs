@@ -12,12 +12,14 @@ const UNDO: &str = "undo";
 const REDO: &str = "redo";
 
 /// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first, but for
-/// what is `passed` over.
+/// what is `passed` over. With the beginning of the name of a session only its turns count, and what
+/// was undone of them.
 ///
 /// One that somebody asked for is no event that could be undone, only a state one can restore.
 pub fn undo_target<'a>(
     newest_first: &'a [Checkpoint],
     passed: &[CheckpointId],
+    session: Option<&str>,
 ) -> Option<&'a Checkpoint> {
     let mut undone: Vec<&Checkpoint> =
         newest_first.iter().filter(|checkpoint| passed.contains(&checkpoint.id)).collect();
@@ -26,10 +28,17 @@ pub fn undo_target<'a>(
         match event.cause.reason {
             Reason::Net | Reason::Asked => (),
             Reason::Call | Reason::BeforeRestore if is_undone => (),
-            Reason::Call => return Some(first_of_turn(event, newest_first)),
+            Reason::Call if session.is_none_or(|session| is_of(event, session)) => {
+                return Some(first_of_turn(event, newest_first));
+            }
+            Reason::Call => (),
             // What an undo went to is where we are; look at what led there.
             Reason::BeforeRestore if verb(event) == Some(UNDO) => {
                 undone.push(of(event, newest_first)?);
+            }
+            // An undo that was done again is none.
+            Reason::BeforeRestore if session.is_some() => {
+                undone.extend(of(event, newest_first).filter(|it| verb(it) == Some(UNDO)));
             }
             // Whatever was done between an undo and its redo is in the redo's own checkpoint only.
             Reason::BeforeRestore => return Some(event),
@@ -38,26 +47,26 @@ pub fn undo_target<'a>(
     None
 }
 
-/// The first checkpoint of a session's newest turn or, with `whole`, of all it did. `session` is
-/// the beginning of its name.
+/// The first checkpoint of all that a session did. `session` is the beginning of its name; without
+/// it, it is the one that was at work last.
 pub fn session_target<'a>(
     newest_first: &'a [Checkpoint],
     session: Option<&str>,
-    whole: bool,
 ) -> Option<&'a Checkpoint> {
     let fits = |checkpoint: &&Checkpoint| {
-        caller(checkpoint)
-            .is_some_and(|by| session.is_none_or(|session| by.session.0.starts_with(session)))
+        caller(checkpoint).is_some() && session.is_none_or(|session| is_of(checkpoint, session))
     };
     let newest = newest_first.iter().find(fits)?;
-    if !whole {
-        return Some(first_of_turn(newest, newest_first));
-    }
     let is_same = |checkpoint: &&Checkpoint| match (caller(checkpoint), caller(newest)) {
         (Some(a), Some(b)) => (a.agent, &a.session) == (b.agent, &b.session),
         (_, _) => false,
     };
     newest_first.iter().rev().find(is_same)
+}
+
+/// Whether a checkpoint was taken before a call of the session.
+fn is_of(checkpoint: &Checkpoint, session: &str) -> bool {
+    caller(checkpoint).is_some_and(|by| by.session.0.starts_with(session))
 }
 
 /// Whose call a checkpoint was taken before.
@@ -153,9 +162,17 @@ mod tests {
     }
 
     fn next(checkpoints: &mut Vec<Checkpoint>, verb: &str) -> Option<u64> {
+        step(checkpoints, verb, None)
+    }
+
+    fn next_of(checkpoints: &mut Vec<Checkpoint>, session: &str) -> Option<u64> {
+        step(checkpoints, UNDO, Some(session))
+    }
+
+    fn step(checkpoints: &mut Vec<Checkpoint>, verb: &str, session: Option<&str>) -> Option<u64> {
         checkpoints.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
         let target = match verb {
-            UNDO => undo_target(checkpoints, &[])?.sequence,
+            UNDO => undo_target(checkpoints, &[], session)?.sequence,
             _ => redo_target(checkpoints)?.sequence,
         };
         let sequence = checkpoints[0].sequence + 1;
@@ -191,11 +208,14 @@ mod tests {
         let mut other = turn(4, "d");
         other.cause.by.as_mut().unwrap().session = SessionId("other".to_owned());
         let all = [other, turn(3, "c"), turn(2, "c"), turn(1, "a")];
-        let target = |session, whole| session_target(&all, session, whole).map(|it| it.sequence);
-        assert_eq!(target(None, false), Some(4));
-        assert_eq!(target(Some("s"), false), Some(2));
-        assert_eq!(target(Some("s"), true), Some(1));
-        assert_eq!(target(Some("x"), true), None);
+        let whole = |session| session_target(&all, session).map(|it| it.sequence);
+        assert_eq!([whole(None), whole(Some("s")), whole(Some("x"))], [Some(4), Some(1), None]);
+        let mut line: Vec<Checkpoint> = all.iter().rev().cloned().collect();
+        assert_eq!(next_of(&mut line, "s"), Some(2));
+        assert_eq!(next_of(&mut line, "s"), Some(1), "not the same turn again");
+        assert_eq!(next_of(&mut line, "s"), None);
+        assert_eq!(next(&mut line, REDO), Some(6));
+        assert_eq!(next_of(&mut line, "s"), Some(1), "it was done again");
     }
 
     #[test]
@@ -210,14 +230,14 @@ mod tests {
         assert_eq!(next(&mut line, UNDO), Some(2));
         assert_eq!(next(&mut line, UNDO), Some(1));
         let all: Vec<Checkpoint> = [other(5), turn(4, "b"), other(3), turn(2, "b")].into();
-        let target = |session| session_target(&all, Some(session), false).map(|it| it.sequence);
+        let target = |session| undo_target(&all, &[], Some(session)).map(|it| it.sequence);
         assert_eq!([target("s"), target("other")], [Some(2), Some(3)]);
-        assert_eq!(undo_target(&all, &[id(3)]).map(|it| it.sequence), Some(2));
+        assert_eq!(undo_target(&all, &[id(3)], None).map(|it| it.sequence), Some(2));
     }
 
     #[test]
     fn what_somebody_asked_for_is_not_undone() {
-        assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))], &[]), None);
+        assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))], &[], None), None);
     }
 
     #[test]

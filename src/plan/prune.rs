@@ -23,6 +23,8 @@ pub struct Limits {
 pub enum Pin {
     /// A restore that is under way needs it.
     UnderWay,
+    /// A call that runs is covered by it: what the call changes is told by the difference to it.
+    Running,
     /// Its record is damaged: it can neither be judged nor be made again.
     Damaged,
     /// A newer beforehand wrote it, and knows what to do with it.
@@ -36,6 +38,7 @@ impl Pin {
     pub fn words(self) -> &'static str {
         match self {
             Self::UnderWay => "a restore is under way",
+            Self::Running => "a call is under way",
             Self::Damaged => "it is damaged: beforehand check --repair",
             Self::Newer => "a newer beforehand wrote it",
             Self::IoError => "the disk does not give its record",
@@ -130,7 +133,7 @@ impl RetentionInput<'_> {
                 Some(pin @ (Pin::UnderWay | Pin::Newer | Pin::IoError)) => {
                     plan.spared.insert(*id, pin.words());
                 }
-                Some(Pin::Damaged) | None => {
+                Some(Pin::Damaged | Pin::Running) | None => {
                     plan.goes.insert(*id, Why::Asked);
                 }
             }

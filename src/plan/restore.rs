@@ -153,6 +153,22 @@ impl RestorePlan {
         self.steps.iter().filter(|step| step.is_deed())
     }
 
+    /// The paths that would change, as a list names them: without directories that come or go only
+    /// with what is in them.
+    pub fn listed(&self) -> impl Iterator<Item = &Step> {
+        self.deeds().filter(|step| !self.is_implied(step))
+    }
+
+    /// Whether a directory comes or goes only with what is in it.
+    pub fn is_implied(&self, step: &Step) -> bool {
+        let is_directory = step.then.or(step.now).is_some_and(|it| it.kind == Kind::Directory);
+        let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory;
+        let at = self.steps.partition_point(|other| other.path <= step.path);
+        let next = self.steps.get(at);
+        let is_in_it = |next: &Step| next.path.is_within(&step.path) && next.action == step.action;
+        is_bare && next.is_some_and(is_in_it)
+    }
+
     /// The paths that differ and stay.
     pub fn kept(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| !step.is_deed())

@@ -6,7 +6,7 @@
 //! any case. Across turns somebody may have changed it meanwhile, so it is only taken for what is
 //! gone altogether: old bytes are better than none.
 
-use std::{cell::OnceCell, collections::BTreeMap};
+use std::{cell::OnceCell, collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
 
 use super::{Desk, adopt, is_same_turn};
 use crate::{
@@ -14,10 +14,10 @@ use crate::{
     fs::stat_path,
     ledger,
     left::{self, Side, What},
-    model::{Checkpoint, CheckpointId, Entry, Place, Reason, RelPath, Tree},
-    plan::{self, ByPath},
+    model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
+    plan::ByPath,
     store::{
-        self,
+        self, Source,
         record::{self, Record},
     },
 };
@@ -54,6 +54,7 @@ impl Desk {
         let mut all = self.store.list()?;
         adopt(&mut all, &ledger::uses(&self.state));
         let then = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
+        let is_whole = then.skipped.is_empty() && !then.partial;
         let left_out = ByPath::of(&then.skipped);
         let touched = OnceCell::new();
         for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
@@ -63,8 +64,7 @@ impl Desk {
                 continue;
             }
             let Ok(step) = self.store.tree(by.id) else { continue };
-            let mut missing = self.missing(&tree, step.besides)?;
-            missing.retain(|(path, _)| held.was_left_out(path));
+            let mut missing = if is_whole { Vec::new() } else { self.missing(&tree, &step, held)? };
             if missing.is_empty() && !held.in_turn {
                 continue;
             }
@@ -86,6 +86,16 @@ impl Desk {
             }
         }
         Ok(tree)
+    }
+
+    /// Whether what a checkpoint left out is gone, or was changed after it: only then is it worth a
+    /// word.
+    pub(crate) fn has_changed(&self, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
+        let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        match stat_path(&self.root.path().join(OsStr::from_bytes(&skipped.path))) {
+            Ok(stamp) => stamp.mtime_ns > taken_at,
+            Err(_) => true,
+        }
     }
 
     /// The record of a checkpoint, with the repositories outside the root that later calls of its turn
@@ -113,30 +123,28 @@ impl Desk {
         Ok(record)
     }
 
-    /// What was held for its own sake of all that is in `besides`, and `tree` has not.
-    fn missing(
-        &self,
-        tree: &Tree,
-        mut besides: BTreeMap<RelPath, Entry>,
-    ) -> Result<Vec<(RelPath, Entry)>> {
-        besides
-            .retain(|_, entry| entry.content.is_none_or(|content| content.place == Place::Private));
-        let mut read = |tree: &Tree, id: &_| store::directory_of(self.store.as_ref(), tree, id);
-        let mut missing = Vec::new();
-        for (path, entry) in besides {
-            if plan::entry_at(tree, &path, &mut read)?.is_none() {
-                missing.push((path, entry));
-            }
-        }
-        Ok(missing)
+    /// What a later checkpoint holds of what the first one left out: named by a call, or within the
+    /// budget by then.
+    fn missing(&self, tree: &Tree, step: &Tree, held: Held<'_>) -> Result<Vec<(RelPath, Entry)>> {
+        let changes = store::changes(self.store.as_ref(), tree, step, Source::Saved)?;
+        let new = changes.into_iter().filter(|change| change.before.is_none());
+        let new = new.filter_map(|change| Some((change.path, change.after?)));
+        Ok(new.filter(|(path, entry)| held.was_left_out(path, entry, step)).collect())
     }
 }
 
 impl Held<'_> {
     /// Whether a look at the root would not have seen what is at `path` then: the checkpoint says
-    /// that it was left out.
-    fn was_left_out(&self, path: &RelPath) -> bool {
-        self.left_out.covering(path).is_some() || self.in_turn && self.then.partial
+    /// that it was left out, or was not finished and a call named it. A directory counts if all of it
+    /// is held by now.
+    fn was_left_out(&self, path: &RelPath, entry: &Entry, step: &Tree) -> bool {
+        let is_whole = || {
+            let mut skipped = self.by.skipped.iter();
+            !skipped.any(|it| DirPath(path.as_bytes().to_vec()).contains(&it.path))
+        };
+        let is_named = || self.in_turn && self.then.partial && step.besides.contains_key(path);
+        let is_left_out = self.left_out.covering(path).is_some() || is_named();
+        is_left_out && (entry.kind != Kind::Directory || entry.content.is_none() || is_whole())
     }
 }
 

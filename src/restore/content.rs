@@ -27,8 +27,13 @@ fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
 
 /// The bytes of a file of a checkpoint, unless it is large.
 pub(crate) fn bytes_then(desk: &Desk, entry: &Entry) -> Option<Vec<u8>> {
+    (entry.kind == Kind::File).then(|| held_bytes(desk, entry))?
+}
+
+/// The same, or the text of a symlink.
+fn held_bytes(desk: &Desk, entry: &Entry) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let content = entry.content.filter(|_| entry.kind == Kind::File)?;
+    let content = entry.content.filter(|_| entry.kind.has_content())?;
     desk.store.open(&content).ok()?.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes).filter(|bytes| bytes.len() as u64 <= READ_MAX_BYTES)
 }
@@ -45,22 +50,7 @@ pub(super) struct Present<'a> {
 
 impl Here for Present<'_> {
     fn is(&self, state: &State) -> bool {
-        if state.kind() != Some(self.now.kind) || state.permissions != self.now.permissions {
-            return false;
-        }
-        match (self.now.kind, self.now.content, state.id(), &state.sha) {
-            (Kind::Directory, ..) => true,
-            // The store that named it may have been one of another kind.
-            (kind, Some(content), Some(id), _) => {
-                let bytes = || small(top(self.desk, self.side), self.path, kind);
-                content.id == id || bytes().is_some_and(|bytes| naming::is_name_of(&id, &bytes))
-            }
-            (Kind::File, _, _, Some(sha)) => {
-                let bytes = small(top(self.desk, self.side), self.path, Kind::File);
-                bytes.is_some_and(|bytes| left::digest(&bytes) == *sha)
-            }
-            (_, _, _, _) => false,
-        }
+        is_state(&self.now, state, || small(top(self.desk, self.side), self.path, self.now.kind))
     }
 
     fn is_directory(&self) -> bool {
@@ -74,5 +64,45 @@ impl Here for Present<'_> {
             let contents = [likely, now].map(|entry| entry.content.map(|content| content.id));
             likely.kind == now.kind && (now.kind == Kind::Directory || contents[0] == contents[1])
         })
+    }
+}
+
+/// What a checkpoint has at a path, to be compared with what an agent left there.
+pub(super) struct Saved<'a> {
+    pub(super) desk: &'a Desk,
+    pub(super) entry: Entry,
+}
+
+impl Here for Saved<'_> {
+    fn is(&self, state: &State) -> bool {
+        is_state(&self.entry, state, || held_bytes(self.desk, &self.entry))
+    }
+
+    fn is_directory(&self) -> bool {
+        self.entry.kind == Kind::Directory
+    }
+
+    fn is_likely(&self) -> bool {
+        false
+    }
+}
+
+/// Whether an entry is what an agent left. `bytes` reads the content or the text of a symlink.
+pub(crate) fn is_state(
+    entry: &Entry,
+    state: &State,
+    bytes: impl FnOnce() -> Option<Vec<u8>>,
+) -> bool {
+    if state.kind() != Some(entry.kind) || state.permissions != entry.permissions {
+        return false;
+    }
+    match (entry.kind, entry.content, state.id(), &state.sha) {
+        (Kind::Directory, ..) => true,
+        // The store that named it may have been one of another kind.
+        (_, Some(content), Some(id), _) => {
+            content.id == id || bytes().is_some_and(|bytes| naming::is_name_of(&id, &bytes))
+        }
+        (Kind::File, _, _, Some(sha)) => bytes().is_some_and(|bytes| left::digest(&bytes) == *sha),
+        (_, _, _, _) => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Brings together what the checkpoint has and what somebody changed after the agent: from the
 //! agent's bytes to either side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     authors::Authors,
@@ -15,21 +15,30 @@ use crate::{
 };
 
 /// Merges every text that somebody else changed, as far as that goes without a conflict, or with
-/// `markers` around those.
+/// `markers` around those. Tells also which have such marks.
 pub(super) fn all(
     desk: &Desk,
     changes: &[Change],
     authors: &BTreeMap<RelPath, Author>,
     knowledge: &Authors,
     markers: bool,
-) -> BTreeMap<RelPath, Vec<u8>> {
+) -> (BTreeMap<RelPath, Vec<u8>>, BTreeSet<RelPath>) {
     let is_edited = |change: &&Change| authors.get(&change.path) == Some(&Author::SomebodyElse);
-    let merged =
-        |change: &Change| Some((change.path.clone(), one(desk, change, knowledge, markers)?));
-    changes.iter().filter(is_edited).filter_map(merged).collect()
+    let (mut merges, mut marked) = (BTreeMap::new(), BTreeSet::new());
+    for change in changes.iter().filter(is_edited) {
+        let Some((bytes, is_marked)) = one(desk, change, knowledge, markers) else { continue };
+        merges.insert(change.path.clone(), bytes);
+        marked.extend(is_marked.then(|| change.path.clone()));
+    }
+    (merges, marked)
 }
 
-fn one(desk: &Desk, change: &Change, knowledge: &Authors, markers: bool) -> Option<Vec<u8>> {
+fn one(
+    desk: &Desk,
+    change: &Change,
+    knowledge: &Authors,
+    markers: bool,
+) -> Option<(Vec<u8>, bool)> {
     let (then, now) = (change.before?, change.after?);
     if (then.kind, now.kind) != (Kind::File, Kind::File) {
         return None;
@@ -44,15 +53,16 @@ fn one(desk: &Desk, change: &Change, knowledge: &Authors, markers: bool) -> Opti
     merge(&base, &ours, &theirs, markers)
 }
 
-/// Three texts to one; `None` for what is no text, and for conflicts unless they may be marked.
-fn merge(base: &[u8], ours: &[u8], theirs: &[u8], markers: bool) -> Option<Vec<u8>> {
+/// Three texts to one, and whether conflicts are marked in it; `None` for what is no text, and for
+/// conflicts unless they may be marked.
+fn merge(base: &[u8], ours: &[u8], theirs: &[u8], markers: bool) -> Option<(Vec<u8>, bool)> {
     let text = |bytes: &[u8]| !bytes.contains(&0);
     if ![base, ours, theirs].into_iter().all(text) {
         return None;
     }
     match diffy::merge_bytes(base, ours, theirs) {
-        Ok(merged) => Some(merged),
-        Err(marked) => Some(marked).filter(|_| markers),
+        Ok(merged) => Some((merged, false)),
+        Err(marked) => markers.then_some((marked, true)),
     }
 }
 
@@ -66,14 +76,15 @@ mod tests {
         let agent = b"one\ntwo\nthree\nfour\nFIVE\n";
         let now = b"ONE\ntwo\nthree\nfour\nFIVE\n";
         let merged = merge(agent, now, then, false).unwrap();
-        assert_eq!(merged, b"ONE\ntwo\nthree\nfour\nfive\n");
+        assert_eq!(merged, (b"ONE\ntwo\nthree\nfour\nfive\n".to_vec(), false));
     }
 
     #[test]
     fn conflicts_are_marked_only_when_asked_and_binaries_never_merged() {
         let [then, agent, now] = [&b"a\n"[..], b"b\n", b"c\n"];
         assert_eq!(merge(agent, now, then, false), None);
-        assert!(merge(agent, now, then, true).unwrap().starts_with(b"<<<<<<<"));
+        let (marked, is_marked) = merge(agent, now, then, true).unwrap();
+        assert!(is_marked && marked.starts_with(b"<<<<<<<"));
         assert_eq!(merge(b"\0", b"\0a", b"\0b", true), None);
     }
 }

@@ -6,6 +6,7 @@ mod content;
 mod execute;
 mod head;
 mod hold;
+mod inner;
 mod interrupted;
 mod merge;
 mod model_note;
@@ -13,12 +14,12 @@ mod outside;
 mod prepare;
 mod unreadable;
 
-pub(crate) use content::{bytes_now, bytes_then};
+pub(crate) use content::{bytes_now, bytes_then, is_state};
 pub(crate) use execute::{Report, execute};
 pub(crate) use interrupted::{
     Before, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };
-pub(crate) use prepare::{Prepared, left_out, prepare};
+pub(crate) use prepare::{Advice, Prepared, left_out, prepare, refuse_unknown};
 
 use crate::{
     model::CheckpointId,

@@ -10,14 +10,16 @@ use std::{
 use super::{
     Order,
     authors::{self, Authors, Whose},
-    head, merge, outside,
+    head, inner, merge, outside,
 };
 use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, names_in, stat_path},
     ledger,
     left::Side,
-    model::{Checkpoint, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
+    model::{
+        Checkpoint, CheckpointId, Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree,
+    },
     plan::{self, Action, Author, ByPath, Change, Kept, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{Desk, Later},
@@ -54,12 +56,45 @@ pub(crate) struct Prepared {
     pub(crate) new_unheld: Vec<Skipped>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(crate) inner_roots: BTreeSet<RelPath>,
+    /// The user's work that only inner steps of the turn hold.
+    pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
+    /// Merged files in which conflicts are marked.
+    pub(crate) marked: BTreeSet<RelPath>,
+    /// The command it was made for, and what may be advised because of that.
+    pub(crate) advice: Advice,
+}
+
+/// What a plan may advise.
+#[derive(Clone, Copy)]
+pub(crate) struct Advice {
+    /// Whether the command takes `--merge` and `--exact`. A step back or forth does not.
+    pub(crate) is_restore: bool,
+    /// Whether it merges already.
+    pub(crate) merges: bool,
+    /// Whether it marks conflicts already.
+    pub(crate) marks: bool,
+}
+
+impl Advice {
+    fn of(order: &Order) -> Self {
+        let (merges, marks) = (order.options.merge, order.markers);
+        Self { is_restore: order.verb == "restore", merges, marks }
+    }
 }
 
 impl Prepared {
-    /// How many paths would change.
+    /// How many paths would change, as they are listed.
     pub(crate) fn count(&self) -> usize {
-        self.plan.deeds().count() + self.plan.outside.deeds().count() + self.repositories.len()
+        self.count_but(&BTreeSet::new(), Path::new(""))
+    }
+
+    /// How many of them did change, below `root`, but for those that were `missed`.
+    pub(crate) fn count_but(&self, missed: &BTreeSet<&Path>, root: &Path) -> usize {
+        let steps = self.plan.listed().map(|step| root.join(step.path.as_path()));
+        let outside = self.plan.outside.deeds().map(|step| step.path.at_top());
+        let repositories = self.repositories.iter().map(|step| step.place.clone());
+        let all = steps.chain(outside).chain(repositories);
+        all.filter(|path| !missed.contains(path.as_path())).count()
     }
 
     /// Whether anything would change, or is kept that a person may want changed after all. What
@@ -99,9 +134,12 @@ pub(crate) fn prepare(
     let outside_paths = outside::paths(desk, checkpoint, &then);
     let Seen { now, mut changes, skipped, scan, looked, unwalked } =
         see(process, desk, &then, &outside_paths)?;
-    refuse_unknown_paths(desk, checkpoint, order, &then)?;
+    if order.of_restore.is_none() {
+        refuse_unknown(desk, &order.picked, &[(checkpoint, &then)])?;
+    }
     let mut inner_roots = BTreeSet::new();
-    if order.picked == Picked::All {
+    // A restore that is taken back left them alone, or made them.
+    if order.picked == Picked::All && order.of_restore.is_none() {
         let inner = own_roots(desk, checkpoint, &scan);
         changes.retain(|change| {
             let other = inner.iter().find(|inner| change.path.is_within(inner));
@@ -116,10 +154,10 @@ pub(crate) fn prepare(
     };
     let others = knowledge.others(&whose, order);
     let Whose { authors, edited } = whose;
-    let merges = if order.options.merge {
+    let (merges, marked) = if order.options.merge {
         merge::all(desk, &changes, &authors, &knowledge, order.markers)
     } else {
-        BTreeMap::new()
+        (BTreeMap::new(), BTreeSet::new())
     };
     let new_unheld = new_unheld(desk, &scan, &then, &left_out(checkpoint, &then), order)?;
     let record = desk.record_of(checkpoint.id).ok();
@@ -137,7 +175,7 @@ pub(crate) fn prepare(
     };
     let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
     let repositories = keep_in_the_way(desk, &mut plan, repositories);
-    plan.left.retain(|skipped| has_changed(desk, checkpoint, skipped));
+    plan.left.retain(|skipped| desk.has_changed(checkpoint, skipped));
     add_parents(desk.root.path(), &mut plan.steps);
     let mut outside_left = Vec::new();
     let elsewhere_plan =
@@ -147,6 +185,11 @@ pub(crate) fn prepare(
     } else if order.picked == Picked::All {
         outside_left = outside::left(&elsewhere_plan.plan).chain(elsewhere).collect();
     }
+    let inner_steps = if order.of_restore.is_none() && order.picked == Picked::All {
+        inner::held(desk, checkpoint, &plan, &then, &now)?
+    } else {
+        BTreeMap::new()
+    };
     let seen = seen_by_plan(desk, &plan, &scan);
     let commits = match &head {
         Some(head) => Some(head::words(head)),
@@ -171,6 +214,9 @@ pub(crate) fn prepare(
         outside_others: elsewhere_plan.others,
         new_unheld,
         inner_roots,
+        inner_steps,
+        marked,
+        advice: Advice::of(order),
     })
 }
 
@@ -218,16 +264,6 @@ fn keep_in_the_way(
     free
 }
 
-/// Whether what the checkpoint left out is gone, or was changed after it: only then is it worth a
-/// word.
-fn has_changed(desk: &Desk, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
-    let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-    match stat_path(&desk.root.path().join(OsStr::from_bytes(&skipped.path))) {
-        Ok(stamp) => stamp.mtime_ns > taken_at,
-        Err(_) => true,
-    }
-}
-
 /// What is new since, and ignored now.
 fn ignored_now(changes: &[Change], scan: &Scan) -> BTreeSet<RelPath> {
     let new = changes.iter().filter(|change| change.before.is_none());
@@ -240,7 +276,8 @@ pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
     let is_held = |skipped: &&Skipped| {
         let path = RelPath::from_bytes(&skipped.path).ok();
         let entry = path.and_then(|path| then.besides.get(&path));
-        entry.is_some_and(|entry| entry.kind != Kind::Directory)
+        // Of a directory that is held only on the way to something, the rest is not.
+        entry.is_some_and(|entry| entry.kind != Kind::Directory || entry.content.is_some())
     };
     checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
 }
@@ -299,30 +336,32 @@ fn repositories(
     (steps, elsewhere.into_iter().map(|step| step.place).collect())
 }
 
-/// Refuses a path that was not there at the checkpoint and is not there now: it is a slip.
-fn refuse_unknown_paths(
+/// Refuses a path that was at none of some checkpoints and is not there now: it is a slip.
+pub(crate) fn refuse_unknown(
     desk: &Desk,
-    checkpoint: &Checkpoint,
-    order: &Order,
-    then: &Tree,
+    picked: &Picked,
+    sides: &[(&Checkpoint, &Tree)],
 ) -> Result<()> {
-    let Picked::Paths(picks) = &order.picked else { return Ok(()) };
-    let left_out = left_out(checkpoint, then);
-    let left_out: Vec<_> =
-        left_out.iter().filter_map(|out| RelPath::from_bytes(&out.path).ok()).collect();
+    let Picked::Paths(picks) = picked else { return Ok(()) };
     let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
     for path in picks.iter().filter_map(|pick| pick.literal()) {
-        let is_known = order.of_restore.is_some()
-            || desk.root.join(path).symlink_metadata().is_ok()
-            || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git")
-            || left_out.iter().any(|out| path.is_within(out) || out.is_within(path))
-            || plan::entry_at(then, path, &mut read)?.is_some();
+        let mut is_known = desk.root.join(path).symlink_metadata().is_ok()
+            || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git");
+        for (checkpoint, then) in sides {
+            let left_out = left_out(checkpoint, then);
+            let mut left_out =
+                left_out.iter().filter_map(|out| RelPath::from_bytes(&out.path).ok());
+            is_known = is_known
+                || left_out.any(|out| path.is_within(&out) || out.is_within(path))
+                || plan::entry_at(then, path, &mut read)?.is_some();
+        }
         if !is_known {
+            let ids: Vec<String> = sides.iter().map(|(it, _)| it.id.to_string()).collect();
             return Err(Error::other(
                 format!(
                     "`{}` was not there at {}, and is not now",
                     ui::escape(path.as_bytes()),
-                    checkpoint.id
+                    ids.join(" or ")
                 ),
                 "name paths as seen from the current directory; `beforehand find NAME` looks for one",
             ));

@@ -79,11 +79,14 @@ pub(super) struct Order {
     pub(super) is_undo: bool,
     /// The only place it is about.
     pub(super) picked: Option<Path>,
+    /// Roots of their own, which are named and stay.
+    pub(super) inner_roots: Vec<Path>,
 }
 
 impl Order {
     pub(super) fn is_picked(&self, path: &[u8]) -> bool {
         self.picked.as_ref().is_none_or(|picked| path == picked || is_within(path, picked))
+            && !self.inner_roots.iter().any(|root| path == root || is_within(path, root))
     }
 }
 

@@ -89,6 +89,8 @@ impl Run {
             }
             Step::Prompt(session) => {
                 self.turns[*session] += 1;
+                // Its hooks were installed together.
+                self.tells[*session] = true;
                 let more = json!({ "hook_event_name": "UserPromptSubmit", "prompt": "go on" });
                 self.hook(&self.payload(*session, &more)).map(drop)
             }
@@ -285,7 +287,8 @@ impl Run {
         if deed["done"] != count {
             return Err(told(format!("{count} paths were announced, {} done", deed["done"])));
         }
-        let conflicts = plan["steps"].as_array().unwrap().iter().any(|it| it["conflict"] == true);
+        let conflicts = plan["steps"].as_array().unwrap().iter().any(|it| it["conflict"] == true)
+            || deed["inner_steps"] != json!([]);
         is_well(&done, &[if conflicts { 3 } else { 0 }])?;
         is_named(&order, &plan, &after).map_err(told)?;
         let Some(held) = deed["held_in"].as_str() else { return Ok(()) };
@@ -351,6 +354,9 @@ impl Run {
             is_forced: args.contains(&"--force"),
             is_undo: args.first() == Some(&"undo"),
             picked: paths.first().map(|path| path.as_bytes().to_vec()),
+            inner_roots: plan["inner_roots"].as_array().map_or_else(Vec::new, |all| {
+                all.iter().map(|path| path.as_str().unwrap().as_bytes().to_vec()).collect()
+            }),
         })
     }
 

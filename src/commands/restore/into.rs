@@ -60,7 +60,7 @@ pub(super) fn run(
 
 /// Names what the checkpoint does not hold.
 fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) -> Result<()> {
-    for line in show::at_most(ui::left_out(missing)) {
+    for line in super::remains::at_most(ui::left_out(missing)) {
         show::say(process, &format!("note: missing, for it was not held: {line}"))?;
     }
     Ok(())

@@ -3,12 +3,14 @@
 mod interrupted;
 mod into;
 mod paths;
+mod remains;
 mod served;
 mod show;
 mod talk;
 
 pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
+pub(crate) use remains::unheld_lines;
 
 use std::path::PathBuf;
 
@@ -234,7 +236,7 @@ pub(crate) fn effect(
 ) -> Result<(bool, Vec<String>)> {
     let planned = restore::prepare(process, desk, checkpoint, order)?;
     let is_any = planned.is_any() || (order.index && desk.store.index_differs(checkpoint.id)?);
-    Ok((is_any, show::left(desk, &planned)))
+    Ok((is_any, remains::left(desk, &planned)))
 }
 
 /// Whether it may be done.

@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::remains::{NAMED_MAX, left, losing_lines, outside_left_text, some, unchanged};
 use crate::{
     apply::Outcome,
     commands::{Desk, print, print_json},
@@ -15,8 +16,8 @@ use crate::{
     model::{Checkpoint, Kind, RelPath, SkipReason},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
-    restore::{Order, Prepared, Report, bytes_now, bytes_then},
-    store::{IndexOutcome, RepositoryStep, StepKind, git},
+    restore::{Advice, Order, Prepared, Report, bytes_now, bytes_then},
+    store::{IndexOutcome, RepositoryStep, StepKind},
     ui::{self, Align, Change, Lines, Side},
 };
 
@@ -75,7 +76,7 @@ pub(super) fn plan_text(desk: &Desk, planned: &Prepared) -> String {
         }
         text.push_str(&outside_text(desk, planned));
     } else {
-        text.push_str(&rows_text(plan, &facts));
+        text.push_str(&rows_text(planned, &facts));
         text.push_str(&outside_text(desk, planned));
         text.push_str(&summary(planned));
     }
@@ -84,82 +85,6 @@ pub(super) fn plan_text(desk: &Desk, planned: &Prepared) -> String {
     }
     if let Some(commits) = &planned.commits {
         text.push_str(&format!("{commits}\n"));
-    }
-    text
-}
-
-/// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
-/// each.
-fn lost_lines(desk: &Desk, planned: &Prepared) -> Vec<String> {
-    let root = desk.root.path();
-    let named = |place: &Path| {
-        ui::path(place.strip_prefix(root).unwrap_or(place), desk.home.as_deref()).into_owned()
-    };
-    let mut lines = Vec::new();
-    for lost in &planned.lost {
-        let option = if lost.place.starts_with(root) { "" } else { " --outside" };
-        let id = planned.plan.of.short();
-        let back = format!("`beforehand restore {id} --repository{option}` brings it back");
-        let gone = lost_names(lost);
-        let is_own = lost.place == root.join(".git");
-        let whose = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
-        if !gone.is_empty() {
-            lines.push(format!("gone since{whose}: {}; {back}", gone.join(", ")));
-        }
-        for place in &lost.staged {
-            lines.push(format!("staged otherwise then: {}; {back}", named(place)));
-        }
-    }
-    lines
-}
-
-fn lost_names(lost: &git::Lost) -> Vec<String> {
-    names(&lost.refs, lost.stashes)
-}
-
-/// Branches, tags and stashes, each by a word.
-fn names(refs: &[String], stashes: usize) -> Vec<String> {
-    let names = refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
-    let mut names: Vec<String> = names.collect();
-    if refs.len() > NAMED_MAX {
-        names.push(format!("{} more", refs.len() - NAMED_MAX));
-    }
-    match stashes {
-        0 => (),
-        1 => names.push("1 stash".to_owned()),
-        many => names.push(format!("{many} stashes")),
-    }
-    names
-}
-
-/// What goes with replaced repositories, a line each.
-fn losing_lines(losing: &[git::Losing]) -> String {
-    let mut text = String::new();
-    for losing in losing {
-        for (branch, commits) in &losing.commits {
-            let named = commits.iter().take(NAMED_MAX).map(|(id, subject)| {
-                let short = id.get(..7).unwrap_or_default();
-                format!("{short} {}", ui::escape_line(subject.as_bytes()))
-            });
-            let named = named.collect::<Vec<_>>().join(", ");
-            let more = if commits.len() > NAMED_MAX { ", …" } else { "" };
-            let branch = ui::escape(branch.as_bytes());
-            let count = ui::count(commits.len() as u64, "commit");
-            text.push_str(&format!("{branch} loses {count} made since: {named}{more}\n"));
-        }
-        let mut names = names(&losing.refs, losing.stashes);
-        if losing.is_staged {
-            names.push("what is staged".to_owned());
-        }
-        if !names.is_empty() {
-            let back = "`beforehand undo` brings it back";
-            text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
-        }
-        let changed = losing.changed.iter().map(|path| ui::escape(path.as_bytes()).into_owned());
-        if !losing.changed.is_empty() {
-            let paths = at_most(changed.collect()).join(", ");
-            text.push_str(&format!("changed since in the repository, goes: {paths}\n"));
-        }
     }
     text
 }
@@ -245,8 +170,9 @@ fn count(desk: &Desk, plan: &RestorePlan, step: &Step, deadline: Instant) -> Opt
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(plan: &RestorePlan, facts: &Facts) -> String {
-    let shown: Vec<&Step> = plan.steps.iter().filter(|step| !is_implied(step, plan)).collect();
+fn rows_text(planned: &Prepared, facts: &Facts) -> String {
+    let plan = &planned.plan;
+    let shown: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
     let name = |step: &Step| {
         let slash = if is_directory(step) { "/" } else { "" };
         format!("{}{slash}", ui::escape(step.path.as_bytes()))
@@ -254,10 +180,14 @@ fn rows_text(plan: &RestorePlan, facts: &Facts) -> String {
     let width = shown.iter().map(|step| ui::cells(&name(step))).max().unwrap_or(0).min(WIDTH_MAX);
     let mut text = String::new();
     for verb in ["restore", "merge", "recreate", "remove", "keep", "leave"] {
-        let rows: Vec<&&Step> = shown.iter().filter(|step| words(step).0 == verb).collect();
+        let rows: Vec<&&Step> =
+            shown.iter().filter(|step| words(step, planned).0 == verb).collect();
         for step in rows.iter().take(ROWS_MAX) {
             let lines = facts.lines.get(&step.path).map(ToString::to_string);
-            let said = lines.into_iter().chain(Some(words(step).1)).filter(|said| !said.is_empty());
+            let said = lines
+                .into_iter()
+                .chain(Some(words(step, planned).1))
+                .filter(|said| !said.is_empty());
             let said = said.collect::<Vec<_>>().join("   ");
             let row = format!("  {verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
             text.push_str(row.trim_end());
@@ -277,7 +207,7 @@ fn outside_text(desk: &Desk, planned: &Prepared) -> String {
         format!("  {verb:<9} {}   {why}\n", ui::path(path, desk.home.as_deref()))
     };
     let outside = planned.plan.outside.steps.iter().map(|step| {
-        let (verb, why) = words(step);
+        let (verb, why) = words(step, planned);
         let why = if why.is_empty() { why } else { format!("; {why}") };
         row(&step.path.at_top(), verb, &format!("outside the project{why}"))
     });
@@ -288,17 +218,6 @@ fn outside_text(desk: &Desk, planned: &Prepared) -> String {
 
 /// Longer names push their words aside.
 const WIDTH_MAX: usize = 48;
-
-/// Whether a directory comes or goes only with what is in it, which is listed.
-fn is_implied(step: &Step, plan: &RestorePlan) -> bool {
-    let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory(step);
-    let at = plan.steps.partition_point(|other| other.path <= step.path);
-    is_bare
-        && plan
-            .steps
-            .get(at)
-            .is_some_and(|next| next.path.is_within(&step.path) && next.action == step.action)
-}
 
 fn summary(planned: &Prepared) -> String {
     let deeds = planned.count() as u64;
@@ -317,7 +236,8 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// What happens to a path, and a word on why.
-fn words(step: &Step) -> (&'static str, String) {
+fn words(step: &Step, planned: &Prepared) -> (&'static str, String) {
+    let advice = planned.advice;
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
@@ -329,6 +249,9 @@ fn words(step: &Step) -> (&'static str, String) {
         }
         (Action::Recreate, Author::SomebodyElse) => ("recreate", "deleted since, not by the agent"),
         (Action::Recreate, _) => ("recreate", ""),
+        (Action::Merge, _) if planned.marked.contains(&step.path) => {
+            ("merge", "with what was changed after the agent; conflicts are marked")
+        }
         (Action::Merge, _) => ("merge", "with what was changed after the agent"),
         (Action::Remove, Author::Agent) => ("remove", "made by the agent; held first"),
         (Action::Remove, Author::Restore) => ("remove", "put there by a restore; held first"),
@@ -340,12 +263,13 @@ fn words(step: &Step) -> (&'static str, String) {
         (Action::Keep(Kept::Edited), Author::Unclear) => {
             ("keep", "changed since, perhaps by a call that was cut off (use --force)")
         }
-        (Action::Keep(Kept::Edited), _) => {
-            ("keep", "changed since, not by the agent (use --merge or --force)")
-        }
+        (Action::Keep(Kept::Edited), _) => ("keep", edited_words(advice)),
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
         (Action::Keep(Kept::New), Author::Restore) => ("keep", "put there by a restore"),
-        (Action::Keep(Kept::New), _) => ("keep", "not made by the agent (--exact removes it)"),
+        (Action::Keep(Kept::New), _) if advice.is_restore => {
+            ("keep", "not made by the agent (--exact removes it)")
+        }
+        (Action::Keep(Kept::New), _) => ("keep", "not made by the agent"),
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
@@ -360,10 +284,22 @@ fn words(step: &Step) -> (&'static str, String) {
     (verb, why.to_owned())
 }
 
+/// What can be done about a file that the user changed after the agent.
+fn edited_words(advice: Advice) -> &'static str {
+    match (advice.is_restore, advice.merges, advice.marks) {
+        (false, ..) => "changed since, not by the agent (use --force)",
+        (true, false, _) => "changed since, not by the agent (use --merge or --force)",
+        (true, true, false) => {
+            "changed since, not by the agent, and conflicts with it (use --markers or --force)"
+        }
+        (true, true, true) => "changed since, not by the agent, and cannot be merged (use --force)",
+    }
+}
+
 fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
     let plan = &planned.plan;
     let step = |step: &Step| {
-        let (action, why) = words(step);
+        let (action, why) = words(step, planned);
         let author = match step.author {
             Author::Agent => "agent",
             Author::Restore => "restore",
@@ -381,6 +317,7 @@ fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
         })
     };
     let outside = |step: &Step| step.path.at_top().to_string_lossy().into_owned();
+    let named = |path: &RelPath| String::from_utf8_lossy(path.as_bytes()).into_owned();
     let repository = |step: &RepositoryStep| {
         let (action, why) = match &step.kind {
             StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => ("recreate", ""),
@@ -401,6 +338,11 @@ fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "left_new":
             planned.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "inner_roots": planned.inner_roots.iter().map(named).collect::<Vec<_>>(),
+        "inner_steps": planned.inner_steps.iter().map(|(path, id)| {
+            json!({ "path": named(path), "checkpoint": id.to_string() })
+        }).collect::<Vec<_>>(),
+        "marked": planned.marked.iter().map(named).collect::<Vec<_>>(),
         "commits": facts.commits,
     })
 }
@@ -448,7 +390,9 @@ pub(super) fn report(
         return Ok(Exit::Failed);
     }
     let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
-    Ok(match (is_whole, conflicts(&came.planned.plan).is_empty()) {
+    let Prepared { plan, inner_steps, marked, .. } = came.planned;
+    let is_clean = conflicts(plan).is_empty() && inner_steps.is_empty() && marked.is_empty();
+    Ok(match (is_whole, is_clean) {
         (false, _) => Exit::Failed,
         (true, false) => Exit::Conflicts,
         (true, true) => Exit::Ok,
@@ -486,7 +430,8 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     let conflicts = conflicts(plan);
     let is_whole = came.report.outcome.missed.is_empty() && unseen(plan).is_empty();
     let is_same = conflicts.is_empty() && is_whole;
-    let done = came.report.outcome.done + came.planned.repositories.len();
+    let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let done = came.planned.count_but(&missed, desk.root.path());
     let mut text = match (done, is_same) {
         (0, true) if !left(desk, came.planned).is_empty() => {
             format!("everything else is as it was at {id}")
@@ -519,12 +464,7 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
         let place = ui::escape(place.as_bytes());
         text.push_str(&format!("the repository is {what}: {place}{lacks}\n"));
     }
-    let all = plan.steps.iter().chain(&plan.outside.steps);
-    let new = all.filter(|step| step.action == Action::Keep(Kept::New)).count() as u64;
-    if new > 0 {
-        let count = ui::count(new, "path");
-        text.push_str(&format!("{count} made since kept (--exact removes them)\n"));
-    }
+    text.push_str(&kept_text(came));
     text.push_str(&losing_lines(&came.planned.losing));
     for line in left(desk, came.planned) {
         text.push_str(&format!("{line}\n"));
@@ -556,53 +496,32 @@ fn unseen(plan: &RestorePlan) -> Vec<(PathBuf, SkipReason)> {
     below.chain(outside).collect()
 }
 
-/// What is not as it was and no restore changes, a line each.
-pub(super) fn left(desk: &Desk, planned: &Prepared) -> Vec<String> {
-    let word =
-        |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
-    let made_since = planned.plan.repositories_left().map(word);
-    made_since.chain(unchanged(desk, planned)).collect()
-}
-
-/// The same, but for what a plan has a row for.
-fn unchanged(desk: &Desk, planned: &Prepared) -> Vec<String> {
-    let inner = planned.inner_roots.iter().map(|path| {
-        let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
-        format!(
-            "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
-        )
-    });
-    let unheld = at_most(ui::left_out(&planned.plan.left)).into_iter();
-    let unheld = unheld.map(|line| format!("changed, and was not held: {line}"));
-    let new = at_most(ui::left_out(&planned.new_unheld)).into_iter();
-    let new = new.map(|line| format!("left: made since, and not held: {line}"));
-    inner.chain(unheld).chain(new).chain(lost_lines(desk, planned)).collect()
-}
-
-/// The first lines of a list, and how many more there are.
-pub(super) fn at_most(mut lines: Vec<String>) -> Vec<String> {
-    if lines.len() > NAMED_MAX {
-        let more = lines.len() - NAMED_MAX;
-        lines.truncate(NAMED_MAX);
-        lines.push(format!("{more} more"));
+/// What was made since and stays, and where conflicts are marked.
+fn kept_text(came: &Came<'_>) -> String {
+    let Prepared { plan, marked, advice, .. } = came.planned;
+    let mut text = String::new();
+    if !marked.is_empty() {
+        text.push_str(&format!("conflicts marked in: {}\n", some(marked.iter())));
     }
-    lines
-}
-
-/// What is held, differs, and was left as it is because it lies outside the project.
-fn outside_left_text(desk: &Desk, left: &[PathBuf]) -> String {
-    if left.is_empty() {
-        return String::new();
+    let is_new = |step: &&Step| step.action == Action::Keep(Kept::New);
+    let below = plan.kept().filter(is_new).map(|step| step.path.as_path().to_owned());
+    let outside = plan.outside.steps.iter().filter(is_new).map(|step| step.path.at_top());
+    let new: Vec<PathBuf> = below.chain(outside).collect();
+    if !new.is_empty() {
+        let named = new.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
+        let more = if new.len() > NAMED_MAX { ", …" } else { "" };
+        let named = named.collect::<Vec<_>>().join(", ") + more;
+        let count = ui::count(new.len() as u64, "path");
+        let id = came.checkpoint.id.short();
+        let how = if advice.is_restore {
+            "--exact removes them".to_owned()
+        } else {
+            format!("`beforehand restore {id} --exact` removes them")
+        };
+        text.push_str(&format!("{count} made since kept: {named} ({how})\n"));
     }
-    let named = left.iter().take(NAMED_MAX).map(|path| ui::path(path, desk.home.as_deref()));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = if left.len() > NAMED_MAX { ", …" } else { "" };
-    let count = ui::count(left.len() as u64, "path");
-    format!("{count} outside the project not restored (--outside does it): {named}{more}\n")
+    text
 }
-
-/// More conflicts are counted, not named.
-const NAMED_MAX: usize = 5;
 
 /// What is worth knowing of files that were hard links.
 fn names_note(paths: &[PathBuf]) -> Option<String> {

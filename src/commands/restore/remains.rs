@@ -1,0 +1,185 @@
+//! What a restore does not bring back, in words: what it leaves, and what goes for good with it.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    commands::Desk,
+    model::{CheckpointId, RelPath, Skipped},
+    restore::Prepared,
+    store::git,
+    ui,
+};
+
+/// So many digits of an id are hardly ever those of another checkpoint.
+const ID_DIGITS: usize = 8;
+/// More of one kind are counted, not named.
+pub(super) const NAMED_MAX: usize = 5;
+
+/// What is not as it was and no restore changes, a line each.
+pub(super) fn left(desk: &Desk, planned: &Prepared) -> Vec<String> {
+    let word =
+        |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
+    let made_since = planned.plan.repositories_left().map(word);
+    made_since.chain(unchanged(desk, planned)).collect()
+}
+
+/// The same, but for what a plan has a row for.
+pub(super) fn unchanged(desk: &Desk, planned: &Prepared) -> Vec<String> {
+    let inner = planned.inner_roots.iter().map(|path| {
+        let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
+        format!(
+            "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
+        )
+    });
+    let unheld = unheld_lines(desk, &planned.plan.left).into_iter();
+    let new = at_most(ui::left_out(&planned.new_unheld)).into_iter();
+    let new = new.map(|line| format!("left: made since, and not held: {line}"));
+    let steps = inner_lines(planned).into_iter();
+    inner.chain(steps).chain(unheld).chain(new).chain(lost_lines(desk, planned)).collect()
+}
+
+/// The user's work of the middle of a turn, a line for each step that holds it.
+fn inner_lines(planned: &Prepared) -> Vec<String> {
+    let mut by_step: BTreeMap<CheckpointId, Vec<&RelPath>> = BTreeMap::new();
+    for (path, id) in &planned.inner_steps {
+        by_step.entry(*id).or_default().push(path);
+    }
+    let line = |(id, paths): (CheckpointId, Vec<&RelPath>)| {
+        let id = id.to_string();
+        let id = id.get(..ID_DIGITS).unwrap_or(&id);
+        let quoted = paths.iter().map(|path| ui::quote(path.as_bytes()));
+        let picked = match paths.len() {
+            0..=NAMED_MAX => format!(" -- {}", quoted.collect::<Vec<_>>().join(" ")),
+            _ => String::new(),
+        };
+        let named = some(paths.into_iter());
+        format!(
+            "not restored, a later step of the turn holds it: {named}; `beforehand restore {id}{picked}`"
+        )
+    };
+    by_step.into_iter().map(line).collect()
+}
+
+/// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
+/// each.
+fn lost_lines(desk: &Desk, planned: &Prepared) -> Vec<String> {
+    let root = desk.root.path();
+    let named = |place: &Path| {
+        ui::path(place.strip_prefix(root).unwrap_or(place), desk.home.as_deref()).into_owned()
+    };
+    let mut lines = Vec::new();
+    for lost in &planned.lost {
+        let option = if lost.place.starts_with(root) { "" } else { " --outside" };
+        let id = planned.plan.of.short();
+        let back = format!("`beforehand restore {id} --repository{option}` brings it back");
+        let gone = lost_names(lost);
+        let is_own = lost.place == root.join(".git");
+        let whose = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
+        if !gone.is_empty() {
+            lines.push(format!("gone since{whose}: {}; {back}", gone.join(", ")));
+        }
+        for place in &lost.staged {
+            lines.push(format!("staged otherwise then: {}; {back}", named(place)));
+        }
+    }
+    lines
+}
+
+fn lost_names(lost: &git::Lost) -> Vec<String> {
+    names(&lost.refs, lost.stashes)
+}
+
+/// Branches, tags and stashes, each by a word.
+fn names(refs: &[String], stashes: usize) -> Vec<String> {
+    let names = refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
+    let mut names: Vec<String> = names.collect();
+    if refs.len() > NAMED_MAX {
+        names.push(format!("{} more", refs.len() - NAMED_MAX));
+    }
+    match stashes {
+        0 => (),
+        1 => names.push("1 stash".to_owned()),
+        many => names.push(format!("{many} stashes")),
+    }
+    names
+}
+
+/// What goes with replaced repositories, a line each.
+pub(super) fn losing_lines(losing: &[git::Losing]) -> String {
+    let mut text = String::new();
+    for losing in losing {
+        for (branch, commits) in &losing.commits {
+            let named = commits.iter().take(NAMED_MAX).map(|(id, subject)| {
+                let short = id.get(..7).unwrap_or_default();
+                format!("{short} {}", ui::escape_line(subject.as_bytes()))
+            });
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = if commits.len() > NAMED_MAX { ", …" } else { "" };
+            let branch = ui::escape(branch.as_bytes());
+            let count = ui::count(commits.len() as u64, "commit");
+            text.push_str(&format!("{branch} loses {count} made since: {named}{more}\n"));
+        }
+        let mut names = names(&losing.refs, losing.stashes);
+        if losing.is_staged {
+            names.push("what is staged".to_owned());
+        }
+        if !names.is_empty() {
+            let back = "`beforehand undo` brings it back";
+            text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
+        }
+        let changed = losing.changed.iter().map(|path| ui::escape(path.as_bytes()).into_owned());
+        if !losing.changed.is_empty() {
+            let paths = at_most(changed.collect()).join(", ");
+            text.push_str(&format!("changed since in the repository, goes: {paths}\n"));
+        }
+    }
+    text
+}
+
+/// What is held, differs, and was left as it is because it lies outside the project.
+pub(super) fn outside_left_text(desk: &Desk, left: &[PathBuf]) -> String {
+    if left.is_empty() {
+        return String::new();
+    }
+    let named = left.iter().take(NAMED_MAX).map(|path| ui::path(path, desk.home.as_deref()));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = if left.len() > NAMED_MAX { ", …" } else { "" };
+    let count = ui::count(left.len() as u64, "path");
+    format!("{count} outside the project not restored (--outside does it): {named}{more}\n")
+}
+
+/// The first lines of a list, and how many more there are.
+pub(super) fn at_most(mut lines: Vec<String>) -> Vec<String> {
+    if lines.len() > NAMED_MAX {
+        let more = lines.len() - NAMED_MAX;
+        lines.truncate(NAMED_MAX);
+        lines.push(format!("{more} more"));
+    }
+    lines
+}
+
+/// The first names of a list.
+pub(super) fn some<'a>(paths: impl ExactSizeIterator<Item = &'a RelPath>) -> String {
+    let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
+    let named = paths.take(NAMED_MAX).map(|path| ui::escape(path.as_bytes()));
+    named.collect::<Vec<_>>().join(", ") + more
+}
+
+/// What was not held and is not as it was, a line each.
+pub(crate) fn unheld_lines(desk: &Desk, left: &[Skipped]) -> Vec<String> {
+    let is_there = |it: &&Skipped| {
+        desk.root.path().join(OsStr::from_bytes(&it.path)).symlink_metadata().is_ok()
+    };
+    let (there, gone): (Vec<_>, Vec<_>) = left.iter().partition(is_there);
+    let lines = |what: &'static str, left: Vec<&Skipped>| {
+        let left: Vec<Skipped> = left.into_iter().cloned().collect();
+        let lines = at_most(ui::left_out(&left)).into_iter();
+        lines.map(move |line| format!("{what}, and was not held: {line}"))
+    };
+    lines("changed", there).chain(lines("gone", gone)).collect()
+}

@@ -1,0 +1,325 @@
+//! What people are told is what happens: an undo names what it does not bring back, a list counts
+//! what the agent did, and what is said of files that are not held is true.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    evidence::{begins, event, ours, project, run, writes},
+    support::{
+        real::git,
+        temp::noise,
+        world::{Output, World},
+    },
+};
+
+fn prompts(world: &mut World, turn: &str) {
+    event(world, "UserPromptSubmit", turn, "", &json!({}), "");
+}
+
+fn removes(world: &mut World, turn: &str, path: &str) {
+    run(world, turn, &format!("rm {path}"), |world| {
+        fs::remove_file(world.root().join(path)).unwrap();
+    });
+}
+
+fn listed(world: &mut World, args: &[&str]) -> Value {
+    let told = ours(world, &[&["list", "--json"], args].concat(), 0).stdout;
+    serde_json::from_str(&told).unwrap()
+}
+
+fn slash_undo(world: &mut World) -> Output {
+    world.wait(1);
+    world.run_in(&world.root(), &["slash", "undo", "--stdin"], "\nBEFOREHAND_END\n")
+}
+
+/// The user changes `b` and makes `mine` between two calls of a turn, and the second call removes both.
+fn work_in_mid_turn() -> World {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    world.write("b", "mine");
+    world.write("mine", "mine");
+    run(&mut world, "one", "rm b mine", |world| {
+        for path in ["b", "mine"] {
+            fs::remove_file(world.root().join(path)).unwrap();
+        }
+    });
+    world
+}
+
+#[test]
+fn an_undo_names_what_only_a_later_step_of_the_turn_holds() {
+    let mut world = work_in_mid_turn();
+    let step = listed(&mut world, &["--calls"])[0].clone();
+    assert_eq!([&step["number"], &step["summary"]], ["1.2", "rm b mine"]);
+    let id = &step["id"].as_str().unwrap()[..8];
+    let command = format!("restore {id} -- b mine");
+    let named = format!("a later step of the turn holds it: b, mine; `beforehand {command}`");
+    for (args, exit) in [(["undo", "--dry-run"], 0), (["undo", "--yes"], 3)] {
+        let told = ours(&mut world, &args, exit).stdout;
+        assert!(told.contains(&named), "{args:?}: {told}");
+    }
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "first"]);
+    let args: Vec<&str> = ["restore", id, "--yes", "--", "b", "mine"].into();
+    ours(&mut world, &args, 0);
+    assert_eq!(["b", "mine"].map(|path| world.read(path)), ["mine", "mine"]);
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(!told.contains("a later step"), "it is there again: {told}");
+}
+
+#[test]
+fn what_users_remove_or_change_again_in_mid_turn_is_not_named() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    world.write("gone", "mine");
+    world.write("again", "mine");
+    run(&mut world, "one", "make", |_| ());
+    fs::remove_file(world.root().join("gone")).unwrap();
+    world.write("again", "mine, once more");
+    let told = ours(&mut world, &["undo", "--yes"], 0).stdout;
+    assert!(!told.contains("a later step"), "{told}");
+    assert_eq!(world.read("again"), "mine, once more");
+}
+
+#[test]
+fn a_list_of_calls_has_a_row_for_each_step() {
+    let mut world = work_in_mid_turn();
+    let calls = ours(&mut world, &["list", "--calls"], 0).stdout;
+    assert_eq!(calls.lines().count(), 2, "{calls}");
+    assert!(calls.contains("before Bash rm b mine"), "{calls}");
+    assert_eq!(ours(&mut world, &["list"], 0).stdout.lines().count(), 1);
+}
+
+#[test]
+fn what_a_later_step_holds_within_the_budget_comes_back() {
+    let mut world = World::with_git();
+    world.write(".gitignore", "*.bin\n");
+    world.write("a", "first");
+    for number in 0..4 {
+        world.write(&format!("cache/{number}.bin"), noise(number, 19_000_000));
+    }
+    writes(&mut world, "one", "a", "the agent's");
+    run(&mut world, "one", "rm -rf cache", |world| {
+        beforehand::fs::remove_tree(&world.root().join("cache")).unwrap();
+    });
+    let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
+    let files = fs::read_dir(world.root().join("cache")).map_or(0, Iterator::count);
+    assert_eq!(files, 4, "{done}");
+    assert!(!done.contains("not held"), "{done}");
+}
+
+/// A file that no checkpoint holds is deleted in a turn of its own.
+fn gone_for_good() -> World {
+    let mut world = project();
+    world.write("large", noise(1, 70_000_000));
+    writes(&mut world, "one", "a", "the agent's");
+    run(&mut world, "two", "make clean", |world| {
+        fs::remove_file(world.root().join("large")).unwrap();
+    });
+    world
+}
+
+#[test]
+fn what_is_gone_is_called_gone_wherever_it_is_told() {
+    let mut world = gone_for_good();
+    let gone = "gone, and was not held: large (70.0 MB";
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(told.contains(gone), "{told}");
+    let told = ours(&mut world, &["diff", "1"], 0);
+    assert!(told.stderr.contains(gone), "{}{}", told.stdout, told.stderr);
+    let told: Value =
+        serde_json::from_str(&ours(&mut world, &["diff", "1", "--json"], 0).stdout).unwrap();
+    assert_eq!([&told[0]["path"], &told[0]["change"]], ["large", "not-held"]);
+    assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+}
+
+#[test]
+fn no_other_turn_is_undone_unasked_for_one_that_cannot_be() {
+    let mut world = gone_for_good();
+    let told = slash_undo(&mut world).stdout;
+    assert!(told.contains("cannot be undone: gone, and was not held: large"), "{told}");
+    assert_eq!(world.read("a"), "the agent's");
+    ours(&mut world, &["undo", "--yes"], 1);
+    assert_eq!(world.read("a"), "the agent's");
+    // Somebody who is asked sees what it would be.
+    let told = ours(&mut world, &["undo", "--dry-run"], 0);
+    assert!(told.stderr.contains("passed over the turn"), "{}", told.stderr);
+    assert!(told.stdout.contains("restore   a"), "{}", told.stdout);
+}
+
+#[test]
+fn the_first_call_of_a_session_that_is_cut_off_claims_nothing() {
+    let mut world = World::new();
+    world.write("b", "first");
+    prompts(&mut world, "new/one");
+    begins(&mut world, "new/one", "make");
+    world.write("b", "mine");
+    event(&mut world, "Stop", "new/one", "", &json!({}), "");
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("perhaps by a call that was cut off (use --force)"), "{plan}");
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(world.read("b"), "mine");
+    ours(&mut world, &["undo", "--yes", "--force"], 0);
+    assert_eq!(world.read("b"), "first");
+}
+
+#[test]
+fn the_turns_of_a_session_are_undone_one_after_the_other() {
+    let mut world = project();
+    writes(&mut world, "s/one", "a", "one");
+    writes(&mut world, "s/two", "b", "two");
+    writes(&mut world, "t/one", "c", "the other session's");
+    let undo = ["undo", "--session", "s", "--yes"];
+    ours(&mut world, &undo, 0);
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["one", "first"]);
+    ours(&mut world, &undo, 0);
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "first"]);
+    assert_eq!(world.read("c"), "the other session's");
+    let none = ours(&mut world, &["undo", "--session", "zz", "--yes"], 1).stderr;
+    assert!(none.contains("no turn of a session `zz…`"), "{none}");
+}
+
+#[test]
+fn a_list_says_why_it_has_no_rows() {
+    let mut world = project();
+    let none = ours(&mut world, &["list", "--session", "zz"], 0).stderr;
+    assert!(none.contains("no checkpoint of a session `zz…`"), "{none}");
+    let none = ours(&mut world, &["list", "--limit", "0"], 0).stderr;
+    assert!(none.contains("1 turn"), "{none}");
+}
+
+#[test]
+fn a_list_counts_what_the_agent_did() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    world.write("b", "mine");
+    world.write("mine", "mine");
+    assert_eq!(listed(&mut world, &[])[0]["changed"], 1, "until now");
+    writes(&mut world, "two", "c", "the agent's");
+    let rows = listed(&mut world, &[]);
+    assert_eq!([&rows[0]["changed"], &rows[1]["changed"]], [1, 1]);
+    // What the agent removes counts, what the user removes does not.
+    removes(&mut world, "three", "c");
+    fs::remove_file(world.root().join("mine")).unwrap();
+    assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+}
+
+#[test]
+fn directories_that_come_and_go_with_a_file_are_not_counted() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| world.write("d/e/f/x", "x"));
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("remove    d/e/f/x") && plan.contains("\n1 path would change"), "{plan}");
+    let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
+    assert!(done.contains("restored 1 path from"), "{done}");
+    assert!(!world.root().join("d").exists());
+}
+
+/// The agent changed the first line of a text, and so did its user, after it.
+fn conflict() -> World {
+    let mut world = project();
+    writes(&mut world, "one", "b", "the agent's\n2\n");
+    world.write("b", "mine\n2\n");
+    world.write("made", "mine");
+    world
+}
+
+#[test]
+fn a_plan_advises_what_its_command_has() {
+    let mut world = conflict();
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("not by the agent (use --force)"), "{plan}");
+    assert!(!plan.contains("--merge") && !plan.contains("--exact"), "{plan}");
+    let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(plan.contains("(use --merge or --force)") && plan.contains("(--exact"), "{plan}");
+    let plan = ours(&mut world, &["restore", "1", "--dry-run", "--merge"], 0).stdout;
+    assert!(plan.contains("conflicts with it (use --markers or --force)"), "{plan}");
+    let done = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    assert!(done.contains("1 path made since kept: made (`beforehand restore "), "{done}");
+}
+
+#[test]
+fn marked_conflicts_are_named_and_no_success() {
+    let mut world = conflict();
+    let args = ["restore", "1", "--merge", "--markers"];
+    let plan = ours(&mut world, &[&args[..], &["--dry-run"]].concat(), 0).stdout;
+    assert!(plan.contains("conflicts are marked"), "{plan}");
+    let done = ours(&mut world, &[&args[..], &["--yes"]].concat(), 3).stdout;
+    assert!(done.contains("conflicts marked in: b\n"), "{done}");
+    assert!(world.read("b").starts_with("<<<<<<<"));
+}
+
+#[test]
+fn a_difference_of_a_path_that_was_never_there_is_a_slip() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    let told = ours(&mut world, &["diff", "1", "--", "scr/a"], 1).stderr;
+    assert!(told.contains("`scr/a` was not there at"), "{told}");
+    writes(&mut world, "two", "b", "the agent's");
+    let told = ours(&mut world, &["diff", "2", "1", "--", "scr/a"], 1).stderr;
+    assert!(told.contains("`scr/a` was not there at"), "{told}");
+    let same = ours(&mut world, &["diff", "1", "--", "a"], 0).stderr;
+    assert!(same.contains("nothing differs"), "{same}");
+}
+
+#[test]
+fn explain_names_what_would_not_be_held() {
+    let mut world = project();
+    world.write("package.json", "{}");
+    world.write("node_modules/x/package.json", "{}");
+    let told = ours(&mut world, &["explain", "rm -rf node_modules"], 0).stdout;
+    assert!(told.contains("but not:    node_modules (can be made again)"), "{told}");
+    let told = ours(&mut world, &["explain", "rm a"], 0).stdout;
+    assert!(told.contains("would hold: the whole of"), "{told}");
+}
+
+#[test]
+fn status_tells_of_the_last_prune_and_not_of_itself() {
+    let mut world = project();
+    world.write("large", noise(1, 70_000_000));
+    for number in ["1", "2", "3"] {
+        writes(&mut world, number, "a", number);
+    }
+    world.run_started();
+    ours(&mut world, &["prune", "--keep", "1"], 0);
+    let told = ours(&mut world, &["status"], 0).stdout;
+    assert!(told.contains("last prune just now: 3 checkpoints dropped"), "{told}");
+    assert!(told.contains("too much to hold unasked: large"), "{told}");
+    assert!(!told.contains("beforehand status"), "{told}");
+}
+
+#[test]
+fn a_prune_leaves_the_checkpoint_of_a_call_that_runs() {
+    let mut world = project();
+    begins(&mut world, "one", "make");
+    // The other session has a checkpoint of its own.
+    world.write("c", "mine");
+    for number in ["1", "2", "3"] {
+        writes(&mut world, &format!("t/{number}"), "b", number);
+    }
+    let told = ours(&mut world, &["prune", "--keep", "1"], 0).stdout;
+    assert!(told.contains("a call is under way"), "{told}");
+    world.write("a", "the agent's");
+    crate::evidence::ends(&mut world, "one", "make");
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
+    assert_eq!(world.read("a"), "first");
+}
+
+#[test]
+fn a_redo_puts_a_file_where_an_undo_put_a_repository() {
+    let mut world = project();
+    world.write(".gitignore", "*.tmp\n");
+    run(&mut world, "t/one", "make", |world| {
+        git(world, &world.root(), "git init -q i.tmp && echo nested > i.tmp/n");
+    });
+    let input = json!({ "file_path": world.root().join("i.tmp"), "content": "" });
+    event(&mut world, "PreToolUse", "s/two", "Write", &input, "w");
+    beforehand::fs::remove_tree(&world.root().join("i.tmp")).unwrap();
+    world.write("i.tmp", "a file");
+    event(&mut world, "PostToolUse", "s/two", "Write", &input, "w");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(world.root().join("i.tmp/.git").is_dir());
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!(world.read("i.tmp"), "a file");
+}
