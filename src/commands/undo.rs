@@ -79,8 +79,8 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 /// Where the next undo goes back to: before the last turn or restore that changed something, or the
-/// last turn of `session`. Says which it passed over. One that cannot be undone is passed over only
-/// if the user will be asked.
+/// last turn of `session`. Says which it passed over. One in which files were lost is passed over
+/// only if the user will be asked.
 fn last_with_effect(
     process: &mut Process<'_>,
     desk: &Desk,
@@ -103,7 +103,7 @@ fn last_with_effect(
             Reason::BeforeRestore => "restore",
             Reason::Call | Reason::Net | Reason::Asked => "turn",
         };
-        if how.yes && !effect.left.is_empty() {
+        if how.yes && effect.is_lost {
             return Err(Error::other(
                 format!(
                     "the last {what}, after checkpoint {}, cannot be undone: {}",

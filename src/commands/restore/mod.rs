@@ -24,13 +24,14 @@ pub(crate) use remains::unheld_lines;
 pub(crate) use resume::{is_interrupted, retain_steps, say_if_interrupted};
 pub(crate) use same::is_state;
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
 use super::{Desk, error_text, origin, places, print, revive, rows};
 use crate::{
     error::{Error, Result},
+    fs::stat_path,
     ledger,
-    model::{Checkpoint, CheckpointId, Selector},
+    model::{Checkpoint, CheckpointId, Selector, Skipped},
     plan::{Action, Kept, Options, Picked, Step},
     process::{Exit, Process},
     restore_log, ui,
@@ -263,6 +264,8 @@ pub(crate) struct Effect {
     pub(crate) is_any: bool,
     /// What is not as it was and stays so, a line each.
     pub(crate) left: Vec<String>,
+    /// Whether files are gone that it does not bring back.
+    pub(crate) is_lost: bool,
 }
 
 /// Finds out what a restore would come to.
@@ -291,7 +294,10 @@ pub(crate) fn effect(
         && planned.head.is_none()
         && planned.repositories.is_empty();
     let is_any = !is_quiet || (order.index && desk.store.index_differs(checkpoint.id)?);
-    Ok(Effect { is_any, left: remains::left(desk, &planned) })
+    let is_gone =
+        |out: &Skipped| stat_path(&desk.root.path().join(OsStr::from_bytes(&out.path))).is_err();
+    let is_lost = !planned.inner_steps.is_empty() || plan.left.iter().any(is_gone);
+    Ok(Effect { is_any, left: remains::left(desk, &planned), is_lost })
 }
 
 /// Whether it may be done.
