@@ -80,8 +80,8 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 /// Where the next undo goes back to: before the last turn or restore that changed something, or the
-/// last turn of `session`. Says which it passed over. One that cannot be undone is passed over only
-/// if the user will be asked.
+/// last turn of `session`. Says which it passed over. One in which files were lost is passed over
+/// only if the user will be asked.
 fn last_with_effect(
     process: &mut Process<'_>,
     desk: &Desk,
@@ -96,20 +96,20 @@ fn last_with_effect(
         if is_interrupted {
             return Ok(Some(target));
         }
-        let (is_any, left) = effect(process, desk, &target, &order(&target, "undo", how))?;
-        if is_any {
+        let effect = effect(process, desk, &target, &order(&target, "undo", how))?;
+        if effect.is_any {
             return Ok(Some(target));
         }
         let what = match target.cause.reason {
             Reason::BeforeRestore => "restore",
             Reason::Call | Reason::Net | Reason::Asked => "turn",
         };
-        if how.yes && !left.is_empty() {
+        if how.yes && effect.is_lost {
             return Err(Error::other(
                 format!(
                     "the last {what}, after checkpoint {}, cannot be undone: {}",
                     target.id.short(),
-                    left.join("; ")
+                    effect.left.join("; ")
                 ),
                 "nothing was changed; `beforehand undo` in a terminal shows what would be undone \
                  before it, and asks; `beforehand restore N` goes back as far as you say",
@@ -119,7 +119,7 @@ fn last_with_effect(
             "note: passed over the {what} after checkpoint {}: nothing of it is left to undo\n",
             target.id.short()
         );
-        for line in left {
+        for line in effect.left {
             told.push_str(&format!("  {line}\n"));
         }
         let _nobody = process.stderr.write_all(told.as_bytes());

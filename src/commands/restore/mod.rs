@@ -12,13 +12,14 @@ pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
 pub(crate) use remains::unheld_lines;
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
 use super::{Desk, error_text, origin, places, print, revive};
 use crate::{
     error::{Error, Result},
+    fs::stat_path,
     ledger,
-    model::{Checkpoint, Selector},
+    model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
     process::{Exit, Process},
     project,
@@ -222,8 +223,18 @@ pub(crate) fn preview(
     Ok(Preview { text: plan, conflicts, no_conversation })
 }
 
-/// Finds out whether a restore would come to anything, and what is not as it was and stays so, a
-/// line each.
+/// What a restore would come to.
+pub(crate) struct Effect {
+    /// Whether it would change anything, or keeps something that its user may want changed after
+    /// all. What somebody else has made since is neither.
+    pub(crate) is_any: bool,
+    /// What is not as it was and stays so, a line each.
+    pub(crate) left: Vec<String>,
+    /// Whether files are gone that it does not bring back.
+    pub(crate) is_lost: bool,
+}
+
+/// Finds out what a restore would come to.
 ///
 /// # Errors
 ///
@@ -233,10 +244,13 @@ pub(crate) fn effect(
     desk: &Desk,
     checkpoint: &Checkpoint,
     order: &Order,
-) -> Result<(bool, Vec<String>)> {
+) -> Result<Effect> {
     let planned = restore::prepare(process, desk, checkpoint, order)?;
     let is_any = planned.is_any() || (order.index && desk.store.index_differs(checkpoint.id)?);
-    Ok((is_any, remains::left(desk, &planned)))
+    let is_gone =
+        |out: &Skipped| stat_path(&desk.root.path().join(OsStr::from_bytes(&out.path))).is_err();
+    let is_lost = !planned.inner_steps.is_empty() || planned.plan.left.iter().any(is_gone);
+    Ok(Effect { is_any, left: remains::left(desk, &planned), is_lost })
 }
 
 /// Whether it may be done.
