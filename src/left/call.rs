@@ -146,9 +146,14 @@ fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<RelPath>> {
     Some(paths.iter().filter_map(|path| below(&cwd.join(path), root)).collect())
 }
 
-/// A path as the root has it, though its directory may be reached through a link.
+/// A path as the root has it, though its directory may be reached through a link or `..`, and may
+/// not exist yet.
 fn below(path: &Path, root: &Root) -> Option<RelPath> {
-    let physical = || Some(std::fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?));
+    let physical = || {
+        let mut above = path.ancestors().skip(1);
+        let (dir, real) = above.find_map(|dir| Some((dir, std::fs::canonicalize(dir).ok()?)))?;
+        Some(real.join(path.strip_prefix(dir).ok()?))
+    };
     root.relative(path).ok().or_else(|| root.relative(&physical()?).ok())
 }
 
