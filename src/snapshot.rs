@@ -225,6 +225,8 @@ pub struct Unheld {
     pub size: u64,
     /// Why it is not held, as a message fragment.
     pub why: &'static str,
+    /// Whether the call names no more than where it may lie.
+    pub is_guess: bool,
 }
 
 /// What of `stakes`, the places a destructive call names, a checkpoint that has `skipped` this does
@@ -239,20 +241,24 @@ pub fn unheld(
         let mut above = std::iter::successors(root.relative(path).ok(), RelPath::parent);
         above.any(|path| is_ignored(&path))
     };
-    let stakes: Vec<(PathBuf, Spares)> =
-        stakes.iter().map(|stake| (real(&stake.path), stake.spares)).collect();
-    let mut unheld: Vec<Unheld> = stakes.iter().filter_map(|(path, _)| device(path)).collect();
+    let stakes: Vec<Stake> =
+        stakes.iter().map(|stake| Stake { path: real(&stake.path), ..*stake }).collect();
+    let named = stakes.iter().filter(|stake| !stake.is_guess);
+    let mut unheld: Vec<Unheld> = named.filter_map(|stake| device(&stake.path)).collect();
     for Skipped { path, reason, size } in skipped.iter().filter(|it| it.reason.matters()) {
         let path = root.path().join(std::ffi::OsStr::from_bytes(path));
-        let mut around = stakes.iter().filter(|(stake, _)| path.starts_with(stake));
-        let lost = around.any(|(_, spares)| *spares != Spares::Ignored || !is_spared(&path));
-        if lost && unheld.iter().all(|known| known.path != path) {
+        let around = stakes.iter().filter(|stake| path.starts_with(&stake.path));
+        let lost = around.filter(|it| it.spares != Spares::Ignored || !is_spared(&path));
+        let is_guess = lost.map(|stake| stake.is_guess).min();
+        if let Some(is_guess) = is_guess
+            && unheld.iter().all(|known| known.path != path)
+        {
             let why = match reason {
                 SkipReason::TooLarge => "over max_victim_size",
                 SkipReason::TooMany => "too much to hold",
                 other => other.words(),
             };
-            unheld.push(Unheld { path, size: *size, why });
+            unheld.push(Unheld { path, size: *size, why, is_guess });
         }
     }
     unheld
@@ -263,19 +269,21 @@ pub fn unread(skipped: &[Skipped], root: &Root) -> Vec<Unheld> {
     let late = skipped.iter().filter(|it| it.reason == SkipReason::OutOfTime);
     late.map(|Skipped { path, reason, size }| {
         let path = root.path().join(std::ffi::OsStr::from_bytes(path));
-        Unheld { path, size: *size, why: reason.words() }
+        Unheld { path, size: *size, why: reason.words(), is_guess: false }
     })
     .collect()
 }
 
 /// What of `stakes` is there and would be lost if nothing at all could be saved.
 pub fn at_stake(stakes: &[Stake]) -> Vec<Unheld> {
-    let there = stakes.iter().map(|stake| &stake.path).filter(|stake| !scan::is_made_again(stake));
+    let named = stakes.iter().filter(|stake| !stake.is_guess).map(|stake| &stake.path);
+    let there = named.filter(|stake| !scan::is_made_again(stake));
     there
         .filter_map(|stake| {
             let data = stake.symlink_metadata().ok()?;
             let size = if data.is_file() { data.len() } else { 0 };
-            Some(Unheld { path: stake.clone(), size, why: "nothing could be saved" })
+            let (path, why) = (stake.clone(), "nothing could be saved");
+            Some(Unheld { path, size, why, is_guess: false })
         })
         .collect()
 }
@@ -284,7 +292,8 @@ pub fn at_stake(stakes: &[Stake]) -> Vec<Unheld> {
 fn device(stake: &Path) -> Option<Unheld> {
     use std::os::unix::fs::FileTypeExt;
     let is_disk = stake.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
-    is_disk.then(|| Unheld { path: stake.to_owned(), size: 0, why: "a whole disk" })
+    let (path, why) = (stake.to_owned(), "a whole disk");
+    is_disk.then_some(Unheld { path, size: 0, why, is_guess: false })
 }
 
 /// The path with symlinks in its directory part resolved, as scans name it.

@@ -1,15 +1,20 @@
-//! The last thing the user said, from an agent's own record of the conversation.
+//! What only an agent's own record of the conversation tells: the last thing the user said, and
+//! where a command runs.
 //!
-//! Only for agents that tell turns in no other way, and only the end of the file is read.
+//! Only for agents that tell it in no other way, and only the end of the file is read.
 
 use std::{
     io::{Read, Seek, SeekFrom},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
 
-use crate::fs::open_regular;
+use crate::{
+    agent::transcript,
+    fs::open_regular,
+    model::{Agent, ToolCall},
+};
 
 /// A turn's worth of the newest lines.
 const TAIL_MAX_BYTES: u64 = 256 << 10;
@@ -28,12 +33,27 @@ pub struct Said {
 
 /// The last user message in the transcript at `path`. `None` if there is none that can be read.
 pub fn last_prompt(path: &Path) -> Option<Said> {
+    let tail = tail(path)?;
+    let lines = tail.rsplit(|&byte| byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).find_map(|line| prompt(&line))
+}
+
+/// Where the call runs, if only the transcript tells.
+pub fn workdir(call: &ToolCall) -> Option<PathBuf> {
+    let (agent, id) = (call.context.agent, call.id.as_ref()?);
+    if agent != Agent::Codex {
+        return None;
+    }
+    let tail = tail(call.context.transcript.as_deref()?)?;
+    tail.rsplit(|&byte| byte == b'\n').find_map(|line| transcript::workdir(agent, line, id))
+}
+
+fn tail(path: &Path) -> Option<Vec<u8>> {
     let (mut file, stamp) = open_regular(path).ok()?;
     file.seek(SeekFrom::Start(stamp.size.saturating_sub(TAIL_MAX_BYTES))).ok()?;
     let mut tail = Vec::new();
     file.take(TAIL_MAX_BYTES).read_to_end(&mut tail).ok()?;
-    let lines = tail.rsplit(|&byte| byte == b'\n');
-    lines.filter_map(|line| serde_json::from_slice(line).ok()).find_map(|line| prompt(&line))
+    Some(tail)
 }
 
 /// The text of a line that is a message of the user's, and no tool's result.

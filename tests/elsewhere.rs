@@ -82,6 +82,46 @@ fn a_directory_outside_is_held_however_a_line_names_it() {
     }
 }
 
+/// Codex tells it in its transcript alone, others beside the command.
+#[test]
+fn a_directory_in_which_the_agent_runs_a_line_is_held() {
+    for (agent, line) in [
+        ("codex", "make clean"),
+        ("codex", "git reset --hard"),
+        ("codex", "rm -rf sub o"),
+        ("opencode", "make clean"),
+        ("opencode", "ls; git clean -fdx"),
+    ] {
+        let world = two_repositories();
+        let other = world.root().with_file_name("other");
+        let (before, state) = (files(&world), git(&world, &other, TELL));
+        let arguments = json!({ "cmd": line, "workdir": "../other" }).to_string();
+        let told = json!({ "type": "response_item", "payload": {
+            "type": "function_call", "name": "exec_command", "call_id": "c1", "arguments": arguments,
+        }});
+        let transcript = world.home().join("rollout.jsonl");
+        write(&transcript, format!("{{}}\n{told}\n{{}}\n"));
+        let mut input = json!({ "command": line });
+        if agent == "opencode" {
+            input["workdir"] = "../other".into();
+        }
+        let payload = json!({
+            "session_id": "s", "cwd": world.root(), "turn_id": "t", "tool_use_id": "c1",
+            "hook_event_name": "PreToolUse", "tool_name": if agent == "codex" { "Bash" } else { "bash" },
+            "tool_input": input, "transcript_path": transcript,
+        });
+        let args = ["hook", "--agent", agent];
+        let output = world.run_in(&world.root(), &args, &payload.to_string());
+        assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{agent}: {line}");
+        git(&world, &world.root(), "rm -rf ../other");
+        let args = ["restore", "latest", "--yes", "--outside"];
+        let output = world.run_in(&world.root(), &args, "");
+        assert_eq!(output.exit, Exit::Ok, "{agent}: {line}: {}{}", output.stdout, output.stderr);
+        assert_eq!(files(&world), before, "{agent}: {line}: {}", output.stdout);
+        assert_eq!(git(&world, &other, TELL), state, "{agent}: {line}");
+    }
+}
+
 #[test]
 fn a_repository_that_a_later_call_of_the_turn_reached_comes_back_with_the_turn() {
     let mut world = two_repositories();

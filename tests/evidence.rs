@@ -124,6 +124,16 @@ fn directories_that_an_edit_made_go_and_those_of_the_user_stay() {
 }
 
 #[test]
+fn directories_that_a_command_made_go_however_it_names_them() {
+    let mut world = project();
+    let line = "mkdir -p ../shop/made/by/it";
+    let makes = |world: &World| fs::create_dir_all(world.root().join("made/by/it")).unwrap();
+    run(&mut world, "one", line, makes);
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(!world.root().join("made").exists());
+}
+
+#[test]
 fn the_same_bytes_in_a_second_life_are_the_users() {
     let mut world = project();
     run(&mut world, "one", "make", |world| world.write("x", "text"));

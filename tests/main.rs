@@ -28,6 +28,7 @@ mod maintenance;
 mod mounts;
 mod naming;
 mod notice;
+mod one_shell;
 mod oracle;
 mod outside;
 mod outside_random;

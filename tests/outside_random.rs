@@ -122,11 +122,13 @@ fn run(world: &mut World, args: &[&str], about: &str) {
 fn case(seed: u64) {
     let mut dice = Dice::new(seed);
     let mut world = project(&mut dice);
+    let store = if seed % 4 == 3 { "files" } else { "auto" };
+    write(&world.settings(), format!("store = \"{store}\"\n"));
     let root = world.root();
     let before = (files(&root), told(&world).unwrap());
     run(&mut world, &["create", "-m", "before"], "before");
     let lines: Vec<String> = (0..=dice.below(2)).map(|_| line(&mut dice, &root)).collect();
-    let about = format!("BEFOREHAND_SEED={seed}: {}", lines.join(" ;; "));
+    let about = format!("BEFOREHAND_SEED={seed} ({store}): {}", lines.join(" ;; "));
     for line in &lines {
         let _whatever = try_git(&world, &root, line);
     }

@@ -97,6 +97,18 @@ const LINES: &[(&str, &str, bool)] = &[
     ("", "chmod 600 huge.db", false),
     ("", "make", false),
     ("", "ls", false),
+    ("", "find . -delete", true),
+    ("", "find data -type f -delete", true),
+    ("src", "find .. -mindepth 1 -depth -type f -delete", true),
+    ("", "find data -type f -exec rm {} +", true),
+    ("", "find src data/small -delete", false),
+    ("", "find . -name '*.pyc' -delete", false),
+    ("", "find . -type f ! -name '*.db' -delete", false),
+    ("", "find . -type f -exec grep -q x {} \\; -delete", false),
+    ("", "find . -type f -exec chmod 600 {} +", false),
+    ("", "find . -type f -exec make {} +", false),
+    ("", "find . -type f | xargs rm", false),
+    ("", "rm $(ls)", false),
 ];
 
 #[test]
@@ -115,6 +127,43 @@ fn what_can_lose_nothing_is_not_asked_about() {
     assert_eq!(answer(&world, "", "rm *").0, "ask");
     git(&world, &world.root(), "rm ./-r");
     assert_eq!(answer(&world, "", "rm *").0, "");
+}
+
+/// It is known only when the line runs, and then it is too late.
+#[test]
+fn what_a_call_deletes_without_naming_it_is_told_of_before() {
+    let world = project();
+    let told = |dir: &str, line: &str| {
+        let cwd = world.root().join(dir);
+        let payload = json!({
+            "session_id": line, "cwd": cwd, "prompt_id": line, "hook_event_name": "PreToolUse",
+            "tool_name": "Bash", "tool_input": { "command": line }, "tool_use_id": line,
+        });
+        world.run_in(&cwd, &["hook", "--agent", "claude-code"], &payload.to_string()).stdout
+    };
+    for (dir, line, program) in [
+        ("", "find . -name '*.bak' -delete", "find"),
+        ("", "find data -type f | xargs rm", "rm"),
+        ("", "rm $(git ls-files -oi --exclude-standard)", "rm"),
+        ("", "find . -type f | while read -r f; do rm \"$f\"; done", "rm"),
+        ("", "rm -rf \"data/$x\"", "rm"),
+        ("src", "cd ..; ls | xargs rm -rf", "rm"),
+    ] {
+        let told = told(dir, line);
+        let said = format!("data/huge.bin (2.1 GB, over max_victim_size) — {program} may delete");
+        assert!(told.contains(&said) && !told.contains("permission"), "{line}: {told}");
+    }
+    for (dir, line) in [
+        ("", "rm -rf \"src/$x\""),
+        ("src", "ls | xargs rm -rf"),
+        ("", "find src -name x -delete"),
+        ("", "find . -type f -exec sed -i 1d {} +"),
+        ("", "echo x > \"$x\""),
+        ("", "make clean"),
+    ] {
+        let told = told(dir, line);
+        assert!(!told.contains("not held"), "{line}: {told}");
+    }
 }
 
 #[test]

@@ -18,6 +18,11 @@ impl Dialect for ClaudeCode {
         Card { agent: Agent::ClaudeCode, name: "claude-code", title: "Claude Code", asks: true }
     }
 
+    /// It says so itself: only the working directory persists.
+    fn keeps_shell(&self) -> bool {
+        false
+    }
+
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         claude::parse(payload, self.agent(), markers, intent)
     }

@@ -21,6 +21,11 @@ impl Dialect for GeminiCli {
         Card { agent: Agent::GeminiCli, name: "gemini-cli", title: "Gemini CLI", asks: false }
     }
 
+    /// Each line is given to a new `bash -c`.
+    fn keeps_shell(&self) -> bool {
+        false
+    }
+
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         let payload: claude::Payload = wire::read(payload)?;
         let kind = match payload.hook_event_name.as_str() {

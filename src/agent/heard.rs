@@ -77,7 +77,7 @@ impl Heard {
 
     fn into_call(mut self, agent: Agent, markers: &Markers, intent: IntentOf) -> ToolCall {
         let tool = std::mem::take(&mut self.tool).text().unwrap_or_else(|| UNKNOWN.to_owned());
-        let intent = intent(&tool, &self.input);
+        let mut intent = intent(&tool, &self.input);
         let workdirs = match &intent {
             Intent::Run { .. } => self.input.workdirs(),
             Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => Vec::new(),
@@ -85,6 +85,11 @@ impl Heard {
         let id = std::mem::take(&mut self.call).id();
         let mut context = self.context(agent, markers);
         // A command that says where it runs means its paths from there before anywhere else.
+        if let [dir] = workdirs.as_slice()
+            && context.cwd.as_ref() != Some(dir)
+        {
+            intent = intent.run_in(dir);
+        }
         for dir in workdirs.into_iter().rev() {
             let dir = context.cwd.as_deref().map_or(dir.clone(), |cwd| cwd.join(&dir));
             add_base(&mut context, dir, 0);

@@ -97,6 +97,12 @@ pub trait Dialect: Sync {
         true
     }
 
+    /// Whether the shell of one call may be that of the next, with its functions and aliases. An
+    /// agent that is wrongly taken for one of those pays with scans.
+    fn keeps_shell(&self) -> bool {
+        true
+    }
+
     /// Reads one payload.
     ///
     /// # Errors

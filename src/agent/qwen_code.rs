@@ -16,6 +16,11 @@ impl Dialect for QwenCode {
         Card { agent: Agent::QwenCode, name: "qwen-code", title: "Qwen Code", asks: true }
     }
 
+    /// Each line is given to a new `bash -c`.
+    fn keeps_shell(&self) -> bool {
+        false
+    }
+
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         claude::parse(payload, self.agent(), markers, intent)
     }

@@ -25,7 +25,8 @@ impl Hook<'_, '_> {
                 let (root, _) = self.around.insert(around);
                 let what = (&self.call.intent, &self.effect);
                 let stakes = reach::stakes(&self.cwd, context, what, root);
-                let places = stakes.iter().map(|stake| stake.path.clone()).collect();
+                let named = stakes.iter().filter(|stake| !stake.is_guess);
+                let places = named.map(|stake| stake.path.clone()).collect();
                 self.stakes = stakes;
                 (root.path().to_owned(), places)
             }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    place::{shell_scope, working_directory},
+    place::{effect_of, working_directory},
     trouble::write_journal,
     turn::{quiet, with_ledger},
 };
@@ -21,7 +21,6 @@ use crate::{
     model::{CheckpointId, Context, Decision, Effect, Intent, Notice, Notify, Scope, ToolCall},
     process::Process,
     reach::{self, Surroundings},
-    shell,
 };
 
 /// After a tool call: notes what the agent itself has left, so that its next edit of the same file
@@ -37,7 +36,7 @@ pub(super) fn on_done(
         Intent::Read => return Decision::NEUTRAL,
     };
     let cwd = working_directory(process, &call.context);
-    let effect = effect(process, call, &cwd);
+    let effect = effect(process, dialect, call, &cwd);
     // What names all that it changes is no surprise.
     let touches = match &effect {
         Effect::None => return Decision::NEUTRAL,
@@ -71,13 +70,12 @@ pub(super) fn on_done(
 }
 
 /// What a call could do to files.
-fn effect(process: &Process<'_>, call: &ToolCall, cwd: &Path) -> Effect {
+fn effect(process: &Process<'_>, dialect: &dyn Dialect, call: &ToolCall, cwd: &Path) -> Effect {
     if let Intent::Write(paths) | Intent::Edit(paths) = &call.intent {
         return Effect::Touches(paths.clone());
     }
     let mut loaded = config::load(process, Some(cwd));
-    let scope = shell_scope(process, &mut loaded);
-    shell::effect(&call.intent, &scope)
+    effect_of(process, &mut loaded, &PathResolver::default(), dialect, call)
 }
 
 /// Looks at what was done in the root at `path` since a checkpoint. A directory whose files are

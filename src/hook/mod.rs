@@ -28,7 +28,7 @@ use std::{
 use self::{
     input::read_payload,
     notes::Notes,
-    place::{shell_scope, working_directory_by},
+    place::{effect_of, placed, working_directory_by},
     trouble::{trouble, write_journal},
 };
 use crate::{
@@ -45,7 +45,6 @@ use crate::{
     policy::{self, Action, Standing},
     process::{Exit, Process},
     reach::{self, Stake, Surroundings},
-    shell,
     snapshot::{self, SnapshotRequest},
     state::{RootState, State},
     store::{Saved, record},
@@ -114,8 +113,8 @@ fn on_event(
     event: Event,
 ) -> Decision {
     match event {
-        Event::ToolCall(call) => on_call(process, dialect, markers, &call),
-        Event::ToolDone(call) => done::on_done(process, dialect, &call),
+        Event::ToolCall(call) => on_call(process, dialect, markers, &placed(&call)),
+        Event::ToolDone(call) => done::on_done(process, dialect, &placed(&call)),
         Event::TurnBegins { context, prompt } => {
             net::turn_begins(process, dialect, &context, prompt.as_deref())
         }
@@ -202,8 +201,7 @@ impl<'h, 'p> Hook<'h, 'p> {
         expect_edited(&real, &call.intent);
         let cwd = working_directory_by(&real, process, &call.context);
         let mut loaded = config::load_by(process, Some(&cwd), &real);
-        let scope = shell_scope(process, &mut loaded);
-        let effect = shell::effect(&call.intent, &scope);
+        let effect = effect_of(process, &mut loaded, &real, dialect, call);
         let home = process.var("HOME").map(PathBuf::from);
         let (stakes, around, rules, is_foreseen) = (Vec::new(), None, Vec::new(), false);
         Self {
@@ -284,6 +282,9 @@ impl Hook<'_, '_> {
         }
         if let Some(mut ledger) = ledger {
             notes.deeds = self.seen_next(&mut ledger);
+            if self.dialect.keeps_shell() && self.changes_shell() {
+                ledger.changes_shell();
+            }
             for reach in &held {
                 self.keep_open(&mut ledger, reach);
             }
@@ -291,6 +292,14 @@ impl Hook<'_, '_> {
             ledger.close()?;
         }
         Ok(notes)
+    }
+
+    /// Whether later lines of the same shell may mean something else.
+    fn changes_shell(&self) -> bool {
+        match &self.effect {
+            Effect::Destroys(finding) | Effect::Unknown(finding) => finding.changes_shell,
+            Effect::None | Effect::Touches(_) => false,
+        }
     }
 
     /// The directory the session works in: where it was first seen, if the call is made below that.

@@ -6,7 +6,7 @@ use super::Hook;
 use crate::{
     model::{
         Answer, Certainty, Checkpoint, Decision, Effect, Notify, Reach, RelPath, Root, RootKind,
-        SkipReason, Skipped, TargetAction, Verdict,
+        SkipReason, Skipped, Target, TargetAction, Verdict,
     },
     restore_log,
     snapshot::{self, LastCheckpoint, Unheld},
@@ -100,7 +100,8 @@ impl Hook<'_, '_> {
 
     pub(super) fn decision(&mut self, notes: &Notes) -> Decision {
         let wanted = self.settings().cannot_hold;
-        let verdict = if notes.unheld.is_empty() { Verdict::Abstain } else { verdict(wanted) };
+        let is_named = notes.unheld.iter().any(|unheld| !unheld.is_guess);
+        let verdict = if is_named { verdict(wanted) } else { Verdict::Abstain };
         if verdict != Verdict::Abstain {
             self.rules.push("cannot_hold");
         }
@@ -123,8 +124,8 @@ impl Hook<'_, '_> {
     pub(super) fn told(&self, unheld: &[Unheld]) -> Vec<String> {
         /// More would not be read.
         const LINES_MAX: usize = 5;
-        let verb = loss(&self.effect);
         let line = |it: &Unheld| {
+            let verb = loss(&self.effect, it.is_guess);
             let path = it.path.strip_prefix(&self.cwd).unwrap_or(&it.path);
             let path = if path.as_os_str().is_empty() { &it.path } else { path };
             let path = ui::escape_path(path);
@@ -161,17 +162,18 @@ fn names_no_files(effect: &Effect) -> bool {
 }
 
 /// What becomes of a victim, in the words of the command that does it.
-fn loss(effect: &Effect) -> String {
+fn loss(effect: &Effect, is_guess: bool) -> String {
     let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else {
         return "this call would replace it for good".to_owned();
     };
     let found = finding.commands.iter().find_map(|simple| {
-        let action = simple
-            .targets
-            .iter()
-            .map(|target| target.action)
-            .find(|action| !matches!(action, TargetAction::Create | TargetAction::Git))?;
-        Some((simple.text.split_whitespace().next().unwrap_or_default(), action))
+        let is_it = |target: &&Target| match target.action {
+            TargetAction::Create | TargetAction::Git => false,
+            TargetAction::Delete => !is_guess || target.certainty != Certainty::Exact,
+            TargetAction::Overwrite | TargetAction::Modify | TargetAction::Move => !is_guess,
+        };
+        let found = simple.targets.iter().find(is_it)?;
+        Some((simple.text.split_whitespace().next().unwrap_or_default(), found.action))
     });
     let Some((program, action)) = found else { return "this call can lose it for good".to_owned() };
     let program = match program {
@@ -183,7 +185,8 @@ fn loss(effect: &Effect) -> String {
         TargetAction::Overwrite | TargetAction::Move => "replace",
         TargetAction::Modify | TargetAction::Create | TargetAction::Git => "change",
     };
-    format!("{program} would {verb} it for good")
+    let may = if is_guess { "may" } else { "would" };
+    format!("{program} {may} {verb} it for good")
 }
 
 /// What a checkpoint left out for this reason: nobody may take that for a deletion.

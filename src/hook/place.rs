@@ -1,11 +1,20 @@
 //! Where a call is made, and what judging it needs to know of that place.
 
 use std::{
+    borrow::Cow,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use crate::{config::Loaded, fs::PathResolver, model::Context, process::Process, shell};
+use crate::{
+    agent::Dialect,
+    config::Loaded,
+    fs::PathResolver,
+    ledger::Ledger,
+    model::{Context, Effect, Finding, Intent, Level, ToolCall},
+    process::Process,
+    shell, transcript,
+};
 
 /// The directory a call is made in: what the agent says if that is somewhere, else our own.
 pub(super) fn working_directory(process: &Process<'_>, context: &Context) -> PathBuf {
@@ -37,6 +46,45 @@ fn directory(real: &PathResolver, dir: &Path) -> Option<PathBuf> {
     };
     let is_one = fs::metadata(&real).map_or_else(|err| !is_plain(err), |found| found.is_dir());
     is_one.then_some(real)
+}
+
+/// What a call can do to files. A line that looks harmless is not, once an earlier line of the same
+/// shell may have given its words another meaning.
+pub(super) fn effect_of(
+    process: &Process<'_>,
+    loaded: &mut Loaded,
+    real: &PathResolver,
+    dialect: &dyn Dialect,
+    call: &ToolCall,
+) -> Effect {
+    let scope = shell_scope(process, loaded);
+    let effect = shell::effect(&call.intent, &scope);
+    let Intent::Run { command, language } = &call.intent else { return effect };
+    let is_trusted = match &effect {
+        Effect::None | Effect::Touches(_) => dialect.keeps_shell(),
+        Effect::Destroys(_) | Effect::Unknown(_) => false,
+    };
+    let has_changed = || {
+        let (state, session) = (loaded.state().ok()?, &call.context.session.0);
+        Ledger::peek(real, &state, dialect.name(), session).map(|it| it.has_changed_shell())
+    };
+    if is_trusted && has_changed() == Some(true) {
+        let finding = shell::classify(command, *language, &scope);
+        return Effect::Unknown(Finding { level: Level::Unknown, ..finding });
+    }
+    effect
+}
+
+/// A call with its directory, if the agent tells that to no hook.
+pub(super) fn placed(call: &ToolCall) -> Cow<'_, ToolCall> {
+    let Intent::Run { .. } = call.intent else { return Cow::Borrowed(call) };
+    match transcript::workdir(call) {
+        Some(dir) => {
+            let intent = call.intent.clone().run_in(&dir);
+            Cow::Owned(ToolCall { intent, ..call.clone() })
+        }
+        None => Cow::Borrowed(call),
+    }
 }
 
 /// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.

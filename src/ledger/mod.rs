@@ -209,6 +209,17 @@ impl Ledger {
         self.changed = true;
     }
 
+    /// Notes that a command may change what later lines mean to the session's shell.
+    pub fn changes_shell(&mut self) {
+        self.changed |= !self.wire.shell_changed;
+        self.wire.shell_changed = true;
+    }
+
+    /// Whether a command may have changed what lines mean to the session's shell.
+    pub fn has_changed_shell(&self) -> bool {
+        self.wire.shell_changed
+    }
+
     /// The directory the session was first seen in.
     pub fn home(&mut self, cwd: &Path) -> PathBuf {
         if let Some(home) = self.wire.home.as_ref().and_then(Bytes::to_path) {

@@ -53,6 +53,9 @@ pub(super) struct Wire {
     /// Commands whose end nobody saw yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) open: Vec<WireOpen>,
+    /// Whether a command may have changed what later lines mean to the session's shell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) shell_changed: bool,
     /// Whether this agent says when a call of this session is done.
     #[serde(default)]
     pub(super) tells_ends: bool,

@@ -156,15 +156,15 @@ fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
     Some(paths.iter().filter_map(|path| physical(&cwd.join(path), root)).collect())
 }
 
-/// A path as checkpoints have it, though its directory may be reached through a link.
+/// A path as checkpoints have it, though its directory may be reached through a link or `..`, and
+/// may not exist yet.
 fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
     if let Ok(below) = root.relative(path) {
         return Some(root.join(&below));
     }
-    let (above, name) = (path.parent()?, path.file_name()?);
-    // Where nothing is yet, no link leads there.
-    let above = std::fs::canonicalize(above).unwrap_or_else(|_| without_dots(above));
-    Some(above.join(name))
+    let mut above = path.ancestors().skip(1);
+    let (dir, real) = above.find_map(|dir| Some((dir, std::fs::canonicalize(dir).ok()?)))?;
+    Some(without_dots(&real.join(path.strip_prefix(dir).ok()?)))
 }
 
 /// What this very call is called: the agent's own name for it or, without one, what it is about.

@@ -1,6 +1,6 @@
 //! Calls of agents, in terms that all agents share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An agent, by the protocol of its hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,6 +136,20 @@ pub enum Intent {
     Unknown,
 }
 
+impl Intent {
+    /// A command line that runs in `dir`: the same line after a `cd`.
+    #[must_use]
+    pub fn run_in(self, dir: &Path) -> Self {
+        match (self, dir.to_str()) {
+            (Self::Run { command, language: Language::Shell }, Some(dir)) => {
+                let command = format!("cd {} || exit\n{command}", shell_words::quote(dir));
+                Self::Run { command, language: Language::Shell }
+            }
+            (intent, _) => intent,
+        }
+    }
+}
+
 /// In which language a command line is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -169,6 +183,9 @@ pub struct Finding {
     pub level: Level,
     /// Every simple command and redirection found, in the order of the line.
     pub commands: Vec<Simple>,
+    /// Whether a shell that goes on may read later lines otherwise after it: a name stands for
+    /// something else, or an output goes elsewhere.
+    pub changes_shell: bool,
 }
 
 /// How bad a command can be, from harmless to unknowable. The order is what "worst" means.

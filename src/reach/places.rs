@@ -28,6 +28,8 @@ pub(super) enum Wanted {
 pub struct Stake {
     /// Where it is, absolute.
     pub path: PathBuf,
+    /// Whether the call only may be about something in it: it names nothing.
+    pub is_guess: bool,
     /// What of it is not lost.
     pub spares: Spares,
 }
@@ -35,7 +37,7 @@ pub struct Stake {
 /// What is at stake. A path is meant from the first directory from which it leads to something: that
 /// is where the agent says the call is made.
 pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &Root) -> Vec<Stake> {
-    let whole = |path| Stake { path, spares: Spares::Nothing };
+    let whole = |path| Stake { path, is_guess: false, spares: Spares::Nothing };
     let mut stakes: Vec<Stake> = match (intent, effect) {
         (_, Effect::None) => Vec::new(),
         // A command line that only makes files loses none.
@@ -47,9 +49,10 @@ pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &R
             let of_target = |target: &Target| {
                 let found = |base: &&Path| of_target(target, &[*base], Wanted::Named, root);
                 let found = bases.iter().map(found).find(|found| !found.is_empty());
-                let spares = target.spares;
-                let stake = move |path| Stake { path, spares };
-                found.unwrap_or_default().into_iter().map(stake).collect::<Vec<_>>()
+                let (spares, is_guess) = (target.spares, found.is_none());
+                let found = found.unwrap_or_else(|| area(target, bases).into_iter().collect());
+                let stake = move |path| Stake { path, is_guess, spares };
+                found.into_iter().map(stake).collect::<Vec<_>>()
             };
             let of_simple = |simple: &Simple| {
                 let lost = simple.targets.iter().filter(|target| loses(simple, target));
@@ -63,14 +66,37 @@ pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &R
         // Nothing is cut: the directories stand for what is in them.
         let above = |stake: &Stake| {
             let path = stake.path.parent()?.to_owned();
-            Some(Stake { path, spares: stake.spares })
+            Some(Stake { path, ..*stake })
         };
         stakes = stakes.iter().filter_map(above).collect();
     }
     stakes.sort();
-    // Of two for one place, the one that spares less.
+    // Of two for one place, the one that is named, or that spares less.
     stakes.dedup_by(|a, b| a.path == b.path);
     stakes
+}
+
+/// The directory in which something is deleted, of which only the run tells what.
+fn area(target: &Target, bases: &[&Path]) -> Option<PathBuf> {
+    if target.action != TargetAction::Delete {
+        return None;
+    }
+    let text = target.path.as_str();
+    let known = match target.certainty {
+        Certainty::Exact => return None,
+        Certainty::Glob if text == "**" => "",
+        Certainty::Glob => text.strip_suffix("/**")?,
+        Certainty::Dynamic if is_plain(text) => text,
+        Certainty::Dynamic => {
+            let known = &text[..text.find(is_open).unwrap_or(text.len())];
+            known.rfind('/').map_or("", |end| &text[..=end])
+        }
+    };
+    let place = |base: &&Path| match known {
+        "" => Some(base.to_path_buf()),
+        known => absolute(base, Path::new(known)),
+    };
+    bases.iter().filter_map(place).find(|place| place.symlink_metadata().is_ok())
 }
 
 /// The places that a call names, to be held.
@@ -339,7 +365,12 @@ fn is_worth_a_copy(place: &Path) -> bool {
 }
 
 fn is_plain(text: &str) -> bool {
-    !text.bytes().any(|byte| b"$`*?[(){}".contains(&byte))
+    !text.contains(is_open)
+}
+
+/// Whether a character of a target stands for others; `…` stands for words from elsewhere.
+fn is_open(char: char) -> bool {
+    "$`*?[(){}…".contains(char)
 }
 
 #[cfg(test)]

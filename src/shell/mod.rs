@@ -41,7 +41,7 @@ pub fn effect(intent: &Intent, scope: &Scope) -> Effect {
         Intent::Read => Effect::None,
         Intent::Write(paths) | Intent::Edit(paths) => Effect::Touches(paths.clone()),
         Intent::Run { command, language } => run_effect(classify(command, *language, scope)),
-        Intent::Unknown => Effect::Unknown(Finding { level: Level::Unknown, commands: Vec::new() }),
+        Intent::Unknown => Effect::Unknown(Finding { level: Level::Unknown, ..Finding::default() }),
     }
 }
 
@@ -79,7 +79,10 @@ pub fn classify(line: &str, language: Language, scope: &Scope) -> Finding {
     match language {
         Language::Shell => shell(line, scope),
         Language::PowerShell | Language::Cmd => foreign(line, scope),
-        Language::Code => unknown(line, "program text can do anything", scope),
+        Language::Code => {
+            let finding = unknown(line, "program text can do anything", scope);
+            Finding { changes_shell: false, ..finding }
+        }
     }
 }
 
@@ -123,17 +126,18 @@ fn walked(line: &str, scope: &Scope) -> Finding {
     } else {
         walk.script(line);
     }
-    let is_guess = walk.has_followed();
+    let (is_guess, changes_shell) = (walk.has_followed(), walk.changes_shell);
     let commands = walk.into_found();
     let level = walk::worst(&commands);
     if level > Level::Creates || !is_guess {
-        return Finding { level, commands };
+        return Finding { level, commands, changes_shell };
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
     let mut walk = Walk::unbelieving(&grammar, scope);
     walk.script(line);
-    Finding { level: level.max(walk::worst(&walk.found)), commands }
+    let level = level.max(walk::worst(&walk.found));
+    Finding { level, commands, changes_shell: changes_shell || walk.changes_shell }
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first
@@ -165,6 +169,7 @@ fn foreign(line: &str, scope: &Scope) -> Finding {
         return Finding {
             level: Level::ReadOnly,
             commands: vec![simple(line, Level::ReadOnly, "only looks")],
+            changes_shell: false,
         };
     }
     unknown(line, "a command in a language we do not read", scope)
@@ -173,7 +178,7 @@ fn foreign(line: &str, scope: &Scope) -> Finding {
 fn unknown(line: &str, reason: &str, scope: &Scope) -> Finding {
     let targets = walk::mentions::of_text(line, scope.home.as_deref());
     let simple = Simple { targets, ..simple(line, Level::Unknown, reason) };
-    Finding { level: Level::Unknown, commands: vec![simple] }
+    Finding { level: Level::Unknown, commands: vec![simple], changes_shell: true }
 }
 
 fn simple(line: &str, level: Level, reason: &str) -> Simple {

@@ -5,6 +5,17 @@ use super::flags::Field;
 use super::syntax::{Command, Item, Node};
 use crate::model::Certainty;
 
+/// What bash has built in, by its own list (`compgen -b`), and other names of the same.
+pub(super) const BUILTINS: &[&str] = &[
+    ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "chdir", "command",
+    "compgen", "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "echo",
+    "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts", "hash", "help",
+    "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd",
+    "pwd", "read", "readarray", "readonly", "return", "set", "shift", "shopt", "source", "suspend",
+    "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset",
+    "wait",
+];
+
 /// Variables that no program takes for a path, a command or code, and names of people's own. Names
 /// of one or two characters are harmless as well: no shell has such a variable, and of programs
 /// only compilers, which are never only readers.

@@ -3,6 +3,8 @@
 //! Pure: a line goes in; what comes out is a payload for the agent's own dialect, so that a call
 //! from a conversation and the same call from a hook become the same thing.
 
+use std::path::PathBuf;
+
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
@@ -62,6 +64,19 @@ fn claude_code(line: &Value) -> Vec<Told> {
         _ => None,
     };
     parts.into_iter().flatten().filter_map(tell).collect()
+}
+
+/// The directory that a call says it runs in, by a line of a conversation, where the agent does not
+/// tell its hooks.
+pub fn workdir(agent: Agent, line: &[u8], id: &str) -> Option<PathBuf> {
+    if agent != Agent::Codex || memchr::memmem::find(line, id.as_bytes()).is_none() {
+        return None;
+    }
+    let line: Value = serde_json::from_slice(line).ok()?;
+    let item = Some(&line["payload"]).filter(|item| item["call_id"] == id)?;
+    let arguments: Value = serde_json::from_str(item["arguments"].as_str()?).ok()?;
+    let dir = arguments["workdir"].as_str().filter(|dir| !dir.is_empty() && !dir.contains('\0'))?;
+    Some(PathBuf::from(dir))
 }
 
 /// Plain tools only: a program that calls tools names them to hooks by ids of their own.
@@ -177,6 +192,21 @@ mod tests {
         let copilot = r#"{"type":"tool.execution_start","data":{"toolCallId":"1",
             "toolName":"bash","arguments":{"command":"rm a"}}}"#;
         assert_eq!(wanted(Agent::CopilotCli, copilot), [run("rm a")]);
+    }
+
+    #[test]
+    fn where_a_call_runs_is_read_where_hooks_are_not_told() {
+        let line = |id: &str| {
+            let arguments = r#"{\"cmd\":\"rm a\",\"workdir\":\"../b\"}"#;
+            format!(
+                r#"{{"payload":{{"type":"function_call","call_id":"{id}","arguments":"{arguments}"}}}}"#
+            )
+        };
+        let of = |agent, line: &str| workdir(agent, line.as_bytes(), "1");
+        assert_eq!(of(Agent::Codex, &line("1")), Some("../b".into()));
+        assert_eq!(of(Agent::Codex, &line("12")), None);
+        assert_eq!(of(Agent::ClaudeCode, &line("1")), None);
+        assert_eq!(of(Agent::Codex, r#"{"payload":{"call_id":"1","arguments":5}}"#), None);
     }
 
     #[test]

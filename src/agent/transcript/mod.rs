@@ -23,7 +23,7 @@ use chrono::{DateTime, Utc};
 
 use crate::model::Agent;
 
-pub use calls::{Told, has_calls, told};
+pub use calls::{Told, has_calls, told, workdir};
 pub use own_way::own_way;
 pub use served::{Asked, SERVE, ask, is_served, resume};
 

@@ -1,7 +1,7 @@
 //! `find` and `fd`: looking for files, and what they do to those found.
 
 use super::{closed, wrappers};
-use crate::model::{Certainty, Level, Target, TargetAction};
+use crate::model::{Certainty, Level, Simple, Target, TargetAction};
 use crate::shell::flags::Field;
 use crate::shell::names;
 use crate::shell::verdict::{Call, Stdin, Verdict, destroys, reads, unknown};
@@ -11,6 +11,9 @@ use crate::shell::walk::{Walk, worst};
 const BARE: &str = " -a -and -o -or -not ! ( ) , -true -false -print -print0 -ls -prune -quit -empty \
     -readable -writable -executable -nouser -nogroup -daystart -depth -d -follow -ignore_readdir_race \
     -noignore_readdir_race -mount -xdev -noleaf -nowarn -warn -help --help -version --version -H -L -P -E -X -x -s ";
+
+/// Those of them that leave out no file.
+const KEEPS_ALL: &str = " -print -print0 -ls -true -depth -d -follow -noleaf -nowarn -H -L -P ";
 
 /// Those with one value.
 const VALUED: &str = " -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype \
@@ -23,6 +26,8 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let args = call.args();
     let mut targets = Vec::new();
     let mut verdict = reads("only looks for files");
+    // What happens to the files it finds, and whether that is every file.
+    let (mut action, mut finds_all) = (Done::Nothing, true);
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         at += 1;
@@ -34,19 +39,23 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
             || in_list(BARE, text)
             || text.starts_with("-O")
         {
+            let is_test = text.starts_with(['-', '(', '!', ',']);
+            finds_all &= !is_test || in_list(KEEPS_ALL, text);
             continue;
         }
         match text {
             "-delete" => {
-                targets.extend(roots(walk, args));
+                action = Done::Deleted;
                 verdict = destroys("find -delete removes what it finds", Vec::new());
             }
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 let before = walk.found.len();
                 at = exec(walk, args, at);
-                let worst = worst(walk.found.get(before..).unwrap_or_default());
-                if worst > Level::Creates {
-                    targets.extend(roots(walk, args));
+                let run = walk.found.get(before..).unwrap_or_default();
+                // Any other command decides with its exit code what is found.
+                finds_all &= matches!(run, [one] if deletes(one));
+                action = action.max(done_by(run));
+                if worst(run) > Level::Creates {
                     verdict = destroys("what it finds is given to a command", Vec::new());
                 }
             }
@@ -72,11 +81,15 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
                 if args.get(at).is_some_and(may_be_more) {
                     return unknown("its arguments are not known before it runs");
                 }
+                let value = args.get(at).and_then(Field::literal);
+                finds_all &=
+                    matches!((text, value), ("-type", Some("f")) | ("-mindepth", Some("1")));
                 at += 1;
             }
             _ => return unknown(format!("has a test we do not know: `{text}`")),
         }
     }
+    targets.extend(roots(walk, args, action, finds_all));
     verdict.targets = targets;
     verdict
 }
@@ -85,8 +98,34 @@ fn in_list(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word)
 }
 
-/// Where it looks.
-fn roots(walk: &Walk<'_>, args: &[Field]) -> Vec<Target> {
+/// What happens to the files that are found.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Done {
+    Nothing,
+    Changed,
+    Deleted,
+}
+
+fn deletes(simple: &Simple) -> bool {
+    simple.targets.iter().any(|target| target.action == TargetAction::Delete)
+}
+
+/// What the commands of an `-exec` do.
+fn done_by(run: &[Simple]) -> Done {
+    match worst(run) {
+        Level::ReadOnly | Level::Creates => Done::Nothing,
+        Level::Destroys | Level::Unknown if run.iter().any(deletes) => Done::Deleted,
+        Level::Destroys | Level::Unknown => Done::Changed,
+    }
+}
+
+/// Where something happens: to all of a directory, or to some of what is below.
+fn roots(walk: &Walk<'_>, args: &[Field], done: Done, finds_all: bool) -> Vec<Target> {
+    let (action, why) = match done {
+        Done::Nothing => return Vec::new(),
+        Done::Changed => (TargetAction::Modify, "what it finds is changed"),
+        Done::Deleted => (TargetAction::Delete, "what it finds is removed"),
+    };
     let is_test = |field: &&Field| field.text.starts_with(['-', '(', '!']) && field.text.len() > 1;
     let named: Vec<&Field> = args
         .iter()
@@ -96,10 +135,12 @@ fn roots(walk: &Walk<'_>, args: &[Field]) -> Vec<Target> {
     let here = Field::exact(".");
     let roots = if named.is_empty() { vec![&here] } else { named };
     let target = |root: &Field| {
+        if done == Done::Deleted && finds_all {
+            return walk.target(root, action, why);
+        }
         let inside =
             Field { text: format!("{}/**", root.text.trim_end_matches('/')), ..root.clone() };
-        let mut target =
-            walk.target(&inside, TargetAction::Delete, "find -delete removes what it finds");
+        let mut target = walk.target(&inside, action, why);
         if target.certainty == Certainty::Exact {
             target.certainty = Certainty::Glob;
         }

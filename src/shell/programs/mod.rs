@@ -68,6 +68,15 @@ fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdic
     }
 }
 
+/// Whether a command runs in the shell itself, as its builtins do, and functions that an earlier
+/// line or the user's profile may have defined. Every program of the tables that is no builtin is
+/// a process of its own.
+pub(super) fn is_in_shell(words: &[Field]) -> bool {
+    words.first().and_then(Field::literal).is_none_or(|name| {
+        !name.contains('/') && (table::find(name).is_none() || names::BUILTINS.contains(&name))
+    })
+}
+
 fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }

@@ -75,6 +75,7 @@ pub(in crate::shell) fn trap(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
             Some(script) => {
                 let script = script.to_owned();
                 walk.later(&script);
+                walk.changes_shell = true;
                 reads("runs a script later, judged by itself")
             }
             None => unknown("its script is not known before it runs"),

@@ -12,6 +12,8 @@ use crate::{
 /// More than this many from one text are not listed.
 const MENTIONS_MAX: usize = 64;
 
+const BRACKETS: [char; 4] = ['{', '}', '[', ']'];
+
 pub(in crate::shell) const REASON: &str = "is named by a command that may change it";
 
 impl Walk<'_> {
@@ -135,9 +137,16 @@ fn named<'a>(text: &'a str, home: Option<&'a str>) -> impl Iterator<Item = Strin
             [b'-', second, ..] if second.is_ascii_alphabetic() => &part[2..],
             _ => part,
         };
-        behind.into_iter().chain(outside(part, home))
+        let inner = in_brackets(part).filter_map(|part| outside(part, home));
+        behind.into_iter().chain(outside(part, home)).chain(inner.collect::<Vec<_>>())
     });
     whole.chain(parts)
+}
+
+/// What lies between brackets that are no variable's, as in `q{rm ../a}`.
+fn in_brackets(part: &str) -> impl Iterator<Item = &str> {
+    let has_some = part.contains(BRACKETS) && !part.contains("${");
+    part.split(BRACKETS).filter(move |_| has_some)
 }
 
 fn outside(part: &str, home: Option<&str>) -> Option<String> {
@@ -191,6 +200,8 @@ mod tests {
             ("$(…)/x", &["../x", "/x"]),
             ("$ROOT/../x", &["../x"]),
             ("${PWD%/*}/x", &["../x"]),
+            ("system(q{rm -rf ~/../code/x})", &["/home/me/../code/x}", "/home/me/../code/x"]),
+            ("exec q{/a/b}", &["/a/b"]),
             ("https://host/x", &[]),
             ("src/x", &[]),
         ] {

@@ -61,6 +61,8 @@ pub(super) struct Walk<'scope> {
     pub(super) base: Base,
     /// Where they start from if a `cd` before this failed.
     others: Vec<Base>,
+    /// Whether a later line in the same shell may mean something else.
+    pub(super) changes_shell: bool,
     /// Whether the line ends with the first command that fails.
     pub(super) ends_early: bool,
     previous: Base,
@@ -91,6 +93,7 @@ impl<'scope> Walk<'scope> {
             found: Vec::new(),
             base: Base::Known(String::new()),
             others: Vec::new(),
+            changes_shell: false,
             ends_early: false,
             previous: Base::Dynamic,
             stack: Vec::new(),
@@ -140,6 +143,7 @@ impl<'scope> Walk<'scope> {
     /// Records a text that is not walked.
     fn push_text(&mut self, text: &str, reason: &'static str) {
         let targets = mentions::of_text(text, self.scope.home.as_deref());
+        self.changes_shell = true;
         self.push(shorten(text), Verdict { targets, ..unknown(reason) });
     }
 
@@ -214,6 +218,7 @@ impl<'scope> Walk<'scope> {
             // A name may now mean anything, here and in what was read before. The body is walked
             // for what it names.
             Node::Function(name, body) => {
+                self.changes_shell = true;
                 self.push(format!("{name}()"), unknown("defines a function"));
                 self.apart(|walk| {
                     walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
@@ -358,7 +363,10 @@ impl<'scope> Walk<'scope> {
                 }
             }
         }
-        let reads = fields.first().is_some_and(|name| names::is_one(name, &["read"]));
+        let is = |name| fields.first().is_some_and(|first| names::is_one(first, &[name]));
+        let reads = is("read");
+        // Its redirections stay.
+        self.changes_shell |= is("exec") && !command.redirects.is_empty();
         self.prefixes(&command.assigns, fields.is_empty(), reads);
         if !fields.is_empty() {
             self.run(&fields, &stdin);
@@ -379,6 +387,8 @@ impl<'scope> Walk<'scope> {
         if verdict.level == Level::ReadOnly {
             self.note_named(fields, stdin);
         } else {
+            let is_unknown = verdict.level == Level::Unknown;
+            self.changes_shell |= is_unknown && programs::is_in_shell(fields);
             let is_known = |field: &Field| field.sure != Certainty::Dynamic;
             self.takes_any |= self.base == Base::Dynamic
                 || matches!(stdin, Stdin::Pipe)

@@ -48,10 +48,13 @@ impl Walk<'_> {
     /// Where a word's path is, seen from the call's directory.
     pub(in crate::shell) fn place(&self, field: &Field) -> (String, Certainty) {
         let text = field.text.as_str();
-        if text.starts_with('/') || field.sure == Certainty::Dynamic {
+        if text.starts_with('/') {
             return (text.to_owned(), field.sure);
         }
         match &self.base {
+            Base::Known(base) if base.is_empty() && field.sure == Certainty::Dynamic => {
+                (text.to_owned(), field.sure)
+            }
             Base::Dynamic => (text.to_owned(), Certainty::Dynamic),
             Base::Known(base) => (join(base, text), field.sure),
         }

@@ -48,7 +48,7 @@ impl Walk<'_> {
     }
 
     fn assign(&mut self, assign: &Assign, value: Field) {
-        self.named(&assign.name, &value);
+        self.changes_shell |= self.named(&assign.name, &value);
         let is_known = assign.value.is_some() && value.sure != Certainty::Dynamic;
         let is_number = assign.value.as_deref().is_some_and(is_arithmetic);
         let variable = match (is_known, is_number) {
@@ -75,20 +75,22 @@ impl Walk<'_> {
         }
     }
 
-    /// Judges that a variable gets a value.
-    fn named(&mut self, name: &str, value: &Field) {
-        if !names::is_harmless(name, value) {
+    /// Judges that a variable gets a value. Returns whether a program may obey it.
+    fn named(&mut self, name: &str, value: &Field) -> bool {
+        let is_obeyed = !names::is_harmless(name, value);
+        if is_obeyed {
             self.push(
                 format!("{name}={}", value.text),
                 unknown("sets a variable that a program may obey"),
             );
         }
+        is_obeyed
     }
 
     /// Sets a variable to something that is not followed.
     pub(super) fn set(&mut self, name: &str, to: Variable) {
         let value = Field { text: String::new(), sure: Certainty::Dynamic, splits: true };
-        self.named(name, &value);
+        self.changes_shell |= self.named(name, &value);
         self.keep(name, to);
     }
 
@@ -144,10 +146,10 @@ impl Walk<'_> {
                 Certainty::Exact => Variable::of(value.to_owned(), Certainty::Exact),
                 Certainty::Glob | Certainty::Dynamic => Variable::Tainted,
             };
-            self.named(name, &field.after(name).after("="));
+            self.changes_shell |= self.named(name, &field.after(name).after("="));
             self.keep(name, variable);
         } else {
-            self.named(&field.text, field);
+            self.changes_shell |= self.named(&field.text, field);
         }
     }
 
