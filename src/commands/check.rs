@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Desk, own_files, places, print, print_json};
+use super::{Project, own_files, places, print, print_json};
 use crate::{
     config as settings,
     error::Result,
@@ -52,14 +52,15 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if args.everywhere {
         lost = lost_here(process);
         let known = places::known(&state)?;
-        let desks = known.iter().map(|known| known.desk(process)).collect::<Result<Vec<_>>>()?;
-        for desk in lost.iter().chain(&desks) {
-            found.push(Checked::of(process, desk, args)?);
+        let projects =
+            known.iter().map(|known| known.project(process)).collect::<Result<Vec<_>>>()?;
+        for project in lost.iter().chain(&projects) {
+            found.push(Checked::of(process, project, args)?);
         }
     } else {
-        found.push(Checked::of(process, &Desk::open(process, None)?, args)?);
+        found.push(Checked::of(process, &Project::open(process, None)?, args)?);
     }
-    let lost = lost.map(|desk| desk.state.root(&desk.root));
+    let lost = lost.map(|project| project.state.root(&project.root));
     found.push(Checked::of_shared(process, &state, lost.as_ref(), args)?);
     let is_whole = found.iter().all(Checked::is_whole);
     if args.json {
@@ -75,10 +76,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 
 /// The project around the current directory, if it has checkpoints and nothing says where it is: it is
 /// not among those that are known.
-fn lost_here(process: &Process<'_>) -> Option<Desk> {
-    let desk = Desk::open(process, None).ok()?;
-    let is_lost = record::known_location(&desk.state.root(&desk.root)).is_err();
-    is_lost.then_some(desk)
+fn lost_here(process: &Process<'_>) -> Option<Project> {
+    let project = Project::open(process, None).ok()?;
+    let is_lost = record::known_location(&project.state.root(&project.root)).is_err();
+    is_lost.then_some(project)
 }
 
 /// What came of looking at one root, or at what belongs to none.
@@ -90,18 +91,18 @@ struct Checked {
 }
 
 impl Checked {
-    fn of(process: &mut Process<'_>, desk: &Desk, args: &Args) -> Result<Self> {
-        let own = desk.state.root(&desk.root);
+    fn of(process: &mut Process<'_>, project: &Project, args: &Args) -> Result<Self> {
+        let own = project.state.root(&project.root);
         if args.repair {
             let now = process.now;
-            tell(process, own_files::clear_the_way(&desk.state, Some(&own))?);
-            tell(process, desk.store.repair()?);
-            tell(process, own_files::repair(&own, &desk.root, now)?);
+            tell(process, own_files::clear_the_way(&project.state, Some(&own))?);
+            tell(process, project.store.repair()?);
+            tell(process, own_files::repair(&own, &project.root, now)?);
         }
-        let checkpoints = desk.store.list()?.len();
-        let mut damage = desk.store.check(args.read_data)?;
+        let checkpoints = project.store.list()?.len();
+        let mut damage = project.store.check(args.read_data)?;
         damage.extend(own_files::check(&own));
-        Ok(Self { root: Some(desk.root.path().to_owned()), checkpoints, damage })
+        Ok(Self { root: Some(project.root.path().to_owned()), checkpoints, damage })
     }
 
     /// What all roots share. `lost` was looked at although nothing says where it is.

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Desk, print, prune};
+use super::{Project, print, prune};
 use crate::{
     config,
     error::Result,
@@ -39,16 +39,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if args.everywhere {
         return clear_several(process, args.yes, |_| true);
     }
-    let desk = Desk::open(process, args.root.as_deref())?;
-    if desk.is_gone {
-        let path = desk.root.path().to_owned();
+    let project = Project::open(process, args.root.as_deref())?;
+    if project.is_gone {
+        let path = project.root.path().to_owned();
         return clear_several(process, args.yes, |holding| holding.place.path == path);
     }
-    let checkpoints = desk.store.list()?;
+    let checkpoints = project.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
-    let pinned = prune::pinned(process, &desk, &checkpoints)?;
+    let pinned = prune::pinned(process, &project, &checkpoints)?;
     let plan = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
-    let own = desk.state.root(&desk.root);
+    let own = project.state.root(&project.root);
     if plan.goes.is_empty() && record::quarantined(&own)?.is_empty() {
         let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
@@ -61,7 +61,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         }
     }
     give_up_aside(&own)?;
-    let freed = prune::carry_out(&desk, &plan)?;
+    let freed = prune::carry_out(&project, &plan)?;
     print(process, &prune::summary(&plan, freed, false))?;
     Ok(Exit::Ok)
 }

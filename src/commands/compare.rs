@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use super::Desk;
+use super::Project;
 use crate::{
     error::Result,
     fs::{Dir, c_name},
@@ -29,7 +29,7 @@ const FILE_MAX_BYTES: u64 = 32 << 20;
 
 /// What differs, and where the bytes are.
 pub(crate) struct Comparison<'a> {
-    desk: &'a Desk,
+    project: &'a Project,
     /// Whether the later side is what is on the disk now.
     is_now: bool,
     /// Every path that differs, the outside ones last.
@@ -74,9 +74,13 @@ impl<'a> Comparison<'a> {
     /// # Errors
     ///
     /// Fails if either cannot be read.
-    pub(crate) fn between(desk: &'a Desk, from: &Checkpoint, to: &Checkpoint) -> Result<Self> {
-        let (then, later) = (desk.store.tree(from.id)?, desk.store.tree(to.id)?);
-        let mut made = Self::of_trees(desk, &then, &later, false)?;
+    pub(crate) fn between(
+        project: &'a Project,
+        from: &Checkpoint,
+        to: &Checkpoint,
+    ) -> Result<Self> {
+        let (then, later) = (project.store.tree(from.id)?, project.store.tree(to.id)?);
+        let mut made = Self::of_trees(project, &then, &later, false)?;
         made.found.retain(|differing| match (differing.before, differing.after) {
             (None, _) => !was_skipped(from, differing),
             (_, None) => !was_skipped(to, differing),
@@ -85,7 +89,8 @@ impl<'a> Comparison<'a> {
         let later_out = ByPath::of(&to.skipped);
         for out in from.skipped.iter().filter(|out| out.reason.matters()) {
             let Ok(path) = RelPath::from_bytes(&out.path) else { continue };
-            let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
+            let mut read =
+                |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
             let is_gone = later_out.covering(&path).is_none()
                 && plan::entry_at(&later, &path, &mut read)?.is_none();
             made.unheld.extend(is_gone.then(|| out.clone()));
@@ -99,38 +104,43 @@ impl<'a> Comparison<'a> {
     ///
     /// Fails if the checkpoint or the root cannot be read.
     pub(crate) fn until_now(
-        desk: &'a Desk,
+        project: &'a Project,
         process: &Process<'_>,
         from: &Checkpoint,
     ) -> Result<Self> {
-        let then = desk.store.tree(from.id)?;
-        let scan = desk.look(process, named_in(desk, &then))?;
-        Self::with_scan(desk, from, &then, scan)
+        let then = project.store.tree(from.id)?;
+        let scan = project.look(process, named_in(project, &then))?;
+        Self::with_scan(project, from, &then, scan)
     }
 
     /// As [`Self::until_now`], but only if that is quickly done.
     pub(crate) fn quickly(
-        desk: &'a Desk,
+        project: &'a Project,
         process: &Process<'_>,
         from: &Checkpoint,
         deadline: Instant,
     ) -> Option<Self> {
-        let then = desk.store.tree(from.id).ok()?;
-        let reach = desk.reach(named_in(desk, &then));
-        let limits = snapshot::scan_limits(&desk.settings);
+        let then = project.store.tree(from.id).ok()?;
+        let reach = project.reach(named_in(project, &then));
+        let limits = snapshot::scan_limits(&project.settings);
         let deadline = Some(deadline);
         let named = Named::Alone;
         let look = snapshot::ScanOptions { reach: &reach, limits: &limits, named, deadline };
-        let scan = look.at(process, &desk.state, desk.store.as_ref()).ok()?;
+        let scan = look.at(process, &project.state, project.store.as_ref()).ok()?;
         if scan.partial || unread_bytes(&scan) > FILE_MAX_BYTES / 2 {
             return None;
         }
-        Self::with_scan(desk, from, &then, scan).ok()
+        Self::with_scan(project, from, &then, scan).ok()
     }
 
-    fn with_scan(desk: &'a Desk, from: &Checkpoint, then: &Tree, mut scan: Scan) -> Result<Self> {
-        let now = desk.store.identify(&mut scan)?;
-        let mut made = Self::of_trees(desk, then, &now, true)?;
+    fn with_scan(
+        project: &'a Project,
+        from: &Checkpoint,
+        then: &Tree,
+        mut scan: Scan,
+    ) -> Result<Self> {
+        let now = project.store.identify(&mut scan)?;
+        let mut made = Self::of_trees(project, then, &now, true)?;
         made.found.retain(|differing| differing.before.is_some() || !was_skipped(from, differing));
         let mut found = Vec::with_capacity(made.found.len());
         for mut differing in std::mem::take(&mut made.found) {
@@ -140,7 +150,7 @@ impl<'a> Comparison<'a> {
         }
         made.found = found;
         made.unheld = restore::left_out(from, then);
-        made.unheld.retain(|out| out.reason.matters() && desk.has_changed(from, out));
+        made.unheld.retain(|out| out.reason.matters() && project.has_changed(from, out));
         Ok(made)
     }
 
@@ -165,9 +175,9 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    fn of_trees(desk: &'a Desk, then: &Tree, later: &Tree, is_now: bool) -> Result<Self> {
+    fn of_trees(project: &'a Project, then: &Tree, later: &Tree, is_now: bool) -> Result<Self> {
         let source = if is_now { Source::Disk } else { Source::Saved };
-        let changes = store::changes(desk.store.as_ref(), then, later, source)?;
+        let changes = store::changes(project.store.as_ref(), then, later, source)?;
         let below = changes.into_iter().map(|change| Differing {
             place: Where::Below(change.path),
             before: change.before,
@@ -185,7 +195,7 @@ impl<'a> Comparison<'a> {
         let mut found: Vec<Differing> = below.collect();
         drop_full_directories(&mut found);
         found.extend(outside);
-        Ok(Self { desk, is_now, found, unheld: Vec::new() })
+        Ok(Self { project, is_now, found, unheld: Vec::new() })
     }
 
     /// Keeps only what the user picked.
@@ -285,8 +295,8 @@ impl<'a> Comparison<'a> {
             (Kind::File | Kind::Link, Some(content)) => content,
             (kind, _) => return Ok(Held::Other(kind)),
         };
-        let bytes = limited(self.desk.store.open(&content)?)
-            .map_err(crate::error::Error::io("read from the store of", self.desk.root.path()))?;
+        let bytes = limited(self.project.store.open(&content)?)
+            .map_err(crate::error::Error::io("read from the store of", self.project.root.path()))?;
         Ok(match (bytes, entry.kind) {
             (None, _) => Held::TooLarge,
             (Some(text), Kind::Link) => Held::Link(text),
@@ -296,7 +306,7 @@ impl<'a> Comparison<'a> {
 
     /// What is there now, whatever the scan left out. Never through a symlink.
     fn on_disk(&self, path: &RelPath) -> Held {
-        let parent = Dir::open(self.desk.root.path()).and_then(|root| root.parent_of(path));
+        let parent = Dir::open(self.project.root.path()).and_then(|root| root.parent_of(path));
         parent.map_or(Held::Nothing, |parent| child_on_disk(&parent, path.name()))
     }
 }
@@ -366,10 +376,10 @@ impl Held {
 }
 
 /// What a checkpoint holds for its own sake is looked at for its own sake.
-fn named_in(desk: &Desk, then: &Tree) -> Vec<PathBuf> {
+fn named_in(project: &Project, then: &Tree) -> Vec<PathBuf> {
     let is_private = |entry: &Entry| entry.content.is_none_or(|held| held.place == Place::Private);
     let below = then.besides.iter().filter(|(_, entry)| is_private(entry));
-    let below = below.map(|(path, _)| desk.root.join(path));
+    let below = below.map(|(path, _)| project.root.join(path));
     below.chain(then.outside.keys().cloned()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Desk, print, print_json};
+use super::{Project, print, print_json};
 use crate::{
     error::{Error, Result},
     model::{Cause, Checkpoint, Reason, Scope},
@@ -29,27 +29,28 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.into_present()?;
-    if desk.scope == Scope::Named {
-        let path = ui::path(desk.root.path(), desk.home.as_deref());
+    let project = Project::open(process, None)?.into_present()?;
+    if project.scope == Scope::Named {
+        let path = ui::path(project.root.path(), project.home.as_deref());
         return Err(Error::other(
             format!("`{path}` is never held as a whole"),
             "change to a project's own directory",
         ));
     }
-    let reach = desk.reach(Vec::new());
+    let reach = project.reach(Vec::new());
     let cause = Cause::asked(args.message.clone());
     let request = |always| SnapshotRequest {
         reach: &reach,
-        settings: &desk.settings,
+        settings: &project.settings,
         always,
         cause: cause.clone(),
         taken_at: process.now,
         deadline: None,
         waits: true,
     };
-    let take =
-        |always| snapshot::take_into(desk.store.as_ref(), process, &desk.state, request(always));
+    let take = |always| {
+        snapshot::take_into(project.store.as_ref(), process, &project.state, request(always))
+    };
     let mut saved = take(args.message.is_some())?;
     if !saved.is_new && saved.checkpoint.cause.reason == Reason::Net {
         // One that was taken in the background is in no list; this one shall be.

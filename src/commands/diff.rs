@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Desk, Later,
+    Later, Project,
     compare::{Comparison, Differing},
     print, print_json, restore,
 };
@@ -50,14 +50,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?;
-    let from = desk.find(&args.from)?;
-    let picked = restore::picked(process, &desk, &args.paths)?;
-    let to = args.to.as_ref().map(|to| desk.find(to)).transpose()?;
-    refuse_unknown(&desk, &picked, std::iter::once(&from).chain(&to))?;
+    let project = Project::open(process, None)?;
+    let from = project.find(&args.from)?;
+    let picked = restore::picked(process, &project, &args.paths)?;
+    let to = args.to.as_ref().map(|to| project.find(to)).transpose()?;
+    refuse_unknown(&project, &picked, std::iter::once(&from).chain(&to))?;
     let mut comparison = match &to {
-        Some(to) => Comparison::between(&desk, &from, to)?,
-        None => Comparison::until_now(&desk, process, &from)?,
+        Some(to) => Comparison::between(&project, &from, to)?,
+        None => Comparison::until_now(&project, process, &from)?,
     };
     comparison.pick(&picked);
     if args.json {
@@ -77,7 +77,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     } else {
         in_full(process, &comparison)?;
     }
-    for line in restore::unheld_lines(&desk, &comparison.unheld) {
+    for line in restore::unheld_lines(&project, &comparison.unheld) {
         let _nobody = writeln!(process.stderr, "{line}");
     }
     Ok(Exit::Ok)
@@ -85,14 +85,14 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 
 /// Refuses a path that is neither there now nor at one of the checkpoints.
 fn refuse_unknown<'c>(
-    desk: &Desk,
+    project: &Project,
     picked: &Picked,
     checkpoints: impl Iterator<Item = &'c Checkpoint>,
 ) -> Result<()> {
-    let side = |one| Ok((one, desk.tree_of(one, Later::Gone)?));
+    let side = |one| Ok((one, project.tree_of(one, Later::Gone)?));
     let sides: Vec<(&Checkpoint, Tree)> = checkpoints.map(side).collect::<Result<_>>()?;
     let sides: Vec<_> = sides.iter().map(|(one, tree)| (*one, tree)).collect();
-    crate::restore::refuse_unknown(desk, picked, &sides)
+    crate::restore::refuse_unknown(project, picked, &sides)
 }
 
 /// File by file, so that a long difference begins at once and takes no memory.

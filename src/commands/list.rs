@@ -9,7 +9,7 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Desk, Row,
+    Project, Row,
     compare::{Comparison, Counts},
     origin, places, print, print_json, rows,
     rows::{Told, agent_name},
@@ -75,14 +75,14 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if args.everywhere {
         return everywhere(process, args);
     }
-    let desk = Desk::open(process, args.root.as_deref())?;
-    let mut listed = Listed::of(&desk, args)?;
+    let project = Project::open(process, args.root.as_deref())?;
+    let mut listed = Listed::of(&project, args)?;
     listed.digits = shown_digits(process, listed.digits);
     // A script that wants to know asks for JSON; for it nobody looks at the files as they are now.
     let is_read = args.json || args.is_read || process.terminal.stdout;
-    let counts = listed.counts(process, &desk, is_read);
+    let counts = listed.counts(process, &project, is_read);
     if args.json {
-        let root = desk.root.path().to_string_lossy().into_owned();
+        let root = project.root.path().to_string_lossy().into_owned();
         let lines = listed.lines.iter().zip(counts);
         let lines: Vec<Value> = lines.map(|(line, counts)| line.json(&root, counts)).collect();
         print_json(process, &lines.into())?;
@@ -99,11 +99,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             }
         };
         let _nobody = writeln!(process.stderr, "{none}");
-        origin::say_if_known(process, &desk);
+        origin::say_if_known(process, &project);
         return Ok(Exit::Ok);
     }
-    let heading = heading(&desk, &listed);
-    let table = table(process, &desk, &listed, &counts, args.shows_calls());
+    let heading = heading(&project, &listed);
+    let table = table(process, &project, &listed, &counts, args.shows_calls());
     if process.terminal.stdout {
         let table = table.show(process.terminal.columns, Style::stdout(process));
         print(process, &(heading + &table))?;
@@ -115,7 +115,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let _nobody =
         writeln!(process.stderr, "\nbeforehand diff 1 · beforehand restore 1 · beforehand undo");
-    origin::say_if_swapped(process, &desk);
+    origin::say_if_swapped(process, &project);
     Ok(Exit::Ok)
 }
 
@@ -149,9 +149,9 @@ impl Listed {
     /// # Errors
     ///
     /// Fails if the store cannot be read.
-    pub(super) fn of(desk: &Desk, args: &Args) -> Result<Self> {
-        let mut checkpoints = desk.store.list()?;
-        let uses = ledger::uses(&desk.state);
+    pub(super) fn of(project: &Project, args: &Args) -> Result<Self> {
+        let mut checkpoints = project.store.list()?;
+        let uses = ledger::uses(&project.state);
         project::adopt(&mut checkpoints, &uses);
         let digits = rows::digits(&checkpoints);
         let uncounted: Vec<Checkpoint> =
@@ -187,12 +187,12 @@ impl Listed {
 
     /// How much changed between each line and the next newer one, or if wanted `now`, as far as
     /// time allows.
-    fn counts(&self, process: &Process<'_>, desk: &Desk, now: bool) -> Vec<Option<Counts>> {
-        let mut stats = Stats::load(&desk.state.root(&desk.root));
+    fn counts(&self, process: &Process<'_>, project: &Project, now: bool) -> Vec<Option<Counts>> {
+        let mut stats = Stats::load(&project.state.root(&project.root));
         let deadline = Instant::now() + COUNT_TIME;
         let counts = self.lines.iter().map(|line| {
             let is_wanted = now || line.next.is_some();
-            is_wanted.then(|| line.counts(process, desk, &mut stats, deadline))?
+            is_wanted.then(|| line.counts(process, project, &mut stats, deadline))?
         });
         let counts = counts.collect();
         stats.save();
@@ -232,13 +232,13 @@ impl Line {
     pub(super) fn counts(
         &self,
         process: &Process<'_>,
-        desk: &Desk,
+        project: &Project,
         stats: &mut Stats,
         deadline: Instant,
     ) -> Option<Counts> {
         let from = self.checkpoint();
         let Some(to) = &self.next else {
-            let mut now = Comparison::quickly(desk, process, from, Instant::now() + NOW_TIME)?;
+            let mut now = Comparison::quickly(project, process, from, Instant::now() + NOW_TIME)?;
             now.leave_out_others(from, self.told().by, stats.log());
             return now.counts(deadline);
         };
@@ -248,7 +248,7 @@ impl Line {
         if Instant::now() > deadline {
             return None;
         }
-        let mut between = Comparison::between(desk, from, to).ok()?;
+        let mut between = Comparison::between(project, from, to).ok()?;
         between.leave_out_others(from, self.told().by, &left::before(stats.log(), to));
         let counts = between.counts(deadline)?;
         stats.put(from.id, to.id, counts);
@@ -292,20 +292,20 @@ fn checkpoint_json(told: &Told<'_>, root: &str, number: &Value) -> Value {
 }
 
 /// Which project this is, and how it is kept.
-pub(super) fn title(desk: &Desk) -> String {
-    let path = desk.root.path();
+pub(super) fn title(project: &Project) -> String {
+    let path = project.root.path();
     let name = path.file_name().map(Path::new).map(ui::escape_path).unwrap_or_default();
-    let (kind, _) = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
-    format!("{name} — {} ({kind})", ui::path(path, desk.home.as_deref()))
+    let (kind, _) = snapshot::store_kind(project.store.as_ref(), project.settings.store);
+    format!("{name} — {} ({kind})", ui::path(path, project.home.as_deref()))
 }
 
-fn heading(desk: &Desk, listed: &Listed) -> String {
-    format!("{} — {}\n\n", title(desk), ui::count(listed.turns as u64, "turn"))
+fn heading(project: &Project, listed: &Listed) -> String {
+    format!("{} — {}\n\n", title(project), ui::count(listed.turns as u64, "turn"))
 }
 
 fn table(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     listed: &Listed,
     counts: &[Option<Counts>],
     calls: bool,
@@ -325,7 +325,7 @@ fn table(
             None => String::new(),
         };
         let told = line.told();
-        let what = described(&told, desk.home.as_deref(), calls);
+        let what = described(&told, project.home.as_deref(), calls);
         table.row([
             number.into(),
             Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),

@@ -43,7 +43,7 @@ use crate::{
     ui,
 };
 
-pub(crate) use crate::project::{Desk, Later, Row, rows};
+pub(crate) use crate::project::{Later, Project, Row, rows};
 
 /// Prints a JSON document on stdout, ended by a line feed.
 ///

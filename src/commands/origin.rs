@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Desk, places};
+use super::{Project, places};
 use crate::{
     cache::Table,
     fs::stat_path,
@@ -38,37 +38,37 @@ enum Origin {
 }
 
 /// For a project without checkpoints: says on stderr where those of its original may be.
-pub(super) fn say_if_known(process: &mut Process<'_>, desk: &Desk) {
-    if let Some(origin) = of(desk) {
-        say(process, desk, &origin);
+pub(super) fn say_if_known(process: &mut Process<'_>, project: &Project) {
+    if let Some(origin) = of(project) {
+        say(process, project, &origin);
     }
 }
 
 /// For a project with checkpoints: says on stderr if its directory is not the one they were taken of,
 /// and was at another path that has checkpoints.
-pub(super) fn say_if_swapped(process: &mut Process<'_>, desk: &Desk) {
-    let path = desk.root.path();
-    let recorded = record::read_location(&desk.state.root(&desk.root)).ok().flatten();
+pub(super) fn say_if_swapped(process: &mut Process<'_>, project: &Project) {
+    let path = project.root.path();
+    let recorded = record::read_location(&project.state.root(&project.root)).ok().flatten();
     let is_that = |then: Identity| {
         Identity::of(path).is_ok_and(|now| then.likeness(&now) != Likeness::Different)
     };
-    if desk.is_gone || recorded.is_none_or(|recorded| is_that(recorded.root)) {
+    if project.is_gone || recorded.is_none_or(|recorded| is_that(recorded.root)) {
         return;
     }
-    if let Some(origin @ Origin::Moved(_)) = moved_from(desk) {
-        say(process, desk, &origin);
+    if let Some(origin @ Origin::Moved(_)) = moved_from(project) {
+        say(process, project, &origin);
     }
 }
 
-fn of(desk: &Desk) -> Option<Origin> {
-    if desk.is_gone {
+fn of(project: &Project) -> Option<Origin> {
+    if project.is_gone {
         return None;
     }
-    moved_from(desk).or_else(|| copied_from(desk).map(Origin::Copied))
+    moved_from(project).or_else(|| copied_from(project).map(Origin::Copied))
 }
 
-fn moved_from(desk: &Desk) -> Option<Origin> {
-    let found = Registry::roots(&desk.state).other_path(desk.root.path()).ok()?;
+fn moved_from(project: &Project) -> Option<Origin> {
+    let found = Registry::roots(&project.state).other_path(project.root.path()).ok()?;
     match found? {
         (from, Likeness::Same) => Some(Origin::Moved(from)),
         (from, Likeness::Perhaps) => Some(Origin::PerhapsMoved(from)),
@@ -78,9 +78,9 @@ fn moved_from(desk: &Desk) -> Option<Origin> {
 
 /// The root that shares most files with this one, down to the nanosecond of their last change, if it
 /// shares half of those compared.
-fn copied_from(desk: &Desk) -> Option<PathBuf> {
-    let here = desk.root.path();
-    let others = places::known(&desk.state).ok()?.into_iter().filter(|known| known.path != here);
+fn copied_from(project: &Project) -> Option<PathBuf> {
+    let here = project.root.path();
+    let others = places::known(&project.state).ok()?.into_iter().filter(|known| known.path != here);
     let shared = others.filter_map(|known| {
         let table = Table::load(&known.state.cache())?;
         let sample: Vec<_> = files(&table).take(SAMPLE).collect();
@@ -103,9 +103,9 @@ fn files(table: &Table) -> impl Iterator<Item = (PathBuf, Stamp)> + '_ {
     })
 }
 
-fn say(process: &mut Process<'_>, desk: &Desk, origin: &Origin) {
+fn say(process: &mut Process<'_>, project: &Project, origin: &Origin) {
     let (Origin::Moved(path) | Origin::PerhapsMoved(path) | Origin::Copied(path)) = origin;
-    let shown = ui::path(path, desk.home.as_deref());
+    let shown = ui::path(path, project.home.as_deref());
     let what = match origin {
         Origin::Moved(_) => format!("this directory was at {shown} before"),
         Origin::PerhapsMoved(_) => format!("this directory may be the one that was at {shown}"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Desk;
+use super::Project;
 use crate::{
     config as settings,
     error::Result,
@@ -52,25 +52,25 @@ impl Known {
             let kept = record::read_all(&self.state)?;
             return Ok(kept.into_iter().map(record::RecordEntry::into_checkpoint).collect());
         }
-        self.desk(process)?.store.list()
+        self.project(process)?.store.list()
     }
 
-    /// A desk at this very root.
+    /// The project at this very root.
     ///
     /// # Errors
     ///
     /// Fails if its store cannot be opened.
-    pub(crate) fn desk(&self, process: &Process<'_>) -> Result<Desk> {
-        desk_at(process, &self.path)
+    pub(crate) fn project(&self, process: &Process<'_>) -> Result<Project> {
+        project_at(process, &self.path)
     }
 }
 
-fn desk_at(process: &Process<'_>, path: &Path) -> Result<Desk> {
+fn project_at(process: &Process<'_>, path: &Path) -> Result<Project> {
     let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
     let root = Root::new(path.to_owned(), kind);
     let state = settings::state(process, Some(path))?;
     let settings = settings::load(process, Some(path)).settings;
     let store = store::open(&root, &state, settings.store)?;
     let home = process.var("HOME").map(PathBuf::from);
-    Ok(Desk { root, scope: Scope::Whole, settings, state, store, home, is_gone: false })
+    Ok(Project { root, scope: Scope::Whole, settings, state, store, home, is_gone: false })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, print, print_json};
+use super::{Project, print, print_json};
 use crate::{
     config,
     error::{Error, Result},
@@ -40,20 +40,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?;
-    let wanted = wanted(process, &desk, args)?;
-    let checkpoints = desk.store.list()?;
+    let project = Project::open(process, None)?;
+    let wanted = wanted(process, &project, args)?;
+    let checkpoints = project.store.list()?;
     let ages = plan::ages(&checkpoints, process.now);
-    let pinned = pinned(process, &desk, &checkpoints)?;
+    let pinned = pinned(process, &project, &checkpoints)?;
     let stock = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
     let mut plan = stock.prune(wanted.limits);
     if let Some(max) = wanted.size_max_bytes {
-        make_room(&desk, stock, max, &mut plan)?;
+        make_room(&project, stock, max, &mut plan)?;
     }
-    let freed = if args.dry_run { would_free(&desk, &plan)? } else { carry_out(&desk, &plan)? };
+    let freed =
+        if args.dry_run { would_free(&project, &plan)? } else { carry_out(&project, &plan)? };
     if !args.dry_run {
         // The checkpoints are gone, whether or not `status` knows.
-        let _noted = maintenance::note_prune(process, &desk.state, plan.goes.len(), freed);
+        let _noted = maintenance::note_prune(process, &project.state, plan.goes.len(), freed);
     }
     if args.json {
         let value = as_json(&checkpoints, &plan, freed, args.dry_run);
@@ -77,8 +78,8 @@ struct Wanted {
     size_max_bytes: Option<u64>,
 }
 
-fn wanted(process: &Process<'_>, desk: &Desk, args: &Args) -> Result<Wanted> {
-    let mut loaded = config::load(process, Some(desk.root.path()));
+fn wanted(process: &Process<'_>, project: &Project, args: &Args) -> Result<Wanted> {
+    let mut loaded = config::load(process, Some(project.root.path()));
     let flags = [
         (&args.keep, "--keep", "max_checkpoints"),
         (&args.older_than, "--older-than", "retention"),
@@ -100,23 +101,28 @@ fn wanted(process: &Process<'_>, desk: &Desk, args: &Args) -> Result<Wanted> {
 }
 
 /// Adds to a plan what goes so that the rest takes no more than `max` bytes.
-fn make_room(desk: &Desk, stock: RetentionInput<'_>, max: u64, plan: &mut PrunePlan) -> Result<()> {
-    if let Some((path, _)) = record::gc_blocker(&desk.state)? {
+fn make_room(
+    project: &Project,
+    stock: RetentionInput<'_>,
+    max: u64,
+    plan: &mut PrunePlan,
+) -> Result<()> {
+    if let Some((path, _)) = record::gc_blocker(&project.state)? {
         return Err(Error::Other {
             message: format!("nothing can be freed: cannot read `{}`", ui::escape_path(&path)),
             hint: Some("run `beforehand status` to see what keeps it".to_owned()),
         });
     }
-    let own = desk.state.root(&desk.root);
-    let mut scales = UsageIndex::new(&desk.state);
+    let own = project.state.root(&project.root);
+    let mut scales = UsageIndex::new(&project.state);
     scales.add(0, &own, &[]);
     let excess = scales.total().saturating_sub(max);
     let none = RetentionInput { newest_first: &[], ages: &[], ..stock };
-    let owns = own_first(desk)?;
+    let owns = own_first(project)?;
     let stocks: Vec<RetentionInput<'_>> =
         (0..owns.len()).map(|n| if n == 0 { stock } else { none }).collect();
     let owns: Vec<_> = owns.iter().collect();
-    let goes = maintenance::plan_room(&desk.state, &stocks, &owns, excess);
+    let goes = maintenance::plan_room(&project.state, &stocks, &owns, excess);
     for id in goes.into_iter().next().unwrap_or_default() {
         plan.goes.entry(id).or_insert(Why::TooLarge);
     }
@@ -126,9 +132,9 @@ fn make_room(desk: &Desk, stock: RetentionInput<'_>, max: u64, plan: &mut PruneP
 
 /// Our part of every project, this one's first. What others need as well is not free when this one
 /// lets go of it.
-fn own_first(desk: &Desk) -> Result<Vec<RootState>> {
-    let own = desk.state.root(&desk.root);
-    let mut owns = record::all_roots(&desk.state)?;
+fn own_first(project: &Project) -> Result<Vec<RootState>> {
+    let own = project.state.root(&project.root);
+    let mut owns = record::all_roots(&project.state)?;
     owns.retain(|other| *other != own);
     owns.insert(0, own);
     Ok(owns)
@@ -137,22 +143,22 @@ fn own_first(desk: &Desk) -> Result<Vec<RootState>> {
 /// What must stay of a project's checkpoints.
 pub(super) fn pinned(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoints: &[Checkpoint],
 ) -> Result<Pins> {
-    let own = desk.state.root(&desk.root);
-    let running = ledger::running(&desk.state, process.now);
-    Ok(maintenance::pins(&own, checkpoints, &desk.store.unreadable()?, &running))
+    let own = project.state.root(&project.root);
+    let running = ledger::running(&project.state, process.now);
+    Ok(maintenance::pins(&own, checkpoints, &project.store.unreadable()?, &running))
 }
 
 /// How many bytes carrying out the plan would free.
-fn would_free(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
-    if record::gc_blocker(&desk.state)?.is_some() {
+fn would_free(project: &Project, plan: &PrunePlan) -> Result<u64> {
+    if record::gc_blocker(&project.state)?.is_some() {
         return Ok(0);
     }
     let goes: Vec<CheckpointId> = plan.goes.keys().copied().collect();
-    let mut scales = UsageIndex::new(&desk.state);
-    for (n, own) in own_first(desk)?.iter().enumerate() {
+    let mut scales = UsageIndex::new(&project.state);
+    for (n, own) in own_first(project)?.iter().enumerate() {
         scales.add(n, own, if n == 0 { &goes } else { &[] });
     }
     Ok(scales.chunks().iter().map(|thing| thing.bytes).sum())
@@ -160,17 +166,17 @@ fn would_free(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
 
 /// Drops what the plan names; how many bytes less our own files take on the disk, as `status` counts
 /// them.
-pub(super) fn carry_out(desk: &Desk, plan: &PrunePlan) -> Result<u64> {
+pub(super) fn carry_out(project: &Project, plan: &PrunePlan) -> Result<u64> {
     if plan.goes.is_empty() {
         return Ok(0);
     }
-    let own = desk.state.root(&desk.root);
+    let own = project.state.root(&project.root);
     // Whoever restores, or was asked whether to, may need any of them.
     let _nobody_restores = restore_log::lock(&own)?;
     let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
-    let before = own_bytes(desk.state.dir());
-    desk.store.remove(&ids)?;
-    Ok(before.saturating_sub(own_bytes(desk.state.dir())))
+    let before = own_bytes(project.state.dir());
+    project.store.remove(&ids)?;
+    Ok(before.saturating_sub(own_bytes(project.state.dir())))
 }
 
 pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {

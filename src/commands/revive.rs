@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::Desk;
+use super::Project;
 use crate::{
     error::{Error, Result},
     model::Checkpoint,
@@ -19,29 +19,30 @@ use crate::{
 /// Fails if the directory cannot be made.
 pub(crate) fn recreate(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
     dry_run: bool,
     yes: bool,
-) -> Result<Option<Desk>> {
-    let path = desk.root.path();
-    let _nobody = process.stderr.write_all(words(desk, checkpoint).as_bytes());
+) -> Result<Option<Project>> {
+    let path = project.root.path();
+    let _nobody = process.stderr.write_all(words(project, checkpoint).as_bytes());
     if dry_run || (!yes && !ui::ask(process, "Bring it back?")) {
         return Ok(None);
     }
     fs::create_dir_all(path).map_err(Error::io("make the directory", path))?;
-    Desk::open(process, Some(path))?.into_present().map(Some)
+    Project::open(process, Some(path))?.into_present().map(Some)
 }
 
 /// What comes back of a directory that is gone, in lines of a plan.
-pub(crate) fn words(desk: &Desk, checkpoint: &Checkpoint) -> String {
-    let root = ui::path(desk.root.path(), desk.home.as_deref());
+pub(crate) fn words(project: &Project, checkpoint: &Checkpoint) -> String {
+    let root = ui::path(project.root.path(), project.home.as_deref());
     let files = ui::count(checkpoint.files, "file");
-    let record = record::read(&desk.state.root(&desk.root), checkpoint.id).ok();
+    let record = record::read(&project.state.root(&project.root), checkpoint.id).ok();
     let record = record.filter(|record| !record.repositories.is_empty());
     let repository = if record.is_some() { ", and its repository" } else { "" };
-    let steps = record.map(|record| git::steps(&desk.state, desk.root.path(), &record, false));
-    let lacks = steps.into_iter().flatten().find_map(|step| step.lacks(&desk.state));
+    let steps =
+        record.map(|record| git::steps(&project.state, project.root.path(), &record, false));
+    let lacks = steps.into_iter().flatten().find_map(|step| step.lacks(&project.state));
     let lacks = lacks.map_or_else(String::new, |it| format!("; {}", ui::escape(it.as_bytes())));
     format!("  recreate  {root}/   {files}{repository}{lacks}\n")
 }

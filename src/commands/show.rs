@@ -4,7 +4,7 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Desk, print, print_json, rows,
+    Project, print, print_json, rows,
     rows::{Told, agent_name, agent_title},
 };
 use crate::{
@@ -38,15 +38,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?;
-    let checkpoint = desk.find(&args.checkpoint)?;
-    let rows = rows(vec![checkpoint.clone()], &ledger::uses(&desk.state));
+    let project = Project::open(process, None)?;
+    let checkpoint = project.find(&args.checkpoint)?;
+    let rows = rows(vec![checkpoint.clone()], &ledger::uses(&project.state));
     let told = rows.first().map_or_else(|| Told::alone(&checkpoint), |row| row.told(0));
     if args.json {
-        let value = as_json(&desk, &told);
+        let value = as_json(&project, &told);
         print_json(process, &value)?;
     } else {
-        let text = as_text(process, &desk, &told);
+        let text = as_text(process, &project, &told);
         print(process, &text)?;
     }
     Ok(Exit::Ok)
@@ -58,9 +58,9 @@ pub(crate) fn skipped_json(skipped: &Skipped) -> Value {
     json!({ "path": path, "reason": skipped.reason.name(), "size": skipped.size })
 }
 
-fn as_json(desk: &Desk, told: &Told<'_>) -> Value {
+fn as_json(project: &Project, told: &Told<'_>) -> Value {
     let checkpoint = told.checkpoint;
-    let (kind, why) = keeper(desk, checkpoint);
+    let (kind, why) = keeper(project, checkpoint);
     let head = checkpoint.head.as_ref().map(|head| {
         json!({ "branch": head.branch, "commit": head.commit, "in_progress": head.in_progress })
     });
@@ -75,7 +75,7 @@ fn as_json(desk: &Desk, told: &Told<'_>) -> Value {
         "tool": told.tool,
         "summary": told.summary,
         "of": checkpoint.cause.of.map(|of| of.to_string()),
-        "root": desk.root.path().to_string_lossy(),
+        "root": project.root.path().to_string_lossy(),
         "files": checkpoint.files,
         "outside": checkpoint.outside.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "partial": checkpoint.partial,
@@ -84,11 +84,11 @@ fn as_json(desk: &Desk, told: &Told<'_>) -> Value {
         "staged": checkpoint.staged,
         "store": kind,
         "store_reason": why,
-        "by_hand": desk.store.by_hand(checkpoint.id),
+        "by_hand": project.store.by_hand(checkpoint.id),
     })
 }
 
-fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
+fn as_text(process: &Process<'_>, project: &Project, told: &Told<'_>) -> String {
     let checkpoint = told.checkpoint;
     let style = Style::stdout(process);
     let clock = Clock::local(process.now);
@@ -104,32 +104,34 @@ fn as_text(process: &Process<'_>, desk: &Desk, told: &Told<'_>) -> String {
     if let Some(by) = told.by {
         line("by", &by_words(by));
     }
-    line("holds", &holds(desk, checkpoint));
+    line("holds", &holds(project, checkpoint));
     for (n, unheld) in not_held(checkpoint).iter().enumerate() {
         line(if n == 0 { "not held" } else { "" }, unheld);
     }
     if checkpoint.partial {
         line("partial", "the deadline came before everything was seen");
     }
-    for (n, words) in history(desk, checkpoint).iter().enumerate() {
+    for (n, words) in history(project, checkpoint).iter().enumerate() {
         line(if n == 0 { "history" } else { "" }, words);
     }
-    if let Some(words) = unstaged(desk, checkpoint) {
+    if let Some(words) = unstaged(project, checkpoint) {
         line("staged", words);
     }
-    let (kind, why) = keeper(desk, checkpoint);
+    let (kind, why) = keeper(project, checkpoint);
     let place = if kind == "git" { "in a private repository" } else { "in beforehand's own store" };
     let why = why.map(|why| format!(": {}", ui::escape(why.as_bytes()))).unwrap_or_default();
     line("stored", &format!("{place}{why}"));
-    line("", &ui::escape(desk.store.by_hand(checkpoint.id).as_bytes()));
+    line("", &ui::escape(project.store.by_hand(checkpoint.id).as_bytes()));
     text
 }
 
 /// Where the files of a checkpoint are, and why they are not in a private repository if the next ones
 /// would not be either.
-fn keeper<'a>(desk: &'a Desk, checkpoint: &Checkpoint) -> (&'static str, Option<&'a str>) {
-    let next = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
-    match record::read(&desk.state.root(&desk.root), checkpoint.id).map(|record| record.keeper) {
+fn keeper<'a>(project: &'a Project, checkpoint: &Checkpoint) -> (&'static str, Option<&'a str>) {
+    let next = snapshot::store_kind(project.store.as_ref(), project.settings.store);
+    match record::read(&project.state.root(&project.root), checkpoint.id)
+        .map(|record| record.keeper)
+    {
         Ok(StoreKind::Git) => ("git", None),
         Ok(StoreKind::Copy) => ("files", next.1.filter(|_| next.0 == "files")),
         Err(_) => next,
@@ -137,8 +139,8 @@ fn keeper<'a>(desk: &'a Desk, checkpoint: &Checkpoint) -> (&'static str, Option<
 }
 
 /// What is to be said of the index if it is held as a file of the project's repository and no more.
-fn unstaged(desk: &Desk, checkpoint: &Checkpoint) -> Option<&'static str> {
-    let record = record::read(&desk.state.root(&desk.root), checkpoint.id).ok()?;
+fn unstaged(project: &Project, checkpoint: &Checkpoint) -> Option<&'static str> {
+    let record = record::read(&project.state.root(&project.root), checkpoint.id).ok()?;
     let is_own =
         |held: &Held| held.path == b".git" || held.pointers.iter().any(|(path, _)| path == b".git");
     let is_copy = record.keeper == StoreKind::Copy && record.repositories.iter().any(is_own);
@@ -150,8 +152,8 @@ const REFTABLE: &str = "its refs are kept as reftable: a restore names no commit
                         brings back what was staged only with --repository";
 
 /// What is to be said of how the history of its repositories is held.
-fn history(desk: &Desk, checkpoint: &Checkpoint) -> Vec<String> {
-    let Ok(record) = record::read(&desk.state.root(&desk.root), checkpoint.id) else {
+fn history(project: &Project, checkpoint: &Checkpoint) -> Vec<String> {
+    let Ok(record) = record::read(&project.state.root(&project.root), checkpoint.id) else {
         return Vec::new();
     };
     let head = checkpoint.head.as_ref().and_then(|head| head.commit.as_deref());
@@ -159,9 +161,9 @@ fn history(desk: &Desk, checkpoint: &Checkpoint) -> Vec<String> {
     for (n, held) in record.repositories.iter().enumerate() {
         let path = ui::escape(&held.path);
         // HEAD is that of the root's own, which comes first.
-        let history = history_words(&desk.state, held, head.filter(|_| n == 0));
+        let history = history_words(&project.state, held, head.filter(|_| n == 0));
         words.extend(history.map(|history| format!("{path}: {history}")));
-        if is_reftable(&desk.state, held) {
+        if is_reftable(&project.state, held) {
             words.push(format!("{path}: {REFTABLE}"));
         }
     }
@@ -190,8 +192,8 @@ fn shortened(name: &str) -> String {
     format!("{}{dots}", ui::escape(short.as_bytes()))
 }
 
-fn holds(desk: &Desk, checkpoint: &Checkpoint) -> String {
-    let root = ui::path(desk.root.path(), desk.home.as_deref());
+fn holds(project: &Project, checkpoint: &Checkpoint) -> String {
+    let root = ui::path(project.root.path(), project.home.as_deref());
     let mut holds = format!("{} in {root}", ui::count(checkpoint.files, "file"));
     if let Some(staged) = checkpoint.staged.filter(|staged| *staged > 0) {
         holds.push_str(&format!(", staged changes to {}", ui::count(staged, "file")));
@@ -200,7 +202,7 @@ fn holds(desk: &Desk, checkpoint: &Checkpoint) -> String {
         holds.push_str(&format!(", {}", head_words(head)));
     }
     for path in &checkpoint.outside {
-        holds.push_str(&format!(" · {}", ui::path(path, desk.home.as_deref())));
+        holds.push_str(&format!(" · {}", ui::path(path, project.home.as_deref())));
     }
     holds
 }

@@ -10,7 +10,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{
-    Desk, print, print_json,
+    Project, print, print_json,
     show::skipped_json,
     silent::{Silent, silent, title},
 };
@@ -44,15 +44,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?;
-    let status = Status::of(process, &desk)?;
+    let project = Project::open(process, None)?;
+    let status = Status::of(process, &project)?;
     let is_broken = |place: &Place| place.unprotected.is_some() && !place.awaits_agent;
     let all_protected = !status.places.iter().any(is_broken);
     if args.json {
-        let value = status.json(&desk);
+        let value = status.json(&project);
         print_json(process, &value)?;
     } else {
-        let text = status.words(process, &desk);
+        let text = status.words(process, &project);
         print(process, &text)?;
     }
     Ok(if all_protected { Exit::Ok } else { Exit::Failed })
@@ -103,38 +103,39 @@ struct Status {
 }
 
 impl Status {
-    fn of(process: &Process<'_>, desk: &Desk) -> Result<Self> {
+    fn of(process: &Process<'_>, project: &Project) -> Result<Self> {
         // One that a newer beforehand wrote only says nothing.
-        let mut memory = MaintenanceState::read(&desk.state).unwrap_or_default();
-        let (holdings, unseen) = maintenance::all(process, &desk.state, &mut memory)?;
-        let is_here = |holding: &&RootInventory| holding.place.path == desk.root.path();
+        let mut memory = MaintenanceState::read(&project.state).unwrap_or_default();
+        let (holdings, unseen) = maintenance::all(process, &project.state, &mut memory)?;
+        let is_here = |holding: &&RootInventory| holding.place.path == project.root.path();
         let here = match holdings.iter().find(is_here) {
-            Some(holding) => Place::of(process, desk, holding, &memory),
-            None => Place::unknown(desk),
+            Some(holding) => Place::of(process, project, holding, &memory),
+            None => Place::unknown(project),
         };
         let others = holdings.iter().filter(|holding| !is_here(holding));
-        let others = others.map(|holding| Place::of(process, desk, holding, &memory));
+        let others = others.map(|holding| Place::of(process, project, holding, &memory));
         let places = std::iter::once(here).chain(others);
-        let was_called = !ledger::uses(&desk.state).is_empty();
-        let places = places.map(|place| place.listen(process, &desk.state, was_called)).collect();
+        let was_called = !ledger::uses(&project.state).is_empty();
+        let places =
+            places.map(|place| place.listen(process, &project.state, was_called)).collect();
         let since = process.now - TimeDelta::days(TROUBLE_DAYS);
-        let mut lines = journal::read(&desk.state);
+        let mut lines = journal::read(&project.state);
         lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
         Ok(Self {
             places,
-            total: own_bytes(desk.state.dir()),
+            total: own_bytes(project.state.dir()),
             unseen,
-            disk: Disk::of(&desk.state),
-            in_the_way: record::gc_blocker(&desk.state)?,
+            disk: Disk::of(&project.state),
+            in_the_way: record::gc_blocker(&project.state)?,
             last_prune: memory.last_prune(),
             troubles: lines.len(),
             trouble: lines.pop(),
         })
     }
 
-    fn words(&self, process: &Process<'_>, desk: &Desk) -> String {
+    fn words(&self, process: &Process<'_>, project: &Project) -> String {
         let clock = Clock::local(process.now);
-        let home = desk.home.as_deref();
+        let home = project.home.as_deref();
         let mut table = Table::new([
             Column::cut("", Cut::Middle),
             Column::left(""),
@@ -164,10 +165,10 @@ impl Status {
             format!("{}; beforehand check --everywhere says more\n", ui::escape(line.as_bytes()))
         }));
         text.push_str(&self.left_out_words());
-        text.push_str(&self.unwritable_words(desk));
-        text.push_str(&self.in_the_way_words(desk));
-        text.push_str(&self.room_words(desk));
-        text.push_str(&self.prune_words(&clock, &desk.settings));
+        text.push_str(&self.unwritable_words(project));
+        text.push_str(&self.in_the_way_words(project));
+        text.push_str(&self.room_words(project));
+        text.push_str(&self.prune_words(&clock, &project.settings));
         text.push_str(&self.trouble_words(&clock));
         text
     }
@@ -186,11 +187,11 @@ impl Status {
     }
 
     /// What keeps checkpoints from being taken, once for each directory, and what to do.
-    fn unwritable_words(&self, desk: &Desk) -> String {
+    fn unwritable_words(&self, project: &Project) -> String {
         let dirs: BTreeSet<_> =
             self.places.iter().filter_map(|it| it.unwritable.as_ref()).collect();
         let line = |dir: &PathBuf| {
-            let dir = ui::path(dir, desk.home.as_deref());
+            let dir = ui::path(dir, project.home.as_deref());
             format!("nothing can be written in {dir}: {}\n", State::HOW_TO_WRITE)
         };
         dirs.into_iter().map(line).collect()
@@ -208,15 +209,15 @@ impl Status {
         lines.concat()
     }
 
-    fn room_words(&self, desk: &Desk) -> String {
+    fn room_words(&self, project: &Project) -> String {
         let mut text = format!(
             "{} of {}, in {}",
             ui::size(self.total),
-            ui::size(desk.settings.max_total_size),
-            ui::path(desk.state.dir(), desk.home.as_deref()),
+            ui::size(project.settings.max_total_size),
+            ui::path(project.state.dir(), project.home.as_deref()),
         );
         if let Some(disk) = self.disk {
-            let floor = desk.settings.free_space_floor.of(disk.size);
+            let floor = project.settings.free_space_floor.of(disk.size);
             let (free, floor) = (ui::size(disk.free), ui::size(floor));
             text.push_str(&format!("; {free} of the disk free, {floor} stay so"));
         }
@@ -224,17 +225,17 @@ impl Status {
         text
     }
 
-    fn in_the_way_words(&self, desk: &Desk) -> String {
+    fn in_the_way_words(&self, project: &Project) -> String {
         let Some((path, why)) = &self.in_the_way else { return String::new() };
-        let path = ui::path(path, desk.home.as_deref());
+        let path = ui::path(path, project.home.as_deref());
         let until = match why {
             Unreadable::Damaged => {
-                let retention = ui::duration(desk.settings.retention);
+                let retention = ui::duration(project.settings.retention);
                 format!("is damaged; it is given up after {retention}, or with beforehand clear")
             }
             Unreadable::Newer => "is from a newer beforehand; update this one".to_owned(),
             Unreadable::IoError => {
-                let retention = ui::duration(desk.settings.retention);
+                let retention = ui::duration(project.settings.retention);
                 format!("cannot be read from the disk; after {retention} of that it is given up")
             }
         };
@@ -278,8 +279,8 @@ impl Status {
         format!("last trouble {when}: {text}{more}\n")
     }
 
-    fn json(&self, desk: &Desk) -> Value {
-        let settings = &desk.settings;
+    fn json(&self, project: &Project) -> Value {
+        let settings = &project.settings;
         let trouble = self
             .trouble
             .as_ref()
@@ -295,7 +296,7 @@ impl Status {
         });
         json!({
             "roots": self.places.iter().map(Place::json).collect::<Vec<_>>(),
-            "state": desk.state.dir().to_string_lossy(),
+            "state": project.state.dir().to_string_lossy(),
             "size": self.total,
             "not_looked_at": self.unseen,
             "free": self.disk.map(|disk| disk.free),
@@ -321,19 +322,19 @@ impl Status {
 impl Place {
     fn of(
         process: &Process<'_>,
-        desk: &Desk,
+        project: &Project,
         holding: &RootInventory,
         memory: &MaintenanceState,
     ) -> Self {
         let is_live = holding.standing == RootStatus::Live;
-        let mut scales = UsageIndex::new(&desk.state);
+        let mut scales = UsageIndex::new(&project.state);
         scales.add(0, &holding.own, &[]);
-        let seen = is_live.then(|| found(process, desk, &holding.place.path)).flatten();
+        let seen = is_live.then(|| found(process, project, &holding.place.path)).flatten();
         let (kind, why, scope) = seen.unwrap_or_else(|| {
             let was_git = holding.place.git_dir.is_some();
             (if was_git { "git" } else { "files" }, None, Scope::Whole)
         });
-        let unwritable = is_live.then(|| desk.state.unwritable(Some(&holding.own))).flatten();
+        let unwritable = is_live.then(|| project.state.unwritable(Some(&holding.own))).flatten();
         Self {
             path: holding.place.path.clone(),
             kind,
@@ -350,29 +351,29 @@ impl Place {
             unwritable,
             silent: Vec::new(),
             is_unregistered: false,
-            forgotten_in: forgotten_in(desk, holding, memory),
+            forgotten_in: forgotten_in(project, holding, memory),
             left_out: left_out(&holding.checkpoints),
             awaits_agent: false,
         }
     }
 
     /// One that nothing was ever saved of.
-    fn unknown(desk: &Desk) -> Self {
-        let (kind, why) = snapshot::store_kind(desk.store.as_ref(), desk.settings.store);
-        let checkpoints = desk.store.list().unwrap_or_default();
-        let unwritable = desk.state.unwritable(Some(&desk.state.root(&desk.root)));
-        let unwritable = unwritable.filter(|_| !desk.is_gone);
+    fn unknown(project: &Project) -> Self {
+        let (kind, why) = snapshot::store_kind(project.store.as_ref(), project.settings.store);
+        let checkpoints = project.store.list().unwrap_or_default();
+        let unwritable = project.state.unwritable(Some(&project.state.root(&project.root)));
+        let unwritable = unwritable.filter(|_| !project.is_gone);
         Self {
-            path: desk.root.path().to_owned(),
+            path: project.root.path().to_owned(),
             kind,
             why: why.map(str::to_owned),
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
             size: 0,
-            unread: desk.store.unreadable().unwrap_or_default(),
-            standing: if desk.is_gone { RootStatus::Gone } else { RootStatus::Live },
-            unprotected: unprotected(&desk.settings, &desk.scope, unwritable.as_deref())
-                .filter(|_| !desk.is_gone)
+            unread: project.store.unreadable().unwrap_or_default(),
+            standing: if project.is_gone { RootStatus::Gone } else { RootStatus::Live },
+            unprotected: unprotected(&project.settings, &project.scope, unwritable.as_deref())
+                .filter(|_| !project.is_gone)
                 .map(str::to_owned),
             unwritable,
             silent: Vec::new(),
@@ -486,15 +487,18 @@ impl Place {
 /// Which store a root that is there has, why not its repository, and how much of it is walked.
 fn found(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     path: &Path,
 ) -> Option<(&'static str, Option<String>, Scope)> {
     let home = process.var("HOME").map(PathBuf::from);
-    let surroundings =
-        Surroundings { home: home.as_deref(), state: &desk.state, real: &PathResolver::default() };
+    let surroundings = Surroundings {
+        home: home.as_deref(),
+        state: &project.state,
+        real: &PathResolver::default(),
+    };
     let (root, scope) = root_around(path, &surroundings)?;
     let settings = crate::config::load(process, Some(path)).settings;
-    let (kind, why) = match snapshot::open_store(&root, &desk.state, &settings) {
+    let (kind, why) = match snapshot::open_store(&root, &project.state, &settings) {
         Ok(store) => {
             let (kind, why) = snapshot::store_kind(store.as_ref(), settings.store);
             (kind, why.map(str::to_owned))
@@ -525,11 +529,11 @@ fn left_out(checkpoints: &[Checkpoint]) -> Vec<Skipped> {
 
 /// When nothing is kept any more of a root that is gone, as rounds see time pass.
 fn forgotten_in(
-    desk: &Desk,
+    project: &Project,
     holding: &RootInventory,
     memory: &MaintenanceState,
 ) -> Option<Duration> {
-    let wanted = desk.settings.auto_prune && desk.settings.delete_orphans;
+    let wanted = project.settings.auto_prune && project.settings.delete_orphans;
     let gone = (holding.standing == RootStatus::Gone && wanted)
         .then(|| memory.gone_for(&holding.name).unwrap_or_default())?;
     Some(holding.settings.retention.saturating_sub(gone))

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use super::{
-    Desk, origin,
+    Project, origin,
     restore::{Consent, carry_out, effect},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     plan::{self, Options, Picked},
     process::{Exit, Process},
     project::adopt,
-    restore::{Order, is_interrupted, retain_steps},
+    restore::{Request, is_interrupted, retain_steps},
     ui,
 };
 
@@ -49,19 +49,19 @@ pub(crate) struct How {
 }
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.into_present()?;
-    let mut checkpoints = steps(&desk)?;
-    adopt(&mut checkpoints, &ledger::uses(&desk.state));
+    let project = Project::open(process, None)?.into_present()?;
+    let mut checkpoints = steps(&project)?;
+    adopt(&mut checkpoints, &ledger::uses(&project.state));
     let session = args.session.as_deref();
     let target = if args.whole_session {
         plan::session_target(&checkpoints, session).cloned()
     } else {
-        last_with_effect(process, &desk, &checkpoints, session, &args.how)?
+        last_with_effect(process, &project, &checkpoints, session, &args.how)?
     };
     if target.is_none() {
-        origin::say_if_known(process, &desk);
+        origin::say_if_known(process, &project);
     }
-    say_elsewhere(process, &desk);
+    say_elsewhere(process, &project);
     let target = target.ok_or_else(|| {
         let none = match session {
             Some(session) => {
@@ -75,8 +75,8 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             "`beforehand list` shows what there is, `beforehand restore 1` goes to the newest",
         )
     })?;
-    origin::say_if_swapped(process, &desk);
-    step(process, &desk, &target, "undo", &args.how)
+    origin::say_if_swapped(process, &project);
+    step(process, &project, &target, "undo", &args.how)
 }
 
 /// Where the next undo goes back to: before the last turn or restore that changed something, or the
@@ -84,19 +84,19 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 /// only if the user will be asked.
 fn last_with_effect(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoints: &[Checkpoint],
     session: Option<&str>,
     how: &How,
 ) -> Result<Option<Checkpoint>> {
-    let is_interrupted = is_interrupted(desk)?;
+    let is_interrupted = is_interrupted(project)?;
     let mut passed = Vec::new();
     while let Some(target) = plan::undo_target(checkpoints, &passed, session).cloned() {
         // What an interrupted restore has done so far is taken back before anything else.
         if is_interrupted {
             return Ok(Some(target));
         }
-        let effect = effect(process, desk, &target, &order(&target, "undo", how))?;
+        let effect = effect(process, project, &target, &request(&target, "undo", how))?;
         if effect.is_any {
             return Ok(Some(target));
         }
@@ -129,16 +129,16 @@ fn last_with_effect(
 }
 
 /// Says in which other roots the last turn has checkpoints: each goes back by itself.
-fn say_elsewhere(process: &mut Process<'_>, desk: &Desk) {
-    let uses = ledger::uses(&desk.state);
-    let Some(last) = uses.iter().find(|used| used.root == desk.root.path()) else { return };
+fn say_elsewhere(process: &mut Process<'_>, project: &Project) {
+    let uses = ledger::uses(&project.state);
+    let Some(last) = uses.iter().find(|used| used.root == project.root.path()) else { return };
     let is_same = |by: &By| {
         (by.agent, &by.session, &by.turn) == (last.by.agent, &last.by.session, &last.by.turn)
     };
     let same = uses.iter().filter(|used| is_same(&used.by) && used.root != last.root);
     let roots: BTreeSet<&Path> = same.map(|used| used.root.as_path()).collect();
     for root in roots {
-        let root = ui::path(root, desk.home.as_deref());
+        let root = ui::path(root, project.home.as_deref());
         let note =
             format!("note: the turn worked in {root} too; `beforehand undo` there is for that");
         let _nobody = writeln!(process.stderr, "{note}");
@@ -146,15 +146,15 @@ fn say_elsewhere(process: &mut Process<'_>, desk: &Desk) {
 }
 
 /// Every checkpoint but those of restores that were not done.
-fn steps(desk: &Desk) -> Result<Vec<Checkpoint>> {
-    let mut checkpoints = desk.store.list()?;
-    retain_steps(desk, &mut checkpoints)?;
+fn steps(project: &Project) -> Result<Vec<Checkpoint>> {
+    let mut checkpoints = project.store.list()?;
+    retain_steps(project, &mut checkpoints)?;
     Ok(checkpoints)
 }
 
 pub(crate) fn redo(process: &mut Process<'_>, how: &How) -> Result<Exit> {
-    let desk = Desk::open(process, None)?.into_present()?;
-    let checkpoints = steps(&desk)?;
+    let project = Project::open(process, None)?.into_present()?;
+    let checkpoints = steps(&project)?;
     let target = plan::redo_target(&checkpoints).cloned();
     let target = target.ok_or_else(|| {
         Error::other(
@@ -162,25 +162,25 @@ pub(crate) fn redo(process: &mut Process<'_>, how: &How) -> Result<Exit> {
             "only an undo can be redone, and only until something else happens",
         )
     })?;
-    step(process, &desk, &target, "redo", how)
+    step(process, &project, &target, "redo", how)
 }
 
 /// A step along the line puts back exactly what was there; what people made or changed since
 /// stays.
 fn step(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     target: &Checkpoint,
     verb: &'static str,
     how: &How,
 ) -> Result<Exit> {
     let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };
-    carry_out(process, desk, target, &order(target, verb, how), consent)
+    carry_out(process, project, target, &request(target, verb, how), consent)
 }
 
-fn order(target: &Checkpoint, verb: &'static str, how: &How) -> Order {
+fn request(target: &Checkpoint, verb: &'static str, how: &How) -> Request {
     let is_restore = target.cause.reason == Reason::BeforeRestore;
-    Order {
+    Request {
         verb,
         options: Options { force: how.force, ..Options::default() },
         markers: false,

@@ -8,7 +8,7 @@
 
 use std::{cell::OnceCell, collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
 
-use super::{Desk, adopt, is_same_turn};
+use super::{Project, adopt, is_same_turn};
 use crate::{
     error::Result,
     fs::stat_path,
@@ -41,7 +41,7 @@ struct Held<'a> {
     in_turn: bool,
 }
 
-impl Desk {
+impl Project {
     /// What was there before the turn of a checkpoint. What the first look would have seen, and did
     /// not see, was made since: some agents write files that nobody else may read, and those are
     /// held for their own sake too.
@@ -152,9 +152,9 @@ impl Held<'_> {
 struct Touched(BTreeMap<String, Vec<i64>>);
 
 impl Touched {
-    fn of(desk: &Desk) -> Self {
+    fn of(project: &Project) -> Self {
         let mut touched: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-        for line in left::read(&desk.state.root(&desk.root)) {
+        for line in left::read(&project.state.root(&project.root)) {
             if let What::Left { path, state: Some(_) } = line.what {
                 touched.entry(path).or_default().push(line.at);
             }

@@ -31,7 +31,7 @@ pub(crate) use held::Later;
 pub(crate) use turns::{Row, adopt, is_counted, is_same_turn, rows};
 
 /// Where a command works: a root, its settings, and its store.
-pub(crate) struct Desk {
+pub(crate) struct Project {
     /// The root.
     pub(crate) root: Root,
     /// How much of it may be walked.
@@ -48,7 +48,7 @@ pub(crate) struct Desk {
     pub(crate) is_gone: bool,
 }
 
-impl Desk {
+impl Project {
     /// Finds the root around the current directory, or around `dir`.
     ///
     /// # Errors

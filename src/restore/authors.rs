@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Order,
+    Request,
     content::{Present, bytes_now},
     interrupted,
     outside::entry_at,
@@ -14,7 +14,7 @@ use crate::{
     left::{self, Side},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
     plan::{self, Author, Change},
-    project::Desk,
+    project::Project,
     store::{self, Source, named_as},
 };
 
@@ -51,27 +51,27 @@ pub(super) struct Authors {
 
 impl Authors {
     pub(super) fn of(
-        desk: &Desk,
+        project: &Project,
         checkpoint: &Checkpoint,
-        order: &Order,
+        request: &Request,
         changes: &[Change],
         then: &Tree,
         side: Side,
     ) -> Result<Self> {
         let by = checkpoint.cause.by.as_ref();
         let name = by.map(|by| left::author(by.agent, &by.session));
-        let lines = match order.of_restore {
+        let lines = match request.of_restore {
             Some(_) => Vec::new(),
-            None => left::read(&desk.state.root(&desk.root)),
+            None => left::read(&project.state.root(&project.root)),
         };
         let knowledge = left::Knowledge::since(checkpoint, name.as_deref(), &lines, side);
         let mut likely = BTreeMap::new();
-        if let Some(tree) = knowledge.likely.and_then(|id| desk.store.tree(id).ok()) {
-            let store = desk.store.as_ref();
+        if let Some(tree) = knowledge.likely.and_then(|id| project.store.tree(id).ok()) {
+            let store = project.store.as_ref();
             for change in changes {
                 let path = &change.path;
-                let before = entry_at(desk, then, path, side)?;
-                let there = entry_at(desk, &tree, path, side)?;
+                let before = entry_at(project, then, path, side)?;
+                let there = entry_at(project, &tree, path, side)?;
                 let there = there.map(|it| named_as(store, path, it, before, Source::Saved));
                 // What had not changed by then is not the agent's.
                 if there != before {
@@ -83,9 +83,9 @@ impl Authors {
     }
 
     /// What somebody else changed and the agent of the turn was never seen to touch.
-    pub(super) fn others(&self, whose: &Whose, order: &Order) -> BTreeSet<RelPath> {
+    pub(super) fn others(&self, whose: &Whose, request: &Request) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {
-            let is_theirs = **author == Author::SomebodyElse && order.of_restore.is_none();
+            let is_theirs = **author == Author::SomebodyElse && request.of_restore.is_none();
             is_theirs && !self.knowledge.was_left(path)
         };
         whose.authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
@@ -93,7 +93,7 @@ impl Authors {
 
     pub(super) fn by_path(
         &self,
-        desk: &Desk,
+        project: &Project,
         changes: &[Change],
         unwalked: &BTreeSet<RelPath>,
         skipped: &[Skipped],
@@ -101,8 +101,9 @@ impl Authors {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
             let likely = self.likely.get(path).copied();
-            let author =
-                self.knowledge.author(path, &Present { desk, path, side: self.side, now, likely });
+            let author = self
+                .knowledge
+                .author(path, &Present { project, path, side: self.side, now, likely });
             // After a command the tree is looked at, and what is ignored is not in it.
             let is_blind = author == Author::SomebodyElse && unwalked.contains(path);
             (path.clone(), if is_blind { Author::Unknown } else { author })
@@ -121,11 +122,11 @@ impl Authors {
 
 /// The same outside the root.
 pub(super) fn of_restore_outside(
-    desk: &Desk,
+    project: &Project,
     of: CheckpointId,
     changes: &[Change],
 ) -> Result<Whose> {
-    let Some(restored) = restored(desk, of)? else { return Ok(Whose::default()) };
+    let Some(restored) = restored(project, of)? else { return Ok(Whose::default()) };
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
         let left = restored.outside.get(&change.path.at_top());
@@ -138,8 +139,8 @@ pub(super) fn of_restore_outside(
 }
 
 /// What a restore went to; `None` if the checkpoint was pruned meanwhile.
-fn restored(desk: &Desk, of: CheckpointId) -> Result<Option<Tree>> {
-    match interrupted::tree(desk, of) {
+fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
+    match interrupted::tree(project, of) {
         Err(Error::NoSuchCheckpoint { .. }) => Ok(None),
         // Then nobody knows what that restore made, and to leave all of it would pass for having
         // taken it back.
@@ -154,17 +155,17 @@ fn is_same(left: &Entry, here: &Entry) -> bool {
 
 /// When a restore is taken back: what it left is its own, the rest is somebody else's.
 pub(super) fn of_restore(
-    desk: &Desk,
+    project: &Project,
     of: CheckpointId,
     held: CheckpointId,
     changes: &[Change],
     now: &Tree,
     skipped: &[Skipped],
 ) -> Result<Whose> {
-    let Some(restored) = restored(desk, of)? else { return Ok(Whose::default()) };
+    let Some(restored) = restored(project, of)? else { return Ok(Whose::default()) };
     let merged: BTreeMap<_, _> =
-        left::merged(&desk.state.root(&desk.root), held).into_iter().collect();
-    let store = desk.store.as_ref();
+        left::merged(&project.state.root(&project.root), held).into_iter().collect();
+    let store = project.store.as_ref();
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
@@ -173,7 +174,7 @@ pub(super) fn of_restore(
         let here = here.map(|here| named_as(store, &change.path, here, left, Source::Disk));
         let is_left = left.zip(here).is_some_and(|(left, here)| is_same(&left, &here));
         let is_merged = merged.get(&change.path).is_some_and(|sha| {
-            bytes_now(desk, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
+            bytes_now(project, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
         });
         let is_ours = is_left || is_merged;
         let author = if is_ours { Author::Restore } else { Author::SomebodyElse };

@@ -6,7 +6,7 @@ use super::outside::top;
 use crate::{
     left::{self, Here, Side, State},
     model::{Entry, Kind, RelPath},
-    project::Desk,
+    project::Project,
     store::{self, Source, naming},
 };
 
@@ -14,8 +14,8 @@ use crate::{
 const READ_MAX_BYTES: u64 = 32 << 20;
 
 /// The bytes of the file at `path`, unless it is large.
-pub(crate) fn bytes_now(desk: &Desk, path: &RelPath) -> Option<Vec<u8>> {
-    small(desk.root.path(), path, Kind::File)
+pub(crate) fn bytes_now(project: &Project, path: &RelPath) -> Option<Vec<u8>> {
+    small(project.root.path(), path, Kind::File)
 }
 
 fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
@@ -26,21 +26,21 @@ fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
 }
 
 /// The bytes of a file of a checkpoint, unless it is large.
-pub(crate) fn bytes_then(desk: &Desk, entry: &Entry) -> Option<Vec<u8>> {
-    (entry.kind == Kind::File).then(|| held_bytes(desk, entry))?
+pub(crate) fn bytes_then(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
+    (entry.kind == Kind::File).then(|| held_bytes(project, entry))?
 }
 
 /// The same, or the text of a symlink.
-fn held_bytes(desk: &Desk, entry: &Entry) -> Option<Vec<u8>> {
+fn held_bytes(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let content = entry.content.filter(|_| entry.kind.has_content())?;
-    desk.store.open(&content).ok()?.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    project.store.open(&content).ok()?.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes).filter(|bytes| bytes.len() as u64 <= READ_MAX_BYTES)
 }
 
 /// What is at a path now, to be compared with what an agent left there.
 pub(super) struct Present<'a> {
-    pub(super) desk: &'a Desk,
+    pub(super) project: &'a Project,
     pub(super) path: &'a RelPath,
     pub(super) side: Side,
     pub(super) now: Entry,
@@ -50,7 +50,7 @@ pub(super) struct Present<'a> {
 
 impl Here for Present<'_> {
     fn is(&self, state: &State) -> bool {
-        is_state(&self.now, state, || small(top(self.desk, self.side), self.path, self.now.kind))
+        is_state(&self.now, state, || small(top(self.project, self.side), self.path, self.now.kind))
     }
 
     fn is_directory(&self) -> bool {
@@ -58,7 +58,7 @@ impl Here for Present<'_> {
     }
 
     fn is_likely(&self) -> bool {
-        let store = self.desk.store.as_ref();
+        let store = self.project.store.as_ref();
         let now = store::named_as(store, self.path, self.now, self.likely, Source::Disk);
         self.likely.is_some_and(|likely| {
             let contents = [likely, now].map(|entry| entry.content.map(|content| content.id));
@@ -69,13 +69,13 @@ impl Here for Present<'_> {
 
 /// What a checkpoint has at a path, to be compared with what an agent left there.
 pub(super) struct Saved<'a> {
-    pub(super) desk: &'a Desk,
+    pub(super) project: &'a Project,
     pub(super) entry: Entry,
 }
 
 impl Here for Saved<'_> {
     fn is(&self, state: &State) -> bool {
-        is_state(&self.entry, state, || held_bytes(self.desk, &self.entry))
+        is_state(&self.entry, state, || held_bytes(self.project, &self.entry))
     }
 
     fn is_directory(&self) -> bool {

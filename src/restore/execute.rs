@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Order, head, hold::hold, interrupted, model_note, prepare::Prepared, unreadable};
+use super::{Request, head, hold::hold, interrupted, model_note, prepare::Prepared, unreadable};
 use crate::{
     apply::{self, Outcome},
     crash,
@@ -15,7 +15,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, Entry, RelPath, RootKind},
     plan::{Action, RestorePlan},
     process::Process,
-    project::Desk,
+    project::Project,
     restore_log::RestoreLog,
     scan::Scan,
     store::{
@@ -51,55 +51,55 @@ pub(crate) struct Report {
 /// no error: it is in the report.
 pub(crate) fn execute(
     process: &Process<'_>,
-    desk: &Desk,
-    planned: &mut Prepared,
+    project: &Project,
+    prepared: &mut Prepared,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     was_asked: bool,
 ) -> Result<Report> {
-    unreadable::refuse(desk, &planned.plan, order)?;
-    let looked = (!was_asked).then(|| std::mem::take(&mut planned.looked));
-    let planned = &*planned;
+    unreadable::refuse(project, &prepared.plan, request)?;
+    let looked = (!was_asked).then(|| std::mem::take(&mut prepared.looked));
+    let prepared = &*prepared;
     // Once the branch is back, the index is that of a HEAD that has not moved.
-    let moves = planned.head.is_some();
-    let stages = order.index && (moves || desk.store.index_differs(checkpoint.id)?);
-    let is_nothing = planned.plan.is_empty() && planned.repositories.is_empty();
+    let moves = prepared.head.is_some();
+    let stages = request.index && (moves || project.store.index_differs(checkpoint.id)?);
+    let is_nothing = prepared.plan.is_empty() && prepared.repositories.is_empty();
     if is_nothing && !stages && !moves {
         return Ok(Report {
             outcome: Outcome::default(),
-            index: stage(desk, planned, checkpoint.id, order),
+            index: stage(project, prepared, checkpoint.id, request),
             held: None,
             is_settled: true,
             head_stayed: false,
         });
     }
-    let held = begin(process, desk, planned, checkpoint, order, looked)?;
-    let report = change(desk, planned, checkpoint, order, held)?;
+    let held = begin(process, project, prepared, checkpoint, request, looked)?;
+    let report = change(project, prepared, checkpoint, request, held)?;
     // The files are what counts; a restore is none the worse for a note that could not be left.
-    let _untold = model_note::leave(desk, checkpoint, planned);
+    let _untold = model_note::leave(project, checkpoint, prepared);
     Ok(report)
 }
 
 /// Announces the restore, holds what it overwrites, and writes its log.
 fn begin(
     process: &Process<'_>,
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
-    let place = desk.state.root(&desk.root);
-    interrupted::announce(desk, &place)?;
+    let place = project.state.root(&project.root);
+    interrupted::announce(project, &place)?;
     crash::point("restore-announced");
-    let held = hold(process, desk, planned, checkpoint, order, looked);
+    let held = hold(process, project, prepared, checkpoint, request, looked);
     crash::point("restore-held");
     let begun = held.and_then(|held| {
-        log_of(desk, planned, checkpoint.id, held, order).begin(&place).map(|()| held)
+        log_of(project, prepared, checkpoint.id, held, request).begin(&place).map(|()| held)
     });
     let held = begun.inspect_err(|_| {
         // The next restore tries it again.
-        let _nothing_was_changed = interrupted::call_off(desk, &place);
+        let _nothing_was_changed = interrupted::call_off(project, &place);
     })?;
     crash::point("restore-begun");
     Ok(held)
@@ -107,54 +107,54 @@ fn begin(
 
 /// Changes what the plan says, and ends the log.
 fn change(
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     held: CheckpointId,
 ) -> Result<Report> {
-    let (plan, repositories) = (&planned.plan, &planned.repositories);
-    let seen = |path: &RelPath| planned.seen.get(path).copied();
-    let records = records(desk, [held, checkpoint.id]);
+    let (plan, repositories) = (&prepared.plan, &prepared.repositories);
+    let seen = |path: &RelPath| prepared.seen.get(path).copied();
+    let records = records(project, [held, checkpoint.id]);
     let ends = Ends { held, records: &records };
-    let removed = make_repositories(desk, checkpoint.id, &ends, gone(repositories))?;
-    let mut outcome = apply::run(&desk.root, plan, desk.store.as_ref(), &seen, held)?;
+    let removed = make_repositories(project, checkpoint.id, &ends, gone(repositories))?;
+    let mut outcome = apply::run(&project.root, plan, project.store.as_ref(), &seen, held)?;
     removed.join(&mut outcome);
     crash::point("restore-head");
-    let head_stayed = move_head(desk, planned, checkpoint, order, held)?;
+    let head_stayed = move_head(project, prepared, checkpoint, request, held)?;
     crash::point("restore-index");
-    let made = make_repositories(desk, checkpoint.id, &ends, made(repositories))?;
+    let made = make_repositories(project, checkpoint.id, &ends, made(repositories))?;
     made.join(&mut outcome);
-    let index = stage(desk, planned, checkpoint.id, order);
+    let index = stage(project, prepared, checkpoint.id, request);
     let below = plan.deeds().filter(|step| step.action != Action::Merge);
     let below = below.map(|step| (Side::Root, &step.path, step.then));
     let outside = plan.outside.deeds().map(|step| (Side::Outside, &step.path, step.then));
-    note_back(desk, checkpoint.id, &outcome, below.chain(outside))?;
-    note_merged(desk, plan, held)?;
+    note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
+    note_merged(project, plan, held)?;
     crash::point("restore-end");
     // What failed can be tried again, or all of it taken back, while the log is there. What was
     // changed in this very moment is not ours to change.
     let is_settled = outcome.missed.iter().all(|(_, why)| why == apply::CHANGED);
     if is_settled {
-        RestoreLog::end(&desk.state.root(&desk.root))?;
+        RestoreLog::end(&project.state.root(&project.root))?;
     }
     Ok(Report { outcome, index, held: Some(held), is_settled, head_stayed })
 }
 
 /// Moves the branch, if it is to move. Whether it had to stay.
 fn move_head(
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     held: CheckpointId,
 ) -> Result<bool> {
-    let Some(there) = &planned.head else { return Ok(false) };
-    let why = format!("{} to {}", order.verb, checkpoint.id.short());
-    if !desk.store.move_head(there, &why)? {
+    let Some(there) = &prepared.head else { return Ok(false) };
+    let why = format!("{} to {}", request.verb, checkpoint.id.short());
+    if !project.store.move_head(there, &why)? {
         return Ok(true);
     }
-    head::note(desk, there, held).map(|()| false)
+    head::note(project, there, held).map(|()| false)
 }
 
 /// Those that are removed, which is done before anything else: what they lie in may have to go.
@@ -185,13 +185,13 @@ impl Made {
 }
 
 /// The records of the checkpoints a restore goes between, as far as they can be read.
-pub(super) fn records(desk: &Desk, ends: [CheckpointId; 2]) -> Vec<Record> {
-    ends.into_iter().filter_map(|id| desk.record_of(id).ok()).collect()
+pub(super) fn records(project: &Project, ends: [CheckpointId; 2]) -> Vec<Record> {
+    ends.into_iter().filter_map(|id| project.record_of(id).ok()).collect()
 }
 
 /// Makes repositories again as a checkpoint holds them.
 pub(super) fn make_repositories<'a>(
-    desk: &Desk,
+    project: &Project,
     id: CheckpointId,
     ends: &Ends<'_>,
     steps: impl Iterator<Item = &'a RepositoryStep>,
@@ -201,9 +201,9 @@ pub(super) fn make_repositories<'a>(
     if steps.peek().is_none() {
         return Ok(made);
     }
-    let record = desk.record_of(id)?;
+    let record = project.record_of(id)?;
     for step in steps {
-        match git::carry_out(&desk.state, desk.root.path(), &record, step, ends) {
+        match git::carry_out(&project.state, project.root.path(), &record, step, ends) {
             Err(err @ Error::Damaged { .. }) => {
                 made.missed.push((step.place.clone(), err.to_string()));
             }
@@ -215,40 +215,40 @@ pub(super) fn make_repositories<'a>(
 
 /// Stages again what was staged in the project's repository. One that comes back has its index.
 fn stage(
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     id: CheckpointId,
-    order: &Order,
+    request: &Request,
 ) -> Option<Result<IndexOutcome>> {
-    let is_left_alone = match desk.root.kind() {
+    let is_left_alone = match project.root.kind() {
         RootKind::Git { common_dir, .. } => {
-            planned.repositories.iter().all(|step| step.place != *common_dir)
+            prepared.repositories.iter().all(|step| step.place != *common_dir)
         }
-        RootKind::Plain { .. } => planned.repositories.is_empty(),
+        RootKind::Plain { .. } => prepared.repositories.is_empty(),
     };
-    (order.index && is_left_alone).then(|| desk.store.restore_index(id))
+    (request.index && is_left_alone).then(|| project.store.restore_index(id))
 }
 
 fn log_of(
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     of: CheckpointId,
     held: CheckpointId,
-    order: &Order,
+    request: &Request,
 ) -> RestoreLog {
-    let plan = &planned.plan;
+    let plan = &prepared.plan;
     RestoreLog {
         of,
         held,
-        verb: order.verb.to_owned(),
-        index: order.index,
+        verb: request.verb.to_owned(),
+        index: request.index,
         paths: plan.deeds().map(|step| step.path.clone()).collect(),
         merged: merged(plan),
         outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
-        closed: apply::closed(&desk.root, plan),
-        head: planned.head.clone().map(|head| [head.branch, head.from, head.to]),
-        repository: order.repository,
-        repositories: planned.repositories.iter().map(|step| step.place.clone()).collect(),
+        closed: apply::closed(&project.root, plan),
+        head: prepared.head.clone().map(|head| [head.branch, head.from, head.to]),
+        repository: request.repository,
+        repositories: prepared.repositories.iter().map(|step| step.place.clone()).collect(),
     }
 }
 
@@ -261,12 +261,12 @@ const BACK_MAX: usize = 5_000;
 
 /// Notes what is again as a checkpoint has it, so that it has the author it had then.
 pub(super) fn note_back<'a>(
-    desk: &Desk,
+    project: &Project,
     of: CheckpointId,
     outcome: &Outcome,
     back: impl Iterator<Item = (Side, &'a RelPath, Option<Entry>)>,
 ) -> Result<()> {
-    let all = desk.store.list()?;
+    let all = project.store.list()?;
     let Some(then) = all.iter().find(|one| one.id == of) else { return Ok(()) };
     let then = then.taken_at.timestamp_nanos_opt().unwrap_or(0);
     let missed: BTreeSet<&Path> = outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
@@ -280,16 +280,16 @@ pub(super) fn note_back<'a>(
         Line { at: now_ns(), by: String::new(), what }
     };
     let lines: Vec<Line> = back.take(BACK_MAX).map(line).collect();
-    if lines.is_empty() { Ok(()) } else { left::append(&desk.state.root(&desk.root), &lines) }
+    if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
 }
 
 /// Notes what was merged, so that undoing it knows its own.
-fn note_merged(desk: &Desk, plan: &RestorePlan, held: CheckpointId) -> Result<()> {
+fn note_merged(project: &Project, plan: &RestorePlan, held: CheckpointId) -> Result<()> {
     let line = |(path, sha): (RelPath, String)| Line {
         at: now_ns(),
         by: String::new(),
         what: What::Merged { path: left::path_text(&path), held: held.to_string(), sha },
     };
     let lines: Vec<Line> = merged(plan).into_iter().map(line).collect();
-    if lines.is_empty() { Ok(()) } else { left::append(&desk.state.root(&desk.root), &lines) }
+    if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
 }

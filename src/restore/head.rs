@@ -1,12 +1,12 @@
 //! HEAD and the commits made since: what is said of them, and when the branch goes back as well.
 
-use super::Order;
+use super::Request;
 use crate::{
     error::{Error, Result},
     fs::now_ns,
     left::{self, Line, What},
     model::{Checkpoint, CheckpointId, Head},
-    project::Desk,
+    project::Project,
     store::HeadMove,
     ui,
 };
@@ -14,28 +14,28 @@ use crate::{
 /// How the branch moves: back, if the user says so; and if a restore that moved it is taken back,
 /// to where it stood before that.
 pub(super) fn plan(
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
 ) -> Result<Option<HeadMove>> {
-    if order.head {
+    if request.head {
         let refuse = |why: &str| {
             let hint = "without --head the files alone are restored";
             Error::other(format!("HEAD stays where it is: {}", ui::escape(why.as_bytes())), hint)
         };
         let then = checkpoint.head.as_ref();
         let then = then.ok_or_else(|| refuse("the checkpoint does not say where it stood"))?;
-        return desk.store.plan_head(then).map_err(|why| refuse(&why));
+        return project.store.plan_head(then).map_err(|why| refuse(&why));
     }
-    if order.of_restore.is_none() {
+    if request.of_restore.is_none() {
         return Ok(None);
     }
-    let moved = left::head_moved(&desk.state.root(&desk.root), checkpoint.id);
+    let moved = left::head_moved(&project.state.root(&project.root), checkpoint.id);
     // Where it has been moved again since, it stays.
     Ok(moved.map(reversed).filter(|back| {
         let (branch, commit) = (Some(back.branch.clone()), Some(back.from.clone()));
         let there = Head { branch, commit, in_progress: None };
-        let since = desk.store.commits_since(&there);
+        let since = project.store.commits_since(&there);
         since.is_some_and(|since| since.count == Some(0) && since.branch == there.branch)
     }))
 }
@@ -60,16 +60,16 @@ pub(super) fn words(head: &HeadMove) -> String {
 }
 
 /// Notes a move, so that taking the restore back moves it back.
-pub(super) fn note(desk: &Desk, there: &HeadMove, held: CheckpointId) -> Result<()> {
+pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> Result<()> {
     let HeadMove { branch, from, to, .. } = there.clone();
     let what = What::Head { held: held.to_string(), branch, from, to };
     let line = Line { at: now_ns(), by: String::new(), what };
-    left::append(&desk.state.root(&desk.root), &[line])
+    left::append(&project.state.root(&project.root), &[line])
 }
 
 /// What to say of the commits made since: no restore takes them back.
-pub(super) fn commits(desk: &Desk, then: &Head) -> Option<String> {
-    let since = desk.store.commits_since(then)?;
+pub(super) fn commits(project: &Project, then: &Head) -> Option<String> {
+    let since = project.store.commits_since(then)?;
     let id = then.commit.as_deref()?.get(..7)?;
     if since.branch != then.branch {
         let (then, now) = (short(then.branch.as_deref()), short(since.branch.as_deref()));

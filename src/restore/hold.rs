@@ -7,13 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Order, prepare::Prepared};
+use super::{Request, prepare::Prepared};
 use crate::{
     error::{Error, Result},
     model::{Cause, Checkpoint, CheckpointId, Kind, RelPath, Skipped},
     plan::{RestorePlan, Step},
     process::Process,
-    project::Desk,
+    project::Project,
     scan::Scan,
     store::{Draft, Opened, RepositoryStep, StepKind, record},
     ui,
@@ -26,17 +26,17 @@ use crate::{
 /// left alone, because its stamp is no longer the one the plan saw.
 pub(super) fn hold(
     process: &Process<'_>,
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
     let mut opened = Opened::default();
-    for step in replaced(planned) {
+    for step in replaced(prepared) {
         opened.open(&step.place);
     }
-    let held = take(process, desk, planned, checkpoint, order, looked);
+    let held = take(process, project, prepared, checkpoint, request, looked);
     if held.is_err() {
         opened.close();
     }
@@ -45,55 +45,60 @@ pub(super) fn hold(
 
 fn take(
     process: &Process<'_>,
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
-    let plan = &planned.plan;
+    let plan = &prepared.plan;
     // What the scan holds by itself need not be named.
     let is_held = |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
     let touched = plan.deeds().filter(|step| !is_held(&step.path));
-    let touched = touched.map(|step| desk.root.join(&step.path));
+    let touched = touched.map(|step| project.root.join(&step.path));
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let outside = plan.outside.deeds().map(|step| step.path.at_top());
     let (outside, absent): (Vec<_>, Vec<_>) =
         outside.partition(|path| path.symlink_metadata().is_ok());
     let victims = there.chain(outside).collect();
     let mut scan = match looked {
-        Some(scan) => desk.look_also(process, scan, victims),
-        None => desk.look(process, victims)?,
+        Some(scan) => project.look_also(process, scan, victims),
+        None => project.look(process, victims)?,
     };
     // Wherever they are: outside the root, or where the walk does not go. The store knows its own.
-    let own = desk.root.path().join(".git");
-    scan.repositories.extend(replaced(planned).map(|step| step.place.clone()));
+    let own = project.root.path().join(".git");
+    scan.repositories.extend(replaced(prepared).map(|step| step.place.clone()));
     scan.repositories.retain(|place| *place != own);
     scan.repositories.sort();
     scan.repositories.dedup();
     scan.absent = absent;
     refuse_unheld(&scan.unheld, plan)?;
-    let cause = Cause { tool: Some(order.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
+    let cause =
+        Cause { tool: Some(request.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
     let draft =
         Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
-    let saved = desk.store.save(draft)?;
+    let saved = project.store.save(draft)?;
     refuse_unheld(&saved.checkpoint.skipped, plan)?;
-    refuse_unheld_repository(desk, &saved.checkpoint, planned)?;
+    refuse_unheld_repository(project, &saved.checkpoint, prepared)?;
     Ok(saved.checkpoint.id)
 }
 
-fn replaced(planned: &Prepared) -> impl Iterator<Item = &RepositoryStep> {
+fn replaced(prepared: &Prepared) -> impl Iterator<Item = &RepositoryStep> {
     let is_replaced =
         |step: &&RepositoryStep| matches!(step.kind, StepKind::Replace(_) | StepKind::Remove(_));
-    planned.repositories.iter().filter(is_replaced)
+    prepared.repositories.iter().filter(is_replaced)
 }
 
 /// A repository that is replaced must be held whole.
-fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Prepared) -> Result<()> {
-    let record = record::read(&desk.state.root(&desk.root), held.id)?;
-    for step in replaced(planned) {
+fn refuse_unheld_repository(
+    project: &Project,
+    held: &Checkpoint,
+    prepared: &Prepared,
+) -> Result<()> {
+    let record = record::read(&project.state.root(&project.root), held.id)?;
+    for step in replaced(prepared) {
         let is_of_it = |skipped: &&Skipped| {
-            desk.root.path().join(OsStr::from_bytes(&skipped.path)).starts_with(&step.place)
+            project.root.path().join(OsStr::from_bytes(&skipped.path)).starts_with(&step.place)
         };
         let refuse = |path: &[u8], why: &str| {
             Err(Error::CannotHold { path: ui::escape(path).into_owned(), why: why.to_owned() })
@@ -102,7 +107,7 @@ fn refuse_unheld_repository(desk: &Desk, held: &Checkpoint, planned: &Prepared) 
             return refuse(&skipped.path, skipped.reason.words());
         }
         let place = step.place.as_path();
-        let is_it = |path: &[u8]| desk.root.path().join(OsStr::from_bytes(path)) == place;
+        let is_it = |path: &[u8]| project.root.path().join(OsStr::from_bytes(path)) == place;
         let is_held = match place.symlink_metadata() {
             Ok(found) if found.is_dir() => record.repositories.iter().any(|it| is_it(&it.path)),
             Ok(found) if found.is_symlink() || found.is_file() && found.len() > 0 => {

@@ -15,13 +15,13 @@ use crate::{
     ledger, left,
     model::{Checkpoint, CheckpointId, Kind, RelPath, Tree},
     plan::{Action, Author, RestorePlan},
-    project::{self, Desk},
+    project::{self, Project},
     store::{self, Source},
 };
 
 /// The user's work that only inner steps hold, by path, with the newest step that holds it.
 pub(super) fn held(
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
     plan: &RestorePlan,
     then: &Tree,
@@ -29,33 +29,33 @@ pub(super) fn held(
 ) -> Result<BTreeMap<RelPath, CheckpointId>> {
     let mut found = BTreeMap::new();
     let Some(by) = &checkpoint.cause.by else { return Ok(found) };
-    let mut all = desk.store.list()?;
-    project::adopt(&mut all, &ledger::uses(&desk.state));
+    let mut all = project.store.list()?;
+    project::adopt(&mut all, &ledger::uses(&project.state));
     all.retain(|it| it.sequence > checkpoint.sequence && project::is_same_turn(it, checkpoint));
     if all.is_empty() {
         return Ok(found);
     }
     let name = left::author(by.agent, &by.session);
-    let lines = left::read(&desk.state.root(&desk.root));
+    let lines = left::read(&project.state.root(&project.root));
     let since =
         |lines: &[_]| left::Knowledge::since(checkpoint, Some(&name), lines, left::Side::Root);
     let known = since(&lines);
     for step in &all {
         // What cannot be read brings nothing back.
-        let Ok(tree) = desk.store.tree(step.id) else { continue };
+        let Ok(tree) = project.store.tree(step.id) else { continue };
         let known_then = LazyCell::new(|| since(&left::before(&lines, step)));
-        let other = store::changes(desk.store.as_ref(), &tree, now, Source::Disk)?;
+        let other = store::changes(project.store.as_ref(), &tree, now, Source::Disk)?;
         let other: BTreeSet<RelPath> = other.into_iter().map(|change| change.path).collect();
-        for change in store::changes(desk.store.as_ref(), then, &tree, Source::Saved)? {
+        for change in store::changes(project.store.as_ref(), then, &tree, Source::Saved)? {
             let path = change.path;
             let Some(entry) = change.after.filter(|it| it.kind != Kind::Directory) else {
                 continue;
             };
             let is_users = || {
-                let author = known_then.author(&path, &Saved { desk, entry });
+                let author = known_then.author(&path, &Saved { project, entry });
                 matches!(author, Author::SomebodyElse | Author::Unclear)
             };
-            let is_lost = other.contains(&path) && is_replaced(desk, plan, &known, &path);
+            let is_lost = other.contains(&path) && is_replaced(project, plan, &known, &path);
             if is_lost && !found.contains_key(&path) && is_users() {
                 found.insert(path, step.id);
             }
@@ -65,8 +65,13 @@ pub(super) fn held(
 }
 
 /// Whether the agent removed what was at a path, or what the restore replaces is the agent's.
-fn is_replaced(desk: &Desk, plan: &RestorePlan, known: &left::Knowledge, path: &RelPath) -> bool {
-    if stat_path(&desk.root.join(path)).is_err() {
+fn is_replaced(
+    project: &Project,
+    plan: &RestorePlan,
+    known: &left::Knowledge,
+    path: &RelPath,
+) -> bool {
+    if stat_path(&project.root.join(path)).is_err() {
         return known.was_removed(path);
     }
     let at = plan.steps.binary_search_by(|step| step.path.cmp(path));

@@ -4,7 +4,7 @@
 //! one or the other may be overwritten without holding it again, and `undo` still finds the line.
 
 use super::{
-    Order,
+    Request,
     content::bytes_now,
     execute::{gone, made, make_repositories, note_back, records},
     head, outside,
@@ -19,7 +19,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{self, RestorePlan, Unsettled},
     process::Process,
-    project::{Desk, Later},
+    project::{Later, Project},
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
     state::RootState,
@@ -47,47 +47,47 @@ pub(crate) enum Toward {
 /// Fails if no restore was interrupted, or if one of its ends cannot be read.
 pub(crate) fn resume(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     toward: Toward,
 ) -> Result<(RestoreLog, Settled)> {
-    let place = desk.state.root(&desk.root);
+    let place = project.state.root(&project.root);
     let _alone = restore_log::lock(&place)?;
-    drop_announced(desk, &place)?;
+    drop_announced(project, &place)?;
     let Some(log) = RestoreLog::read(&place)? else {
         return Err(Error::other("no restore was interrupted here", "there is nothing to do"));
     };
-    let settled = settle(process, desk, &log, toward)?;
+    let settled = settle(process, project, &log, toward)?;
     Ok((log, settled))
 }
 
 /// Writes down that a restore is coming, before its checkpoint is taken.
-pub(super) fn announce(desk: &Desk, place: &RootState) -> Result<()> {
-    let newest = desk.store.list()?.iter().map(|checkpoint| checkpoint.sequence).max();
+pub(super) fn announce(project: &Project, place: &RootState) -> Result<()> {
+    let newest = project.store.list()?.iter().map(|checkpoint| checkpoint.sequence).max();
     Announced { after: newest.unwrap_or(0) }.announce(place)
 }
 
 /// Takes back an announced restore that cannot begin.
-pub(super) fn call_off(desk: &Desk, place: &RootState) -> Result<()> {
+pub(super) fn call_off(project: &Project, place: &RootState) -> Result<()> {
     if let Some(log) = RestoreLog::read(place)? {
         // It has its name, though it is not known to be on the disk. While it is there it needs
         // its checkpoint.
-        let all = desk.store.list()?;
+        let all = project.store.list()?;
         let held = all.iter().find(|checkpoint| checkpoint.id == log.held);
         let Some(held) = held else { return Ok(()) };
         Announced { after: held.sequence.saturating_sub(1) }.announce(place)?;
     }
-    drop_announced(desk, place)
+    drop_announced(project, place)
 }
 
 /// Removes what is left of a restore that was announced and never began: its checkpoint, which
 /// would count as a step that was done, and then the announcement. The restore lock must be held.
-fn drop_announced(desk: &Desk, place: &RootState) -> Result<()> {
+fn drop_announced(project: &Project, place: &RootState) -> Result<()> {
     let Some(announced) = Announced::read(place)? else { return Ok(()) };
-    let all = desk.store.list()?;
+    let all = project.store.list()?;
     let took = all.iter().filter(|checkpoint| announced.took(checkpoint));
     let ids: Vec<CheckpointId> = took.map(|checkpoint| checkpoint.id).collect();
     if !ids.is_empty() {
-        desk.store.remove(&ids)?;
+        project.store.remove(&ids)?;
     }
     crash::point("restore-called-off");
     RestoreLog::end(place)
@@ -100,8 +100,8 @@ fn drop_announced(desk: &Desk, place: &RootState) -> Result<()> {
 /// # Errors
 ///
 /// Fails if the log cannot be read.
-pub(crate) fn retain_steps(desk: &Desk, checkpoints: &mut Vec<Checkpoint>) -> Result<()> {
-    let place = desk.state.root(&desk.root);
+pub(crate) fn retain_steps(project: &Project, checkpoints: &mut Vec<Checkpoint>) -> Result<()> {
+    let place = project.state.root(&project.root);
     let announced = Announced::read(&place)?;
     let mut no_steps = left::voided(&place);
     no_steps.extend(RestoreLog::read(&place)?.map(|log| log.held));
@@ -117,8 +117,8 @@ pub(crate) fn retain_steps(desk: &Desk, checkpoints: &mut Vec<Checkpoint>) -> Re
 /// # Errors
 ///
 /// Fails if the log cannot be read.
-pub(crate) fn is_interrupted(desk: &Desk) -> Result<bool> {
-    Ok(RestoreLog::read(&desk.state.root(&desk.root))?.is_some())
+pub(crate) fn is_interrupted(project: &Project) -> Result<bool> {
+    Ok(RestoreLog::read(&project.state.root(&project.root))?.is_some())
 }
 
 /// What an interrupted restore means for the next one.
@@ -146,14 +146,14 @@ pub(crate) enum Before {
 /// Fails if there is one and the user has to be asked about it, or if it cannot be taken back.
 pub(crate) fn before(
     process: &Process<'_>,
-    desk: &Desk,
-    order: &Order,
+    project: &Project,
+    request: &Request,
     dry_run: bool,
     yes: bool,
 ) -> Result<Before> {
-    let place = desk.state.root(&desk.root);
+    let place = project.state.root(&project.root);
     if !dry_run {
-        drop_announced(desk, &place)?;
+        drop_announced(project, &place)?;
     }
     let Some(log) = RestoreLog::read(&place)? else { return Ok(Before::Nothing) };
     if dry_run {
@@ -165,10 +165,10 @@ pub(crate) fn before(
             "`beforehand restore --continue` finishes it, `beforehand restore --abort` takes it back",
         ));
     }
-    let settled = Box::new(settle(process, desk, &log, Toward::Before)?);
+    let settled = Box::new(settle(process, project, &log, Toward::Before)?);
     // To undo a restore that was interrupted is to take it back. An undo that was interrupted is
     // still to be done.
-    let is_all = order.verb == "undo" && log.verb != "undo";
+    let is_all = request.verb == "undo" && log.verb != "undo";
     Ok(Before::TookBack { verb: log.verb, settled, is_all })
 }
 
@@ -180,35 +180,40 @@ pub(crate) struct Settled {
     pub(crate) outcome: Outcome,
 }
 
-fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) -> Result<Settled> {
+fn settle(
+    process: &Process<'_>,
+    project: &Project,
+    log: &RestoreLog,
+    toward: Toward,
+) -> Result<Settled> {
     let to = match toward {
         Toward::Before => log.held,
         Toward::After => log.of,
     };
-    apply::sweep(&desk.root, &log.paths, &log.outside, log.held);
-    let place = desk.state.root(&desk.root);
-    let record = desk.record_of(to)?;
-    let records = records(desk, [log.held, log.of]);
+    apply::sweep(&project.root, &log.paths, &log.outside, log.held);
+    let place = project.state.root(&project.root);
+    let record = project.record_of(to)?;
+    let records = records(project, [log.held, log.of]);
     let ends = Ends { held: log.held, records: &records };
-    let aside = git::remove_unfinished(&desk.state, desk.root.path(), &ends);
+    let aside = git::remove_unfinished(&project.state, project.root.path(), &ends);
     let all = log.repository && toward == Toward::After;
-    let mut steps = git::steps(&desk.state, desk.root.path(), &record, all);
+    let mut steps = git::steps(&project.state, project.root.path(), &record, all);
     steps.retain(|step| log.repositories.contains(&step.place));
-    let mut removed = make_repositories(desk, to, &ends, gone(&steps))?;
+    let mut removed = make_repositories(project, to, &ends, gone(&steps))?;
     removed.aside.extend(aside);
-    let (plan, scan, to_tree) = plan(process, desk, log, toward)?;
-    let seen = seen_by_plan(desk, &plan, &scan);
+    let (plan, scan, to_tree) = plan(process, project, log, toward)?;
+    let seen = seen_by_plan(project, &plan, &scan);
     let seen = |path: &RelPath| seen.get(path).copied();
-    let mut outcome = apply::run(&desk.root, &plan, desk.store.as_ref(), &seen, log.held)?;
+    let mut outcome = apply::run(&project.root, &plan, project.store.as_ref(), &seen, log.held)?;
     removed.join(&mut outcome);
-    open_no_more(desk, log, &plan);
-    move_head(desk, log, toward)?;
-    make_repositories(desk, to, &ends, made(&steps))?.join(&mut outcome);
+    open_no_more(project, log, &plan);
+    move_head(project, log, toward)?;
+    make_repositories(project, to, &ends, made(&steps))?.join(&mut outcome);
     if log.index && steps.is_empty() {
         // Why it may stay as it is was said, or will be, by the restore itself.
-        desk.store.restore_index(to)?;
+        project.store.restore_index(to)?;
     }
-    let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
+    let mut read = |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
     let merged = |path: &&RelPath| log.merged.iter().all(|(merged, _)| merged != *path);
     let back = log
         .paths
@@ -221,7 +226,7 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
     let outside = outside
         .iter()
         .map(|path| (Side::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
-    note_back(desk, to, &outcome, back.into_iter().chain(outside))?;
+    note_back(project, to, &outcome, back.into_iter().chain(outside))?;
     if toward == Toward::Before {
         // Lost, it costs an undo that has to be asked for by the checkpoint's name.
         let _noted = left::void(&place, log.held);
@@ -231,25 +236,25 @@ fn settle(process: &Process<'_>, desk: &Desk, log: &RestoreLog, toward: Toward) 
 }
 
 /// Takes the branch to the end that is wanted, if it stands at the other.
-fn move_head(desk: &Desk, log: &RestoreLog, toward: Toward) -> Result<()> {
+fn move_head(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> {
     let Some([branch, from, to]) = log.head.clone() else { return Ok(()) };
     let there = HeadMove { branch, from, to, count: 0 };
     match toward {
         Toward::After => {
             let why = format!("{} to {}", log.verb, log.of.short());
-            desk.store.move_head(&there, &why)?;
-            head::note(desk, &there, log.held)
+            project.store.move_head(&there, &why)?;
+            head::note(project, &there, log.held)
         }
         Toward::Before => {
             let why = format!("{} taken back", log.verb);
-            desk.store.move_head(&head::reversed(there), &why).map(|_| ())
+            project.store.move_head(&head::reversed(there), &why).map(|_| ())
         }
     }
 }
 
 fn plan(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     log: &RestoreLog,
     toward: Toward,
 ) -> Result<(RestorePlan, Scan, Tree)> {
@@ -257,12 +262,12 @@ fn plan(
         Toward::Before => (log.held, log.of),
         Toward::After => (log.of, log.held),
     };
-    let store = desk.store.as_ref();
+    let store = project.store.as_ref();
     let id = to;
-    let (to_tree, from_tree) = (tree(desk, to)?, tree(desk, from)?);
-    let below = log.paths.iter().map(|path| desk.root.join(path));
+    let (to_tree, from_tree) = (tree(project, to)?, tree(project, from)?);
+    let below = log.paths.iter().map(|path| project.root.join(path));
     let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
-    let mut scan = desk.look(process, files.chain(log.outside.iter().cloned()).collect())?;
+    let mut scan = project.look(process, files.chain(log.outside.iter().cloned()).collect())?;
     let now_tree = store.identify(&mut scan)?;
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
@@ -282,7 +287,8 @@ fn plan(
         let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
         let mut now = now.map(|now| named(named(now, to), from));
         if let (Some((_, sha)), Some(there)) = (log.merged.iter().find(|(at, _)| at == path), now) {
-            let is_ours = bytes_now(desk, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
+            let is_ours =
+                bytes_now(project, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
             now = if is_ours {
                 from.map(|from| Entry { content: from.content, ..there })
             } else {
@@ -301,16 +307,16 @@ fn plan(
 }
 
 /// The files of a checkpoint as a restore goes to them.
-pub(super) fn tree(desk: &Desk, id: CheckpointId) -> Result<Tree> {
-    match desk.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
-        Some(checkpoint) => desk.tree_of(checkpoint, Later::All),
-        None => desk.store.tree(id),
+pub(super) fn tree(project: &Project, id: CheckpointId) -> Result<Tree> {
+    match project.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
+        Some(checkpoint) => project.tree_of(checkpoint, Later::All),
+        None => project.store.tree(id),
     }
 }
 
 /// Gives directories that forbade writing their permissions back.
-fn open_no_more(desk: &Desk, log: &RestoreLog, plan: &RestorePlan) {
-    let Ok(top) = Dir::open(desk.root.path()) else { return };
+fn open_no_more(project: &Project, log: &RestoreLog, plan: &RestorePlan) {
+    let Ok(top) = Dir::open(project.root.path()) else { return };
     for (path, permissions) in &log.closed {
         if plan.deeds().any(|step| step.path == *path) || log.paths.contains(path) {
             continue;

@@ -11,13 +11,13 @@ use crate::{
     left,
     model::{Kind, RelPath},
     plan::{Author, Change},
-    project::Desk,
+    project::Project,
 };
 
 /// Merges every text that somebody else changed, as far as that goes without a conflict, or with
 /// `markers` around those. Tells also which have such marks.
 pub(super) fn all(
-    desk: &Desk,
+    project: &Project,
     changes: &[Change],
     authors: &BTreeMap<RelPath, Author>,
     knowledge: &Authors,
@@ -26,7 +26,7 @@ pub(super) fn all(
     let is_edited = |change: &&Change| authors.get(&change.path) == Some(&Author::SomebodyElse);
     let (mut merges, mut marked) = (BTreeMap::new(), BTreeSet::new());
     for change in changes.iter().filter(is_edited) {
-        let Some((bytes, is_marked)) = one(desk, change, knowledge, markers) else { continue };
+        let Some((bytes, is_marked)) = one(project, change, knowledge, markers) else { continue };
         merges.insert(change.path.clone(), bytes);
         marked.extend(is_marked.then(|| change.path.clone()));
     }
@@ -34,7 +34,7 @@ pub(super) fn all(
 }
 
 fn one(
-    desk: &Desk,
+    project: &Project,
     change: &Change,
     knowledge: &Authors,
     markers: bool,
@@ -43,9 +43,9 @@ fn one(
     if (then.kind, now.kind) != (Kind::File, Kind::File) {
         return None;
     }
-    let place = desk.state.root(&desk.root);
-    let theirs = bytes_then(desk, &then)?;
-    let ours = bytes_now(desk, &change.path)?;
+    let place = project.state.root(&project.root);
+    let theirs = bytes_then(project, &then)?;
+    let ours = bytes_now(project, &change.path)?;
     let mut bases = knowledge.knowledge.bases(&change.path);
     let base = bases.find_map(|sha| left::kept(&place, sha));
     // What the agent never touched it left as it was: there is nothing to take back.

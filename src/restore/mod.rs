@@ -28,7 +28,7 @@ use crate::{
 
 /// What a restore is to do.
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
-pub(crate) struct Order {
+pub(crate) struct Request {
     /// The word that led to it: `restore`, `undo` or `redo`.
     pub(crate) verb: &'static str,
     /// What the user said about what others did since.

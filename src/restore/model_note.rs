@@ -10,7 +10,7 @@ use crate::{
     ledger::{self, Ledger},
     model::{Checkpoint, RelPath},
     plan::Action,
-    project::Desk,
+    project::Project,
     ui,
 };
 
@@ -24,19 +24,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 ///
 /// Fails if it cannot be left there.
-pub(super) fn leave(desk: &Desk, checkpoint: &Checkpoint, planned: &Prepared) -> Result<()> {
-    if !desk.settings.tell_model {
+pub(super) fn leave(project: &Project, checkpoint: &Checkpoint, prepared: &Prepared) -> Result<()> {
+    if !project.settings.tell_model {
         return Ok(());
     }
-    let root = desk.root.path();
-    let uses = ledger::uses(&desk.state);
+    let root = project.root.path();
+    let uses = ledger::uses(&project.state);
     let last = uses.iter().find(|it| it.root == root).map(|it| &it.by);
     let Some(by) = checkpoint.cause.by.as_ref().or(last) else { return Ok(()) };
-    let deeds: Vec<_> = planned.plan.deeds().map(|step| (step.action, &step.path)).collect();
+    let deeds: Vec<_> = prepared.plan.deeds().map(|step| (step.action, &step.path)).collect();
     let Some(text) = words(&deeds) else { return Ok(()) };
     let name = by_agent(by.agent).name();
     let deadline = Instant::now() + PATIENCE;
-    let mut ledger = Ledger::open(&desk.state, name, &by.session.0, deadline)?;
+    let mut ledger = Ledger::open(&project.state, name, &by.session.0, deadline)?;
     ledger.tell(text);
     ledger.close()
 }

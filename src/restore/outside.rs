@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Order,
+    Request,
     authors::{self, Authors},
     prepare::add_parents,
 };
@@ -17,18 +17,18 @@ use crate::{
     left::{Outside, Side},
     model::{Checkpoint, Entry, Kind, Reason, RelPath, SkipReason, Skipped, Tree},
     plan::{self, Action, Kept, OutsidePlan, Past, Picked, Step, Unsettled},
-    project::Desk,
+    project::Project,
     restore_log::RestoreLog,
     scan::{Scan, VictimPath},
 };
 
 /// The paths outside that a restore looks at.
-pub(super) fn paths(desk: &Desk, checkpoint: &Checkpoint, then: &Tree) -> BTreeSet<PathBuf> {
+pub(super) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> BTreeSet<PathBuf> {
     // It names all that its restore changed, also where nothing was.
     if checkpoint.cause.reason == Reason::BeforeRestore {
         return checkpoint.outside.iter().chain(then.outside.keys()).cloned().collect();
     }
-    let apart = [desk.root.path(), desk.state.dir()];
+    let apart = [project.root.path(), project.state.dir()];
     let skipped = &checkpoint.skipped;
     Outside { then: &then.outside, skipped, apart: &apart }.paths()
 }
@@ -42,8 +42,8 @@ pub(super) struct Planned {
 
 /// Plans a restore of what is there now.
 pub(super) fn plan(
-    desk: &Desk,
-    (checkpoint, order): (&Checkpoint, &Order),
+    project: &Project,
+    (checkpoint, request): (&Checkpoint, &Request),
     (then, now): (&Tree, &Tree),
     scan: &Scan,
     paths: &BTreeSet<PathBuf>,
@@ -55,10 +55,10 @@ pub(super) fn plan(
         return Ok(Planned::default());
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(scan));
-    let knowledge = Authors::of(desk, checkpoint, order, &changes, then, Side::Outside)?;
-    let whose = match order.of_restore {
-        Some(of) => authors::of_restore_outside(desk, of, &changes)?,
-        None => knowledge.by_path(desk, &changes, &BTreeSet::new(), &skipped_now),
+    let knowledge = Authors::of(project, checkpoint, request, &changes, then, Side::Outside)?;
+    let whose = match request.of_restore {
+        Some(of) => authors::of_restore_outside(project, of, &changes)?,
+        None => knowledge.by_path(project, &changes, &BTreeSet::new(), &skipped_now),
     };
     let past = Past {
         authors: &whose.authors,
@@ -69,10 +69,11 @@ pub(super) fn plan(
         skipped_now: &skipped_now,
         repositories: &BTreeMap::new(),
     };
-    let mut steps = plan::restore(checkpoint.id, changes, order.options, &Picked::All, &past).steps;
+    let mut steps =
+        plan::restore(checkpoint.id, changes, request.options, &Picked::All, &past).steps;
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
-    let others = knowledge.others(&whose, order);
+    let others = knowledge.others(&whose, request);
     Ok(Planned { plan: seen(steps), others })
 }
 
@@ -133,12 +134,12 @@ fn skipped_now(scan: &Scan) -> Vec<Skipped> {
 
 /// What a checkpoint holds at a path of one side.
 pub(super) fn entry_at(
-    desk: &Desk,
+    project: &Project,
     tree: &Tree,
     path: &RelPath,
     side: Side,
 ) -> Result<Option<Entry>> {
-    let store = desk.store.as_ref();
+    let store = project.store.as_ref();
     let mut read = |tree: &Tree, id: &_| crate::store::directory_of(store, tree, id);
     match side {
         Side::Root => plan::entry_at(tree, path, &mut read),
@@ -147,9 +148,9 @@ pub(super) fn entry_at(
 }
 
 /// Where the paths of a side begin.
-pub(super) fn top(desk: &Desk, side: Side) -> &Path {
+pub(super) fn top(project: &Project, side: Side) -> &Path {
     match side {
-        Side::Root => desk.root.path(),
+        Side::Root => project.root.path(),
         Side::Outside => Path::new("/"),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Order,
+    Request,
     authors::{self, Authors, Whose},
     head, inner, merge, outside,
 };
@@ -22,7 +22,7 @@ use crate::{
     },
     plan::{self, Action, Author, ByPath, Change, Kept, Past, Picked, RestorePlan, Step},
     process::Process,
-    project::{Desk, Later},
+    project::{Later, Project},
     root::{git_dirs, repository_at},
     scan::{Scan, VictimPath},
     store::{self, HeadMove, RepositoryStep, Source, StepKind, git, record::Record},
@@ -76,9 +76,9 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    fn of(order: &Order) -> Self {
-        let (merges, marks) = (order.options.merge, order.markers);
-        Self { is_restore: order.verb == "restore", merges, marks }
+    fn of(request: &Request) -> Self {
+        let (merges, marks) = (request.options.merge, request.markers);
+        Self { is_restore: request.verb == "restore", merges, marks }
     }
 }
 
@@ -125,45 +125,45 @@ impl Prepared {
 /// Plans a restore of what is there now.
 pub(crate) fn prepare(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
 ) -> Result<Prepared> {
-    let head = head::plan(desk, checkpoint, order)?;
-    let then = desk.tree_of(checkpoint, Later::Gone)?;
-    let outside_paths = outside::paths(desk, checkpoint, &then);
+    let head = head::plan(project, checkpoint, request)?;
+    let then = project.tree_of(checkpoint, Later::Gone)?;
+    let outside_paths = outside::paths(project, checkpoint, &then);
     let Seen { now, mut changes, skipped, scan, looked, unwalked } =
-        see(process, desk, &then, &outside_paths)?;
-    if order.of_restore.is_none() {
-        refuse_unknown(desk, &order.picked, &[(checkpoint, &then)])?;
+        see(process, project, &then, &outside_paths)?;
+    if request.of_restore.is_none() {
+        refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
     }
     let mut inner_roots = BTreeSet::new();
     // A restore that is taken back left them alone, or made them.
-    if order.picked == Picked::All && order.of_restore.is_none() {
-        let inner = own_roots(desk, checkpoint, &scan);
+    if request.picked == Picked::All && request.of_restore.is_none() {
+        let inner = own_roots(project, checkpoint, &scan);
         changes.retain(|change| {
             let other = inner.iter().find(|inner| change.path.is_within(inner));
             inner_roots.extend(other.cloned());
             other.is_none()
         });
     }
-    let knowledge = Authors::of(desk, checkpoint, order, &changes, &then, Side::Root)?;
-    let whose = match order.of_restore {
-        Some(of) => authors::of_restore(desk, of, checkpoint.id, &changes, &now, &skipped)?,
-        None => knowledge.by_path(desk, &changes, &unwalked, &skipped),
+    let knowledge = Authors::of(project, checkpoint, request, &changes, &then, Side::Root)?;
+    let whose = match request.of_restore {
+        Some(of) => authors::of_restore(project, of, checkpoint.id, &changes, &now, &skipped)?,
+        None => knowledge.by_path(project, &changes, &unwalked, &skipped),
     };
-    let others = knowledge.others(&whose, order);
+    let others = knowledge.others(&whose, request);
     let Whose { authors, edited } = whose;
-    let (merges, marked) = if order.options.merge {
-        merge::all(desk, &changes, &authors, &knowledge, order.markers)
+    let (merges, marked) = if request.options.merge {
+        merge::all(project, &changes, &authors, &knowledge, request.markers)
     } else {
         (BTreeMap::new(), BTreeSet::new())
     };
-    let new_unheld = new_unheld(desk, &scan, &then, &left_out(checkpoint, &then), order)?;
-    let record = desk.record_of(checkpoint.id).ok();
+    let new_unheld = new_unheld(project, &scan, &then, &left_out(checkpoint, &then), request)?;
+    let record = project.record_of(checkpoint.id).ok();
     let record = record.as_ref();
-    let (repositories, elsewhere) = repositories(desk, record, order);
-    refuse_partial(checkpoint, order, &repositories)?;
+    let (repositories, elsewhere) = repositories(project, record, request);
+    refuse_partial(checkpoint, request, &repositories)?;
     let past = Past {
         authors: &authors,
         edited: &edited,
@@ -171,34 +171,34 @@ pub(crate) fn prepare(
         ignored: &ignored_now(&changes, &scan),
         skipped_then: &left_out(checkpoint, &then),
         skipped_now: &skipped,
-        repositories: &made_since(desk, record, &scan, &repositories),
+        repositories: &made_since(project, record, &scan, &repositories),
     };
-    let mut plan = plan::restore(checkpoint.id, changes, order.options, &order.picked, &past);
-    let repositories = keep_in_the_way(desk, &mut plan, repositories);
-    plan.left.retain(|skipped| desk.has_changed(checkpoint, skipped));
-    add_parents(desk.root.path(), &mut plan.steps);
+    let mut plan = plan::restore(checkpoint.id, changes, request.options, &request.picked, &past);
+    let repositories = keep_in_the_way(project, &mut plan, repositories);
+    plan.left.retain(|skipped| project.has_changed(checkpoint, skipped));
+    add_parents(project.root.path(), &mut plan.steps);
     let mut outside_left = Vec::new();
     let elsewhere_plan =
-        outside::plan(desk, (checkpoint, order), (&then, &now), &scan, &outside_paths)?;
-    if order.outside {
+        outside::plan(project, (checkpoint, request), (&then, &now), &scan, &outside_paths)?;
+    if request.outside {
         plan.outside = elsewhere_plan.plan;
-    } else if order.picked == Picked::All {
+    } else if request.picked == Picked::All {
         outside_left = outside::left(&elsewhere_plan.plan).chain(elsewhere).collect();
     }
-    let inner_steps = if order.of_restore.is_none() && order.picked == Picked::All {
-        inner::held(desk, checkpoint, &plan, &then, &now)?
+    let inner_steps = if request.of_restore.is_none() && request.picked == Picked::All {
+        inner::held(project, checkpoint, &plan, &then, &now)?
     } else {
         BTreeMap::new()
     };
-    let seen = seen_by_plan(desk, &plan, &scan);
+    let seen = seen_by_plan(project, &plan, &scan);
     let commits = match &head {
         Some(head) => Some(head::words(head)),
-        None => checkpoint.head.as_ref().and_then(|head| head::commits(desk, head)),
+        None => checkpoint.head.as_ref().and_then(|head| head::commits(project, head)),
     };
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
-    let lost = lost(desk, record, order, &repositories);
-    let losing = |step: &RepositoryStep| step.losing(&desk.state, desk.root.path(), record?);
+    let lost = lost(project, record, request, &repositories);
+    let losing = |step: &RepositoryStep| step.losing(&project.state, project.root.path(), record?);
     let losing = repositories.iter().filter_map(losing).collect();
     Ok(Prepared {
         plan,
@@ -216,24 +216,24 @@ pub(crate) fn prepare(
         inner_roots,
         inner_steps,
         marked,
-        advice: Advice::of(order),
+        advice: Advice::of(request),
     })
 }
 
 /// What is there now and not held, and was not there at the checkpoint, held or not.
 fn new_unheld(
-    desk: &Desk,
+    project: &Project,
     scan: &Scan,
     then: &Tree,
     skipped_then: &[Skipped],
-    order: &Order,
+    request: &Request,
 ) -> Result<Vec<Skipped>> {
-    let (then_out, store) = (ByPath::of(skipped_then), desk.store.as_ref());
+    let (then_out, store) = (ByPath::of(skipped_then), project.store.as_ref());
     let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let mut new = Vec::new();
     for skipped in skipped(scan, |reason| reason.matters() && !is_out_of_reach(reason)) {
         let Ok(path) = RelPath::from_bytes(&skipped.path) else { continue };
-        let is_new = order.picked.has(&path)
+        let is_new = request.picked.has(&path)
             && then_out.covering(&path).is_none()
             && plan::entry_at(then, &path, &mut read)?.is_none();
         if is_new {
@@ -245,18 +245,18 @@ fn new_unheld(
 
 /// A repository cannot come back where a file stays in the place of a directory it lies in.
 fn keep_in_the_way(
-    desk: &Desk,
+    project: &Project,
     plan: &mut RestorePlan,
     repositories: Vec<RepositoryStep>,
 ) -> Vec<RepositoryStep> {
     let is_directory = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::Directory);
     let (blocked, free): (Vec<_>, Vec<_>) = repositories.into_iter().partition(|step| {
-        let Ok(path) = desk.root.relative(&step.place) else { return false };
+        let Ok(path) = project.root.relative(&step.place) else { return false };
         plan.kept().any(|kept| !is_directory(kept.now) && path.is_within(&kept.path))
     });
     let entry = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
     plan.steps.extend(blocked.iter().filter_map(|step| {
-        let path = desk.root.relative(&step.place).ok()?;
+        let path = project.root.relative(&step.place).ok()?;
         let (action, author) = (Action::Keep(Kept::InTheWay), Author::Unknown);
         Some(Step { path, action, then: Some(entry), now: None, author })
     }));
@@ -284,32 +284,32 @@ pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
 
 /// The worktrees in ignored directories where another session has been at work. Each is a root of its
 /// own: what is done there is nothing for a restore of this root to take back.
-fn own_roots(desk: &Desk, checkpoint: &Checkpoint, scan: &Scan) -> Vec<RelPath> {
+fn own_roots(project: &Project, checkpoint: &Checkpoint, scan: &Scan) -> Vec<RelPath> {
     let worktrees = scan.repositories.iter().filter_map(|git| git.parent());
-    let below = worktrees.filter_map(|worktree| desk.root.relative(worktree).ok());
+    let below = worktrees.filter_map(|worktree| project.root.relative(worktree).ok());
     let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
     let mut inner: Vec<RelPath> = below.filter(is_ignored).collect();
     if !inner.is_empty() {
         let session = checkpoint.cause.by.as_ref().map(|by| (by.agent, &by.session));
-        let mut others = ledger::uses(&desk.state);
+        let mut others = ledger::uses(&project.state);
         others.retain(|used| session != Some((used.by.agent, &used.by.session)));
-        inner.retain(|path| others.iter().any(|used| used.root == desk.root.join(path)));
+        inner.retain(|path| others.iter().any(|used| used.root == project.root.join(path)));
     }
     inner
 }
 
 /// What is gone of the repositories that stay.
 fn lost(
-    desk: &Desk,
+    project: &Project,
     record: Option<&Record>,
-    order: &Order,
+    request: &Request,
     steps: &[RepositoryStep],
 ) -> Vec<git::Lost> {
     let Some(record) = record else { return Vec::new() };
-    let mut lost = git::lost(&desk.state, desk.root.path(), record);
-    let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
+    let mut lost = git::lost(&project.state, project.root.path(), record);
+    let has = |path: &Path| project.root.relative(path).is_ok_and(|path| request.picked.has(&path));
     lost.retain(|lost| {
-        let is_wanted = order.picked == Picked::All || has(&lost.place);
+        let is_wanted = request.picked == Picked::All || has(&lost.place);
         is_wanted && steps.iter().all(|step| step.place != lost.place)
     });
     lost
@@ -318,34 +318,34 @@ fn lost(
 /// The repositories that are gone, broken or other ones than at the checkpoint; and where those of
 /// them are that lie outside the root and stay as they are.
 fn repositories(
-    desk: &Desk,
+    project: &Project,
     record: Option<&Record>,
-    order: &Order,
+    request: &Request,
 ) -> (Vec<RepositoryStep>, BTreeSet<PathBuf>) {
     let Some(record) = record else { return (Vec::new(), BTreeSet::new()) };
-    let mut steps = git::steps(&desk.state, desk.root.path(), record, order.repository);
-    let has = |path: &Path| desk.root.relative(path).is_ok_and(|path| order.picked.has(&path));
+    let mut steps = git::steps(&project.state, project.root.path(), record, request.repository);
+    let has = |path: &Path| project.root.relative(path).is_ok_and(|path| request.picked.has(&path));
     // A part of a repository is that of what it belongs to.
     let is_part = |step: &RepositoryStep| matches!(step.kind, StepKind::Part(_));
-    let leads = |step: &RepositoryStep| step.pointers(desk.root.path()).any(|path| has(&path));
+    let leads = |step: &RepositoryStep| step.pointers(project.root.path()).any(|path| has(&path));
     steps.retain(|step| {
-        order.picked == Picked::All || has(&step.place) || is_part(step) && leads(step)
+        request.picked == Picked::All || has(&step.place) || is_part(step) && leads(step)
     });
     let (steps, elsewhere): (Vec<_>, Vec<_>) =
-        steps.into_iter().partition(|step| step.is_inside || order.outside);
+        steps.into_iter().partition(|step| step.is_inside || request.outside);
     (steps, elsewhere.into_iter().map(|step| step.place).collect())
 }
 
 /// Refuses a path that was at none of some checkpoints and is not there now: it is a slip.
 pub(crate) fn refuse_unknown(
-    desk: &Desk,
+    project: &Project,
     picked: &Picked,
     sides: &[(&Checkpoint, &Tree)],
 ) -> Result<()> {
     let Picked::Paths(picks) = picked else { return Ok(()) };
-    let mut read = |tree: &Tree, id: &_| store::directory_of(desk.store.as_ref(), tree, id);
+    let mut read = |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
     for path in picks.iter().filter_map(|pick| pick.literal()) {
-        let mut is_known = desk.root.join(path).symlink_metadata().is_ok()
+        let mut is_known = project.root.join(path).symlink_metadata().is_ok()
             || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git");
         for (checkpoint, then) in sides {
             let left_out = left_out(checkpoint, then);
@@ -371,12 +371,16 @@ pub(crate) fn refuse_unknown(
 }
 
 /// Refuses to replace a repository that works by one that may be held in part only.
-fn refuse_partial(checkpoint: &Checkpoint, order: &Order, steps: &[RepositoryStep]) -> Result<()> {
+fn refuse_partial(
+    checkpoint: &Checkpoint,
+    request: &Request,
+    steps: &[RepositoryStep],
+) -> Result<()> {
     let works = |step: &&RepositoryStep| {
         let worktree = step.place.parent().unwrap_or(&step.place);
         matches!(step.kind, StepKind::Replace(_)) && matches!(git_dirs(worktree), Ok(Some(_)))
     };
-    match steps.iter().find(works).filter(|_| order.repository && checkpoint.partial) {
+    match steps.iter().find(works).filter(|_| request.repository && checkpoint.partial) {
         Some(step) => Err(Error::other(
             format!(
                 "checkpoint {} is partial, and the repository `{}` works: nothing was changed",
@@ -392,12 +396,12 @@ fn refuse_partial(checkpoint: &Checkpoint, order: &Order, steps: &[RepositorySte
 /// The repositories below the root that the checkpoint does not hold, and that stay: a directory, or
 /// a file that leads to one.
 fn made_since(
-    desk: &Desk,
+    project: &Project,
     record: Option<&Record>,
     scan: &Scan,
     steps: &[RepositoryStep],
 ) -> BTreeMap<RelPath, Kind> {
-    let root = desk.root.path();
+    let root = project.root.path();
     let Some(record) = record else { return BTreeMap::new() };
     let mut then = BTreeSet::new();
     for held in &record.repositories {
@@ -408,8 +412,10 @@ fn made_since(
     let all = scan.repositories.iter().cloned().chain([root.join(".git")]);
     let left = all.filter(|path| !then.contains(path) && !goes(path));
     let left = left.filter(|path| repository_at(path).is_some());
-    left.filter_map(|path| Some((desk.root.relative(&path).ok()?, stat_path(&path).ok()?.kind()?)))
-        .collect()
+    left.filter_map(|path| {
+        Some((project.root.relative(&path).ok()?, stat_path(&path).ok()?.kind()?))
+    })
+    .collect()
 }
 
 /// What is there now, beside what was.
@@ -427,7 +433,7 @@ struct Seen {
 
 fn see(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     then: &Tree,
     outside: &BTreeSet<PathBuf>,
 ) -> Result<Seen> {
@@ -436,16 +442,16 @@ fn see(
         .besides
         .iter()
         .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Place::Private));
-    let below = privately.map(|(path, _)| desk.root.join(path));
+    let below = privately.map(|(path, _)| project.root.join(path));
     let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();
-    let seen = look(process, desk, then, victims.clone())?;
+    let seen = look(process, project, then, victims.clone())?;
     // What is ignored now and was not then seems to be gone.
     let hidden_now = |change: &&Change| change.before.is_some() && change.after.is_none();
-    let top = open_root(desk)?;
+    let top = open_root(project)?;
     let mut way = DirCursor::from(&top);
     let mut hidden: Vec<PathBuf> = Vec::new();
     for change in seen.changes.iter().filter(hidden_now) {
-        let place = desk.root.join(&change.path);
+        let place = project.root.join(&change.path);
         let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
         match kind_at(&mut way, &change.path) {
             // What stands in the way of a file counts, whatever made it.
@@ -458,7 +464,7 @@ fn see(
         seen
     } else {
         victims.extend(hidden);
-        look(process, desk, then, victims)?
+        look(process, project, then, victims)?
     };
     seen.changes.retain(|change| !is_hidden_directory(&mut way, change));
     Ok(seen)
@@ -476,23 +482,28 @@ fn with_all_below(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn look(process: &Process<'_>, desk: &Desk, then: &Tree, victims: Vec<PathBuf>) -> Result<Seen> {
-    let looked = desk.look(process, victims)?;
+fn look(
+    process: &Process<'_>,
+    project: &Project,
+    then: &Tree,
+    victims: Vec<PathBuf>,
+) -> Result<Seen> {
+    let looked = project.look(process, victims)?;
     let mut scan = looked.clone();
     let below = scan.victims.iter().filter_map(|victim| match &victim.path {
         VictimPath::Below(path) => Some(path.clone()),
         VictimPath::Outside(_) => None,
     });
     let unwalked = below.collect();
-    let now = desk.store.identify(&mut scan)?;
+    let now = project.store.identify(&mut scan)?;
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
-    let changes = store::changes(desk.store.as_ref(), then, &now, Source::Disk)?;
+    let changes = store::changes(project.store.as_ref(), then, &now, Source::Disk)?;
     Ok(Seen { now, changes, skipped, looked, scan, unwalked })
 }
 
-fn open_root(desk: &Desk) -> Result<Dir> {
-    Dir::open(desk.root.path()).map_err(Error::io("open", desk.root.path()))
+fn open_root(project: &Project) -> Result<Dir> {
+    Dir::open(project.root.path()).map_err(Error::io("open", project.root.path()))
 }
 
 /// What sort of file is at a path, reached through no symlink.
@@ -533,11 +544,11 @@ pub(super) fn add_parents(top: &Path, steps: &mut Vec<Step>) {
 /// What the system said about the paths a plan changes. What the scan left out is looked at now: it
 /// will be held, too.
 pub(super) fn seen_by_plan(
-    desk: &Desk,
+    project: &Project,
     plan: &RestorePlan,
     scan: &Scan,
 ) -> BTreeMap<RelPath, Stamp> {
-    let top = Dir::open(desk.root.path());
+    let top = Dir::open(project.root.path());
     let mut way = top.as_ref().ok().map(DirCursor::from);
     let mut look = |path: &RelPath| way.as_mut()?.stat(path).ok();
     let mut stamp = |path: &RelPath| scan.stamp(path).or_else(|| look(path));

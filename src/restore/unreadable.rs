@@ -6,22 +6,22 @@
 
 use std::io;
 
-use super::Order;
+use super::Request;
 use crate::{
     error::{Error, Result},
     fs::{Dir, c_name},
     model::{Kind, RelPath},
     plan::RestorePlan,
-    project::Desk,
+    project::Project,
     ui,
 };
 
 /// Refuses an undo or redo that would have to leave something for a reason that may pass.
-pub(super) fn refuse(desk: &Desk, plan: &RestorePlan, order: &Order) -> Result<()> {
-    if order.verb == "restore" {
+pub(super) fn refuse(project: &Project, plan: &RestorePlan, request: &Request) -> Result<()> {
+    if request.verb == "restore" {
         return Ok(());
     }
-    let Some(path) = may_pass(plan, |path| is_forbidden(desk, path)) else { return Ok(()) };
+    let Some(path) = may_pass(plan, |path| is_forbidden(project, path)) else { return Ok(()) };
     let (path, id) = (ui::escape(path.as_bytes()), plan.of.short());
     Err(Error::other(
         format!("cannot look at what is at `{path}` now"),
@@ -37,9 +37,10 @@ fn may_pass(plan: &RestorePlan, is_forbidden: impl Fn(&RelPath) -> bool) -> Opti
 }
 
 /// Whether the system's permissions are what keeps us from looking.
-fn is_forbidden(desk: &Desk, path: &RelPath) -> bool {
+fn is_forbidden(project: &Project, path: &RelPath) -> bool {
     let open = || -> io::Result<()> {
-        let (parent, name) = (Dir::open(desk.root.path())?.parent_of(path)?, c_name(path.name())?);
+        let (parent, name) =
+            (Dir::open(project.root.path())?.parent_of(path)?, c_name(path.name())?);
         match parent.stat_child(&name)?.kind() {
             Some(Kind::Directory) => parent.open_child(&name).map(|_| ()),
             Some(Kind::File) => parent.open_file(&name).map(|_| ()),

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Desk, Health, Line, missed};
+use super::{Health, Line, Project, missed};
 use crate::{
     agent,
     install::{Entry, Ours, Row, Site, Standing, ends_a_session, look, off},
@@ -25,7 +25,7 @@ pub(super) struct Visit<'a, 'p> {
     pub(super) process: &'a Process<'p>,
     pub(super) root: Option<&'a Path>,
     pub(super) home: Option<&'a Path>,
-    pub(super) desk: Option<&'a Desk>,
+    pub(super) project: Option<&'a Project>,
     /// The programs that are beforehand.
     pub(super) ours: Ours,
     /// How long a hook may take by the settings.
@@ -119,8 +119,8 @@ impl Visit<'_, '_> {
     ) -> Line {
         let dialect = agent::by_name(row.agent);
         let tally = dialect
-            .zip(self.desk)
-            .and_then(|(dialect, desk)| missed::tally(self.process, desk, dialect.agent()));
+            .zip(self.project)
+            .and_then(|(dialect, project)| missed::tally(self.process, project, dialect.agent()));
         let Some(tally) = tally else { return line(Health::Ok, told.to_owned(), None) };
         let told = format!("{told}, {} of {} calls seen", tally.seen, tally.all);
         match tally.missed {

@@ -15,7 +15,7 @@ use crate::{
         self, Markers,
         transcript::{Told, has_calls, told},
     },
-    commands::Desk,
+    commands::Project,
     fs::open_regular,
     install, ledger,
     left::{self, What},
@@ -42,12 +42,12 @@ pub(super) struct Tally {
 
 /// Counts the calls of one agent in this root since our hooks were put in. `None` where there is
 /// nothing to compare.
-pub(super) fn tally(process: &Process<'_>, desk: &Desk, agent: Agent) -> Option<Tally> {
+pub(super) fn tally(process: &Process<'_>, project: &Project, agent: Agent) -> Option<Tally> {
     if !has_calls(agent) {
         return None;
     }
-    let since = since(process, desk);
-    let noted = left::read(&desk.state.root(&desk.root)).into_iter();
+    let since = since(process, project);
+    let noted = left::read(&project.state.root(&project.root)).into_iter();
     let noted: BTreeSet<String> = noted
         .filter_map(|line| match line.what {
             What::Began { call, .. } => Some(call),
@@ -55,14 +55,14 @@ pub(super) fn tally(process: &Process<'_>, desk: &Desk, agent: Agent) -> Option<
         })
         .collect();
     let scope = shell::Scope {
-        home: desk.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned),
+        home: project.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned),
         rules: shell::Patterns::default(),
     };
     let mut tally = Tally::default();
-    for file in conversations(process, desk, agent, since.into()) {
+    for file in conversations(process, project, agent, since.into()) {
         let text = tail(&file).unwrap_or_default();
         for call in calls(agent, &text, since) {
-            if !is_here(desk, &call) || shell::effect(&call.intent, &scope) == Effect::None {
+            if !is_here(project, &call) || shell::effect(&call.intent, &scope) == Effect::None {
                 continue;
             }
             tally.all += 1;
@@ -77,8 +77,8 @@ pub(super) fn tally(process: &Process<'_>, desk: &Desk, agent: Agent) -> Option<
 }
 
 /// When calls began to be ours to see.
-fn since(process: &Process<'_>, desk: &Desk) -> DateTime<Utc> {
-    let written = desk.state.installed().metadata().and_then(|found| found.modified());
+fn since(process: &Process<'_>, project: &Project) -> DateTime<Utc> {
+    let written = project.state.installed().metadata().and_then(|found| found.modified());
     let installed = written.unwrap_or(SystemTime::UNIX_EPOCH).into();
     (process.now - TimeDelta::days(DAYS)).max(installed)
 }
@@ -95,13 +95,13 @@ const KEPT: &[(Agent, &str)] = &[
 /// we were never told a word.
 fn conversations(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     agent: Agent,
     since: SystemTime,
 ) -> Vec<PathBuf> {
-    let made = desk.store.list().unwrap_or_default().into_iter().filter_map(|it| it.cause.by);
-    let used = ledger::uses(&desk.state).into_iter();
-    let used = used.filter(|used| used.root == desk.root.path()).map(|used| used.by);
+    let made = project.store.list().unwrap_or_default().into_iter().filter_map(|it| it.cause.by);
+    let used = ledger::uses(&project.state).into_iter();
+    let used = used.filter(|used| used.root == project.root.path()).map(|used| used.by);
     let told = made.chain(used).filter(|by| by.agent == agent).filter_map(|by| by.transcript);
     let dated = |file: PathBuf| Some((file.metadata().ok()?.modified().ok()?, file));
     let mut found: BTreeSet<_> = told.filter_map(dated).collect();
@@ -110,7 +110,7 @@ fn conversations(
     let below = KEPT.iter().find(|(whose, _)| *whose == agent).map(|(_, below)| *below);
     if let Some(dir) = dir.zip(below).map(|(dir, below)| dir.join(below)) {
         let kept = kept(&dir).into_iter().filter_map(dated).filter(|(at, _)| *at >= since);
-        found.extend(kept.filter(|(_, file)| mentions(file, desk.root.path())));
+        found.extend(kept.filter(|(_, file)| mentions(file, project.root.path())));
     }
     let skipped = found.len().saturating_sub(FILES_MAX);
     found.into_iter().skip(skipped).map(|(_, file)| file).collect()
@@ -188,8 +188,8 @@ fn calls(agent: Agent, text: &[u8], since: DateTime<Utc>) -> Vec<ToolCall> {
 }
 
 /// Whether a call is about this root, as far as it says.
-fn is_here(desk: &Desk, call: &ToolCall) -> bool {
-    let is_below = |path: &PathBuf| path.is_relative() || path.starts_with(desk.root.path());
+fn is_here(project: &Project, call: &ToolCall) -> bool {
+    let is_below = |path: &PathBuf| path.is_relative() || path.starts_with(project.root.path());
     match &call.intent {
         Intent::Write(paths) | Intent::Edit(paths) => paths.iter().all(is_below),
         Intent::Run { .. } => call.context.cwd.as_ref().is_none_or(is_below),

@@ -14,7 +14,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{
-    Desk,
+    Project,
     install::{project, running},
     print, print_json,
 };
@@ -80,12 +80,12 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
     let root = project(process);
     let settings = config::load(process, root.as_deref()).settings;
     let home = process.var("HOME").map(PathBuf::from);
-    let desk = Desk::open(process, None).ok();
+    let project = Project::open(process, None).ok();
     let visit = Visit {
         process,
         root: root.as_deref(),
         home: home.as_deref(),
-        desk: desk.as_ref(),
+        project: project.as_ref(),
         ours: ours_of(&state, running(process).as_ref()),
         deadline_s: settings.deadline.as_secs(),
     };

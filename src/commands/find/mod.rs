@@ -18,7 +18,7 @@ use self::{
     versions::Versions,
     what::What,
 };
-use super::{Desk, places, print, print_json};
+use super::{Project, places, print, print_json};
 use crate::{
     config as settings,
     error::{Error, Result},
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
 /// What one root has.
 struct Part {
-    desk: Desk,
+    project: Project,
     /// Whether `restore` finds this root without being told.
     is_here: bool,
     versions: Versions,
@@ -74,11 +74,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let text = args.text.as_deref().map(std::os::unix::ffi::OsStrExt::as_bytes);
     let mut search = text.map(|text| TextSearch::new(text, &interrupted));
     let mut parts = Vec::new();
-    for (desk, is_here) in desks(process, args)? {
-        let mut versions = match Versions::find(&desk, &what) {
+    for (project, is_here) in projects(process, args)? {
+        let mut versions = match Versions::find(&project, &what) {
             Ok(versions) => versions,
             Err(err) if args.everywhere => {
-                warn(process, desk.root.path(), &err);
+                warn(process, project.root.path(), &err);
                 continue;
             }
             Err(err) => return Err(err),
@@ -87,8 +87,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             let id = checkpoint.id.short();
             let _nobody = writeln!(process.stderr, "warning: checkpoint {id} is left out: {err}");
         }
-        let places = search.as_mut().map(|search| search.narrow(&desk, &mut versions));
-        parts.push(Part { desk, is_here, versions, places });
+        let places = search.as_mut().map(|search| search.narrow(&project, &mut versions));
+        parts.push(Part { project, is_here, versions, places });
     }
     parts.retain(|part| !part.versions.of.is_empty());
     tell(process, args, &parts)?;
@@ -102,28 +102,28 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 /// Where to look, and whether that is where the user stands.
-fn desks(process: &mut Process<'_>, args: &Args) -> Result<Vec<(Desk, bool)>> {
-    let here = Desk::open(process, None);
+fn projects(process: &mut Process<'_>, args: &Args) -> Result<Vec<(Project, bool)>> {
+    let here = Project::open(process, None);
     if !args.everywhere {
-        let desk = match &args.root {
-            Some(root) => Desk::open(process, Some(root))?,
+        let project = match &args.root {
+            Some(root) => Project::open(process, Some(root))?,
             None => return Ok(vec![(here?, true)]),
         };
-        let is_here = here.is_ok_and(|here| here.root.path() == desk.root.path());
-        return Ok(vec![(desk, is_here)]);
+        let is_here = here.is_ok_and(|here| here.root.path() == project.root.path());
+        return Ok(vec![(project, is_here)]);
     }
-    let here = here.ok().map(|desk| desk.root.path().to_owned());
-    let mut desks = Vec::new();
+    let here = here.ok().map(|project| project.root.path().to_owned());
+    let mut projects = Vec::new();
     for known in places::known(&settings::state(process, None)?)? {
-        match Desk::open(process, Some(&known.path)) {
-            Ok(desk) => {
-                let is_here = here.as_deref() == Some(desk.root.path());
-                desks.push((desk, is_here));
+        match Project::open(process, Some(&known.path)) {
+            Ok(project) => {
+                let is_here = here.as_deref() == Some(project.root.path());
+                projects.push((project, is_here));
             }
             Err(err) => warn(process, &known.path, &err),
         }
     }
-    Ok(desks)
+    Ok(projects)
 }
 
 fn warn(process: &mut Process<'_>, path: &Path, err: &Error) {

@@ -60,11 +60,11 @@ impl Now {
 /// Everything of one root, `room` files at most.
 pub(super) fn words(process: &Process<'_>, part: &Part, everywhere: bool, room: usize) -> String {
     let style = Style::stdout(process);
-    let home = part.desk.home.as_deref();
+    let home = part.project.home.as_deref();
     let mut text = String::new();
     if everywhere && room > 0 {
-        let gone = if part.desk.is_gone { " — gone" } else { "" };
-        let place = ui::path(part.desk.root.path(), home);
+        let gone = if part.project.is_gone { " — gone" } else { "" };
+        let place = ui::path(part.project.root.path(), home);
         text.push_str(&format!("{}{gone}\n\n", style.bold(&place)));
     }
     let digits = rows::digits(&part.versions.checkpoints);
@@ -99,7 +99,7 @@ fn is_directory(versions: &[Version]) -> bool {
 /// Everything of one root, an object for each file.
 pub(super) fn json(process: &Process<'_>, part: &Part) -> Vec<Value> {
     let each = part.versions.of.iter();
-    let root = part.desk.root.path().to_string_lossy();
+    let root = part.project.root.path().to_string_lossy();
     let value = |(spot, versions): (&Spot, &Vec<Version>)| {
         let now = part.now(spot, versions);
         let versions = versions.iter().map(|version| part.version_json(process, spot, version));
@@ -187,13 +187,13 @@ impl Part {
     /// A small content in full.
     fn bytes(&self, content: &Content) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.desk.store.open(content).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
+        self.project.store.open(content).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 
     fn size(&self, version: &Version) -> Option<u64> {
         let content = version.content.filter(|_| version.kind == Kind::File)?;
-        let mut from = self.desk.store.open(&content).ok()?.take(SIZE_MAX_BYTES + 1);
+        let mut from = self.project.store.open(&content).ok()?.take(SIZE_MAX_BYTES + 1);
         std::io::copy(&mut from, &mut std::io::sink()).ok()
     }
 
@@ -238,7 +238,7 @@ impl Part {
     ) -> String {
         let mut words =
             vec!["beforehand restore".to_owned(), self.id(version)[..digits].to_owned()];
-        let root = self.desk.root.path();
+        let root = self.project.root.path();
         if !self.is_here {
             words.push("--root".to_owned());
             words.push(ui::quote(root.as_os_str().as_bytes()));
@@ -261,7 +261,7 @@ impl Part {
     /// How the file is now, beside its versions. Read through no symlink.
     fn now(&self, spot: &Spot, versions: &[Version]) -> Now {
         let path: PathBuf = match spot {
-            Spot::Below(path) => self.desk.root.path().join(OsStr::from_bytes(path)),
+            Spot::Below(path) => self.project.root.path().join(OsStr::from_bytes(path)),
             Spot::Outside(path) => OsStr::from_bytes(path).into(),
         };
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -276,7 +276,10 @@ impl Part {
             (Kind::File, Some(content)) => {
                 self.size(version) == Some(stamp.size)
                     && parent.open_file(&name).is_ok_and(|(file, _)| {
-                        self.desk.store.open(&content).is_ok_and(|held| has_same_bytes(file, held))
+                        self.project
+                            .store
+                            .open(&content)
+                            .is_ok_and(|held| has_same_bytes(file, held))
                     })
             }
             (Kind::Link, Some(content)) => parent.read_link(&name).ok() == self.bytes(&content),

@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 
 use super::versions::{Version, Versions};
 use crate::{
-    commands::Desk,
+    commands::Project,
     model::{Content, Kind},
 };
 
@@ -58,16 +58,16 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Keeps only versions that have the text; where each has it first.
-    pub(super) fn narrow(&mut self, desk: &Desk, versions: &mut Versions) -> Places {
+    pub(super) fn narrow(&mut self, project: &Project, versions: &mut Versions) -> Places {
         let mut places = Places(HashMap::new());
         versions.of.retain(|_, versions| {
-            versions.retain(|version| self.has(desk, version, &mut places));
+            versions.retain(|version| self.has(project, version, &mut places));
             !versions.is_empty()
         });
         places
     }
 
-    fn has(&mut self, desk: &Desk, version: &Version, places: &mut Places) -> bool {
+    fn has(&mut self, project: &Project, version: &Version, places: &mut Places) -> bool {
         let Some(content) = version.content.filter(|_| version.kind == Kind::File) else {
             return false;
         };
@@ -78,15 +78,15 @@ impl<'a> TextSearch<'a> {
             self.passed.is_cut = true;
             return false;
         }
-        let found = self.search(desk, &content);
+        let found = self.search(project, &content);
         let has = found.is_some();
         places.0.insert(content, found);
         has
     }
 
-    fn search(&mut self, desk: &Desk, content: &Content) -> Option<Place> {
+    fn search(&mut self, project: &Project, content: &Content) -> Option<Place> {
         let mut bytes = Vec::new();
-        let read = desk.store.open(content).ok().map(|from| from.take(FILE_MAX_BYTES + 1));
+        let read = project.store.open(content).ok().map(|from| from.take(FILE_MAX_BYTES + 1));
         if read.and_then(|mut read| read.read_to_end(&mut bytes).ok()).is_none() {
             self.passed.unread += 1;
             return None;

@@ -9,7 +9,7 @@ use std::{
 
 use super::what::What;
 use crate::{
-    commands::Desk,
+    commands::Project,
     error::{Error, Result},
     model::{Checkpoint, Content, ContentId, Entry, Kind, Tree},
 };
@@ -56,10 +56,10 @@ impl Versions {
     /// # Errors
     ///
     /// Fails if the checkpoints cannot be listed.
-    pub(super) fn find(desk: &Desk, what: &What) -> Result<Self> {
-        let mut checkpoints = desk.store.list()?;
+    pub(super) fn find(project: &Project, what: &What) -> Result<Self> {
+        let mut checkpoints = project.store.list()?;
         checkpoints.reverse();
-        let mut search = Search { desk, what, read: HashMap::new() };
+        let mut search = Search { project, what, read: HashMap::new() };
         let mut found = Self { checkpoints: Vec::new(), of: BTreeMap::new(), unread: Vec::new() };
         for (n, checkpoint) in checkpoints.iter().enumerate() {
             match search.checkpoint(checkpoint) {
@@ -119,7 +119,7 @@ impl Held {
 }
 
 struct Search<'a> {
-    desk: &'a Desk,
+    project: &'a Project,
     what: &'a What,
     /// Directories that have been read, by their place and their id.
     read: HashMap<(Vec<u8>, ContentId), Rc<Held>>,
@@ -127,7 +127,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<BTreeMap<Spot, Entry>> {
-        let tree = self.desk.store.tree(checkpoint.id)?;
+        let tree = self.project.store.tree(checkpoint.id)?;
         let mut held = BTreeMap::new();
         if let Some(top) = tree.top {
             self.directory(&top, &[])?.each(&mut held);
@@ -137,7 +137,7 @@ impl Search<'_> {
     }
 
     fn besides(&self, tree: &Tree, held: &mut BTreeMap<Spot, Entry>) {
-        let root = self.desk.root.path();
+        let root = self.project.root.path();
         for (path, entry) in &tree.besides {
             let path = path.as_bytes();
             if self.what.fits(Some(root), path, entry.kind == Kind::Directory) {
@@ -157,9 +157,9 @@ impl Search<'_> {
         if let Some(held) = self.read.get(&key) {
             return Ok(held.clone());
         }
-        let root = self.desk.root.path();
+        let root = self.project.root.path();
         let mut held = Held::default();
-        for (name, entry) in self.desk.store.directory(id)? {
+        for (name, entry) in self.project.store.directory(id)? {
             let path = if above.is_empty() { name } else { [above, b"/", &name[..]].concat() };
             let is_directory = entry.kind == Kind::Directory;
             if self.what.fits(Some(root), &path, is_directory) {

@@ -4,18 +4,18 @@ use std::path::Path;
 
 use super::{Consent, show};
 use crate::{
-    commands::{Desk, print},
+    commands::{Project, print},
     config,
     error::Result,
     fs::PathResolver,
     process::{Exit, Process},
-    restore::{self, Before, Order, Settled, Toward},
+    restore::{self, Before, Request, Settled, Toward},
     restore_log, ui,
 };
 
 /// `restore --continue` and `restore --abort`.
-pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Result<Exit> {
-    let (log, settled) = restore::resume(process, desk, toward)?;
+pub(super) fn run(process: &mut Process<'_>, project: &Project, toward: Toward) -> Result<Exit> {
+    let (log, settled) = restore::resume(process, project, toward)?;
     let text = match toward {
         Toward::After => {
             format!("finished the {} to {}\nundo with: beforehand undo\n", log.verb, log.of.short())
@@ -23,18 +23,18 @@ pub(super) fn run(process: &mut Process<'_>, desk: &Desk, toward: Toward) -> Res
         Toward::Before => format!("took back the interrupted {}\n", log.verb),
     };
     print(process, &text)?;
-    say(process, desk, &settled)
+    say(process, project, &settled)
 }
 
 /// Before any other restore: an interrupted one is taken back, if the user need not be asked. The
 /// exit if that was all there is to do.
 pub(super) fn before(
     process: &mut Process<'_>,
-    desk: &Desk,
-    order: &Order,
+    project: &Project,
+    request: &Request,
     consent: Consent,
 ) -> Result<Option<Exit>> {
-    match restore::before(process, desk, order, consent.dry_run, consent.yes)? {
+    match restore::before(process, project, request, consent.dry_run, consent.yes)? {
         Before::Nothing => Ok(None),
         Before::Left => {
             show::say(process, &format!("note: {}", restore_log::LEFT))?;
@@ -42,13 +42,13 @@ pub(super) fn before(
         }
         Before::TookBack { verb, settled, is_all } => {
             show::say(process, &format!("note: took back the interrupted {verb} first"))?;
-            let exit = say(process, desk, &settled)?;
+            let exit = say(process, project, &settled)?;
             Ok(is_all.then_some(exit))
         }
     }
 }
 
-fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit> {
+fn say(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Result<Exit> {
     let kept = settled.plan.kept().map(|step| step.path.as_path().to_owned());
     let outside = settled.plan.outside.steps.iter().filter(|step| !step.is_deed());
     let kept: Vec<_> = kept.chain(outside.map(|step| step.path.at_top())).collect();
@@ -56,7 +56,7 @@ fn say(process: &mut Process<'_>, desk: &Desk, settled: &Settled) -> Result<Exit
         let path = ui::escape_path(path);
         show::say(process, &format!("warning: kept, changed since: {path}"))?;
     }
-    show::missed(process, desk, &settled.outcome);
+    show::missed(process, project, &settled.outcome);
     Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,

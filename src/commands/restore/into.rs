@@ -9,36 +9,36 @@ use std::{
 use super::show;
 use crate::{
     apply,
-    commands::{Desk, Later, print},
+    commands::{Later, Project, print},
     error::{Error, Result},
     model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
     plan::{Action, Author, OutsidePlan, RestorePlan, Step},
     process::{Exit, Process},
-    restore::{Order, left_out},
+    restore::{Request, left_out},
     store, ui,
 };
 
 /// Writes what is picked of a checkpoint to `dir`, which must be empty or not there.
 pub(super) fn run(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     dir: &Path,
     dry_run: bool,
 ) -> Result<Exit> {
-    let place = place(process, desk, dir)?;
-    let then = desk.tree_of(checkpoint, Later::All)?;
-    let files = store::manifest(desk.store.as_ref(), &then)?;
-    let plan = plan(checkpoint, order, &files);
+    let place = place(process, project, dir)?;
+    let then = project.tree_of(checkpoint, Later::All)?;
+    let files = store::manifest(project.store.as_ref(), &then)?;
+    let plan = plan(checkpoint, request, &files);
     let mut missing = left_out(checkpoint, &then);
     missing.retain(|skipped| match RelPath::from_bytes(&skipped.path) {
-        Ok(path) => skipped.reason.matters() && order.picked.has(&path),
+        Ok(path) => skipped.reason.matters() && request.picked.has(&path),
         Err(_) => false,
     });
     let count =
         ui::count(plan.steps.iter().filter(|step| !is_directory(step)).count() as u64, "file");
-    let shown = ui::path(&place, desk.home.as_deref()).into_owned();
+    let shown = ui::path(&place, project.home.as_deref()).into_owned();
     let id = checkpoint.id.short();
     if dry_run {
         print(process, &format!("{count} of {id} would be written to {shown}\n"))?;
@@ -47,14 +47,14 @@ pub(super) fn run(
     }
     make(&place)?;
     let root = Root::new(place, RootKind::Plain { why: None });
-    let outcome = apply::run(&root, &plan, desk.store.as_ref(), &|_| None, checkpoint.id)?;
+    let outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
     print(process, &format!("wrote {count} of {id} to {shown}\n"))?;
     say_missing(process, &missing)?;
     if !checkpoint.outside.is_empty() {
         let count = ui::count(checkpoint.outside.len() as u64, "path");
         show::say(process, &format!("note: {count} outside the project left out"))?;
     }
-    show::missed(process, desk, &outcome);
+    show::missed(process, project, &outcome);
     Ok(if outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
 }
 
@@ -71,7 +71,7 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// The directory to write to, by its real path. Never one of git's own, nor ours.
-fn place(process: &Process<'_>, desk: &Desk, dir: &Path) -> Result<PathBuf> {
+fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Result<PathBuf> {
     let cwd = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
     let dir = cwd.join(dir);
     let real = if let Ok(real) = std::fs::canonicalize(&dir) {
@@ -82,7 +82,7 @@ fn place(process: &Process<'_>, desk: &Desk, dir: &Path) -> Result<PathBuf> {
         };
         std::fs::canonicalize(above).map_err(Error::io("find", above))?.join(name)
     };
-    let state = std::fs::canonicalize(desk.state.dir());
+    let state = std::fs::canonicalize(project.state.dir());
     let is_ours = state.is_ok_and(|state| real.starts_with(state));
     let is_gits = real.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
     if is_ours || is_gits {
@@ -110,11 +110,11 @@ fn make(place: &Path) -> Result<()> {
 }
 
 /// Every picked path as something that comes back, with the directories on the way.
-fn plan(checkpoint: &Checkpoint, order: &Order, files: &Manifest) -> RestorePlan {
+fn plan(checkpoint: &Checkpoint, request: &Request, files: &Manifest) -> RestorePlan {
     let directory = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
     let mut entries: BTreeMap<RelPath, Entry> = BTreeMap::new();
     let mut above = BTreeSet::new();
-    for (path, entry) in files.iter().filter(|(path, _)| order.picked.has(path)) {
+    for (path, entry) in files.iter().filter(|(path, _)| request.picked.has(path)) {
         let mut dir = path.parent();
         while let Some(here) = dir.filter(|here| above.insert(here.clone())) {
             dir = here.parent();

@@ -14,7 +14,7 @@ pub(crate) use remains::unheld_lines;
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
-use super::{Desk, error_text, origin, places, print, revive};
+use super::{Project, error_text, origin, places, print, revive};
 use crate::{
     error::{Error, Result},
     fs::stat_path,
@@ -23,7 +23,7 @@ use crate::{
     plan::{Options, Picked},
     process::{Exit, Process},
     project,
-    restore::{self, Order, Prepared, Toward},
+    restore::{self, Prepared, Request, Toward},
     restore_log, ui,
 };
 
@@ -96,73 +96,73 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let mut desk = Desk::open(process, args.root.as_deref())?;
+    let mut project = Project::open(process, args.root.as_deref())?;
     let Some(given) = &args.checkpoint else {
         let toward = if args.abort { Toward::Before } else { Toward::After };
-        return interrupted::run(process, &desk, toward);
+        return interrupted::run(process, &project, toward);
     };
-    let mut checkpoint = desk.find(given);
-    if desk.is_gone && checkpoint.is_err() {
+    let mut checkpoint = project.find(given);
+    if project.is_gone && checkpoint.is_err() {
         // It may have been taken after the repository was gone.
-        desk = desk.into_present()?;
-        checkpoint = desk.find(given);
+        project = project.into_present()?;
+        checkpoint = project.find(given);
     }
     let checkpoint = match checkpoint {
         Err(none @ Error::NoSuchCheckpoint { .. }) => {
-            desk = match elsewhere(process, &desk, given, args, none) {
+            project = match elsewhere(process, &project, given, args, none) {
                 Err(none @ Error::NoSuchCheckpoint { .. }) => {
-                    origin::say_if_known(process, &desk);
+                    origin::say_if_known(process, &project);
                     return Err(none);
                 }
                 found => found?,
             };
-            desk.find(given)?
+            project.find(given)?
         }
         found => found?,
     };
-    origin::say_if_swapped(process, &desk);
+    origin::say_if_swapped(process, &project);
     let mut adopted = [checkpoint];
-    project::adopt(&mut adopted, &ledger::uses(&desk.state));
+    project::adopt(&mut adopted, &ledger::uses(&project.state));
     let [checkpoint] = adopted;
     let mut yes = args.yes;
-    if desk.is_gone && args.into.is_none() {
-        match revive::recreate(process, &desk, &checkpoint, args.dry_run, args.yes)? {
+    if project.is_gone && args.into.is_none() {
+        match revive::recreate(process, &project, &checkpoint, args.dry_run, args.yes)? {
             // Whoever was asked about the whole directory need not be asked about what is in it.
-            Some(recreated) => (desk, yes) = (recreated, true),
+            Some(recreated) => (project, yes) = (recreated, true),
             None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
         }
     }
-    let picked = picked(process, &desk, &args.paths)?;
-    let order = order(args, picked);
+    let picked = picked(process, &project, &args.paths)?;
+    let request = request(args, picked);
     if let Some(dir) = &args.into {
-        return into::run(process, &desk, &checkpoint, &order, dir, args.dry_run);
+        return into::run(process, &project, &checkpoint, &request, dir, args.dry_run);
     }
     let consent = Consent { dry_run: args.dry_run, yes, json: args.json };
     if args.conversation {
-        return with_conversation(process, &desk, &checkpoint, &order, consent);
+        return with_conversation(process, &project, &checkpoint, &request, consent);
     }
-    carry_out(process, &desk, &checkpoint, &order, consent)
+    carry_out(process, &project, &checkpoint, &request, consent)
 }
 
 /// A checkpoint belongs to one root and worktree. The root of one that is not of this root, if it
 /// is only written elsewhere; otherwise a refusal that names it.
 fn elsewhere(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     given: &str,
     args: &Args,
     none: Error,
-) -> Result<Desk> {
+) -> Result<Project> {
     if !matches!(given.parse(), Ok(Selector::Prefix(_))) {
         return Err(none);
     }
-    for known in places::known(&desk.state)? {
-        let Ok(there) = known.desk(process) else { continue };
+    for known in places::known(&project.state)? {
+        let Ok(there) = known.project(process) else { continue };
         let Ok(found) = there.find(given) else { continue };
         if args.into.is_some() {
             return Ok(there);
         }
-        let (id, place) = (found.id.short(), ui::path(&known.path, desk.home.as_deref()));
+        let (id, place) = (found.id.short(), ui::path(&known.path, project.home.as_deref()));
         return Err(Error::other(
             format!("checkpoint {id} is of {place}, and not of this project"),
             "restore it there, or write its files to another directory with `--into DIR`",
@@ -172,8 +172,8 @@ fn elsewhere(
 }
 
 /// What the flags of `restore` ask for.
-fn order(args: &Args, picked: Picked) -> Order {
-    Order {
+fn request(args: &Args, picked: Picked) -> Request {
+    Request {
         verb: "restore",
         options: Options {
             exact: args.exact,
@@ -208,18 +208,19 @@ pub(crate) struct Preview {
 /// Fails if the checkpoint or the root cannot be read.
 pub(crate) fn preview(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
     talks: bool,
 ) -> Result<Preview> {
-    let (plan, conflicts) = if desk.root.path().is_dir() {
-        let order = order(&Args::default(), Picked::All);
-        let planned = restore::prepare(process, desk, checkpoint, &order)?;
-        (show::plan_text(desk, &planned), planned.plan.conflicts().count())
+    let (plan, conflicts) = if project.root.path().is_dir() {
+        let request = request(&Args::default(), Picked::All);
+        let prepared = restore::prepare(process, project, checkpoint, &request)?;
+        (show::plan_text(project, &prepared), prepared.plan.conflicts().count())
     } else {
-        (revive::words(desk, checkpoint), 0)
+        (revive::words(project, checkpoint), 0)
     };
-    let no_conversation = if talks { talk::prepare(process, desk, checkpoint).err() } else { None };
+    let no_conversation =
+        if talks { talk::prepare(process, project, checkpoint).err() } else { None };
     Ok(Preview { text: plan, conflicts, no_conversation })
 }
 
@@ -241,16 +242,17 @@ pub(crate) struct Effect {
 /// Fails if the checkpoint or the root cannot be read.
 pub(crate) fn effect(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
 ) -> Result<Effect> {
-    let planned = restore::prepare(process, desk, checkpoint, order)?;
-    let is_any = planned.is_any() || (order.index && desk.store.index_differs(checkpoint.id)?);
+    let prepared = restore::prepare(process, project, checkpoint, request)?;
+    let is_any =
+        prepared.is_any() || (request.index && project.store.index_differs(checkpoint.id)?);
     let is_gone =
-        |out: &Skipped| stat_path(&desk.root.path().join(OsStr::from_bytes(&out.path))).is_err();
-    let is_lost = !planned.inner_steps.is_empty() || planned.plan.left.iter().any(is_gone);
-    Ok(Effect { is_any, left: remains::left(desk, &planned), is_lost })
+        |out: &Skipped| stat_path(&project.root.path().join(OsStr::from_bytes(&out.path))).is_err();
+    let is_lost = !prepared.inner_steps.is_empty() || prepared.plan.left.iter().any(is_gone);
+    Ok(Effect { is_any, left: remains::left(project, &prepared), is_lost })
 }
 
 /// Whether it may be done.
@@ -269,16 +271,18 @@ pub(crate) struct Consent {
 /// and the files alone are restored, if that is wanted.
 pub(crate) fn with_conversation(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     consent: Consent,
 ) -> Result<Exit> {
-    let talk = match talk::prepare(process, desk, checkpoint) {
+    let talk = match talk::prepare(process, project, checkpoint) {
         Ok(talk) => talk,
-        Err(why) => return without_conversation(process, desk, checkpoint, order, consent, &why),
+        Err(why) => {
+            return without_conversation(process, project, checkpoint, request, consent, &why);
+        }
     };
-    let carried = carry(process, desk, checkpoint, order, consent);
+    let carried = carry(process, project, checkpoint, request, consent);
     let carried = carried.inspect_err(|_| {
         let _nobody = show::say(process, "note: the conversation was not forked");
     })?;
@@ -297,9 +301,9 @@ pub(crate) fn with_conversation(
 /// was asked for, and the exit says so.
 fn without_conversation(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     consent: Consent,
     why: &Error,
 ) -> Result<Exit> {
@@ -310,7 +314,7 @@ fn without_conversation(
         show::say(process, "nothing was changed; --yes restores the files alone")?;
         return Ok(Exit::Failed);
     }
-    let carried = carry(process, desk, checkpoint, order, consent)?;
+    let carried = carry(process, project, checkpoint, request, consent)?;
     if carried.went {
         show::say(process, "note: the files are restored, the conversation is as it was")?;
     }
@@ -320,12 +324,12 @@ fn without_conversation(
 /// Plans a restore, shows it, asks, holds what it overwrites, and does it.
 pub(crate) fn carry_out(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     consent: Consent,
 ) -> Result<Exit> {
-    carry(process, desk, checkpoint, order, consent).map(|carried| carried.exit)
+    carry(process, project, checkpoint, request, consent).map(|carried| carried.exit)
 }
 
 /// How a restore ended.
@@ -337,51 +341,51 @@ struct Carried {
 
 fn carry(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     consent: Consent,
 ) -> Result<Carried> {
-    let place = desk.state.root(&desk.root);
+    let place = project.state.root(&project.root);
     let _alone = if consent.dry_run { None } else { Some(restore_log::lock(&place)?) };
-    if let Some(done) = interrupted::before(process, desk, order, consent)? {
+    if let Some(done) = interrupted::before(process, project, request, consent)? {
         return Ok(Carried { exit: done, went: false });
     }
-    let mut planned = restore::prepare(process, desk, checkpoint, order)?;
+    let mut prepared = restore::prepare(process, project, checkpoint, request)?;
     if (consent.dry_run || !consent.yes)
-        && let Some(exit) = ask(process, desk, &planned, checkpoint, order, consent)?
+        && let Some(exit) = ask(process, project, &prepared, checkpoint, request, consent)?
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
     let was_asked = !consent.yes;
-    let report = restore::execute(process, desk, &mut planned, checkpoint, order, was_asked)?;
-    let way_back = if order.verb == "undo" { "redo" } else { "undo" };
-    let came = Came { checkpoint, planned: &planned, report, way_back };
-    let exit = show::report(process, desk, came, consent.json)?;
+    let report = restore::execute(process, project, &mut prepared, checkpoint, request, was_asked)?;
+    let way_back = if request.verb == "undo" { "redo" } else { "undo" };
+    let came = Came { checkpoint, prepared: &prepared, report, way_back };
+    let exit = show::report(process, project, came, consent.json)?;
     Ok(Carried { exit, went: true })
 }
 
 /// Shows a plan and asks. The exit if it is not to be carried out.
 fn ask(
     process: &mut Process<'_>,
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
     consent: Consent,
 ) -> Result<Option<Exit>> {
-    let heading = show::heading(process, desk, checkpoint, order);
-    show::plan(process, desk, planned, &heading, consent.json)?;
-    if planned.is_empty() {
-        let is_done = consent.dry_run || planned.plan.unseen().next().is_none();
+    let heading = show::heading(process, project, checkpoint, request);
+    show::plan(process, project, prepared, &heading, consent.json)?;
+    if prepared.is_empty() {
+        let is_done = consent.dry_run || prepared.plan.unseen().next().is_none();
         return Ok(Some(if is_done { Exit::Ok } else { Exit::Failed }));
     }
     if consent.dry_run {
         show::say(process, "nothing was changed; without --dry-run this asks first")?;
         return Ok(Some(Exit::Ok));
     }
-    let count = ui::count(planned.count() as u64, "path");
-    if ui::ask(process, &format!("{} {count}?", show::capitalized(order.verb))) {
+    let count = ui::count(prepared.count() as u64, "path");
+    if ui::ask(process, &format!("{} {count}?", show::capitalized(request.verb))) {
         return Ok(None);
     }
     show::say(process, "nothing was changed; --yes does it without asking")?;

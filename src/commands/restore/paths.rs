@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    commands::Desk,
+    commands::Project,
     error::{Error, Result},
     fs::without_dots,
     plan::{Pick, Picked},
@@ -12,22 +12,26 @@ use crate::{
 };
 
 /// The paths the user named, seen from where they are.
-pub(crate) fn picked(process: &Process<'_>, desk: &Desk, paths: &[PathBuf]) -> Result<Picked> {
+pub(crate) fn picked(
+    process: &Process<'_>,
+    project: &Project,
+    paths: &[PathBuf],
+) -> Result<Picked> {
     if paths.is_empty() {
         return Ok(Picked::All);
     }
-    let cwd = process.cwd.clone().unwrap_or_else(|| desk.root.path().to_owned());
+    let cwd = process.cwd.clone().unwrap_or_else(|| project.root.path().to_owned());
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
     let mut picked = Vec::new();
     for path in paths {
         let absolute = without_dots(&cwd.join(path));
-        if absolute == desk.root.path() {
+        if absolute == project.root.path() {
             return Ok(Picked::All);
         }
-        let rel = desk.root.relative(&absolute).map_err(|_| {
+        let rel = project.root.relative(&absolute).map_err(|_| {
             let path = ui::escape_path(path).into_owned();
             Error::other(
-                format!("`{path}` is not in `{}`", ui::escape_path(desk.root.path())),
+                format!("`{path}` is not in `{}`", ui::escape_path(project.root.path())),
                 "name paths of this project",
             )
         })?;

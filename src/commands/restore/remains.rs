@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    commands::Desk,
+    commands::Project,
     model::{CheckpointId, RelPath, Skipped},
     restore::Prepared,
     store::git,
@@ -21,32 +21,32 @@ const ID_DIGITS: usize = 8;
 pub(super) const NAMED_MAX: usize = 5;
 
 /// What is not as it was and no restore changes, a line each.
-pub(super) fn left(desk: &Desk, planned: &Prepared) -> Vec<String> {
+pub(super) fn left(project: &Project, prepared: &Prepared) -> Vec<String> {
     let word =
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
-    let made_since = planned.plan.repositories_left().map(word);
-    made_since.chain(unchanged(desk, planned)).collect()
+    let made_since = prepared.plan.repositories_left().map(word);
+    made_since.chain(unchanged(project, prepared)).collect()
 }
 
 /// The same, but for what a plan has a row for.
-pub(super) fn unchanged(desk: &Desk, planned: &Prepared) -> Vec<String> {
-    let inner = planned.inner_roots.iter().map(|path| {
+pub(super) fn unchanged(project: &Project, prepared: &Prepared) -> Vec<String> {
+    let inner = prepared.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
         format!(
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
     });
-    let unheld = unheld_lines(desk, &planned.plan.left).into_iter();
-    let new = at_most(ui::left_out(&planned.new_unheld)).into_iter();
+    let unheld = unheld_lines(project, &prepared.plan.left).into_iter();
+    let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
-    let steps = inner_lines(planned).into_iter();
-    inner.chain(steps).chain(unheld).chain(new).chain(lost_lines(desk, planned)).collect()
+    let steps = inner_lines(prepared).into_iter();
+    inner.chain(steps).chain(unheld).chain(new).chain(lost_lines(project, prepared)).collect()
 }
 
 /// The user's work of the middle of a turn, a line for each step that holds it.
-fn inner_lines(planned: &Prepared) -> Vec<String> {
+fn inner_lines(prepared: &Prepared) -> Vec<String> {
     let mut by_step: BTreeMap<CheckpointId, Vec<&RelPath>> = BTreeMap::new();
-    for (path, id) in &planned.inner_steps {
+    for (path, id) in &prepared.inner_steps {
         by_step.entry(*id).or_default().push(path);
     }
     let line = |(id, paths): (CheckpointId, Vec<&RelPath>)| {
@@ -67,15 +67,15 @@ fn inner_lines(planned: &Prepared) -> Vec<String> {
 
 /// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
 /// each.
-fn lost_lines(desk: &Desk, planned: &Prepared) -> Vec<String> {
-    let root = desk.root.path();
+fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
+    let root = project.root.path();
     let named = |place: &Path| {
-        ui::path(place.strip_prefix(root).unwrap_or(place), desk.home.as_deref()).into_owned()
+        ui::path(place.strip_prefix(root).unwrap_or(place), project.home.as_deref()).into_owned()
     };
     let mut lines = Vec::new();
-    for lost in &planned.lost {
+    for lost in &prepared.lost {
         let option = if lost.place.starts_with(root) { "" } else { " --outside" };
-        let id = planned.plan.of.short();
+        let id = prepared.plan.of.short();
         let back = format!("`beforehand restore {id} --repository{option}` brings it back");
         let gone = lost_names(lost);
         let is_own = lost.place == root.join(".git");
@@ -142,11 +142,11 @@ pub(super) fn losing_lines(losing: &[git::Losing]) -> String {
 }
 
 /// What is held, differs, and was left as it is because it lies outside the project.
-pub(super) fn outside_left_text(desk: &Desk, left: &[PathBuf]) -> String {
+pub(super) fn outside_left_text(project: &Project, left: &[PathBuf]) -> String {
     if left.is_empty() {
         return String::new();
     }
-    let named = left.iter().take(NAMED_MAX).map(|path| ui::path(path, desk.home.as_deref()));
+    let named = left.iter().take(NAMED_MAX).map(|path| ui::path(path, project.home.as_deref()));
     let named = named.collect::<Vec<_>>().join(", ");
     let more = if left.len() > NAMED_MAX { ", …" } else { "" };
     let count = ui::count(left.len() as u64, "path");
@@ -171,9 +171,9 @@ pub(super) fn some<'a>(paths: impl ExactSizeIterator<Item = &'a RelPath>) -> Str
 }
 
 /// What was not held and is not as it was, a line each.
-pub(crate) fn unheld_lines(desk: &Desk, left: &[Skipped]) -> Vec<String> {
+pub(crate) fn unheld_lines(project: &Project, left: &[Skipped]) -> Vec<String> {
     let is_there = |it: &&Skipped| {
-        desk.root.path().join(OsStr::from_bytes(&it.path)).symlink_metadata().is_ok()
+        project.root.path().join(OsStr::from_bytes(&it.path)).symlink_metadata().is_ok()
     };
     let (there, gone): (Vec<_>, Vec<_>) = left.iter().partition(is_there);
     let lines = |what: &'static str, left: Vec<&Skipped>| {

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use super::remains::{NAMED_MAX, left, losing_lines, outside_left_text, some, unchanged};
 use crate::{
     apply::Outcome,
-    commands::{Desk, print, print_json},
+    commands::{Project, print, print_json},
     error::{Error, Result},
     model::{Checkpoint, Kind, RelPath, SkipReason},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     process::{Exit, Process},
-    restore::{Advice, Order, Prepared, Report, bytes_now, bytes_then},
+    restore::{Advice, Prepared, Report, Request, bytes_now, bytes_then},
     store::{IndexOutcome, RepositoryStep, StepKind},
     ui::{self, Align, Change, Lines, Side},
 };
@@ -24,20 +24,20 @@ use crate::{
 /// The first line of a plan, and a second one where somebody may mean less.
 pub(super) fn heading(
     process: &Process<'_>,
-    desk: &Desk,
+    project: &Project,
     checkpoint: &Checkpoint,
-    order: &Order,
+    request: &Request,
 ) -> String {
     let id = checkpoint.id.short();
     let when = ui::Clock::local(process.now).when(checkpoint.taken_at);
-    let root = ui::path(desk.root.path(), desk.home.as_deref());
-    let mut text = match order.verb {
+    let root = ui::path(project.root.path(), project.home.as_deref());
+    let mut text = match request.verb {
         "undo" => format!("undoing: back to checkpoint {id} ({when}) in {root}"),
         "redo" => format!("redoing: forward to checkpoint {id} ({when}) in {root}"),
         _ => format!("restoring checkpoint {id} ({when}) in {root}"),
     };
     let here = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok());
-    if order.picked == Picked::All && here.is_some_and(|here| here != desk.root.path()) {
+    if request.picked == Picked::All && here.is_some_and(|here| here != project.root.path()) {
         text.push_str("\nthat is the whole of it, not only this directory; `-- .` means this one");
     }
     text
@@ -46,27 +46,27 @@ pub(super) fn heading(
 /// Prints a plan.
 pub(super) fn plan(
     process: &mut Process<'_>,
-    desk: &Desk,
-    planned: &Prepared,
+    project: &Project,
+    prepared: &Prepared,
     heading: &str,
     json: bool,
 ) -> Result<()> {
     if json {
-        let facts = Facts::of(desk, planned);
-        return print_json(process, &plan_json(planned, &facts));
+        let facts = Facts::of(project, prepared);
+        return print_json(process, &plan_json(prepared, &facts));
     }
-    print(process, &format!("{heading}\n\n{}", plan_text(desk, planned)))
+    print(process, &format!("{heading}\n\n{}", plan_text(project, prepared)))
 }
 
 /// A plan in words, without a heading.
-pub(super) fn plan_text(desk: &Desk, planned: &Prepared) -> String {
-    let facts = Facts::of(desk, planned);
-    let plan = &planned.plan;
-    let mut text = repositories_text(desk, &planned.repositories);
-    text.push_str(&losing_lines(&planned.losing));
+pub(super) fn plan_text(project: &Project, prepared: &Prepared) -> String {
+    let facts = Facts::of(project, prepared);
+    let plan = &prepared.plan;
+    let mut text = repositories_text(project, &prepared.repositories);
+    text.push_str(&losing_lines(&prepared.losing));
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
         if text.is_empty() {
-            text.push_str(match (&planned.outside_left[..], &unchanged(desk, planned)[..]) {
+            text.push_str(match (&prepared.outside_left[..], &unchanged(project, prepared)[..]) {
                 ([], []) => "everything is as it was; there is nothing to do\n",
                 ([], [_, ..]) => "everything else is as it was; there is nothing to do\n",
                 ([_, ..], _) => {
@@ -74,27 +74,27 @@ pub(super) fn plan_text(desk: &Desk, planned: &Prepared) -> String {
                 }
             });
         }
-        text.push_str(&outside_text(desk, planned));
+        text.push_str(&outside_text(project, prepared));
     } else {
-        text.push_str(&rows_text(planned, &facts));
-        text.push_str(&outside_text(desk, planned));
-        text.push_str(&summary(planned));
+        text.push_str(&rows_text(prepared, &facts));
+        text.push_str(&outside_text(project, prepared));
+        text.push_str(&summary(prepared));
     }
-    for line in unchanged(desk, planned) {
+    for line in unchanged(project, prepared) {
         text.push_str(&format!("{line}\n"));
     }
-    if let Some(commits) = &planned.commits {
+    if let Some(commits) = &prepared.commits {
         text.push_str(&format!("{commits}\n"));
     }
     text
 }
 
 /// What happens to repositories, a row each.
-fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
+fn repositories_text(project: &Project, steps: &[RepositoryStep]) -> String {
     let mut text = String::new();
     for step in steps {
-        let place = step.place.strip_prefix(desk.root.path()).unwrap_or(&step.place);
-        let place = ui::path(place, desk.home.as_deref());
+        let place = step.place.strip_prefix(project.root.path()).unwrap_or(&step.place);
+        let place = ui::path(place, project.home.as_deref());
         let row = match &step.kind {
             StepKind::Recreate => format!("  recreate  {place}/   the repository"),
             StepKind::Replace(why) => {
@@ -110,16 +110,16 @@ fn repositories_text(desk: &Desk, steps: &[RepositoryStep]) -> String {
             StepKind::Remove(why) => format!("  remove    {place}   {why}; held first"),
         };
         text.push_str(&row);
-        text.push_str(&lacks_text(desk, step));
+        text.push_str(&lacks_text(project, step));
         text.push('\n');
     }
     text
 }
 
 /// What a repository lacks when it is back.
-fn lacks_text(desk: &Desk, step: &RepositoryStep) -> String {
+fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
     let lacks = matches!(step.kind, StepKind::Recreate | StepKind::Replace(_))
-        .then(|| step.lacks(&desk.state))
+        .then(|| step.lacks(&project.state))
         .flatten();
     lacks.map_or_else(String::new, |lacks| format!("; {}", ui::escape(lacks.as_bytes())))
 }
@@ -135,28 +135,28 @@ struct Facts {
 const COUNTING: Duration = Duration::from_millis(300);
 
 impl Facts {
-    fn of(desk: &Desk, planned: &Prepared) -> Self {
+    fn of(project: &Project, prepared: &Prepared) -> Self {
         let deadline = Instant::now() + COUNTING;
         let mut lines = BTreeMap::new();
-        for step in planned.plan.deeds() {
+        for step in prepared.plan.deeds() {
             if Instant::now() >= deadline {
                 break;
             }
-            let counted = count(desk, &planned.plan, step, deadline);
+            let counted = count(project, &prepared.plan, step, deadline);
             lines.extend(counted.map(|counted| (step.path.clone(), counted)));
         }
-        let (commits, repositories) = (planned.commits.clone(), planned.repositories.clone());
+        let (commits, repositories) = (prepared.commits.clone(), prepared.repositories.clone());
         Self { lines, commits, repositories }
     }
 }
 
 /// How many lines come and go when a step is done.
-fn count(desk: &Desk, plan: &RestorePlan, step: &Step, deadline: Instant) -> Option<Lines> {
+fn count(project: &Project, plan: &RestorePlan, step: &Step, deadline: Instant) -> Option<Lines> {
     let (then, now) = (step.then?, step.now?);
-    let old = bytes_now(desk, &step.path)?;
+    let old = bytes_now(project, &step.path)?;
     let new = match plan.merges.get(&step.path) {
         Some(merged) => merged.clone(),
-        None => bytes_then(desk, &then)?,
+        None => bytes_then(project, &then)?,
     };
     let change = Change {
         path: step.path.as_bytes(),
@@ -170,8 +170,8 @@ fn count(desk: &Desk, plan: &RestorePlan, step: &Step, deadline: Instant) -> Opt
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(planned: &Prepared, facts: &Facts) -> String {
-    let plan = &planned.plan;
+fn rows_text(prepared: &Prepared, facts: &Facts) -> String {
+    let plan = &prepared.plan;
     let shown: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
     let name = |step: &Step| {
         let slash = if is_directory(step) { "/" } else { "" };
@@ -181,12 +181,12 @@ fn rows_text(planned: &Prepared, facts: &Facts) -> String {
     let mut text = String::new();
     for verb in ["restore", "merge", "recreate", "remove", "keep", "leave"] {
         let rows: Vec<&&Step> =
-            shown.iter().filter(|step| words(step, planned).0 == verb).collect();
+            shown.iter().filter(|step| words(step, prepared).0 == verb).collect();
         for step in rows.iter().take(ROWS_MAX) {
             let lines = facts.lines.get(&step.path).map(ToString::to_string);
             let said = lines
                 .into_iter()
-                .chain(Some(words(step, planned).1))
+                .chain(Some(words(step, prepared).1))
                 .filter(|said| !said.is_empty());
             let said = said.collect::<Vec<_>>().join("   ");
             let row = format!("  {verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
@@ -202,16 +202,16 @@ fn rows_text(planned: &Prepared, facts: &Facts) -> String {
 }
 
 /// What differs outside the project: what is put back, then what is not.
-fn outside_text(desk: &Desk, planned: &Prepared) -> String {
+fn outside_text(project: &Project, prepared: &Prepared) -> String {
     let row = |path: &Path, verb: &str, why: &str| {
-        format!("  {verb:<9} {}   {why}\n", ui::path(path, desk.home.as_deref()))
+        format!("  {verb:<9} {}   {why}\n", ui::path(path, project.home.as_deref()))
     };
-    let outside = planned.plan.outside.steps.iter().map(|step| {
-        let (verb, why) = words(step, planned);
+    let outside = prepared.plan.outside.steps.iter().map(|step| {
+        let (verb, why) = words(step, prepared);
         let why = if why.is_empty() { why } else { format!("; {why}") };
         row(&step.path.at_top(), verb, &format!("outside the project{why}"))
     });
-    let stays = planned.outside_left.iter();
+    let stays = prepared.outside_left.iter();
     let stays = stays.map(|path| row(path, "leave", "outside the project; needs --outside"));
     outside.chain(stays).collect()
 }
@@ -219,10 +219,10 @@ fn outside_text(desk: &Desk, planned: &Prepared) -> String {
 /// Longer names push their words aside.
 const WIDTH_MAX: usize = 48;
 
-fn summary(planned: &Prepared) -> String {
-    let deeds = planned.count() as u64;
-    let kept_outside = planned.plan.outside.steps.iter().filter(|step| !step.is_deed());
-    let kept = (planned.plan.kept().count() + kept_outside.count()) as u64;
+fn summary(prepared: &Prepared) -> String {
+    let deeds = prepared.count() as u64;
+    let kept_outside = prepared.plan.outside.steps.iter().filter(|step| !step.is_deed());
+    let kept = (prepared.plan.kept().count() + kept_outside.count()) as u64;
     let mut text = format!("\n{} would change", ui::count(deeds, "path"));
     if kept > 0 {
         text.push_str(&format!(", {} kept", ui::number(kept)));
@@ -236,8 +236,8 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// What happens to a path, and a word on why.
-fn words(step: &Step, planned: &Prepared) -> (&'static str, String) {
-    let advice = planned.advice;
+fn words(step: &Step, prepared: &Prepared) -> (&'static str, String) {
+    let advice = prepared.advice;
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
@@ -249,7 +249,7 @@ fn words(step: &Step, planned: &Prepared) -> (&'static str, String) {
         }
         (Action::Recreate, Author::SomebodyElse) => ("recreate", "deleted since, not by the agent"),
         (Action::Recreate, _) => ("recreate", ""),
-        (Action::Merge, _) if planned.marked.contains(&step.path) => {
+        (Action::Merge, _) if prepared.marked.contains(&step.path) => {
             ("merge", "with what was changed after the agent; conflicts are marked")
         }
         (Action::Merge, _) => ("merge", "with what was changed after the agent"),
@@ -296,10 +296,10 @@ fn edited_words(advice: Advice) -> &'static str {
     }
 }
 
-fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
-    let plan = &planned.plan;
+fn plan_json(prepared: &Prepared, facts: &Facts) -> Value {
+    let plan = &prepared.plan;
     let step = |step: &Step| {
-        let (action, why) = words(step, planned);
+        let (action, why) = words(step, prepared);
         let author = match step.author {
             Author::Agent => "agent",
             Author::Restore => "restore",
@@ -333,16 +333,16 @@ fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
         "outside": plan.outside.deeds().map(outside).collect::<Vec<_>>(),
         "outside_kept": plan.outside.steps.iter().filter(|step| !step.is_deed()).map(outside).collect::<Vec<_>>(),
         "outside_left":
-            planned.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-        "lost_refs": planned.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
+            prepared.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "lost_refs": prepared.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
         "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "left_new":
-            planned.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
-        "inner_roots": planned.inner_roots.iter().map(named).collect::<Vec<_>>(),
-        "inner_steps": planned.inner_steps.iter().map(|(path, id)| {
+            prepared.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "inner_roots": prepared.inner_roots.iter().map(named).collect::<Vec<_>>(),
+        "inner_steps": prepared.inner_steps.iter().map(|(path, id)| {
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),
-        "marked": planned.marked.iter().map(named).collect::<Vec<_>>(),
+        "marked": prepared.marked.iter().map(named).collect::<Vec<_>>(),
         "commits": facts.commits,
     })
 }
@@ -350,7 +350,7 @@ fn plan_json(planned: &Prepared, facts: &Facts) -> Value {
 /// What came of a restore.
 pub(super) struct Came<'a> {
     pub(super) checkpoint: &'a Checkpoint,
-    pub(super) planned: &'a Prepared,
+    pub(super) prepared: &'a Prepared,
     pub(super) report: Report,
     /// The command that takes it back.
     pub(super) way_back: &'static str,
@@ -359,7 +359,7 @@ pub(super) struct Came<'a> {
 /// Says what came of a restore.
 pub(super) fn report(
     process: &mut Process<'_>,
-    desk: &Desk,
+    project: &Project,
     came: Came<'_>,
     json: bool,
 ) -> Result<Exit> {
@@ -368,13 +368,13 @@ pub(super) fn report(
         let value = came_json(&came, index_said.as_deref());
         print_json(process, &value)?;
     } else {
-        print(process, &came_text(desk, &came, index_said.as_deref()))?;
+        print(process, &came_text(project, &came, index_said.as_deref()))?;
     }
-    missed(process, desk, &came.report.outcome);
+    missed(process, project, &came.report.outcome);
     if let Some(note) = names_note(&came.report.outcome.had_names) {
         say(process, &note)?;
     }
-    let unseen = unseen(&came.planned.plan);
+    let unseen = unseen(&came.prepared.plan);
     for (path, why) in &unseen {
         let (path, why) = (ui::escape_path(path), why.words());
         say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
@@ -390,7 +390,7 @@ pub(super) fn report(
         return Ok(Exit::Failed);
     }
     let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
-    let Prepared { plan, inner_steps, marked, .. } = came.planned;
+    let Prepared { plan, inner_steps, marked, .. } = came.prepared;
     let is_clean = conflicts(plan).is_empty() && inner_steps.is_empty() && marked.is_empty();
     Ok(match (is_whole, is_clean) {
         (false, _) => Exit::Failed,
@@ -407,10 +407,10 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let missed = came.report.outcome.missed.iter();
     let missed: Vec<_> =
         missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
-    let (lines, commits) = (BTreeMap::new(), came.planned.commits.clone());
-    let facts = Facts { lines, commits, repositories: came.planned.repositories.clone() };
-    let mut value = plan_json(came.planned, &facts);
-    value["done"] = json!(came.report.outcome.done + came.planned.repositories.len());
+    let (lines, commits) = (BTreeMap::new(), came.prepared.commits.clone());
+    let facts = Facts { lines, commits, repositories: came.prepared.repositories.clone() };
+    let mut value = plan_json(came.prepared, &facts);
+    value["done"] = json!(came.report.outcome.done + came.prepared.repositories.len());
     value["missed"] = json!(missed);
     let linked = came.report.outcome.had_names.iter();
     value["had_other_names"] = linked.map(|path| path.to_string_lossy().into_owned()).collect();
@@ -424,19 +424,19 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     value
 }
 
-fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
-    let plan = &came.planned.plan;
+fn came_text(project: &Project, came: &Came<'_>, index: Option<&str>) -> String {
+    let plan = &came.prepared.plan;
     let id = came.checkpoint.id.short();
     let conflicts = conflicts(plan);
     let is_whole = came.report.outcome.missed.is_empty() && unseen(plan).is_empty();
     let is_same = conflicts.is_empty() && is_whole;
     let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
-    let done = came.planned.count_but(&missed, desk.root.path());
+    let done = came.prepared.count_but(&missed, project.root.path());
     let mut text = match (done, is_same) {
-        (0, true) if !left(desk, came.planned).is_empty() => {
+        (0, true) if !left(project, came.prepared).is_empty() => {
             format!("everything else is as it was at {id}")
         }
-        (0, true) if came.planned.outside_left.is_empty() => {
+        (0, true) if came.prepared.outside_left.is_empty() => {
             format!("everything is as it was at {id}")
         }
         (0, true) => format!("everything in the project is as it was at {id}"),
@@ -446,12 +446,12 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     if !conflicts.is_empty() {
         let count = ui::count(conflicts.len() as u64, "conflict");
         let named = conflicts.iter().take(NAMED_MAX);
-        let named = named.map(|path| ui::path(path, desk.home.as_deref())).collect::<Vec<_>>();
+        let named = named.map(|path| ui::path(path, project.home.as_deref())).collect::<Vec<_>>();
         let more = if conflicts.len() > NAMED_MAX { ", …" } else { "" };
         text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
     }
     text.push('\n');
-    let repositories = &came.planned.repositories;
+    let repositories = &came.prepared.repositories;
     // What only made way is back in another form.
     let makes_way = |step: &RepositoryStep| {
         let is_pointer = |it: &RepositoryStep| matches!(it.kind, StepKind::Pointer(_));
@@ -460,17 +460,17 @@ fn came_text(desk: &Desk, came: &Came<'_>, index: Option<&str>) -> String {
     for step in repositories.iter().filter(|step| !makes_way(step)) {
         let place = step.place.display().to_string();
         let what = if step.is_removal() { "gone again" } else { "back" };
-        let lacks = lacks_text(desk, step);
+        let lacks = lacks_text(project, step);
         let place = ui::escape(place.as_bytes());
         text.push_str(&format!("the repository is {what}: {place}{lacks}\n"));
     }
     text.push_str(&kept_text(came));
-    text.push_str(&losing_lines(&came.planned.losing));
-    for line in left(desk, came.planned) {
+    text.push_str(&losing_lines(&came.prepared.losing));
+    for line in left(project, came.prepared) {
         text.push_str(&format!("{line}\n"));
     }
-    text.push_str(&outside_left_text(desk, &came.planned.outside_left));
-    let commits = came.planned.commits.as_deref();
+    text.push_str(&outside_left_text(project, &came.prepared.outside_left));
+    let commits = came.prepared.commits.as_deref();
     for line in [index, commits].into_iter().flatten() {
         text.push_str(&format!("{line}\n"));
     }
@@ -498,7 +498,7 @@ fn unseen(plan: &RestorePlan) -> Vec<(PathBuf, SkipReason)> {
 
 /// What was made since and stays, and where conflicts are marked.
 fn kept_text(came: &Came<'_>) -> String {
-    let Prepared { plan, marked, advice, .. } = came.planned;
+    let Prepared { plan, marked, advice, .. } = came.prepared;
     let mut text = String::new();
     if !marked.is_empty() {
         text.push_str(&format!("conflicts marked in: {}\n", some(marked.iter())));
@@ -534,15 +534,15 @@ fn names_note(paths: &[PathBuf]) -> Option<String> {
 }
 
 /// Names what could not be done.
-pub(super) fn missed(process: &mut Process<'_>, desk: &Desk, outcome: &Outcome) {
+pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Outcome) {
     for (path, why) in &outcome.missed {
-        let path = ui::path(path, desk.home.as_deref());
+        let path = ui::path(path, project.home.as_deref());
         let why = ui::escape_line(why.as_bytes());
         let _nobody = writeln!(process.stderr, "warning: not restored: {path}: {why}");
     }
     for (place, now) in &outcome.set_aside {
-        let place = ui::path(place, desk.home.as_deref());
-        let now = ui::path(now, desk.home.as_deref());
+        let place = ui::path(place, project.home.as_deref());
+        let now = ui::path(now, project.home.as_deref());
         let _nobody = writeln!(
             process.stderr,
             "warning: {place} was changed after it was held: what was there is now {now}"

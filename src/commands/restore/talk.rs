@@ -19,7 +19,7 @@ use crate::{
         by_agent,
         transcript::{self, Asked, Cut, Fork, NoFork},
     },
-    commands::Desk,
+    commands::Project,
     error::{Error, Result},
     fs::{Dir, c_name, create_new_synced, create_private_dirs, is_own, now_ns, read_small},
     ledger,
@@ -69,8 +69,12 @@ pub(super) struct Written {
 /// # Errors
 ///
 /// Says why it cannot be cut; nothing was written.
-pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoint) -> Result<Talk> {
-    let (by, at) = whose(desk, checkpoint).ok_or_else(|| {
+pub(super) fn prepare(
+    process: &Process<'_>,
+    project: &Project,
+    checkpoint: &Checkpoint,
+) -> Result<Talk> {
+    let (by, at) = whose(project, checkpoint).ok_or_else(|| {
         Error::other(
             format!("checkpoint {} belongs to no conversation", checkpoint.id.short()),
             "without --conversation the files alone are restored",
@@ -80,7 +84,7 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
     let own_way = || transcript::own_way(by.agent, &by.session.0, turn);
     let title = by_agent(by.agent).title();
     if transcript::is_served(by.agent) {
-        return serve(process, desk, &by).map_err(|why| {
+        return serve(process, project, &by).map_err(|why| {
             let what = format!("{title}'s server cannot be asked to fork the conversation: {why}");
             Error::other(what, own_way())
         });
@@ -128,20 +132,20 @@ pub(super) fn prepare(process: &Process<'_>, desk: &Desk, checkpoint: &Checkpoin
 
 /// What to ask the agent's own server, which must know the turn. Where none listens any more, one
 /// is started for as long as it takes.
-fn serve(process: &Process<'_>, desk: &Desk, by: &By) -> Result<Talk, String> {
+fn serve(process: &Process<'_>, project: &Project, by: &By) -> Result<Talk, String> {
     let name = by_agent(by.agent).name();
     let turn = by.turn.as_ref().ok_or("it did not say which turn it was")?;
     let ask = |address: &str, seconds| {
-        let asked = transcript::ask(address, &by.session.0, &turn.0, desk.root.path());
+        let asked = transcript::ask(address, &by.session.0, &turn.0, project.root.path());
         let asked = asked.ok_or("it is not on this machine")?;
         served::look(&asked, seconds).map(|()| asked)
     };
-    let address = ledger::server(&desk.state, name, &by.session.0);
+    let address = ledger::server(&project.state, name, &by.session.0);
     let known = address.ok_or("it did not say where it listens".to_owned());
     let (asked, running) = match known.and_then(|address| ask(&address, served::LOOK_MAX_SECONDS)) {
         Ok(asked) => (asked, None),
         Err(why) => {
-            let (running, address) = served::start(process, desk.root.path())
+            let (running, address) = served::start(process, project.root.path())
                 .map_err(|second| format!("{why}; {second}"))?;
             (ask(&address, served::FIRST_LOOK_MAX_SECONDS)?, Some(running))
         }
@@ -152,10 +156,10 @@ fn serve(process: &Process<'_>, desk: &Desk, by: &By) -> Result<Talk, String> {
 
 /// Whose turn the checkpoint is the beginning of, and a moment in it: the newest turn that uses
 /// it, or else the one it was taken for.
-fn whose(desk: &Desk, checkpoint: &Checkpoint) -> Option<(By, DateTime<Utc>)> {
-    let uses = ledger::uses(&desk.state);
+fn whose(project: &Project, checkpoint: &Checkpoint) -> Option<(By, DateTime<Utc>)> {
+    let uses = ledger::uses(&project.state);
     let is_it =
-        |used: &&ledger::Use| used.checkpoint == checkpoint.id && used.root == desk.root.path();
+        |used: &&ledger::Use| used.checkpoint == checkpoint.id && used.root == project.root.path();
     match uses.iter().find(is_it) {
         Some(newest) => Some((newest.by.clone(), newest.at)),
         None => Some((checkpoint.cause.by.clone()?, checkpoint.taken_at)),

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     commands::{
-        Desk,
+        Project,
         compare::Comparison,
         error_text,
         list::{self, Listed},
@@ -64,10 +64,10 @@ pub(super) fn begin(
         crash::bug("picker-look");
         let teller = Teller { tell, waker };
         let uncounted = (0..listed.lines.len()).collect();
-        match Desk::open(&process, None) {
-            Ok(desk) => {
+        match Project::open(&process, None) {
+            Ok(project) => {
                 let process = &mut process;
-                Looker { process, desk, listed, wished, teller, uncounted }.look();
+                Looker { process, project, listed, wished, teller, uncounted }.look();
             }
             Err(err) => teller.say(News::Trouble(0, error_text(&err, Style::PLAIN))),
         }
@@ -98,7 +98,7 @@ impl Teller {
 
 struct Looker<'a, 'b> {
     process: &'a mut Process<'b>,
-    desk: Desk,
+    project: Project,
     listed: Listed,
     wished: Receiver<Wish>,
     teller: Teller,
@@ -116,7 +116,7 @@ enum Next {
 
 impl Looker<'_, '_> {
     fn look(mut self) {
-        let mut stats = Stats::load(&self.desk.state.root(&self.desk.root));
+        let mut stats = Stats::load(&self.project.state.root(&self.project.root));
         let mut waiting = None;
         loop {
             match waiting.take().map_or_else(|| self.next(), Next::Wish) {
@@ -173,7 +173,7 @@ impl Looker<'_, '_> {
 
     /// File by file, until the next wish comes.
     fn difference(&self, turn: usize) -> Result<Option<Wish>> {
-        let comparison = Comparison::until_now(&self.desk, self.process, self.checkpoint(turn))?;
+        let comparison = Comparison::until_now(&self.project, self.process, self.checkpoint(turn))?;
         self.teller.say(News::Begins(turn));
         let deadline = Instant::now() + DIFF_TIME;
         let mut shown = 0;
@@ -200,7 +200,7 @@ impl Looker<'_, '_> {
     fn plan(&self, turn: usize, is_asked: bool) -> Result<()> {
         let talks = is_asked && has_conversation(&self.listed.lines[turn]);
         let checkpoint = self.checkpoint(turn);
-        let preview = restore::preview(self.process, &self.desk, checkpoint, talks)?;
+        let preview = restore::preview(self.process, &self.project, checkpoint, talks)?;
         let no_conversation = preview.no_conversation.map(|why| why.to_string());
         let (text, conflicts) = (preview.text, preview.conflicts);
         self.teller.say(News::Planned(turn, Planned { text, conflicts, no_conversation }));
@@ -210,7 +210,7 @@ impl Looker<'_, '_> {
     fn count(&self, turn: usize, stats: &mut Stats) {
         let deadline = Instant::now() + COUNT_TIME;
         let line = &self.listed.lines[turn];
-        if let Some(counts) = line.counts(self.process, &self.desk, stats, deadline) {
+        if let Some(counts) = line.counts(self.process, &self.project, stats, deadline) {
             self.teller.say(News::Did(turn, list::counted(counts)));
         }
     }

@@ -9,7 +9,7 @@ mod plain;
 use std::path::Path;
 
 use super::{
-    Desk, error_text,
+    Project, error_text,
     list::{self, Line, Listed},
     restore,
     rows::agent_title,
@@ -47,29 +47,34 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let _nobody = process.stderr.write_all(text.as_bytes());
         return Ok(Exit::Usage);
     }
-    let desk = Desk::open(process, None)?;
+    let project = Project::open(process, None)?;
     let is_dumb = process.var("TERM").is_none_or(|term| term == "dumb");
     let tty = process.tty(args.at_prompt);
     let tty = tty.map_err(Error::io("open", Path::new("/dev/tty")))?;
     match tty.filter(|_| !is_dumb) {
-        Some(tty) => on_screen(process, desk, tty, args.at_prompt),
-        None => plain::run(process, &desk),
+        Some(tty) => on_screen(process, project, tty, args.at_prompt),
+        None => plain::run(process, &project),
     }
 }
 
-fn on_screen(process: &mut Process<'_>, desk: Desk, tty: Tty, at_prompt: bool) -> Result<Exit> {
-    let listed = Listed::of(&desk, &list::Args::default())?;
+fn on_screen(
+    process: &mut Process<'_>,
+    project: Project,
+    tty: Tty,
+    at_prompt: bool,
+) -> Result<Exit> {
+    let listed = Listed::of(&project, &list::Args::default())?;
     let clock = Clock::local(process.now);
-    let turn = |line| turn(&desk, line, listed.digits, &clock);
+    let turn = |line| turn(&project, line, listed.digits, &clock);
     let turns: Vec<Turn> = listed.lines.iter().map(turn).collect();
-    let model = Model::new(&list::title(&desk), &turns);
+    let model = Model::new(&list::title(&project), &turns);
     let ids: Vec<_> = listed.lines.iter().map(|line| line.checkpoint().id).collect();
     let failed = |source| Error::Io { action: "use", path: "/dev/tty".into(), source };
     let style = Style::tty(process);
     let (picker, waker) = Picker::open(tty, model, style, !at_prompt).map_err(failed)?;
     let (wishes, news) = look::begin(process, listed, waker);
-    // Whoever looks has a desk of its own.
-    drop(desk);
+    // The thread that looks has a project of its own.
+    drop(project);
     // If nobody looks any more, nothing more is learnt; the loop sees to the rest.
     let wish = |wish| {
         let _nobody = wishes.send(wish);
@@ -101,7 +106,7 @@ fn has_conversation(line: &Line) -> bool {
     line.told().by.is_some_and(|by| transcript::can_fork(by.agent))
 }
 
-fn turn(desk: &Desk, line: &Line, digits: usize, clock: &Clock) -> Turn {
+fn turn(project: &Project, line: &Line, digits: usize, clock: &Clock) -> Turn {
     let told = line.told();
     Turn {
         number: line.number.map_or(0, |(row, _)| row),
@@ -110,7 +115,7 @@ fn turn(desk: &Desk, line: &Line, digits: usize, clock: &Clock) -> Turn {
         who: told.by.map_or("you", |by| agent_title(by.agent)).to_owned(),
         prompt: told.by.and_then(|by| by.prompt.clone()),
         trigger: told.words(),
-        badges: told.badges(desk.home.as_deref()),
+        badges: told.badges(project.home.as_deref()),
         with_conversation: has_conversation(line),
     }
 }

@@ -2,20 +2,20 @@
 
 use crate::{
     agent::transcript,
-    commands::{Desk, diff, error_text, list, restore},
+    commands::{Project, diff, error_text, list, restore},
     error::Result,
     model::Checkpoint,
     process::{Exit, Process},
     ui::{self, Style},
 };
 
-pub(super) fn run(process: &mut Process<'_>, desk: &Desk) -> Result<Exit> {
+pub(super) fn run(process: &mut Process<'_>, project: &Project) -> Result<Exit> {
     list::run(process, &list::Args::default())?;
-    if desk.store.list()?.is_empty() {
+    if project.store.list()?.is_empty() {
         return Ok(Exit::Ok);
     }
     while let Some(given) = ui::answer(process, "Back to which one? A number; Enter leaves:") {
-        match desk.find(&given) {
+        match project.find(&given) {
             Ok(checkpoint) => {
                 if let Some(exit) = choose(process, &checkpoint)? {
                     return Ok(exit);
