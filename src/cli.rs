@@ -223,17 +223,17 @@ pub fn subcommands() -> Vec<String> {
 fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
     let text = err.render();
     if !err.use_stderr() {
-        let _nobody = write!(process.stdout, "{text}");
+        let _ignored = write!(process.stdout, "{text}");
         return Exit::Ok;
     }
     // It names what was given, and a shell gives names of files for a `*`.
-    let _nobody = write!(process.stderr, "{}", ui::escape_text(&text.to_string()));
+    let _ignored = write!(process.stderr, "{}", ui::escape_text(&text.to_string()));
     if is_hook(process) { Exit::Ok } else { Exit::Usage }
 }
 
 /// Says what could not be done, why, and what to do next.
 fn report(process: &mut Process<'_>, err: &Error) -> Exit {
     let text = commands::error_text(err, ui::Style::stderr(process));
-    let _nobody = process.stderr.write_all(text.as_bytes());
+    let _ignored = process.stderr.write_all(text.as_bytes());
     Exit::Failed
 }

@@ -9,7 +9,7 @@ pub enum Standing {
     Covered,
     /// The turn has a checkpoint, but it may not have this.
     Begun,
-    /// The turn has no checkpoint of this root, or nobody knows.
+    /// The turn has no checkpoint of this root, or it is not known.
     Bare,
 }
 

@@ -153,7 +153,7 @@ impl Aside for OsAside {
         let mut running = command.spawn()?;
         if let Some(mut stdin) = running.stdin.take() {
             // One that does not listen may still end well.
-            let _nobody = stdin.write_all(input);
+            let _ignored = stdin.write_all(input);
         }
         loop {
             match running.try_wait()? {
@@ -191,7 +191,7 @@ impl Aside for OsAside {
             let lines = stdout.into_iter().flat_map(|out| io::BufReader::new(out).lines());
             for line in lines.map_while(Result::ok) {
                 let word = line.split_whitespace().find(|word| word.starts_with(&wanted));
-                let _nobody = word.map(|word| teller.send(word.to_owned()));
+                let _ignored = word.map(|word| teller.send(word.to_owned()));
             }
         });
         let said = told.recv_timeout(LIMIT);

@@ -1,7 +1,7 @@
-//! The note that a restore is under way, for whoever comes after a crash.
+//! The log of a restore under way, for the next process after a crash.
 //!
 //! It is on the disk before the first change and gone after the last, and names all that the
-//! restore may have left half done. One restore runs in a root at a time; whoever holds the lock
+//! restore may have left half done. One restore runs in a root at a time; the process that holds the lock
 //! and finds a log knows that its writer is dead.
 //!
 //! A restore has two stages. It is *announced* before its before-restore checkpoint is saved, and
@@ -265,7 +265,7 @@ pub fn lock(place: &RootState) -> Result<Lock> {
     Lock::acquire(&place.restore_lock(), Instant::now() + PATIENCE)
 }
 
-/// Whether a restore of the root at `path` was interrupted: there is a log, and nobody at work.
+/// Whether a restore of the root at `path` was interrupted: there is a log, and no process at work.
 pub fn is_left(place: &RootState) -> bool {
     place.restore_log().exists()
         && Lock::share(&place.restore_lock(), Instant::now()).is_ok()
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(Announced::read(&place).unwrap(), None, "it has begun");
         assert!(is_left(&place));
         let running = lock(&place).unwrap();
-        assert!(!is_left(&place), "somebody is at work");
+        assert!(!is_left(&place), "a process is at work");
         drop(running);
         RestoreLog::end(&place).unwrap();
         assert!(!is_left(&place));

@@ -191,7 +191,7 @@ fn a_file_that_cannot_be_read_is_never_touched() {
     said(".claude/settings.json` is left as it is: line 2: expected comma");
     said(".gemini/settings.json` is left as it is: line 2: it is not UTF-8");
     said(".qwen/settings.json` is left as it is: line 1: not a valid string");
-    said(".cline/hooks/PreToolUse` is left as it is: it is somebody else's");
+    said(".cline/hooks/PreToolUse` is left as it is: it is not beforehand's");
     said("not a regular file");
 }
 

@@ -2,7 +2,7 @@
 //! (amplifier-core 2.0.2); not run.
 //!
 //! Payloads name neither event nor directory: the directory comes from the environment, and what
-//! is in them has to tell the event. Nobody can be asked.
+//! is in them has to tell the event. It asks no questions.
 
 use serde::Deserialize;
 use serde_json::json;

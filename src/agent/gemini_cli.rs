@@ -17,7 +17,7 @@ pub(super) struct GeminiCli;
 
 impl Dialect for GeminiCli {
     fn card(&self) -> Card {
-        // It knows "ask", but with nobody there (`-p`) it then waits for an answer for ever.
+        // It knows "ask", but without a person there (`-p`) it waits for an answer for ever.
         Card { agent: Agent::GeminiCli, name: "gemini-cli", title: "Gemini CLI", asks: false }
     }
 

@@ -1,6 +1,6 @@
 //! Nous Research's Hermes agent. Run against 0.19.0.
 //!
-//! Exit codes are not looked at, nobody can be asked, and nothing can be shown to the user.
+//! It ignores exit codes and asks no questions, and nothing can be shown to the user.
 //!
 //! Not told to us: where relative paths are meant from. The payload has the directory of the
 //! process; the file tools go by the terminal's, which an earlier command's `workdir` moved.

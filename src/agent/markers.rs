@@ -15,7 +15,7 @@ use crate::model::Agent;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Markers(Vec<(&'static str, OsString)>);
 
-/// Whose hook lines who else runs, how the other is known, and by what their owner is known.
+/// The agents that run another agent's hook lines: how each is recognized, and how the owner is.
 struct Correction {
     configured: Agent,
     own: Option<&'static str>,
@@ -40,7 +40,7 @@ const CORRECTIONS: &[Correction] = &[
     },
 ];
 
-/// Variables by which an agent says that nobody is asked, and the values that mean it. Claude Code
+/// Variables by which an agent says that it asks no questions, and the values that mean it. Claude Code
 /// sets its own in every hook (seen in 2.1.329 with `-p`); Copilot CLI's is documented. Silence
 /// proves nothing.
 const UNATTENDED: &[(Agent, &str, &[&str])] = &[
@@ -93,23 +93,23 @@ impl Markers {
         Self(found.filter(|(_, value)| !value.is_empty()).collect())
     }
 
-    /// Whether this agent said that nobody is there to answer a question, or that all is allowed.
+    /// Whether this agent said that no person answers questions, or that all is allowed.
     pub fn unattended(&self, agent: Agent) -> bool {
-        let mut rows = UNATTENDED.iter().filter(|(whose, ..)| *whose == agent);
+        let mut rows = UNATTENDED.iter().filter(|(owner, ..)| *owner == agent);
         rows.any(|(_, name, values)| {
             let told = self.get(name).map(|value| value.to_string_lossy().to_ascii_lowercase());
             told.is_some_and(|told| values.contains(&&*told))
         })
     }
 
-    /// Whether this agent may ask where nobody is, without our knowing.
-    pub fn may_ask_nobody(agent: Agent) -> bool {
+    /// Whether this agent may ask where no person is, without our knowing.
+    pub fn may_ask_ignored(agent: Agent) -> bool {
         SILENT.contains(&agent)
     }
 
     /// Where this agent says its project is.
     pub(super) fn project_dir(&self, agent: Agent) -> Option<PathBuf> {
-        let (_, name) = PROJECT_DIRS.iter().find(|(whose, _)| *whose == agent)?;
+        let (_, name) = PROJECT_DIRS.iter().find(|(owner, _)| *owner == agent)?;
         self.get(name).map(PathBuf::from)
     }
 
@@ -149,7 +149,7 @@ mod tests {
             ("cursor", &["GROK_SESSION_ID"], "grok-build"),
             // Claude Code in the shell of Copilot CLI, or the other way round: we cannot tell.
             ("claude-code", &["CLAUDECODE", "COPILOT_CLI"], "claude-code"),
-            // Codex loads nobody's hooks: Copilot is only its grandparent.
+            // Codex loads no other agent's hooks: Copilot is only its grandparent.
             ("codex", &["COPILOT_CLI", "CLAUDECODE"], "codex"),
             ("claude-code", &["CLAUDE_PROJECT_DIR"], "claude-code"),
         ];

@@ -12,7 +12,7 @@ use crate::model::{Decision, Verdict};
 /// The exit code that denies, where nothing else does.
 const DENY: u8 = 2;
 
-/// Stands for a reason nobody gave. An empty one voids a denial in Codex.
+/// Stands for a reason that is missing. An empty one voids a denial in Codex.
 const NO_REASON: &str = "beforehand refuses this call";
 
 impl Answer {
@@ -88,7 +88,7 @@ pub(super) fn claude(kind: EventKind, decision: &Decision) -> Answer {
 }
 
 /// Claude Code's form, where a question or a denial is told to the user besides: a denial's reason
-/// goes to the model alone, and so does a question's where nobody is there to answer it.
+/// goes to the model alone, and so does a question's where no person answers it.
 pub(super) fn claude_and_told(kind: EventKind, decision: &Decision) -> Answer {
     match say(kind, decision) {
         Say::Nothing(note) => system_message(note),

@@ -50,7 +50,7 @@ struct Payload {
     tool_info: Option<Info>,
 }
 
-/// Everything an action says, whichever it is.
+/// Everything any action says.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Info {

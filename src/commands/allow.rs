@@ -21,7 +21,7 @@ const WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 /// Let one call that beforehand refused run, once.
 ///
 /// Without `--once`, the latest refused calls are listed. It asks at a terminal, and refuses to be
-/// run by an agent: where nobody can be asked, the refusal stands until a person comes.
+/// run by an agent: where no person can be asked, the refusal stands until a person comes.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The refused command line, or the code the refusal named
@@ -50,16 +50,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         ));
     }
     let found = find(&refused, wanted)?;
-    let _nobody = process.stderr.write_all(told(found).as_bytes());
+    let _ignored = process.stderr.write_all(told(found).as_bytes());
     if !ui::ask(process, "let it run once?") {
-        let _nobody = writeln!(process.stderr, "nothing was allowed");
+        let _ignored = writeln!(process.stderr, "nothing was allowed");
         return Ok(Exit::Failed);
     }
     let deadline = process.started + process.elapsed() + WAIT;
     let mut ledger = Ledger::open(&state, &found.agent, &found.session, deadline)?;
     ledger.allow(&found.refused.code);
     ledger.close()?;
-    let _nobody = writeln!(process.stderr, "allowed once; tell {} to try again", title(found));
+    let _ignored = writeln!(process.stderr, "allowed once; tell {} to try again", title(found));
     Ok(Exit::Ok)
 }
 

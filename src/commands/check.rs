@@ -179,6 +179,6 @@ impl Checked {
 /// What was repaired is talk: the result is what is left.
 fn tell(process: &mut Process<'_>, done: Vec<String>) {
     for line in done {
-        let _nobody = writeln!(process.stderr, "{}", ui::escape(line.as_bytes()));
+        let _ignored = writeln!(process.stderr, "{}", ui::escape(line.as_bytes()));
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let plan = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
     let own = project.state.root(&project.root);
     if plan.goes.is_empty() && record::quarantined(&own)?.is_empty() {
-        let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
+        let _ignored = writeln!(process.stderr, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
     }
     if !args.yes {
@@ -89,7 +89,7 @@ fn clear_several(
         count += goes.len();
     }
     if count == 0 {
-        let _nobody = writeln!(process.stderr, "there are no checkpoints to drop");
+        let _ignored = writeln!(process.stderr, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
     }
     if !yes {
@@ -120,7 +120,7 @@ fn is_sure(process: &mut Process<'_>, count: usize) -> bool {
         ui::ask(process, &format!("Drop {} for good?", ui::count(count as u64, "checkpoint")));
     if !is_sure {
         let said = "nothing was dropped\nhint: --yes drops them without asking";
-        let _nobody = writeln!(process.stderr, "{said}");
+        let _ignored = writeln!(process.stderr, "{said}");
     }
     is_sure
 }

@@ -24,7 +24,7 @@ use crate::{
     ui::{Change, Lines, Look, Side},
 };
 
-/// Larger files are named and not read: nobody reads such a difference.
+/// Larger files are named and not read: such a difference is too long to read.
 const FILE_MAX_BYTES: u64 = 32 << 20;
 
 /// What differs, and where the bytes are.
@@ -210,7 +210,7 @@ impl<'a> Comparison<'a> {
         });
     }
 
-    /// Leaves out what is known to be other people's work: `by` is whose the earlier side is, `log` says
+    /// Leaves out what is known to be other people's work: `by` is the author of the earlier side, `log` says
     /// what was seen until the later one.
     pub(crate) fn leave_out_others(
         &mut self,

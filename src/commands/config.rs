@@ -45,7 +45,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let loaded = config::load(process, root.as_deref());
     check_patterns(&loaded)?;
     for note in &loaded.notes {
-        let _nobody = writeln!(process.stderr, "note: {note}");
+        let _ignored = writeln!(process.stderr, "note: {note}");
     }
     let home = loaded.home.as_deref();
     if args.json {
@@ -68,7 +68,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if let Some(file) = &loaded.file {
         let is_there = if file.exists() { "" } else { " (there is none yet)" };
         let file = ui::path(file, home);
-        let _nobody = writeln!(process.stderr, "\nsettings file: {file}{is_there}");
+        let _ignored = writeln!(process.stderr, "\nsettings file: {file}{is_there}");
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `beforehand create`: takes a checkpoint because somebody asks for one.
+//! `beforehand create`: takes a checkpoint because a person asks for one.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::{
     ui,
 };
 
-/// So many of what is not held are named; a directory that nobody may read can have thousands.
+/// So many of what is not held are named; an unreadable directory can have thousands.
 const NAMED_MAX: usize = 20;
 
 /// Take a checkpoint of this project now, and print its id.
@@ -76,12 +76,12 @@ fn warn_of(process: &mut Process<'_>, checkpoint: &Checkpoint) {
     let matters = checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
     let lines = ui::left_out(&matters.cloned().collect::<Vec<_>>());
     for line in lines.iter().take(NAMED_MAX) {
-        let _nobody = writeln!(process.stderr, "warning: not held: {line}");
+        let _ignored = writeln!(process.stderr, "warning: not held: {line}");
     }
     let more = lines.len().saturating_sub(NAMED_MAX);
     if more > 0 {
         let (more, id) = (ui::number(more as u64), checkpoint.id);
         let all = format!("`beforehand show {id} --json` names them all");
-        let _nobody = writeln!(process.stderr, "warning: not held: {more} more; {all}");
+        let _ignored = writeln!(process.stderr, "warning: not held: {more} more; {all}");
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     if comparison.found.is_empty() && comparison.unheld.is_empty() {
         let what = if args.to.is_some() { "between the two" } else { "since then" };
-        let _nobody = writeln!(process.stderr, "nothing differs {what}");
+        let _ignored = writeln!(process.stderr, "nothing differs {what}");
     } else if comparison.found.is_empty() {
         // What could not be compared is named below.
     } else if args.name_only {
@@ -78,7 +78,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         in_full(process, &comparison)?;
     }
     for line in restore::unheld_lines(&project, &comparison.unheld) {
-        let _nobody = writeln!(process.stderr, "{line}");
+        let _ignored = writeln!(process.stderr, "{line}");
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `beforehand housekeep`: keeps the limits. Started by hooks, in the background; nobody listens.
+//! `beforehand housekeep`: keeps the limits. Started by hooks, in the background, without streams.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         Some(_) => maintenance::maintain_repositories(process, &state),
         None => maintenance::run(process, &state, ended.as_ref()).map(drop),
     };
-    // Nobody listens; the journal is where trouble is looked for.
+    // There are no streams; the journal is where trouble is looked for.
     if let Err(err) = &done
         && state.dir().is_dir()
     {

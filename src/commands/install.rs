@@ -83,7 +83,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if !args.json {
         advise(process, args, &rows);
         for advice in left {
-            let _nobody = writeln!(process.stderr, "note: Codex: {advice}");
+            let _ignored = writeln!(process.stderr, "note: Codex: {advice}");
         }
     }
     Ok(exit)
@@ -279,7 +279,7 @@ fn close(process: &mut Process<'_>, plan: &Plan, deed: &Deed, is_done: bool, hom
         let path = ui::path(&site.path, home);
         text.push_str(&format!("note: {path} is not written without the hooks of its agent\n"));
     }
-    let _nobody = process.stderr.write_all(text.as_bytes());
+    let _ignored = process.stderr.write_all(text.as_bytes());
 }
 
 /// What is left for the user to do.
@@ -288,12 +288,12 @@ fn advise(process: &mut Process<'_>, args: &Args, rows: &[&Row]) {
         let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title());
         let by_hand = row.by_hand.filter(|_| !args.project);
         for advice in by_hand.into_iter().chain(row.then) {
-            let _nobody = writeln!(process.stderr, "note: {title}: {advice}");
+            let _ignored = writeln!(process.stderr, "note: {title}: {advice}");
         }
     }
     if args.project {
         let told = "the path of beforehand on this computer is in these files; look before you commit them";
-        let _nobody = writeln!(process.stderr, "note: {told}");
+        let _ignored = writeln!(process.stderr, "note: {told}");
     }
 }
 

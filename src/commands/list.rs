@@ -78,7 +78,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let project = Project::open(process, args.root.as_deref())?;
     let mut listed = Listed::of(&project, args)?;
     listed.digits = shown_digits(process, listed.digits);
-    // A script that wants to know asks for JSON; for it nobody looks at the files as they are now.
+    // A script that wants to know asks for JSON; for it the files as they are now are not looked at.
     let is_read = args.json || args.is_read || process.terminal.stdout;
     let counts = listed.counts(process, &project, is_read);
     if args.json {
@@ -98,7 +98,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
                 "no checkpoints yet; an agent's hook takes them, and `beforehand create`".into()
             }
         };
-        let _nobody = writeln!(process.stderr, "{none}");
+        let _ignored = writeln!(process.stderr, "{none}");
         origin::say_if_known(process, &project);
         return Ok(Exit::Ok);
     }
@@ -110,10 +110,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     } else {
         // For a script a line is a row; what is around them is talk.
         let (titles, rows) = table.lines();
-        let _nobody = write!(process.stderr, "{heading}{titles}");
+        let _ignored = write!(process.stderr, "{heading}{titles}");
         print(process, &rows)?;
     }
-    let _nobody =
+    let _ignored =
         writeln!(process.stderr, "\nbeforehand diff 1 · beforehand restore 1 · beforehand undo");
     origin::say_if_swapped(process, &project);
     Ok(Exit::Ok)
@@ -375,7 +375,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             }
             Err(err) => {
                 let path = ui::path(&known.path, home.as_deref()).into_owned();
-                let _nobody = writeln!(process.stderr, "warning: {path}: {err}");
+                let _ignored = writeln!(process.stderr, "warning: {path}: {err}");
             }
         }
     }
@@ -383,7 +383,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if args.json {
         print_json(process, &everything_json(&parts))?;
     } else if parts.is_empty() {
-        let _nobody = writeln!(process.stderr, "no checkpoints anywhere yet");
+        let _ignored = writeln!(process.stderr, "no checkpoints anywhere yet");
     } else {
         let parts: Vec<String> =
             parts.iter().map(|part| part.words(process, args, home.as_deref())).collect();

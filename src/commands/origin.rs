@@ -115,7 +115,7 @@ fn say(process: &mut Process<'_>, project: &Project, origin: &Origin) {
     };
     let text = path.to_string_lossy();
     let root = ui::escape(shell_words::quote(&text).as_bytes()).into_owned();
-    let _nobody = writeln!(
+    let _ignored = writeln!(
         process.stderr,
         "note: {what}\n\
          hint: `beforehand list --root {root}` lists the checkpoints taken there,\n      \

@@ -64,7 +64,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if plan.goes.is_empty() {
         let stay = ui::count(plan.stays as u64, "checkpoint");
         let verb = if plan.stays == 1 { "stays" } else { "stay" };
-        let _nobody = writeln!(process.stderr, "nothing to drop; {stay} {verb}");
+        let _ignored = writeln!(process.stderr, "nothing to drop; {stay} {verb}");
         return Ok(Exit::Ok);
     }
     let mut text = table(process, &checkpoints, &plan);
@@ -171,8 +171,8 @@ pub(super) fn carry_out(project: &Project, plan: &PrunePlan) -> Result<u64> {
         return Ok(0);
     }
     let own = project.state.root(&project.root);
-    // Whoever restores, or was asked whether to, may need any of them.
-    let _nobody_restores = restore_log::lock(&own)?;
+    // A restore, or the answer to its question, may need any of them.
+    let _ignored_restores = restore_log::lock(&own)?;
     let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
     let before = own_bytes(project.state.dir());
     project.store.remove(&ids)?;

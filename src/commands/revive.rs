@@ -25,7 +25,7 @@ pub(crate) fn recreate(
     yes: bool,
 ) -> Result<Option<Project>> {
     let path = project.root.path();
-    let _nobody = process.stderr.write_all(words(project, checkpoint).as_bytes());
+    let _ignored = process.stderr.write_all(words(project, checkpoint).as_bytes());
     if dry_run || (!yes && !ui::ask(process, "Bring it back?")) {
         return Ok(None);
     }

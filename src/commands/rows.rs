@@ -24,7 +24,7 @@ pub(crate) fn digits(checkpoints: &[Checkpoint]) -> usize {
 pub(crate) struct Told<'a> {
     /// The checkpoint.
     pub(crate) checkpoint: &'a Checkpoint,
-    /// Whose it is.
+    /// The author of its call.
     pub(crate) by: Option<&'a By>,
     /// The tool of the call.
     pub(crate) tool: Option<&'a str>,
@@ -69,7 +69,7 @@ impl<'a> Told<'a> {
         let asked = self.by.and_then(|by| by.prompt.as_deref()).map(on_one_line);
         let own = &self.checkpoint.cause;
         match asked.filter(|asked| !asked.is_empty()) {
-            // What somebody called it stays its name, whichever turn uses it.
+            // The name a person gave it stays, also when a turn uses it.
             Some(asked) => match own.summary.as_ref().filter(|_| own.reason == Reason::Asked) {
                 Some(name) => format!("\"{name}\", {asked}"),
                 None => asked,
@@ -86,7 +86,7 @@ impl<'a> Told<'a> {
             (Some(_), _) | (None, Reason::Call) => {
                 let parts = [Some("before"), self.tool, self.summary];
                 let words = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-                // What somebody called it stays its name, whichever turn uses it.
+                // The name a person gave it stays, also when a turn uses it.
                 let own = &self.checkpoint.cause;
                 return match own.summary.as_ref().filter(|_| own.reason == Reason::Asked) {
                     Some(name) => format!("\"{name}\", {words}"),

@@ -185,7 +185,7 @@ fn by_words(by: &By) -> String {
     words
 }
 
-/// The start of a name nobody reads to its end.
+/// The start of a name too long to read.
 fn shortened(name: &str) -> String {
     let short: String = name.chars().take(SESSION_CHARS).collect();
     let dots = if short.len() < name.len() { "…" } else { "" };

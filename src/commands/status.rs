@@ -239,7 +239,9 @@ impl Status {
                 format!("cannot be read from the disk; after {retention} of that it is given up")
             }
         };
-        format!("nothing can be freed, for nobody knows what is still needed:\n  {path} {until}\n")
+        format!(
+            "nothing can be freed, for it is not known what is still needed:\n  {path} {until}\n"
+        )
     }
 
     fn prune_words(&self, clock: &Clock, settings: &Settings) -> String {

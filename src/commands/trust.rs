@@ -91,7 +91,7 @@ fn is_approved(process: &mut Process<'_>, args: &Args, skipped: &Skipped) -> boo
     }
     let home = process.var("HOME").map(PathBuf::from);
     let told = explained(skipped, home.as_deref());
-    let _nobody = process.stderr.write_all(told.as_bytes());
+    let _ignored = process.stderr.write_all(told.as_bytes());
     ui::ask(process, "approve them?")
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct How {
     /// Show what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Overwrite also what somebody else has changed since
+    /// Overwrite also what others than the agent have changed since
     #[arg(long)]
     pub(crate) force: bool,
     /// Print the plan as JSON
@@ -122,7 +122,7 @@ fn last_with_effect(
         for line in effect.left {
             told.push_str(&format!("  {line}\n"));
         }
-        let _nobody = process.stderr.write_all(told.as_bytes());
+        let _ignored = process.stderr.write_all(told.as_bytes());
         passed.push(target.id);
     }
     Ok(None)
@@ -141,7 +141,7 @@ fn say_elsewhere(process: &mut Process<'_>, project: &Project) {
         let root = ui::path(root, project.home.as_deref());
         let note =
             format!("note: the turn worked in {root} too; `beforehand undo` there is for that");
-        let _nobody = writeln!(process.stderr, "{note}");
+        let _ignored = writeln!(process.stderr, "{note}");
     }
 }
 

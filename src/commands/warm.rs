@@ -1,5 +1,5 @@
 //! `beforehand warm`: looks at a project before the first call needs it. Started by hooks, in the
-//! background; nobody listens.
+//! background, without streams.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     };
     let state = config::state(process, Some(&args.dir))?;
     let done = warm(process, &visit);
-    // Nobody listens; the journal is where trouble is looked for.
+    // There are no streams; the journal is where trouble is looked for.
     if let Err(err) = &done {
         let text = format!("in the background: {err}");
         let root = Some(args.dir.to_string_lossy().into_owned());

@@ -79,7 +79,7 @@ pub fn threat(
     })
 }
 
-/// A command line, whole, and the words of its commands once somebody asks.
+/// A command line, whole, and the words of its commands once they are asked for.
 struct Line<'a> {
     text: &'a str,
     commands: OnceCell<Vec<Vec<String>>>,
@@ -148,7 +148,7 @@ fn is_open(simple: &Simple) -> bool {
 }
 
 /// A line that may change anything, and has words that lead to, above or into a place of ours:
-/// whichever of its commands has them, and whatever is done with them on the way.
+/// in any of its commands, and whatever is done with them on the way.
 fn mention(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
     let finds = |simple: &Simple| simple.level == Level::Destroys && is_open(simple);
     let takes_all = finding.commands.iter().any(finds);

@@ -1,5 +1,5 @@
-//! A call that a person should decide on: asked about where somebody sees the question, refused
-//! where nobody does, and let go if a person has allowed it once.
+//! A call that a person should decide on: asked about where a person sees the question,
+//! refused where none does, and let go if a person has allowed it once.
 
 use super::{
     Hook,
@@ -14,7 +14,7 @@ use crate::{
     ui,
 };
 
-/// As many digits of a code as nobody mistypes and no two calls of a session share.
+/// Few enough digits of a code to type, and enough to tell the calls of a session apart.
 const CODE_DIGITS: usize = 8;
 
 /// Why a question became a refusal.
@@ -24,12 +24,12 @@ enum Refusal<'a> {
     BySettings,
     /// The hooks of this agent cannot ask.
     NoQuestion(&'a str),
-    /// The agent answers for its user, or nobody is there.
+    /// The agent answers for its user, or no person is there.
     Unattended,
 }
 
 impl Hook<'_, '_> {
-    /// The last word on a call: a question stays one only where somebody sees it.
+    /// The last word on a call: a question stays one only where a person sees it.
     pub(super) fn settle(&mut self, decision: Decision, markers: &Markers) -> Decision {
         let refusal = match decision.verdict {
             Verdict::Abstain => return decision,
@@ -39,7 +39,7 @@ impl Hook<'_, '_> {
         let call = self.named();
         let code = self.code(&call);
         let note = decision.note.clone().unwrap_or_default();
-        let is_open = refusal.is_none() && Markers::may_ask_nobody(self.dialect.agent());
+        let is_open = refusal.is_none() && Markers::may_ask_ignored(self.dialect.agent());
         let callers =
             if refusal.is_some() || is_open { self.process.callers() } else { Vec::new() };
         let mut is_allowed = false;
@@ -65,7 +65,7 @@ impl Hook<'_, '_> {
         Decision { verdict: Verdict::Deny, note: Some(format!("{note}\n{advice}")), tell: None }
     }
 
-    /// Why nobody would see a question, if so. The agent's settings are read last: only a call that
+    /// Why no person would see a question, if so. The agent's settings are read last: only a call that
     /// would be asked about comes here.
     fn unasked(&self, markers: &Markers) -> Option<Refusal<'static>> {
         if !self.dialect.asks() {
@@ -105,7 +105,7 @@ impl Hook<'_, '_> {
     }
 }
 
-/// What goes with a question that the agent turns into a refusal where nobody is asked.
+/// What goes with a question that the agent turns into a refusal where no person is asked.
 fn unseen(code: &str) -> String {
     format!(
         "(where nobody is asked, the user can still allow this one call in a terminal of their \

@@ -3,7 +3,7 @@
 //!
 //! The session's ledger is looked at without its lock. A use stands in it only when its checkpoint
 //! exists, and a cache is written after the checkpoint it belongs to, so a call that saves at this
-//! moment can only make the answer a needless no; and nobody waits for it.
+//! moment can only make the answer a needless no; and no call waits for it.
 
 use std::{
     cell::LazyCell,
@@ -26,7 +26,7 @@ use crate::{
 
 impl Hook<'_, '_> {
     /// Whether the call is a plain edit that needs no checkpoint, and there is nothing to say or to
-    /// remember. If so it is noted for whoever restores. To know as much takes the ledger, the
+    /// remember. If so it is noted for restores. To know as much takes the ledger, the
     /// files it names and the cache of their root; of the repository nothing is opened, and of a
     /// root that nothing is saved of neither kind nor scope matters.
     pub(super) fn is_covered(&self, state: &State) -> bool {
@@ -99,7 +99,7 @@ enum There {
     Some,
 }
 
-/// The checkpoint that the turn has of a root, if nobody has dropped it since.
+/// The checkpoint that the turn has of a root, if it was not dropped since.
 pub(super) fn covering(ledger: &Ledger, root: &Root, place: &RootState) -> Option<CheckpointId> {
     let of = ledger.covering(root.path())?;
     record::path_of(place, of).exists().then_some(of)

@@ -64,7 +64,7 @@ impl Hook<'_, '_> {
         Decision { verdict, note: Some(note), tell: None }
     }
 
-    /// Somebody started the agent with us switched off: the user gets to hear that, once.
+    /// The agent was started with us switched off: the user hears that, once.
     pub(super) fn say_if_switched_off(&mut self) -> Decision {
         let by_environment = self.loaded.set_by_environment().any(|(key, _)| key == "enabled");
         if self.settings().enabled || !by_environment {

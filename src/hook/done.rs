@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// After a tool call: notes what the agent itself has left, so that its next edit of the same file
-/// need not be held again, and a restore knows whose it is.
+/// need not be held again, and a restore knows who made it.
 pub(super) fn on_done(
     process: &mut Process<'_>,
     dialect: &'static dyn Dialect,

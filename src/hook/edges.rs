@@ -1,4 +1,4 @@
-//! Where a session or a turn begins or ends: nobody waits for us then, and what goes on in the
+//! Where a session or a turn begins or ends: no call waits for us then, and what goes on in the
 //! background is started.
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -22,7 +22,7 @@ pub(super) fn on_session_begin(process: &Process<'_>, dialect: &dyn Dialect, con
     maintenance::warm::start(process, dialect.name(), &context.session, &cwd);
 }
 
-/// A turn begins. What the one before it did, and nobody has looked at since, is looked at while
+/// A turn begins. What the one before it did, and was not looked at since, is looked at while
 /// the model thinks. `roots` are those it worked in.
 pub(super) fn on_turn_begin(
     process: &Process<'_>,

@@ -61,7 +61,7 @@ pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
             "beforehand: no agent is called `{}`; nothing was done",
             ui::escape(name.as_bytes())
         );
-        let _nobody = writeln!(process.stderr, "{note}");
+        let _ignored = writeln!(process.stderr, "{note}");
         return Exit::Ok;
     };
     let (kind, decision) = match read_payload(process.stdin) {
@@ -86,8 +86,8 @@ pub fn after_a_bug(process: &mut Process<'_>, name: &str) -> Exit {
 
 fn write_answer(process: &mut Process<'_>, answer: &Answer) -> Exit {
     // An agent that no longer listens is no reason to fail.
-    let _nobody = process.stdout.write_all(&answer.stdout).and_then(|()| process.stdout.flush());
-    let _nobody = process.stderr.write_all(&answer.stderr);
+    let _ignored = process.stdout.write_all(&answer.stdout).and_then(|()| process.stdout.flush());
+    let _ignored = process.stderr.write_all(&answer.stderr);
     if answer.exit == 0 { Exit::Ok } else { Exit::Denied }
 }
 
@@ -183,7 +183,7 @@ struct Hook<'h, 'p> {
     real: PathResolver,
     /// What the call names and can destroy, once its root is known.
     stakes: Vec<Stake>,
-    /// The root around `cwd`, once somebody has looked.
+    /// The root around `cwd`, once it was looked for.
     around: Option<(Root, Scope)>,
     /// The settings by which the call is asked about or refused.
     rules: Vec<&'static str>,
@@ -264,7 +264,7 @@ impl Hook<'_, '_> {
         let ledger = Ledger::open_by(&self.real, &state, self.dialect.name(), session, deadline);
         let (mut ledger, is_busy) = match ledger {
             Ok(ledger) => (Some(ledger), false),
-            // Somebody holds it until our deadline: a copy of our own is better than none.
+            // Another process holds it until our deadline: a copy of our own is better than none.
             Err(Error::Busy { .. }) => (None, true),
             Err(err) => return Err(err),
         };

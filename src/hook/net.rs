@@ -21,7 +21,7 @@ use crate::{
     process::Process,
 };
 
-/// The user asked for something. Commands of the turn before that nobody saw end, for it was
+/// The user asked for something. Commands of the turn before that were not seen to end, for it was
 /// interrupted, are counted; but they are given no author, for a person has had the floor since.
 pub(super) fn turn_begins(
     process: &Process<'_>,
@@ -77,7 +77,7 @@ fn kept_prompt(process: &Process<'_>, context: &Context) -> Option<String> {
     kept.get("prompt")?.as_str().map(str::to_owned)
 }
 
-/// The agent has finished: what its commands left that nobody saw end is its own.
+/// The agent has finished: what its commands left that were not seen to end is its own.
 pub(super) fn turn_ends(
     process: &Process<'_>,
     dialect: &dyn Dialect,

@@ -189,7 +189,7 @@ fn loss(effect: &Effect, is_guess: bool) -> String {
     format!("{program} {may} {verb} it for good")
 }
 
-/// What a checkpoint left out for this reason: nobody may take that for a deletion.
+/// What a checkpoint left out for this reason must not pass for a deletion.
 fn not_held(checkpoint: &Checkpoint, reason: SkipReason, words: &str) -> Option<String> {
     let skipped = checkpoint.skipped.iter();
     let mut lost = skipped.filter(|skipped| skipped.reason == reason);

@@ -21,7 +21,7 @@ pub(super) fn working_directory(process: &Process<'_>, context: &Context) -> Pat
     working_directory_by(&PathResolver::default(), process, context)
 }
 
-/// The same, for whoever asks where paths lead besides.
+/// The same with a resolver that the caller shares.
 pub(super) fn working_directory_by(
     real: &PathResolver,
     process: &Process<'_>,
@@ -110,7 +110,7 @@ mod tests {
         let (file, ring) = (dir.join("file"), dir.join("ring"));
         fs::create_dir_all(&dir).unwrap();
         fs::File::create(&file).unwrap();
-        // Nobody can resolve a link to itself, not even root.
+        // A link to itself cannot be resolved, not even by root.
         symlink(&ring, &ring).unwrap();
         let directory = |dir: &Path| directory(&PathResolver::default(), dir);
         assert_eq!(directory(&dir), fs::canonicalize(&dir).ok());

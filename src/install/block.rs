@@ -127,7 +127,7 @@ fn foreign(inner: &str) -> &str {
     ""
 }
 
-/// Whether hooks of somebody's are in a `config.toml`, and not only what Codex remembers of them.
+/// Whether any hooks are in a `config.toml`, and not only what Codex remembers of them.
 pub(super) fn hooks_are_there(text: &str) -> bool {
     let hooks = toml_of(text).ok().and_then(|mut table| table.remove("hooks"));
     let hooks = hooks.as_ref().and_then(toml::Value::as_table);

@@ -1,4 +1,4 @@
-//! Our entries in a settings file that is somebody else's: put in, brought up to date, taken out.
+//! Our entries in a settings file of the user's: put in, brought up to date, taken out.
 //! Pure: text to text.
 
 use std::path::PathBuf;
@@ -226,7 +226,7 @@ impl Entries<'_> {
     }
 }
 
-/// Whether a file is there, but nobody has written anything into it.
+/// Whether a file is there with nothing in it.
 fn is_blank(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim().is_empty()
 }

@@ -124,7 +124,7 @@ impl Plan {
     }
 
     /// What would take them out, and those of the program that is running now, which may be one
-    /// that nobody wrote down.
+    /// that are not written down.
     pub fn uninstall(sites: Vec<Site>, running: Option<&Program>, state: &State) -> Self {
         let record = Record::open(state);
         let ours = ours(&record, running);
@@ -330,7 +330,7 @@ fn put(
         Edit::Whole(template) | Edit::Script(template) => {
             let is_ours = |text: &str| template.program_in(text, ours).is_some();
             if old.is_some_and(|old| !is_ours(old)) && known == Before::Unknown {
-                return Err(refusal(&site.path, "it is somebody else's"));
+                return Err(refusal(&site.path, "it is not beforehand's"));
             }
             template.filled(program).ok_or_else(|| {
                 refusal(&site.path, "the path of beforehand has characters that cannot stand there")

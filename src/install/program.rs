@@ -1,4 +1,4 @@
-//! The command a hook runs: written for whoever runs it, and known again when it is read.
+//! The command a hook runs: written for the shell or agent that runs it, and known again when it is read.
 //!
 //! A command is ours if it has the arguments we write and a program of ours: one that an install
 //! wrote down, the one that is running now, or any that is called beforehand. The name alone proves
@@ -98,7 +98,7 @@ impl Ours {
     }
 
     /// The program in a hook command of ours for `agent`; `None` if it is none. What stands before
-    /// the program, as in `env A=B beforehand …`, is somebody's own work, and so is the command then.
+    /// the program, as in `env A=B beforehand …`, is the user's own work, and so is the command then.
     pub(super) fn program_in(&self, command: &str, agent: &str) -> Option<PathBuf> {
         let wrote = |ours: &&Program| {
             ["command", "powershell"].iter().any(|key| ours.hook(agent, key) == command)

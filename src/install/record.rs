@@ -109,7 +109,7 @@ impl Record {
                 Some(name)
             }
         };
-        // Before they are made: killed in between, the next one knows whose they are.
+        // Before they are made: killed in between, the next one knows that they are ours.
         self.dirs.extend(path.parent().map(missing).unwrap_or_default());
         self.files.retain(|file| file.path != path);
         self.files.push(Written { path: path.to_owned(), wrote: digest(new), backup });

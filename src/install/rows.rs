@@ -23,7 +23,7 @@ pub struct Row {
     /// What goes into a project.
     pub(super) project: &'static [File],
     /// Other files below its base in which people or older versions put hooks; nothing is written
-    /// there, but nobody takes ours out unseen.
+    /// there, but ours is not taken out unseen.
     pub(super) watched: &'static [&'static str],
     /// The same in a project.
     pub(super) watched_project: &'static [&'static str],

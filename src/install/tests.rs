@@ -99,7 +99,7 @@ fn entries_of_a_program_of_any_name_go_in_and_out() {
         assert_eq!(SMALL.put(&new, &program, &none).unwrap(), new, "{path}");
         let ours = none.and(&program);
         assert_eq!(SMALL.take(&new, &ours).unwrap(), text, "{path}");
-        assert_eq!(SMALL.take(&new, &none).unwrap(), new, "it may be somebody else's: {path}");
+        assert_eq!(SMALL.take(&new, &none).unwrap(), new, "it may be another program's: {path}");
         let moved = SMALL.put(&new, &Program::new(Path::new("/new")).unwrap(), &ours).unwrap();
         assert_eq!(SMALL.look(&moved, &ours).unwrap(), [], "{path} is written over");
         assert!(moved.contains("lint hook --agent x"));

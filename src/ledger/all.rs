@@ -1,4 +1,4 @@
-//! What the ledgers of all sessions know, read without their locks: whoever asks can live with
+//! What the ledgers of all sessions know, read without their locks: callers can live with
 //! yesterday's answer.
 
 use std::{
@@ -63,7 +63,7 @@ pub fn covered_since(
     uses.any(|used| used.turn == turn.id && used.at >= since && used.root.is(root))
 }
 
-/// The ledgers that nobody can read. A newer beforehand's is none of them.
+/// The ledgers that cannot be read. A newer beforehand's is none of them.
 pub fn damaged(state: &State) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -58,7 +58,7 @@ pub struct Use {
     pub checkpoint: CheckpointId,
     /// The root it is of.
     pub root: PathBuf,
-    /// Whose turn.
+    /// The author of the turn.
     pub by: By,
     /// When it was used.
     pub at: DateTime<Utc>,
@@ -78,7 +78,7 @@ impl Ledger {
         Self::open_by(&PathResolver::default(), state, agent, session, deadline)
     }
 
-    /// The same, for whoever asks where paths lead besides.
+    /// The same with a resolver that the caller shares.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The part of a ledger about commands: which of them nobody saw end, and what the user was told
+//! The part of a ledger about commands: which of them were not seen to end, and what the user was told
 //! of what they did.
 
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::model::CheckpointId;
 /// Commands that run at once; of more, the oldest are forgotten.
 const OPEN_MAX: usize = 20;
 
-/// A command whose end nobody saw.
+/// A command that was not seen to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
     /// The call; see `left`.
@@ -31,7 +31,7 @@ pub(super) struct WireOpen {
     call: String,
     root: Bytes,
     of: String,
-    /// Whether somebody has looked at what it did so far.
+    /// Whether what it did so far was looked at.
     #[serde(default, skip_serializing_if = "is_false")]
     seen: bool,
 }
@@ -110,12 +110,12 @@ impl Ledger {
         self.wire.tells_ends
     }
 
-    /// Whether there are commands whose end nobody saw, and this agent does not say when one ends.
+    /// Whether there are commands that were not seen to end, and this agent does not say when one ends.
     pub fn waits_for_ends(&self) -> bool {
         !self.wire.tells_ends && self.wire.open.iter().any(|open| !open.seen)
     }
 
-    /// The commands whose end nobody saw, each once: the agent may still say that they are done.
+    /// The commands that were not seen to end, each once: the agent may still say that they are done.
     /// What cannot be read of them is lost.
     pub fn take_open(&mut self) -> Vec<Open> {
         let read = |open: &WireOpen| {

@@ -50,7 +50,7 @@ pub(super) struct Wire {
     /// Where the agent's own server listens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<String>,
-    /// Commands whose end nobody saw yet.
+    /// Commands that were not seen to end yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) open: Vec<WireOpen>,
     /// Whether a command may have changed what later lines mean to the session's shell.
@@ -121,7 +121,7 @@ pub(super) struct WireWritten {
     pub(super) turn: Option<String>,
 }
 
-/// A part that is read when somebody asks for it. A session of a hundred turns has a hundred uses,
+/// A part that is read when it is asked for. A session of a hundred turns has a hundred uses,
 /// and a call is about one.
 pub(super) struct Lazily<T> {
     /// As it was found; `None` for what is new.
@@ -171,7 +171,7 @@ impl Wire {
             && self.written.values().all(|written| written.read().is_some())
     }
 
-    /// Leaves out what makes no sense, so that nobody finds it again.
+    /// Leaves out what makes no sense, so that it is not found again.
     pub(super) fn mend(&mut self) {
         self.uses.retain(|used| used.read().is_some());
         self.written.retain(|_, written| written.read().is_some());
@@ -231,7 +231,7 @@ pub(super) fn look(path: &Path) -> Found {
     to_found(read_small(path, SIZE_MAX_BYTES))
 }
 
-/// The same, for whoever asks where paths lead besides.
+/// The same with a resolver that the caller shares.
 pub(super) fn look_by(real: &PathResolver, path: &Path) -> Found {
     match Small::open(path, real) {
         Some(found) => to_found(found.read(path, SIZE_MAX_BYTES)),

@@ -1,4 +1,4 @@
-//! Whose is what is there now? Decided from the log alone. Pure.
+//! Who made what is there now? Decided from the log alone. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -54,7 +54,7 @@ struct Seen {
 enum There {
     Nothing,
     This(State),
-    /// One that an edit had to make: nobody looked at its permissions.
+    /// One that an edit had to make: its permissions were not looked at.
     Directory,
 }
 
@@ -108,7 +108,7 @@ impl Knowledge {
             What::Began { of, .. } if *of == id => true,
             _ => line.at >= since,
         };
-        // What was there before a call is nobody's.
+        // What was there before a call has no author.
         let is_ours = |line: &Line| !line.by.is_empty() && name.is_none_or(|name| name == line.by);
         let tells = |line: &Line| {
             let tells = matches!(line.what, What::Ended { .. } | What::Began { tells: true, .. });
@@ -185,7 +185,7 @@ impl Knowledge {
         }
     }
 
-    /// Whose is what is at `path` now?
+    /// Who made what is at `path` now?
     pub fn author(&self, path: &RelPath, here: &dyn Here) -> Author {
         match self.who_left(path, here) {
             Some(author) => author,
@@ -196,7 +196,7 @@ impl Knowledge {
                 None if self.likely.is_some() && reaches(&self.ended, path) && here.is_likely() => {
                     Author::Agent
                 }
-                None => Author::SomebodyElse,
+                None => Author::Other,
             },
         }
     }
@@ -212,7 +212,7 @@ impl Knowledge {
             let first = anew.or_else(|| same.first())?;
             match first.by {
                 By::Agent => return Some(Author::Agent),
-                By::Others => return Some(Author::SomebodyElse),
+                By::Others => return Some(Author::Other),
                 // Back as it was before the checkpoint: that is the restore's doing.
                 By::Restore(then) if then <= self.since => return Some(Author::Restore),
                 By::Restore(then) => {
@@ -233,7 +233,7 @@ impl Knowledge {
         last.any(|seen| seen.by == By::Agent && seen.there.is_any())
     }
 
-    /// Whether somebody else removed what was at `path`, where nothing is now: something was there
+    /// Whether another author removed what was at `path`, where nothing is now: something was there
     /// when it was last seen, and no call could have changed that unseen.
     pub fn was_removed_since(&self, path: &RelPath) -> bool {
         let was_there = self.seen(path).last().is_some_and(|seen| seen.there.is_any());
@@ -254,7 +254,7 @@ impl Knowledge {
     /// Whether what happened at `path` may be the agent's doing; `here` is what is there, if anything.
     pub fn may_be_agents(&self, path: &RelPath, here: Option<&dyn Here>) -> bool {
         match here {
-            Some(here) => self.author(path, here) != Author::SomebodyElse,
+            Some(here) => self.author(path, here) != Author::Other,
             None => !self.active || !self.tells || self.was_removed(path),
         }
     }
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn whose_it_is() {
-        use Author::{Agent, SomebodyElse, Unclear, Unknown};
+        use Author::{Agent, Other, Unclear, Unknown};
         let edit = |by| vec![began(by, "1", 1, Some(&["a"])), left(by, "a", "x"), done(by, "1")];
         let mut two = edit("me");
         two.extend([began("you", "2", 1, None), left("you", "b", "y"), done("you", "2")]);
@@ -367,20 +367,20 @@ mod tests {
         let cases: [(&str, &[Line], &str, &'static str, Author); 16] = [
             ("nothing is known", &[], "a", "x", Unknown),
             ("the agent's, untouched", &edit("me"), "a", "x", Agent),
-            ("the agent's, edited since", &edit("me"), "a", "z", SomebodyElse),
-            ("the agent never touched it", &edit("me"), "b", "z", SomebodyElse),
-            ("another session's", &two, "b", "y", SomebodyElse),
-            ("a call that nobody saw end", &shell, "b", "z", Unknown),
-            ("an edit that nobody saw end", &edit("me")[..1], "a", "z", Unknown),
-            ("another path of such an edit", &edit("me")[..1], "b", "z", SomebodyElse),
+            ("the agent's, edited since", &edit("me"), "a", "z", Other),
+            ("the agent never touched it", &edit("me"), "b", "z", Other),
+            ("another session's", &two, "b", "y", Other),
+            ("a call that was not seen to end", &shell, "b", "z", Unknown),
+            ("an edit that was not seen to end", &edit("me")[..1], "a", "z", Unknown),
+            ("another path of such an edit", &edit("me")[..1], "b", "z", Other),
             ("seen at the next call", &later, "a", "likely", Agent),
             ("the next call took no checkpoint", &covered, "b", "z", Unknown),
-            ("changed after the next call", &later, "a", "z", SomebodyElse),
+            ("changed after the next call", &later, "a", "z", Other),
             ("a call that was cut off", &cut, "b", "z", Unclear),
             ("seen at the next call after one that was cut off", &cut, "a", "likely", Unclear),
             ("a call that ended and was not looked at", &unlooked, "a", "z", Unknown),
-            ("made again by another", &again, "a", "x", SomebodyElse),
-            ("there before the agent wrote the same", &there, "a", "x", SomebodyElse),
+            ("made again by another", &again, "a", "x", Other),
+            ("there before the agent wrote the same", &there, "a", "x", Other),
         ];
         for (case, lines, path, sha, expected) in cases {
             let path = RelPath::from_bytes(path.as_bytes()).unwrap();
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(whose(&of(250)), Author::Agent);
         assert_eq!(whose(&of(50)), Author::Restore, "older than the checkpoint");
         edit[1].at = 280;
-        assert_eq!(whose(&[edit.clone(), vec![back(250)]].concat()), Author::SomebodyElse);
+        assert_eq!(whose(&[edit.clone(), vec![back(250)]].concat()), Author::Other);
     }
 
     #[test]

@@ -51,8 +51,8 @@ impl Begins<'_> {
         append(self.place, &self.lines(process))
     }
 
-    /// Notes it where something was noted before; for a call that is covered, and whose root
-    /// nobody has looked at.
+    /// Notes it where something was noted before; for a call that is covered, in a root
+    /// that was not looked at.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ pub fn ended(
     }
 }
 
-/// Notes, when a turn ends, what was left by commands of it that nobody saw end, and counts it.
+/// Notes, when a turn ends, what was left by commands of it that were not seen to end, and counts it.
 ///
 /// # Errors
 ///
@@ -133,7 +133,7 @@ pub fn turn_ended(since: Since<'_, '_>, calls: &[String]) -> Result<Option<Blast
     after_shell(since, Some(calls))
 }
 
-/// Counts what commands did that nobody saw end, without saying that they did it: people may have
+/// Counts what commands did that were not seen to end, without saying that they did it: people may have
 /// worked since.
 ///
 /// # Errors
@@ -143,7 +143,7 @@ pub fn seen_late(since: Since<'_, '_>) -> Result<Option<Blast>> {
     after_shell(since, None)
 }
 
-/// Counts what commands did that nobody saw end, up to the checkpoint before the next call.
+/// Counts what commands did that were not seen to end, up to the checkpoint before the next call.
 ///
 /// # Errors
 ///

@@ -30,7 +30,7 @@ const PATHS_MAX: usize = 5_000;
 const KEPT_MAX_BYTES: u64 = 1 << 20;
 /// What is read outside the root, where no cache has it: it takes 0.1 s.
 const OUTSIDE_MAX_BYTES: u64 = 20 << 20;
-/// A no-change pass over 100,000 files, with room; nobody waits longer after a command.
+/// A no-change pass over 100,000 files, with room; longer than this would be felt after a command.
 const BUDGET: Duration = Duration::from_millis(400);
 
 /// Notes what an edit left at the files it named.

@@ -198,7 +198,7 @@ impl Side {
         }
     }
 
-    /// The text of an absolute path, on whichever side of the root it is.
+    /// The text of an absolute path, below the root or outside it.
     fn text_of(root: &Root, path: &Path) -> Option<String> {
         match root.relative(path) {
             Ok(below) => Some(Self::Root.text(&below)),
@@ -266,7 +266,7 @@ fn open_log(path: &Path, makes: bool) -> io::Result<File> {
 
 fn write_to(mut file: File, path: &Path, lines: &[Line]) -> io::Result<()> {
     if stamp_of(&file)?.size > LOG_MAX_BYTES {
-        // Whoever loses this race appends to the new log or the old one; both are read.
+        // A process that loses this race appends to the new log or the old one; both are read.
         let _moved = fs::rename(path, path.with_extension("old"));
         file = open_log(path, true)?;
     }

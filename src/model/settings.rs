@@ -155,7 +155,7 @@ pub enum SessionEnd {
     Prune,
 }
 
-/// How much of a disk stays free. With both, whichever is less: on a small disk a share of it, on
+/// How much of a disk stays free. With both, the smaller one: on a small disk a share of it, on
 /// a large one a fixed size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeSpace {

@@ -1,4 +1,4 @@
-//! Which checkpoints go when there is no room for all: the oldest of whoever could give most. Pure.
+//! Which checkpoints go when there is no room for all: the oldest of the root that could give most. Pure.
 
 use crate::model::CheckpointId;
 
@@ -15,7 +15,7 @@ pub struct Chunk {
 /// go. Each of `lines` has the checkpoints of one root that may go, the oldest first; `chunks` are
 /// needed by nothing else.
 ///
-/// The line whose things take most room gives its first, again and again, so that no root pays for
+/// The root that takes most room gives its first, again and again, so that no root pays for
 /// another. A line that has nothing to give is left alone, even where that is not enough.
 pub fn evict(
     lines: &[Vec<CheckpointId>],

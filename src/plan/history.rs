@@ -15,7 +15,7 @@ const REDO: &str = "redo";
 /// what is `passed` over. With the beginning of the name of a session only its turns count, and what
 /// was undone of them.
 ///
-/// One that somebody asked for is no event that could be undone, only a state one can restore.
+/// One that a person asked for is no event that could be undone, only a state one can restore.
 pub fn undo_target<'a>(
     newest_first: &'a [Checkpoint],
     passed: &[CheckpointId],
@@ -69,7 +69,7 @@ fn is_of(checkpoint: &Checkpoint, session: &str) -> bool {
     caller(checkpoint).is_some_and(|by| by.session.0.starts_with(session))
 }
 
-/// Whose call a checkpoint was taken before.
+/// The author of the call that a checkpoint was taken before.
 fn caller(checkpoint: &Checkpoint) -> Option<&By> {
     checkpoint.cause.by.as_ref().filter(|_| checkpoint.cause.reason == Reason::Call)
 }

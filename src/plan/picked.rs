@@ -1,4 +1,4 @@
-//! Which part of a root somebody means: everything, or what paths and patterns fit.
+//! The part of a root that the user means: everything, or what paths and patterns fit.
 
 use crate::model::RelPath;
 

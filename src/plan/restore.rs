@@ -9,17 +9,17 @@ use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stam
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Remove what was created since, whoever did it.
+    /// Remove what was created since, also by others than the agent.
     pub exact: bool,
     /// Keep what was created since, even by the agent.
     pub keep_new: bool,
-    /// Overwrite what somebody else changed since.
+    /// Overwrite what another author changed since.
     pub force: bool,
     /// Bring together what the agent did not do with what was there before it.
     pub merge: bool,
 }
 
-/// Whose is what is at a path now?
+/// Who made what is at a path now?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
     /// The agent's.
@@ -27,10 +27,10 @@ pub enum Author {
     /// A restore put it there: the one that is being taken back, or one to before the checkpoint.
     Restore,
     /// A person's, or another session's.
-    SomebodyElse,
+    Other,
     /// The agent's or a person's: a call was cut off, or refused, and what it did was not seen.
     Unclear,
-    /// Nobody knows.
+    /// It is not known.
     #[default]
     Unknown,
 }
@@ -44,7 +44,7 @@ pub enum Action {
     Recreate,
     /// It was created since, and goes.
     Remove,
-    /// It becomes what it was, with what somebody else changed since.
+    /// It becomes what it was, with what another author changed since.
     Merge,
     /// It stays as it is.
     Keep(Kept),
@@ -53,9 +53,9 @@ pub enum Action {
 /// Why something stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It was created since, and nobody said to remove it.
+    /// It was created since, and the user did not say to remove it.
     New,
-    /// Somebody else changed it after the agent: a conflict.
+    /// Another author changed it after the agent: a conflict.
     Edited,
     /// It was created since and is ignored, and nothing shows that the agent made it.
     Ignored,
@@ -69,7 +69,7 @@ pub enum Kept {
     GitPrivate,
     /// It is a repository that was made since.
     Repository,
-    /// Somebody changed it while a restore lay interrupted.
+    /// It was changed while a restore lay interrupted.
     Changed,
 }
 
@@ -84,7 +84,7 @@ pub struct Step {
     pub then: Option<Entry>,
     /// What is there now.
     pub now: Option<Entry>,
-    /// Whose that is.
+    /// Who made that.
     pub author: Author,
 }
 
@@ -94,7 +94,7 @@ impl Step {
         !matches!(self.action, Action::Keep(_))
     }
 
-    /// Whether the path stays because somebody else changed it, or put something into it.
+    /// Whether the path stays because another author changed it, or put something into it.
     pub fn is_conflict(&self) -> bool {
         match self.action {
             Action::Keep(Kept::Edited | Kept::Changed) => true,
@@ -174,7 +174,7 @@ impl RestorePlan {
         self.steps.iter().filter(|step| !step.is_deed())
     }
 
-    /// The paths that stay because somebody else changed them.
+    /// The paths that stay because another author changed them.
     pub fn conflicts(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.is_conflict())
     }
@@ -199,11 +199,11 @@ impl RestorePlan {
 /// What is known about the time between.
 #[derive(Clone, Copy, Debug)]
 pub struct Past<'a> {
-    /// Whose is what is there now. Unknown where it says nothing.
+    /// Who made what is there now. Unknown where it says nothing.
     pub authors: &'a BTreeMap<RelPath, Author>,
     /// What can be merged, and what comes of it.
     pub merges: &'a BTreeMap<RelPath, Vec<u8>>,
-    /// What the agent made, and somebody else changed after it.
+    /// What the agent made, and another author changed after it.
     pub edited: &'a BTreeSet<RelPath>,
     /// What is new since, and ignored now.
     pub ignored: &'a BTreeSet<RelPath>,
@@ -275,7 +275,7 @@ fn plan_change(change: Change, options: Options, past: &Past<'_>, left_out: &Lef
     Step { path, action, then, now, author: known.author }
 }
 
-/// Those of `others`, which nobody picked, that stand where a directory was in which something
+/// Those of `others`, which the user did not pick, that stand where a directory was in which something
 /// comes back.
 fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
     if others.is_empty() {
@@ -366,9 +366,9 @@ fn decide(
     match (then, now) {
         (Some(_), Some(_)) => match known.author {
             Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
-            Author::SomebodyElse | Author::Unclear if options.force => Action::Restore,
-            Author::SomebodyElse if options.merge && known.merges => Action::Merge,
-            Author::SomebodyElse | Author::Unclear => Action::Keep(Kept::Edited),
+            Author::Other | Author::Unclear if options.force => Action::Restore,
+            Author::Other if options.merge && known.merges => Action::Merge,
+            Author::Other | Author::Unclear => Action::Keep(Kept::Edited),
         },
         (Some(_), None) => match known.unseen {
             // The present scan saw that something is there, and could not look into it.
@@ -394,7 +394,7 @@ fn decide(
 fn is_undone(author: Author) -> bool {
     match author {
         Author::Agent | Author::Restore => true,
-        Author::SomebodyElse | Author::Unclear | Author::Unknown => false,
+        Author::Other | Author::Unclear | Author::Unknown => false,
     }
 }
 

@@ -15,7 +15,7 @@ fn file(id: u8, permissions: u32) -> Entry {
 const DIRECTORY: Entry =
     Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
 
-/// One row of the table in the design: what was, what is, whose that is, what was said.
+/// One row of the table in the design: what was, what is, who made that, what was said.
 fn action(
     then: Option<Entry>,
     now: Option<Entry>,
@@ -52,32 +52,32 @@ fn action(
 #[test]
 fn every_row_of_the_table() {
     use Action::{Keep, Merge, Recreate, Remove, Restore};
-    use Author::{Agent, SomebodyElse, Unclear, Unknown};
+    use Author::{Agent, Other, Unclear, Unknown};
     let (old, new) = (Some(file(1, 0o644)), Some(file(2, 0o644)));
     let rows = [
         (old, new, Agent, "", "", Restore),
         (old, new, Unknown, "", "", Restore),
-        (old, new, SomebodyElse, "", "", Keep(Kept::Edited)),
-        (old, new, SomebodyElse, "force", "", Restore),
+        (old, new, Other, "", "", Keep(Kept::Edited)),
+        (old, new, Other, "force", "", Restore),
         (old, new, Unclear, "", "", Keep(Kept::Edited)),
         (old, new, Unclear, "force", "", Restore),
-        (old, new, SomebodyElse, "merge", "merges", Merge),
-        (old, new, SomebodyElse, "merge", "", Keep(Kept::Edited)),
-        (old, new, SomebodyElse, "exact", "", Keep(Kept::Edited)),
+        (old, new, Other, "merge", "merges", Merge),
+        (old, new, Other, "merge", "", Keep(Kept::Edited)),
+        (old, new, Other, "exact", "", Keep(Kept::Edited)),
         (None, new, Agent, "", "", Remove),
         (None, new, Agent, "keep-new", "", Keep(Kept::New)),
-        (None, new, SomebodyElse, "", "", Keep(Kept::New)),
+        (None, new, Other, "", "", Keep(Kept::New)),
         (None, new, Unknown, "", "", Keep(Kept::New)),
-        (None, new, SomebodyElse, "", "edited", Keep(Kept::Edited)),
-        (None, new, SomebodyElse, "force", "edited", Remove),
-        (None, new, SomebodyElse, "exact", "edited", Remove),
-        (None, new, SomebodyElse, "keep-new", "edited", Keep(Kept::New)),
-        (None, new, SomebodyElse, "exact", "", Remove),
+        (None, new, Other, "", "edited", Keep(Kept::Edited)),
+        (None, new, Other, "force", "edited", Remove),
+        (None, new, Other, "exact", "edited", Remove),
+        (None, new, Other, "keep-new", "edited", Keep(Kept::New)),
+        (None, new, Other, "exact", "", Remove),
         (None, new, Agent, "", "ignored", Remove),
         (None, new, Unknown, "exact", "ignored", Keep(Kept::Ignored)),
         (None, new, Agent, "exact", "not covered", Keep(Kept::NotCovered(SkipReason::TooLarge))),
         (old, None, Unknown, "", "", Recreate),
-        (old, None, SomebodyElse, "", "", Recreate),
+        (old, None, Other, "", "", Recreate),
         (old, None, Unknown, "", "unseen", Keep(Kept::Unseen(SkipReason::TooLarge))),
         (Some(DIRECTORY), new, Agent, "", "", Restore),
         (old, Some(DIRECTORY), Agent, "", "", Restore),
@@ -119,7 +119,7 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
     let (gone, kept) = (Action::Remove, Action::Keep(Kept::New));
     assert_eq!(plan(Author::Agent), [gone, gone, gone]);
     let stays = Action::Keep(Kept::InTheWay);
-    assert_eq!(plan(Author::SomebodyElse), [stays, gone, kept]);
+    assert_eq!(plan(Author::Other), [stays, gone, kept]);
     assert_eq!(plan(Author::Unclear), [stays, gone, kept]);
 }
 
@@ -130,7 +130,7 @@ fn what_stays_in_a_directorys_place_keeps_it_away() {
         Change { path: path("d/a"), before: Some(file(2, 0o644)), after: None },
     ];
     let past = Past {
-        authors: &BTreeMap::from([(path("d"), Author::SomebodyElse)]),
+        authors: &BTreeMap::from([(path("d"), Author::Other)]),
         merges: &BTreeMap::new(),
         edited: &BTreeSet::new(),
         ignored: &BTreeSet::new(),
@@ -168,7 +168,7 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
     let unseen = [Action::Keep(Kept::InTheWay), Action::Keep(Kept::Unseen(SkipReason::Unreadable))];
     assert_eq!(kept(false, Author::Agent, &[]), unseen);
     assert_eq!(kept(true, Author::Unknown, &[]), unseen);
-    assert_eq!(kept(false, Author::SomebodyElse, &[]), [Action::Keep(Kept::New)], "stays anyway");
+    assert_eq!(kept(false, Author::Other, &[]), [Action::Keep(Kept::New)], "stays anyway");
     let then = [unreadable("d/a")];
     assert_eq!(kept(true, Author::Unknown, &then).len(), 1, "nothing is known of it at either end");
 }
@@ -206,5 +206,5 @@ fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way
     let agents = [(d.clone(), Action::Restore), (b.clone(), Action::Recreate)];
     assert_eq!(done(Author::Agent), agents);
     let theirs = [(d, Action::Keep(Kept::Edited)), (b, Action::Keep(Kept::InTheWay))];
-    assert_eq!(done(Author::SomebodyElse), theirs);
+    assert_eq!(done(Author::Other), theirs);
 }

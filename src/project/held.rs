@@ -3,7 +3,7 @@
 //!
 //! An ignored file over the budget is held only when a call names it. Until then the agent had left it alone, so
 //! what was held then is what was there before. Within a turn that is sure enough to be put back in
-//! any case. Across turns somebody may have changed it meanwhile, so it is only taken for what is
+//! any case. Across turns it may have been changed meanwhile, so it is only taken for what is
 //! gone altogether: old bytes are better than none.
 
 use std::{cell::OnceCell, collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
@@ -43,7 +43,7 @@ struct Held<'a> {
 
 impl Project {
     /// What was there before the turn of a checkpoint. What the first look would have seen, and did
-    /// not see, was made since: some agents write files that nobody else may read, and those are
+    /// not see, was made since: some agents write files that only their owner may read, and those are
     /// held for their own sake too.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ impl Project {
         Ok(Self { root, scope, settings, state, store, home, is_gone: false })
     }
 
-    /// The same, for whoever saves: as the directory is now, whatever it was.
+    /// The same for a caller that saves: as the directory is now, whatever it was.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Checkpoints as people count them: a row for each turn, and for each one somebody asked for.
+//! Checkpoints as people count them: a row for each turn, and for each one a person asked for.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::{
     model::{Agent, By, Cause, Checkpoint, Reason, SessionId, TurnId},
 };
 
-/// One row of the list: a turn, or a checkpoint somebody asked for.
+/// One row of the list: a turn, or a checkpoint a person asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Its checkpoints, the first one first: the state before the turn changed anything.

@@ -35,7 +35,7 @@ pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option
     look_around_real(start, surroundings).map(|(root, scope, _)| (root, scope))
 }
 
-/// The same, with what was found of its repository, for whoever opens that at once.
+/// The same, with what was found of its repository, for a caller that opens it at once.
 pub fn look_around_real(
     start: &Path,
     surroundings: &Surroundings<'_>,

@@ -30,7 +30,7 @@ pub fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
                 Component::Normal(part) if part == "**" => {
                     places.iter().flat_map(|dir| all_below(dir)).collect()
                 }
-                // Braces that nobody spells out may stand for anything.
+                // Braces that are not spelled out may stand for anything.
                 Component::Normal(part) if first_braces(&part.to_string_lossy()).is_some() => break,
                 Component::Normal(part) => places.iter().flat_map(|dir| step(dir, part)).collect(),
                 Component::Prefix(_) => Vec::new(),

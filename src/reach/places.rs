@@ -176,7 +176,7 @@ fn disks(simple: &Simple) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether bytes of a target are lost if nobody holds them: not where it only moves, or grows, or
+/// Whether bytes of a target are lost unless a checkpoint holds them: not where it only moves, or grows, or
 /// gets other attributes.
 fn loses(simple: &Simple, target: &Target) -> bool {
     const ATTRIBUTES: &[&str] = &[
@@ -332,7 +332,7 @@ fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetActio
         path => path.strip_suffix("/**"),
     };
     let pattern = match (looked_through, wanted) {
-        // What a `find` is told to look through: some of it, nobody knows what.
+        // What a `find` is told to look through: some of it, and which is not known.
         (Some(_), Wanted::Named) => return Vec::new(),
         (Some(""), Wanted::Held) => "/",
         (Some(above), Wanted::Held) => above,
@@ -349,7 +349,7 @@ fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetActio
 
 /// Whether a place that is merely named may be held. The system's own directories are full of
 /// programs that every other command names; the places for everybody's temporary
-/// files are nobody's project.
+/// files belong to no project.
 fn is_worth_a_copy(place: &Path) -> bool {
     const SYSTEM: &[&str] = &[
         "/bin", "/sbin", "/lib", "/lib64", "/usr", "/nix", "/boot", "/snap", "/System", "/Library",

@@ -1,5 +1,5 @@
-//! Whose is what is there now: the agent's, or that of the restore that is taken back, or somebody
-//! else's. And what of it somebody else changed after them.
+//! Who made what is there now: the agent, the restore that is taken back, or another author. And
+//! what of it another author changed after them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +18,15 @@ use crate::{
     store::{self, Source, named_as},
 };
 
-/// Whose is what is at each path.
+/// Who made what is at each path.
 #[derive(Default)]
-pub(super) struct Whose {
+pub(super) struct Authorship {
     pub(super) authors: BTreeMap<RelPath, Author>,
-    /// What was made since and then changed by somebody else.
+    /// What was made since and then changed by another author.
     pub(super) edited: BTreeSet<RelPath>,
 }
 
-impl Whose {
+impl Authorship {
     fn of(
         authors: BTreeMap<RelPath, Author>,
         changes: &[Change],
@@ -36,7 +36,7 @@ impl Whose {
             change.before.is_none() && change.after.is_some_and(|now| now.kind != Kind::Directory)
         };
         let new = changes.iter().filter(is_new_file).map(|change| &change.path);
-        let theirs = new.filter(|path| authors.get(*path) == Some(&Author::SomebodyElse));
+        let theirs = new.filter(|path| authors.get(*path) == Some(&Author::Other));
         let edited = theirs.filter(|path| was_made(path)).cloned().collect();
         Self { authors, edited }
     }
@@ -82,13 +82,13 @@ impl Authors {
         Ok(Self { knowledge, likely, side })
     }
 
-    /// What somebody else changed and the agent of the turn was never seen to touch.
-    pub(super) fn others(&self, whose: &Whose, request: &Request) -> BTreeSet<RelPath> {
+    /// What another author changed and the agent of the turn was never seen to touch.
+    pub(super) fn others(&self, authorship: &Authorship, request: &Request) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {
-            let is_theirs = **author == Author::SomebodyElse && request.of_restore.is_none();
+            let is_theirs = **author == Author::Other && request.of_restore.is_none();
             is_theirs && !self.knowledge.was_left(path)
         };
-        whose.authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
+        authorship.authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
     }
 
     pub(super) fn by_path(
@@ -97,7 +97,7 @@ impl Authors {
         changes: &[Change],
         unwalked: &BTreeSet<RelPath>,
         skipped: &[Skipped],
-    ) -> Whose {
+    ) -> Authorship {
         let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
         let authors = there.map(|(path, now)| {
             let likely = self.likely.get(path).copied();
@@ -105,7 +105,7 @@ impl Authors {
                 .knowledge
                 .author(path, &Present { project, path, side: self.side, now, likely });
             // After a command the tree is looked at, and what is ignored is not in it.
-            let is_blind = author == Author::SomebodyElse && unwalked.contains(path);
+            let is_blind = author == Author::Other && unwalked.contains(path);
             (path.clone(), if is_blind { Author::Unknown } else { author })
         });
         // What cannot be looked at is still the agent's if it made something there last.
@@ -114,9 +114,9 @@ impl Authors {
         let gone = changes.iter().filter(|change| {
             change.after.is_none() && self.knowledge.was_removed_since(&change.path)
         });
-        let gone = gone.map(|change| (change.path.clone(), Author::SomebodyElse));
+        let gone = gone.map(|change| (change.path.clone(), Author::Other));
         let authors = authors.chain(made.map(|path| (path, Author::Agent))).chain(gone).collect();
-        Whose::of(authors, changes, |path| self.knowledge.was_left(path))
+        Authorship::of(authors, changes, |path| self.knowledge.was_left(path))
     }
 }
 
@@ -125,24 +125,24 @@ pub(super) fn of_restore_outside(
     project: &Project,
     of: CheckpointId,
     changes: &[Change],
-) -> Result<Whose> {
-    let Some(restored) = restored(project, of)? else { return Ok(Whose::default()) };
+) -> Result<Authorship> {
+    let Some(restored) = restored(project, of)? else { return Ok(Authorship::default()) };
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
         let left = restored.outside.get(&change.path.at_top());
         let is_left = left.zip(change.after).is_some_and(|(left, here)| is_same(left, &here));
-        let author = if is_left { Author::Restore } else { Author::SomebodyElse };
+        let author = if is_left { Author::Restore } else { Author::Other };
         authors.insert(change.path.clone(), author);
         made.extend(left.map(|_| change.path.clone()));
     }
-    Ok(Whose::of(authors, changes, |path| made.contains(path)))
+    Ok(Authorship::of(authors, changes, |path| made.contains(path)))
 }
 
 /// What a restore went to; `None` if the checkpoint was pruned meanwhile.
 fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
     match interrupted::tree(project, of) {
         Err(Error::NoSuchCheckpoint { .. }) => Ok(None),
-        // Then nobody knows what that restore made, and to leave all of it would pass for having
+        // Then it is not known what that restore made, and to leave all of it would pass for having
         // taken it back.
         tree => tree.map(Some),
     }
@@ -153,7 +153,7 @@ fn is_same(left: &Entry, here: &Entry) -> bool {
     left.kind == here.kind && (is_dir || left.content == here.content)
 }
 
-/// When a restore is taken back: what it left is its own, the rest is somebody else's.
+/// When a restore is taken back: what it left is its own, the rest is another author's.
 pub(super) fn of_restore(
     project: &Project,
     of: CheckpointId,
@@ -161,8 +161,8 @@ pub(super) fn of_restore(
     changes: &[Change],
     now: &Tree,
     skipped: &[Skipped],
-) -> Result<Whose> {
-    let Some(restored) = restored(project, of)? else { return Ok(Whose::default()) };
+) -> Result<Authorship> {
+    let Some(restored) = restored(project, of)? else { return Ok(Authorship::default()) };
     let merged: BTreeMap<_, _> =
         left::merged(&project.state.root(&project.root), held).into_iter().collect();
     let store = project.store.as_ref();
@@ -177,7 +177,7 @@ pub(super) fn of_restore(
             bytes_now(project, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
         });
         let is_ours = is_left || is_merged;
-        let author = if is_ours { Author::Restore } else { Author::SomebodyElse };
+        let author = if is_ours { Author::Restore } else { Author::Other };
         authors.insert(change.path.clone(), author);
         if left.is_some() {
             made.insert(change.path.clone());
@@ -188,5 +188,5 @@ pub(super) fn of_restore(
             authors.insert(path, Author::Restore);
         }
     }
-    Ok(Whose::of(authors, changes, |path| made.contains(path)))
+    Ok(Authorship::of(authors, changes, |path| made.contains(path)))
 }

@@ -1,4 +1,4 @@
-//! Whether what is on the disk is what somebody else has another name for.
+//! Whether what is on the disk has the bytes that a log or a checkpoint names otherwise.
 
 use std::{io::Read, path::Path};
 
@@ -10,7 +10,7 @@ use crate::{
     store::{self, Source, naming},
 };
 
-/// Larger files are not read to find out whose they are.
+/// Larger files are not read to find out who made them.
 const READ_MAX_BYTES: u64 = 32 << 20;
 
 /// The bytes of the file at `path`, unless it is large.

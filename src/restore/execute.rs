@@ -256,7 +256,7 @@ fn merged(plan: &RestorePlan) -> Vec<(RelPath, String)> {
     plan.merges.iter().map(|(path, bytes)| (path.clone(), left::digest(bytes))).collect()
 }
 
-/// One restore that puts more back leaves no word on whose each of it is.
+/// One restore that puts more back is not noted path by path.
 const BACK_MAX: usize = 5_000;
 
 /// Notes what is again as a checkpoint has it, so that it has the author it had then.

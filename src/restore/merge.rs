@@ -1,4 +1,4 @@
-//! Brings together what the checkpoint has and what somebody changed after the agent: from the
+//! Brings together what the checkpoint has and what was changed after the agent: from the
 //! agent's bytes to either side.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use crate::{
     project::Project,
 };
 
-/// Merges every text that somebody else changed, as far as that goes without a conflict, or with
+/// Merges every text that another author changed, as far as that goes without a conflict, or with
 /// `markers` around those. Tells also which have such marks.
 pub(super) fn all(
     project: &Project,
@@ -23,7 +23,7 @@ pub(super) fn all(
     knowledge: &Authors,
     markers: bool,
 ) -> (BTreeMap<RelPath, Vec<u8>>, BTreeSet<RelPath>) {
-    let is_edited = |change: &&Change| authors.get(&change.path) == Some(&Author::SomebodyElse);
+    let is_edited = |change: &&Change| authors.get(&change.path) == Some(&Author::Other);
     let (mut merges, mut marked) = (BTreeMap::new(), BTreeSet::new());
     for change in changes.iter().filter(is_edited) {
         let Some((bytes, is_marked)) = one(project, change, knowledge, markers) else { continue };

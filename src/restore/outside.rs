@@ -56,13 +56,13 @@ pub(super) fn plan(
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(scan));
     let knowledge = Authors::of(project, checkpoint, request, &changes, then, Side::Outside)?;
-    let whose = match request.of_restore {
+    let authorship = match request.of_restore {
         Some(of) => authors::of_restore_outside(project, of, &changes)?,
         None => knowledge.by_path(project, &changes, &BTreeSet::new(), &skipped_now),
     };
     let past = Past {
-        authors: &whose.authors,
-        edited: &whose.edited,
+        authors: &authorship.authors,
+        edited: &authorship.edited,
         merges: &BTreeMap::new(),
         ignored: &BTreeSet::new(),
         skipped_then: &skipped_then,
@@ -73,7 +73,7 @@ pub(super) fn plan(
         plan::restore(checkpoint.id, changes, request.options, &Picked::All, &past).steps;
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
-    let others = knowledge.others(&whose, request);
+    let others = knowledge.others(&authorship, request);
     Ok(Planned { plan: seen(steps), others })
 }
 
@@ -97,7 +97,7 @@ fn seen(steps: Vec<Step>) -> OutsidePlan {
     OutsidePlan { seen: seen.collect(), steps }
 }
 
-/// What was in a directory that nobody held cannot come back where something else is in its place.
+/// What was in a directory that was not held cannot come back where something else is in its place.
 fn keep_below_others(steps: &mut [Step]) {
     let kind = |path: &RelPath| stat_path(&path.at_top()).ok()?.kind();
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
@@ -155,7 +155,7 @@ pub(super) fn top(project: &Project, side: Side) -> &Path {
     }
 }
 
-/// What differs outside and is not as it was for another reason than that somebody made it since.
+/// What differs outside and is not as it was for another reason than that it was made since.
 pub(super) fn left(plan: &OutsidePlan) -> impl Iterator<Item = PathBuf> {
     let is_left = |step: &&Step| step.is_deed() || step.is_conflict();
     plan.steps.iter().filter(is_left).map(|step| step.path.at_top())

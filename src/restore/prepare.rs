@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Request,
-    authors::{self, Authors, Whose},
+    authors::{self, Authors, Authorship},
     head, inner, merge, outside,
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(crate) struct Prepared {
     pub(crate) lost: Vec<git::Lost>,
     /// What goes with repositories that are replaced.
     pub(crate) losing: Vec<git::Losing>,
-    /// What somebody else changed and the agent of the turn was never seen to touch.
+    /// What another author changed and the agent of the turn was never seen to touch.
     pub(crate) others: BTreeSet<RelPath>,
     /// The same outside the root.
     pub(crate) outside_others: BTreeSet<RelPath>,
@@ -148,12 +148,12 @@ pub(crate) fn prepare(
         });
     }
     let knowledge = Authors::of(project, checkpoint, request, &changes, &then, Side::Root)?;
-    let whose = match request.of_restore {
+    let authorship = match request.of_restore {
         Some(of) => authors::of_restore(project, of, checkpoint.id, &changes, &now, &skipped)?,
         None => knowledge.by_path(project, &changes, &unwalked, &skipped),
     };
-    let others = knowledge.others(&whose, request);
-    let Whose { authors, edited } = whose;
+    let others = knowledge.others(&authorship, request);
+    let Authorship { authors, edited } = authorship;
     let (merges, marked) = if request.options.merge {
         merge::all(project, &changes, &authors, &knowledge, request.markers)
     } else {
@@ -427,7 +427,7 @@ struct Seen {
     looked: Scan,
     /// The same, every file named.
     scan: Scan,
-    /// What the walk alone would not have seen: nobody noted what a command left there.
+    /// What the walk alone would not have seen: what a command left there was not noted.
     unwalked: BTreeSet<RelPath>,
 }
 

@@ -165,7 +165,7 @@ impl Collect<'_, '_> {
                 return;
             }
             VictimPath::Outside(path) if is_in_git(path) => {
-                // A repository is held as a whole, whichever part of it is named.
+                // A repository is held as a whole, also if a part of it is named.
                 self.scan.repositories.extend(git_dir_of(path));
                 return;
             }

@@ -75,7 +75,7 @@ fn has_endless_document(text: &str) -> bool {
         let at = from + found;
         from = at + text[at..].bytes().take_while(|byte| *byte == b'<').count();
         let is_string = from - at == 3 && !text[..at].ends_with('\\');
-        // Both in one: nobody writes that.
+        // Both in one: people do not write that.
         if from - at > 3 || !is_string && is_endless_document(&text[..at], &text[from..]) {
             return true;
         }
@@ -110,7 +110,7 @@ fn is_endless_document(before: &str, behind: &str) -> bool {
     !is_named && !is_shift && rest.len() < behind.len()
 }
 
-/// Whether a line ends inside of the word at the beginning of a text: nobody writes an end of two
+/// Whether a line ends inside of the word at the beginning of a text: people do not write an end of two
 /// lines, and nothing but one would end there.
 fn is_torn(word: &str) -> bool {
     let (mut quote, mut chars) = (None, word.chars());
@@ -193,7 +193,7 @@ pub(super) fn run<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 'static)
     let (sender, receiver) = mpsc::sync_channel(1);
     let body = move || {
         if let Some(answer) = run_here(judge) {
-            // Nobody may be waiting any more.
+            // The caller may have given up waiting.
             drop(sender.send(answer));
         }
     };

@@ -13,7 +13,7 @@ pub(super) trait Grammar {
     fn text(&self, raw: &str) -> Result<Vec<Part>, Unreadable>;
 }
 
-/// The text is no shell we understand. Whoever sees this says "unknown".
+/// The text is no shell we understand. Callers say "unknown".
 #[derive(Debug)]
 pub(super) struct Unreadable;
 

@@ -39,13 +39,13 @@ const READERS: &[(Agent, Reader)] = &[
 
 /// Whether calls in conversations of this agent can be told from those that hooks were told of.
 pub fn has_calls(agent: Agent) -> bool {
-    READERS.iter().any(|(whose, _)| *whose == agent)
+    READERS.iter().any(|(owner, _)| *owner == agent)
 }
 
 /// Everything that one line of a conversation tells of calls.
 pub fn told(agent: Agent, line: &[u8]) -> Vec<Told> {
     let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
-    let reader = READERS.iter().find(|(whose, _)| *whose == agent);
+    let reader = READERS.iter().find(|(owner, _)| *owner == agent);
     reader.map_or_else(Vec::new, |(_, read)| read(&line))
 }
 

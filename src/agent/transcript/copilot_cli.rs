@@ -25,7 +25,7 @@ struct Line {
 struct Data {
     #[serde(default)]
     content: Option<Content>,
-    /// Whose words these are, if not the user's.
+    /// The author of these words, if not the user.
     #[serde(default)]
     agent_id: Option<String>,
 }

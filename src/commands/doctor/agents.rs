@@ -96,7 +96,7 @@ impl Visit<'_, '_> {
 
     /// How long the registered program takes for a call that is none, in words.
     fn speed(&self, found: &Standing) -> Result<Option<String>, String> {
-        /// An event that nobody sends, and so costs what any other costs that is not ours.
+        /// An event that no agent sends, and so costs what any other costs that is not ours.
         const NOTHING: &[u8] = br#"{"hook_event_name":"Doctor","session_id":"doctor"}"#;
         let programs = programs(found);
         let Some(program) = programs.first().and_then(|program| self.real(program)) else {

@@ -107,7 +107,7 @@ fn conversations(
     let mut found: BTreeSet<_> = told.filter_map(dated).collect();
     let name = agent::by_agent(agent).name();
     let dir = install::ROWS.iter().find(|row| row.agent == name).and_then(|row| row.dir(process));
-    let below = KEPT.iter().find(|(whose, _)| *whose == agent).map(|(_, below)| *below);
+    let below = KEPT.iter().find(|(owner, _)| *owner == agent).map(|(_, below)| *below);
     if let Some(dir) = dir.zip(below).map(|(dir, below)| dir.join(below)) {
         let kept = kept(&dir).into_iter().filter_map(dated).filter(|(at, _)| *at >= since);
         found.extend(kept.filter(|(_, file)| mentions(file, project.root.path())));

@@ -130,7 +130,11 @@ fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
         return line(Health::Trouble, format!("others can look into {shown}"), hint);
     }
     let Ok((all, free)) = space(existing) else {
-        return line(Health::Note, format!("nobody can tell what is free in {shown}"), None);
+        return line(
+            Health::Note,
+            format!("the system does not tell what is free in {shown}"),
+            None,
+        );
     };
     let told = format!("{} limit, {} free", ui::size(settings.max_total_size), ui::size(free));
     if free < settings.free_space_floor.of(all) {

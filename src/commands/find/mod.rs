@@ -85,7 +85,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         };
         for (checkpoint, err) in &versions.unread {
             let id = checkpoint.id.short();
-            let _nobody = writeln!(process.stderr, "warning: checkpoint {id} is left out: {err}");
+            let _ignored = writeln!(process.stderr, "warning: checkpoint {id} is left out: {err}");
         }
         let places = search.as_mut().map(|search| search.narrow(&project, &mut versions));
         parts.push(Part { project, is_here, versions, places });
@@ -129,7 +129,7 @@ fn projects(process: &mut Process<'_>, args: &Args) -> Result<Vec<(Project, bool
 fn warn(process: &mut Process<'_>, path: &Path, err: &Error) {
     let home = process.var("HOME").map(PathBuf::from);
     let path = ui::path(path, home.as_deref()).into_owned();
-    let _nobody = writeln!(process.stderr, "warning: {path}: {err}");
+    let _ignored = writeln!(process.stderr, "warning: {path}: {err}");
 }
 
 fn tell(process: &mut Process<'_>, args: &Args, parts: &[Part]) -> Result<()> {
@@ -152,7 +152,7 @@ fn tell(process: &mut Process<'_>, args: &Args, parts: &[Part]) -> Result<()> {
     let shown = args.limit.unwrap_or(FILES_MAX).min(all);
     if shown < all {
         let more = ui::count((all - shown) as u64, "file");
-        let _nobody = writeln!(process.stderr, "… and {more} more: --limit {all} shows them all");
+        let _ignored = writeln!(process.stderr, "… and {more} more: --limit {all} shows them all");
     }
     Ok(())
 }
@@ -167,10 +167,10 @@ fn say_passed(process: &mut Process<'_>, passed: Passed) {
     }
     if !said.is_empty() {
         let said = said.join(", ");
-        let _nobody = writeln!(process.stderr, "note: versions not looked into: {said}");
+        let _ignored = writeln!(process.stderr, "note: versions not looked into: {said}");
     }
     if is_cut {
-        let _nobody = writeln!(process.stderr, "note: interrupted; there may be more");
+        let _ignored = writeln!(process.stderr, "note: interrupted; there may be more");
     }
 }
 

@@ -73,6 +73,6 @@ pub(crate) fn say_if_interrupted(process: &mut Process<'_>) {
     };
     if let Some(root) = restore_log::left_around(&state, Path::new(&cwd)) {
         let root = ui::escape_path(&root).into_owned();
-        let _nobody = writeln!(process.stderr, "note: {} ({root})", restore_log::LEFT);
+        let _ignored = writeln!(process.stderr, "note: {} ({root})", restore_log::LEFT);
     }
 }

@@ -51,16 +51,16 @@ pub(crate) struct Args {
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Overwrite also what somebody else has changed since
+    /// Overwrite also what others than the agent have changed since
     #[arg(long)]
     pub(crate) force: bool,
-    /// Where somebody else has changed a text since, take back the agent's part of it alone
+    /// Where others have changed a text since, take back the agent's part of it alone
     #[arg(long, conflicts_with = "force")]
     pub(crate) merge: bool,
     /// With --merge: write both sides where they conflict, between marks
     #[arg(long, requires = "merge")]
     pub(crate) markers: bool,
-    /// Remove also what was created since, whoever did it
+    /// Remove also what others than the agent have created since
     #[arg(long, conflicts_with = "keep_new")]
     pub(crate) exact: bool,
     /// Keep everything that was created since
@@ -127,7 +127,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let mut yes = args.yes;
     if project.is_gone && args.into.is_none() {
         match revive::recreate(process, &project, &checkpoint, args.dry_run, args.yes)? {
-            // Whoever was asked about the whole directory need not be asked about what is in it.
+            // A user who was asked about the whole directory is not asked about what is in it.
             Some(recreated) => (project, yes) = (recreated, true),
             None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
         }
@@ -195,7 +195,7 @@ fn request(args: &Args, picked: Picked) -> Request {
 pub(crate) struct Preview {
     /// The plan as it is shown before a yes, without its heading.
     pub(crate) text: String,
-    /// How many paths would be kept because somebody else has changed them.
+    /// How many paths would be kept because another author has changed them.
     pub(crate) conflicts: usize,
     /// Why the conversation cannot be forked along with it, where that was to be found out.
     pub(crate) no_conversation: Option<Error>,
@@ -227,7 +227,7 @@ pub(crate) fn preview(
 /// What a restore would come to.
 pub(crate) struct Effect {
     /// Whether it would change anything, or keeps something that its user may want changed after
-    /// all. What somebody else has made since is neither.
+    /// all. What another author has made since is neither.
     pub(crate) is_any: bool,
     /// What is not as it was and stays so, a line each.
     pub(crate) left: Vec<String>,
@@ -284,14 +284,14 @@ pub(crate) fn with_conversation(
     };
     let carried = carry(process, project, checkpoint, request, consent);
     let carried = carried.inspect_err(|_| {
-        let _nobody = show::say(process, "note: the conversation was not forked");
+        let _ignored = show::say(process, "note: the conversation was not forked");
     })?;
     if !carried.went && !consent.dry_run {
         return Ok(carried.exit);
     }
     let made = if consent.dry_run { None } else { Some(talk.make()) };
     let made = made.transpose().inspect_err(|_| {
-        let _nobody = show::say(process, "note: the files are restored, see above; but:");
+        let _ignored = show::say(process, "note: the files are restored, see above; but:");
     })?;
     print(process, &format!("{}\n", talk.words(made.as_deref())))?;
     Ok(carried.exit)
@@ -308,7 +308,7 @@ fn without_conversation(
     why: &Error,
 ) -> Result<Exit> {
     let told = error_text(why, ui::Style::stderr(process));
-    let _nobody = process.stderr.write_all(told.as_bytes());
+    let _ignored = process.stderr.write_all(told.as_bytes());
     let is_wanted = consent.yes || consent.dry_run;
     if !is_wanted && !ui::ask(process, "Restore the files without the conversation?") {
         show::say(process, "nothing was changed; --yes restores the files alone")?;

@@ -1,6 +1,6 @@
 //! Asks the agent's own server for a fork of a conversation that it keeps.
 //!
-//! Nobody is asked but a server on this machine, and nobody waits for it longer than a moment. The
+//! Only a server on this machine is asked, and it has a moment to answer. The
 //! call is never on a hook's way.
 
 use std::{ffi::OsStr, io::Read, path::Path};

@@ -21,7 +21,7 @@ use crate::{
     ui::{self, Align, Change, Lines, Side},
 };
 
-/// The first line of a plan, and a second one where somebody may mean less.
+/// The first line of a plan, and a second one where the user may mean less.
 pub(super) fn heading(
     process: &Process<'_>,
     project: &Project,
@@ -241,13 +241,13 @@ fn words(step: &Step, prepared: &Prepared) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
-        (Action::Restore, Author::SomebodyElse) => {
+        (Action::Restore, Author::Other) => {
             ("restore", "changed since, not by the agent; held first")
         }
         (Action::Restore, Author::Unclear) => {
             ("restore", "changed since, perhaps by a call that was cut off; held first")
         }
-        (Action::Recreate, Author::SomebodyElse) => ("recreate", "deleted since, not by the agent"),
+        (Action::Recreate, Author::Other) => ("recreate", "deleted since, not by the agent"),
         (Action::Recreate, _) => ("recreate", ""),
         (Action::Merge, _) if prepared.marked.contains(&step.path) => {
             ("merge", "with what was changed after the agent; conflicts are marked")
@@ -303,7 +303,7 @@ fn plan_json(prepared: &Prepared, facts: &Facts) -> Value {
         let author = match step.author {
             Author::Agent => "agent",
             Author::Restore => "restore",
-            Author::SomebodyElse => "somebody-else",
+            Author::Other => "other",
             Author::Unclear | Author::Unknown => "unknown",
         };
         let lines = facts.lines.get(&step.path);
@@ -481,7 +481,7 @@ fn came_text(project: &Project, came: &Came<'_>, index: Option<&str>) -> String 
     text
 }
 
-/// What stays because somebody else changed it.
+/// What stays because another author changed it.
 fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
     let outside = plan.outside.steps.iter().filter(|step| step.is_conflict());
     let below = plan.conflicts().map(|step| step.path.as_path().to_owned());
@@ -538,12 +538,12 @@ pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Out
     for (path, why) in &outcome.missed {
         let path = ui::path(path, project.home.as_deref());
         let why = ui::escape_line(why.as_bytes());
-        let _nobody = writeln!(process.stderr, "warning: not restored: {path}: {why}");
+        let _ignored = writeln!(process.stderr, "warning: not restored: {path}: {why}");
     }
     for (place, now) in &outcome.set_aside {
         let place = ui::path(place, project.home.as_deref());
         let now = ui::path(now, project.home.as_deref());
-        let _nobody = writeln!(
+        let _ignored = writeln!(
             process.stderr,
             "warning: {place} was changed after it was held: what was there is now {now}"
         );

@@ -2,7 +2,7 @@
 //! the files go back to.
 //!
 //! The original is read and never written. Whatever can go wrong with reading and cutting it does
-//! so before any file is touched; the fork is written last, under a name nobody has.
+//! so before any file is touched; the fork is written last, under a name that is not taken.
 
 use std::{
     ffi::OsStr,
@@ -154,7 +154,7 @@ fn serve(process: &Process<'_>, project: &Project, by: &By) -> Result<Talk, Stri
     Ok(Talk::Served { asked, session, prompt, _running: running })
 }
 
-/// Whose turn the checkpoint is the beginning of, and a moment in it: the newest turn that uses
+/// The author of the turn that begins with the checkpoint, and a moment in it: the newest turn that uses
 /// it, or else the one it was taken for.
 fn whose(project: &Project, checkpoint: &Checkpoint) -> Option<(By, DateTime<Utc>)> {
     let uses = ledger::uses(&project.state);
@@ -195,7 +195,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         Err(Error::other(format!("cannot fork the conversation `{path}`: {why}"), hint))
     };
     if !is_own(&file.metadata().map_err(io)?) {
-        return refuse("it belongs to somebody else");
+        return refuse("it belongs to another user");
     }
     if stamp.size > SIZE_MAX_BYTES {
         return refuse(&format!("it is larger than {}", ui::size(SIZE_MAX_BYTES)));
@@ -223,7 +223,7 @@ impl Talk {
         Self::Written(Box::new(Written { fork, dir, companion }))
     }
 
-    /// Makes the fork and returns the command that takes it up. Nobody ever sees half of it.
+    /// Makes the fork and returns the command that takes it up. Half of it is never seen.
     ///
     /// # Errors
     ///
@@ -268,7 +268,7 @@ impl Talk {
 }
 
 impl Written {
-    /// Writes it where nobody but its owner can read it.
+    /// Writes it where only its owner can read it.
     fn write(&self) -> Result<()> {
         if let Some((name, text)) = &self.companion {
             create_private_dirs(&self.dir)?;

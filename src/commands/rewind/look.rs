@@ -30,14 +30,14 @@ use crate::{
 
 /// How long one file may take before its difference need not be the shortest.
 const FILE_TIME: Duration = Duration::from_millis(100);
-/// Nobody waits longer for what fits on no screen.
+/// What fits on no screen is worth no longer wait.
 const DIFF_TIME: Duration = Duration::from_secs(3);
 /// More files are counted, not shown.
 const FILES_MAX: usize = 300;
 /// What one turn did is counted within this time.
 const COUNT_TIME: Duration = Duration::from_millis(400);
 
-/// Begins to look. Ends when nobody wishes any more.
+/// Begins to look. Ends when the picker has no more wishes.
 pub(super) fn begin(
     process: &Process<'_>,
     listed: Listed,
@@ -46,7 +46,7 @@ pub(super) fn begin(
     let (sender, wished) = channel();
     let (tell, news) = channel();
     let own = Own { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
-    // Left to itself at the end: it only reads, and nobody waits for it.
+    // Left to itself at the end: it only reads, and is not waited for.
     let _detached = thread::Builder::new().name("look".to_owned()).spawn(move || {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let mut process = Process {

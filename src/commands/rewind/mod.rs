@@ -44,7 +44,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             "`beforehand list` and `beforehand restore N` do the same in lines",
         );
         let text = error_text(&refusal, Style::stderr(process));
-        let _nobody = process.stderr.write_all(text.as_bytes());
+        let _ignored = process.stderr.write_all(text.as_bytes());
         return Ok(Exit::Usage);
     }
     let project = Project::open(process, None)?;
@@ -75,9 +75,9 @@ fn on_screen(
     let (wishes, news) = look::begin(process, listed, waker);
     // The thread that looks has a project of its own.
     drop(project);
-    // If nobody looks any more, nothing more is learnt; the loop sees to the rest.
+    // If that thread is gone, nothing more is learnt; the loop sees to the rest.
     let wish = |wish| {
-        let _nobody = wishes.send(wish);
+        let _ignored = wishes.send(wish);
     };
     match picker.run(&wish, &news).map_err(failed)? {
         End::Left => Ok(Exit::Ok),

@@ -23,7 +23,7 @@ pub(super) fn run(process: &mut Process<'_>, project: &Project) -> Result<Exit> 
             }
             Err(err) => {
                 let text = error_text(&err, Style::stderr(process));
-                let _nobody = process.stderr.write_all(text.as_bytes());
+                let _ignored = process.stderr.write_all(text.as_bytes());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The grammar as `brush-parser` reads it. Hides that crate: nobody else names its types. Commands
+//! The grammar as `brush-parser` reads it. Hides that crate: no other module names its types. Commands
 //! are here, what is inside a word is in `words`.
 
 mod words;

@@ -35,7 +35,7 @@ pub(super) use shells::{
 pub(super) use tools::{awk, cargo_fmt, date, dc, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};
 
-/// Where installed programs live; a program elsewhere belongs to somebody we do not know.
+/// Where installed programs live; a program elsewhere is one we do not know.
 const TRUSTED: &[&str] = &[
     "/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/",
     "/opt/homebrew/bin/", "/usr/local/go/bin/",

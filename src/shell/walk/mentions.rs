@@ -64,8 +64,8 @@ impl Walk<'_> {
     }
 
     /// The walk's findings. A word that is not known before the line runs, or a program that reads
-    /// what another prints, may mean any place that the line names, whichever command names it. So may
-    /// a program that nobody knows after a file was written: it may run that.
+    /// what another prints, may mean any place that the line names, in any command of it. So may
+    /// an unknown program after a file was written: it may run that.
     pub(in crate::shell) fn into_found(mut self) -> Vec<Simple> {
         let writes = |simple: &Simple| {
             simple.targets.iter().any(|target| target.action == TargetAction::Overwrite)
@@ -90,7 +90,7 @@ impl Walk<'_> {
     }
 }
 
-/// The places outside that a text names which nobody could read as a command line.
+/// The places outside that a text names that cannot be read as a command line.
 pub(in crate::shell) fn of_text(text: &str, home: Option<&str>) -> Vec<Target> {
     let mut paths = Vec::new();
     for path in named(text, home) {

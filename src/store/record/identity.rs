@@ -305,14 +305,14 @@ impl Registry {
         let (old, new) = (self.dir.join(&entry.name), self.place_of(path));
         let is_done = || new.symlink_metadata().is_ok();
         let deadline = Instant::now() + LOCK_WAIT;
-        let _nobody_saves = match Lock::acquire(&old.join("lock"), deadline) {
+        let _ignored_saves = match Lock::acquire(&old.join("lock"), deadline) {
             Ok(lock) => lock,
             // Another process was faster, and the old entry no longer exists.
             Err(_) if is_done() => return Ok(Found::ByPath),
             Err(err) => return Err(err),
         };
         let deletions = self.deletions.as_deref();
-        let _nobody_deletes = deletions.map(|path| Lock::share(path, deadline)).transpose()?;
+        let _ignored_deletes = deletions.map(|path| Lock::share(path, deadline)).transpose()?;
         if is_done() {
             return Ok(Found::ByPath);
         }

@@ -45,7 +45,7 @@ const CACHE_MAX_BYTES: u64 = 64 << 20;
 const DEPTH_MAX: usize = 100;
 /// More loose refs are not looked at one by one to find that nothing has changed: 3 ms.
 const REFS_MAX: usize = 2000;
-/// For whoever keeps no index elsewhere; no file has that name.
+/// For callers that keep no index elsewhere; no file has that name.
 pub(super) const NO_INDEX: &[u8] = b"\0";
 /// The first line of the cache.
 const CACHE_MAGIC: &str = "administration 1";
@@ -75,7 +75,7 @@ pub(super) struct Looked {
 struct Row {
     stamp: Stamp,
     racy: bool,
-    /// The blob of a file or link. A directory has none, nor an index that nobody asked for.
+    /// The blob of a file or link. A directory has none, nor an index that was not asked for.
     blob: Option<ObjectId>,
 }
 
@@ -187,7 +187,7 @@ impl Looked {
             ));
         }
         cache.push_str(&format!("{:08x}\n", crc32fast::hash(cache.as_bytes())));
-        // The cache first: without its anchor nobody believes it.
+        // The cache first: without its anchor it is not believed.
         let _slower = replace(&repo.git_dir.join("administration"), cache.as_bytes())
             .and_then(|()| refs::set(repo, ANCHOR, *tree));
     }

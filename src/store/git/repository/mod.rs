@@ -386,7 +386,7 @@ pub(in crate::store) fn hold_others(
         locks.push(private.open_shared(Some(&place.common_dir), deadline)?);
         let repo = private.repo();
         let writer = Writer::new(&repo);
-        // Each index is held as it is: it is nobody's own here.
+        // Each index is held as it is: no index here has an owner.
         let nothing = Path::new(OsStr::from_bytes(administration::NO_INDEX));
         let (common_dir, own_index) = (&*place.common_dir, nothing);
         let theirs = Theirs { common_dir, own_index, name: &path, deadline };
