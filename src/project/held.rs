@@ -98,6 +98,18 @@ impl Project {
         }
     }
 
+    /// The files of a checkpoint as a restore goes to them, also of one that is in no list.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read.
+    pub(crate) fn tree_by_id(&self, id: CheckpointId) -> Result<Tree> {
+        match self.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
+            Some(checkpoint) => self.tree_of(checkpoint, Later::All),
+            None => self.store.tree(id),
+        }
+    }
+
     /// The record of a checkpoint, with the repositories outside the root that later calls of its turn
     /// reached: until then the agent had left them alone.
     ///

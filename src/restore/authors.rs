@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Request,
     content::{Present, bytes_now},
-    interrupted,
-    outside::entry_at,
+    side::entry_at,
 };
 use crate::{
     error::{Error, Result},
@@ -140,7 +139,7 @@ pub(super) fn of_restore_outside(
 
 /// What a restore went to; `None` if the checkpoint was pruned meanwhile.
 fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
-    match interrupted::tree(project, of) {
+    match project.tree_by_id(of) {
         Err(Error::NoSuchCheckpoint { .. }) => Ok(None),
         // Then it is not known what that restore made, and to leave all of it would pass for having
         // taken it back.

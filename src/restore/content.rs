@@ -2,7 +2,7 @@
 
 use std::{io::Read, path::Path};
 
-use super::outside::top;
+use super::side::top;
 use crate::{
     left::{self, Here, Side, State},
     model::{Entry, Kind, RelPath},

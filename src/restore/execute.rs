@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Request, head, hold::hold, interrupted, model_note, prepare::Prepared, unreadable};
+use super::{Request, announced, head, hold::hold, model_note, prepare::Prepared, unreadable};
 use crate::{
     apply::{self, Outcome},
     crash,
@@ -90,7 +90,7 @@ fn begin(
     looked: Option<Scan>,
 ) -> Result<CheckpointId> {
     let place = project.state.root(&project.root);
-    interrupted::announce(project, &place)?;
+    announced::announce(project, &place)?;
     crash::point("restore-announced");
     let held = hold(process, project, prepared, checkpoint, request, looked);
     crash::point("restore-held");
@@ -99,7 +99,7 @@ fn begin(
     });
     let held = begun.inspect_err(|_| {
         // The next restore tries it again.
-        let _nothing_was_changed = interrupted::call_off(project, &place);
+        let _nothing_was_changed = announced::call_off(project, &place);
     })?;
     crash::point("restore-begun");
     Ok(held)

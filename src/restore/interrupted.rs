@@ -5,24 +5,24 @@
 
 use super::{
     Request,
+    announced::drop_announced,
     content::bytes_now,
     execute::{gone, made, make_repositories, note_back, records},
-    head, outside,
-    prepare::{seen_by_plan, skipped_now},
+    head,
+    look::{seen_by_plan, skipped_now},
+    outside,
 };
 use crate::{
     apply::{self, Outcome},
-    crash,
     error::{Error, Result},
     fs::{Dir, c_name},
     left::{self, Side},
-    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
+    model::{Checkpoint, Entry, Kind, RelPath, Tree},
     plan::{self, RestorePlan, Unsettled},
     process::Process,
-    project::{Later, Project},
+    project::Project,
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
-    state::RootState,
     store::{
         self, HeadMove, Source,
         git::{self, Ends},
@@ -58,39 +58,6 @@ pub(crate) fn resume(
     };
     let settled = settle(process, project, &log, toward)?;
     Ok((log, settled))
-}
-
-/// Writes down that a restore is coming, before its checkpoint is taken.
-pub(super) fn announce(project: &Project, place: &RootState) -> Result<()> {
-    let newest = project.store.list()?.iter().map(|checkpoint| checkpoint.sequence).max();
-    Announced { after: newest.unwrap_or(0) }.announce(place)
-}
-
-/// Takes back an announced restore that cannot begin.
-pub(super) fn call_off(project: &Project, place: &RootState) -> Result<()> {
-    if let Some(log) = RestoreLog::read(place)? {
-        // It has its name, though it is not known to be on the disk. While it is there it needs
-        // its checkpoint.
-        let all = project.store.list()?;
-        let held = all.iter().find(|checkpoint| checkpoint.id == log.held);
-        let Some(held) = held else { return Ok(()) };
-        Announced { after: held.sequence.saturating_sub(1) }.announce(place)?;
-    }
-    drop_announced(project, place)
-}
-
-/// Removes what is left of a restore that was announced and never began: its checkpoint, which
-/// would count as a step that was done, and then the announcement. The restore lock must be held.
-fn drop_announced(project: &Project, place: &RootState) -> Result<()> {
-    let Some(announced) = Announced::read(place)? else { return Ok(()) };
-    let all = project.store.list()?;
-    let took = all.iter().filter(|checkpoint| announced.took(checkpoint));
-    let ids: Vec<CheckpointId> = took.map(|checkpoint| checkpoint.id).collect();
-    if !ids.is_empty() {
-        project.store.remove(&ids)?;
-    }
-    crash::point("restore-called-off");
-    RestoreLog::end(place)
 }
 
 /// Leaves out the before-restore checkpoints that are no step of undo and redo: of restores that
@@ -264,7 +231,7 @@ fn plan(
     };
     let store = project.store.as_ref();
     let id = to;
-    let (to_tree, from_tree) = (tree(project, to)?, tree(project, from)?);
+    let (to_tree, from_tree) = (project.tree_by_id(to)?, project.tree_by_id(from)?);
     let below = log.paths.iter().map(|path| project.root.join(path));
     let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let mut scan = project.look(process, files.chain(log.outside.iter().cloned()).collect())?;
@@ -304,14 +271,6 @@ fn plan(
     let mut plan = plan::settle(id, paths);
     plan.outside = outside::settle(&to_tree, &from_tree, &now_tree, log);
     Ok((plan, scan, to_tree))
-}
-
-/// The files of a checkpoint as a restore goes to them.
-pub(super) fn tree(project: &Project, id: CheckpointId) -> Result<Tree> {
-    match project.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
-        Some(checkpoint) => project.tree_of(checkpoint, Later::All),
-        None => project.store.tree(id),
-    }
 }
 
 /// Gives directories that forbade writing their permissions back.

@@ -1,6 +1,7 @@
 //! The restore engine: from a request to a plan, and from a plan to files, index, branch and
 //! repositories as they were. Whatever it overwrites is held first. It never prints.
 
+mod announced;
 mod authors;
 mod content;
 mod execute;
@@ -8,10 +9,12 @@ mod head;
 mod hold;
 mod inner;
 mod interrupted;
+mod look;
 mod merge;
 mod model_note;
 mod outside;
 mod prepare;
+mod side;
 mod unreadable;
 
 pub(crate) use content::{bytes_now, bytes_then, is_state};

@@ -9,13 +9,13 @@ use std::{
 use super::{
     Request,
     authors::{self, Authors},
-    prepare::add_parents,
+    look::add_parents,
 };
 use crate::{
     error::Result,
     fs::stat_path,
     left::{Outside, Side},
-    model::{Checkpoint, Entry, Kind, Reason, RelPath, SkipReason, Skipped, Tree},
+    model::{Checkpoint, Kind, Reason, RelPath, SkipReason, Skipped, Tree},
     plan::{self, Action, Kept, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
     restore_log::RestoreLog,
@@ -130,29 +130,6 @@ fn skipped_now(scan: &Scan) -> Vec<Skipped> {
             (VictimPath::Below(_) | VictimPath::Outside(_), _) => None,
         });
     from_top(&unread.chain(scan.unheld.iter().cloned()).collect::<Vec<_>>())
-}
-
-/// What a checkpoint holds at a path of one side.
-pub(super) fn entry_at(
-    project: &Project,
-    tree: &Tree,
-    path: &RelPath,
-    side: Side,
-) -> Result<Option<Entry>> {
-    let store = project.store.as_ref();
-    let mut read = |tree: &Tree, id: &_| crate::store::directory_of(store, tree, id);
-    match side {
-        Side::Root => plan::entry_at(tree, path, &mut read),
-        Side::Outside => Ok(tree.outside.get(&path.at_top()).copied()),
-    }
-}
-
-/// Where the paths of a side begin.
-pub(super) fn top(project: &Project, side: Side) -> &Path {
-    match side {
-        Side::Root => project.root.path(),
-        Side::Outside => Path::new("/"),
-    }
 }
 
 /// What differs outside and is not as it was for another reason than that it was made since.

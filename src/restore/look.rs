@@ -1,0 +1,194 @@
+//! A look at what is there now, beside what was there at a checkpoint.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    error::{Error, Result},
+    fs::{Dir, DirCursor, names_in, stat_path},
+    model::{Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
+    plan::{Action, Author, Change, RestorePlan, Step},
+    process::Process,
+    project::Project,
+    scan::{Scan, VictimPath},
+    store::{self, Source},
+};
+
+/// What is there now, beside what was.
+pub(super) struct Seen {
+    pub(super) now: Tree,
+    pub(super) changes: Vec<Change>,
+    pub(super) skipped: Vec<Skipped>,
+    /// The scan, with nothing named that is not stored.
+    pub(super) looked: Scan,
+    /// The same, every file named.
+    pub(super) scan: Scan,
+    /// What the walk alone would not have seen: what a command left there was not noted.
+    pub(super) unwalked: BTreeSet<RelPath>,
+}
+
+pub(super) fn see(
+    process: &Process<'_>,
+    project: &Project,
+    then: &Tree,
+    outside: &BTreeSet<PathBuf>,
+) -> Result<Seen> {
+    // What was held for its own sake is looked at for its own sake.
+    let privately = then
+        .besides
+        .iter()
+        .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Place::Private));
+    let below = privately.map(|(path, _)| project.root.join(path));
+    let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();
+    let seen = look(process, project, then, victims.clone())?;
+    // What is ignored now and was not then seems to be gone.
+    let hidden_now = |change: &&Change| change.before.is_some() && change.after.is_none();
+    let top = open_root(project)?;
+    let mut way = DirCursor::from(&top);
+    let mut hidden: Vec<PathBuf> = Vec::new();
+    for change in seen.changes.iter().filter(hidden_now) {
+        let place = project.root.join(&change.path);
+        let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+        match kind_at(&mut way, &change.path) {
+            // What stands in the way of a file counts, whatever made it.
+            Some(Kind::Directory) if !was_directory => hidden.extend(with_all_below(&place)),
+            Some(Kind::Directory) | None => (),
+            Some(_) => hidden.push(place),
+        }
+    }
+    let mut seen = if hidden.is_empty() {
+        seen
+    } else {
+        victims.extend(hidden);
+        look(process, project, then, victims)?
+    };
+    seen.changes.retain(|change| !is_hidden_directory(&mut way, change));
+    Ok(seen)
+}
+
+/// A directory and all that is in it, but for repositories.
+fn with_all_below(dir: &Path) -> Vec<PathBuf> {
+    let mut all = vec![dir.to_owned()];
+    let mut at = 0;
+    while let Some(dir) = all.get(at).cloned() {
+        let names = names_in(&dir).into_iter().filter(|name| name != ".git");
+        all.extend(names.map(|name| dir.join(name)));
+        at += 1;
+    }
+    all
+}
+
+fn look(
+    process: &Process<'_>,
+    project: &Project,
+    then: &Tree,
+    victims: Vec<PathBuf>,
+) -> Result<Seen> {
+    let looked = project.look(process, victims)?;
+    let mut scan = looked.clone();
+    let below = scan.victims.iter().filter_map(|victim| match &victim.path {
+        VictimPath::Below(path) => Some(path.clone()),
+        VictimPath::Outside(_) => None,
+    });
+    let unwalked = below.collect();
+    let now = project.store.identify(&mut scan)?;
+    // Only now is it known what could not be read.
+    let skipped = skipped_now(&scan);
+    let changes = store::changes(project.store.as_ref(), then, &now, Source::Disk)?;
+    Ok(Seen { now, changes, skipped, looked, scan, unwalked })
+}
+
+fn open_root(project: &Project) -> Result<Dir> {
+    Dir::open(project.root.path()).map_err(Error::io("open", project.root.path()))
+}
+
+/// What sort of file is at a path, reached through no symlink.
+fn kind_at(way: &mut DirCursor<'_>, path: &RelPath) -> Option<Kind> {
+    way.stat(path).ok()?.kind()
+}
+
+/// A directory that is ignored now is not gone.
+fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
+    let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+    was_directory && change.after.is_none() && kind_at(way, &change.path) == Some(Kind::Directory)
+}
+
+/// Adds the directories on the way to what comes back that neither tree tells of: what is ignored
+/// is held without them.
+pub(super) fn add_parents(top: &Path, steps: &mut Vec<Step>) {
+    let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
+    let mut missing = BTreeSet::new();
+    for step in steps.iter().filter(|step| step.action == Action::Recreate) {
+        let mut above = step.path.parent();
+        while let Some(dir) = above.filter(|dir| !known.contains(dir)) {
+            if stat_path(&top.join(dir.as_path())).is_ok() || !missing.insert(dir.clone()) {
+                break;
+            }
+            above = dir.parent();
+        }
+    }
+    steps.extend(missing.into_iter().map(|path| Step {
+        path,
+        action: Action::Recreate,
+        then: Some(Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 }),
+        now: None,
+        author: Author::Unknown,
+    }));
+    steps.sort_by(|a, b| a.path.cmp(&b.path));
+}
+
+/// What the system said about the paths a plan changes. What the scan left out is looked at now: it
+/// will be held, too.
+pub(super) fn seen_by_plan(
+    project: &Project,
+    plan: &RestorePlan,
+    scan: &Scan,
+) -> BTreeMap<RelPath, Stamp> {
+    let top = Dir::open(project.root.path());
+    let mut way = top.as_ref().ok().map(DirCursor::from);
+    let mut look = |path: &RelPath| way.as_mut()?.stat(path).ok();
+    let mut stamp = |path: &RelPath| scan.stamp(path).or_else(|| look(path));
+    plan.deeds().filter_map(|step| Some((step.path.clone(), stamp(&step.path)?))).collect()
+}
+
+/// Whether nothing can be said of what is there. What was merely left out can be held by name.
+pub(super) fn is_out_of_reach(reason: SkipReason) -> bool {
+    matches!(
+        reason,
+        SkipReason::Unreadable
+            | SkipReason::OtherFileSystem
+            | SkipReason::OutOfTime
+            | SkipReason::TooDeep
+            | SkipReason::UnknownKind
+    )
+}
+
+/// What a scan left out for some reasons.
+pub(super) fn skipped(scan: &Scan, counts: impl Fn(SkipReason) -> bool) -> Vec<Skipped> {
+    let mut skipped = Vec::new();
+    scan.each(|dir, row| {
+        if let Some(reason) = row.skipped.filter(|reason| counts(*reason)) {
+            let path = crate::model::DirPath(dir.to_vec()).join(row.name);
+            skipped.push(Skipped { path, reason, size: row.stamp.size });
+        }
+    });
+    skipped
+}
+
+/// What the present scan could not look into.
+pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
+    let mut skipped = skipped(scan, is_out_of_reach);
+    let victims =
+        scan.victims.iter().filter_map(|victim| match (&victim.path, victim.found.skipped) {
+            (VictimPath::Below(path), Some(reason @ SkipReason::Unreadable)) => Some(Skipped {
+                path: path.as_bytes().to_vec(),
+                reason,
+                size: victim.found.stamp.size,
+            }),
+            (VictimPath::Below(_) | VictimPath::Outside(_), _) => None,
+        });
+    skipped.extend(victims);
+    skipped
+}

@@ -1,0 +1,35 @@
+//! The two sides of a restore: the root, and what a call changed outside it, from `/`.
+
+use std::path::Path;
+
+use crate::{
+    error::Result,
+    left::Side,
+    model::{Entry, RelPath, Tree},
+    plan,
+    project::Project,
+    store,
+};
+
+/// What a checkpoint holds at a path of one side.
+pub(super) fn entry_at(
+    project: &Project,
+    tree: &Tree,
+    path: &RelPath,
+    side: Side,
+) -> Result<Option<Entry>> {
+    let store = project.store.as_ref();
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    match side {
+        Side::Root => plan::entry_at(tree, path, &mut read),
+        Side::Outside => Ok(tree.outside.get(&path.at_top()).copied()),
+    }
+}
+
+/// Where the paths of a side begin.
+pub(super) fn top(project: &Project, side: Side) -> &Path {
+    match side {
+        Side::Root => project.root.path(),
+        Side::Outside => Path::new("/"),
+    }
+}
