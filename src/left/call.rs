@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Result,
     fs::{stat_path, without_dots},
-    model::{CheckpointId, Effect, Kind, Reach, Root, Scope, ToolCall},
+    model::{CheckpointId, Effect, Reach, Root, Scope, ToolCall},
     process::Process,
     state::{RootState, hash_name},
 };
@@ -93,9 +93,7 @@ fn texts(root: &Root, paths: &[PathBuf]) -> Vec<String> {
 fn missing_above(paths: &[PathBuf]) -> Vec<PathBuf> {
     let above =
         |path: &'_ PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
-    // Whatever else stands there has to make way.
-    let is_missing =
-        |dir: &PathBuf| !stat_path(dir).is_ok_and(|found| found.kind() == Some(Kind::Directory));
+    let is_missing = |dir: &PathBuf| stat_path(dir).is_err();
     let missing = paths.iter().flat_map(|path| above(path).into_iter().take_while(is_missing));
     missing.collect::<BTreeSet<_>>().into_iter().collect()
 }
