@@ -83,7 +83,7 @@ fn work_after_a_call_that_was_cut_off_is_not_the_agents() {
     run(&mut world, "one", "make more", |world| world.write("a", "the agent's"));
     let done = ours(&mut world, &["undo", "--yes"], 3);
     assert_eq!(["a", "b", "new"].map(|path| world.read(path)), ["first", "mine", "mine"]);
-    assert!(done.stdout.contains("1 conflict kept: b"), "{}", done.stdout);
+    assert!(done.stdout.contains("2 conflicts kept: b, new"), "{}", done.stdout);
     let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
     assert!(plan.contains("perhaps by a call that was cut off (use --force)"), "{plan}");
 }

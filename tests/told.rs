@@ -323,3 +323,84 @@ fn a_redo_puts_a_file_where_an_undo_put_a_repository() {
     ours(&mut world, &["redo", "--yes"], 0);
     assert_eq!(world.read("i.tmp"), "a file");
 }
+
+/// A repository with `a` and `b`, committed.
+fn repository() -> World {
+    let mut world = World::with_git();
+    world.write("a", "first");
+    world.write("b", "first");
+    world.write(".gitignore", "*.log\n");
+    git(&world, &world.root(), "git add -A && git commit -qm all");
+    prompts(&mut world, "zero");
+    world
+}
+
+/// The index holds a link to a commit, as that of every project with a submodule does.
+#[test]
+fn what_a_person_did_in_a_project_with_a_submodule_is_kept_and_named() {
+    let mut world = repository();
+    let link = "160000,1234567890123456789012345678901234567890,n";
+    git(&world, &world.root(), &format!("git update-index --add --cacheinfo {link}"));
+    removes(&mut world, "one", "a");
+    world.write("b", "a person's");
+    let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    assert!(told.contains("1 conflict kept: b"), "{told}");
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "a person's"]);
+}
+
+#[test]
+fn what_a_call_that_was_cut_off_may_have_made_is_a_conflict() {
+    let mut world = repository();
+    writes(&mut world, "one", "a", "the agent's");
+    prompts(&mut world, "two");
+    begins(&mut world, "two", "echo 7 > seven; sleep 9");
+    world.write("seven", "7");
+    let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    assert!(told.contains("1 conflict kept: seven"), "{told}");
+    assert_eq!(["a", "seven"].map(|path| world.read(path)), ["the agent's", "7"]);
+    ours(&mut world, &["undo", "--yes", "--force"], 0);
+    assert!(!world.root().join("seven").exists());
+}
+
+#[test]
+fn a_turn_that_took_commits_away_is_not_passed_over() {
+    let mut world = repository();
+    git(&world, &world.root(), "git commit -qm two --allow-empty");
+    writes(&mut world, "one", "a", "the agent's");
+    run(&mut world, "two", "git reset -q --soft HEAD~1", |world| {
+        git(world, &world.root(), "git reset -q --soft HEAD~1");
+    });
+    let told = ours(&mut world, &["undo", "--yes"], 1).stderr;
+    assert!(told.contains("--head` takes it back"), "{told}");
+    assert_eq!(world.read("a"), "the agent's");
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(told.contains("everything else is as it was"), "{told}");
+}
+
+#[test]
+fn a_plan_tells_that_the_index_goes_back() {
+    let mut world = repository();
+    world.write("a", "staged");
+    git(&world, &world.root(), "git add a");
+    run(&mut world, "one", "git reset -q", |world| {
+        git(world, &world.root(), "git reset -q");
+    });
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(told.contains("git's index goes back") && !told.contains("as it was"), "{told}");
+    let told = ours(&mut world, &["restore", "1", "--yes"], 0).stdout;
+    assert!(told.contains("all files are as they were") && told.contains("staged"), "{told}");
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(told.contains("everything is as it was"), "{told}");
+}
+
+#[test]
+fn what_stays_because_it_is_ignored_is_named() {
+    let mut world = repository();
+    writes(&mut world, "one", "a", "the agent's");
+    world.write("mine.log", "a person's");
+    for heading in ["restored 1 path from", "everything else is as it was"] {
+        let told = ours(&mut world, &["restore", "1", "--exact", "--yes"], 0).stdout;
+        let is_named = told.contains("1 ignored path made since kept: mine.log");
+        assert!(told.contains(heading) && is_named, "{told}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::{
     model::{By, CheckpointId, ContentId, Directory, Entry, Kind, Notice, RelPath, Root, Tree},
     plan::{self, Change},
     store::{
-        self, Held, Store,
+        Held, Store,
         record::{self, Record},
     },
     ui,
@@ -152,11 +152,11 @@ fn is_in(path: &RelPath, held: &Held) -> bool {
 fn untracked(store: &dyn Store, top: ContentId, gone: &[&RelPath]) -> Result<u64> {
     let staged = Tree { top: Some(top), ..Tree::default() };
     let mut known: HashMap<ContentId, Directory> = HashMap::new();
-    let mut read = |tree: &Tree, id: &ContentId| {
+    let mut read = |_: &Tree, id: &ContentId| {
         if let Some(dir) = known.get(id) {
             return Ok(dir.clone());
         }
-        let dir = store::directory_of(store, tree, id)?;
+        let dir = store.staged_directory(id)?;
         known.insert(*id, dir.clone());
         Ok(dir)
     };

@@ -80,7 +80,8 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let store = store::open(since.root, since.state, since.settings.store)?;
     let Some(found) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
     let Found { changes, outside } = found;
-    let blast = blast::count(since, store.as_ref(), &changes)?;
+    // Counting is for a notice; who made what must not depend on it.
+    let blast = blast::count(since, store.as_ref(), &changes);
     // What was there comes first: of a build that makes very many files, the rest counts as unknown,
     // and what users do to other files afterwards is still seen to be theirs.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
@@ -106,7 +107,7 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
         let lines: Vec<Line> = left.chain(outside).chain(done).map(line).collect();
         append(&place, &lines)?;
     }
-    Ok(Some(blast))
+    blast.map(Some)
 }
 
 /// Counts what was done between the checkpoint and a later one.

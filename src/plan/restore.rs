@@ -383,6 +383,9 @@ fn decide(
             // A build or a server makes such files all the time, and a person may want them.
             None if known.is_ignored && !known.was_edited => Action::Keep(Kept::Ignored),
             None if options.exact => Action::Remove,
+            // A call that was cut off may have made it, or a person.
+            None if known.author == Author::Unclear && options.force => Action::Remove,
+            None if known.author == Author::Unclear => Action::Keep(Kept::Edited),
             None if known.was_edited && options.force => Action::Remove,
             None if known.was_edited => Action::Keep(Kept::Edited),
             None => Action::Keep(Kept::New),

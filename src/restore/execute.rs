@@ -62,7 +62,7 @@ pub(crate) fn execute(
     let prepared = &*prepared;
     // Once the branch is back, the index is that of a HEAD that has not moved.
     let moves = prepared.head.is_some();
-    let stages = request.index && (moves || project.store.index_differs(checkpoint.id)?);
+    let stages = prepared.stages || request.index && moves;
     let is_nothing = prepared.plan.is_empty() && prepared.repositories.is_empty();
     if is_nothing && !stages && !moves {
         return Ok(Report {

@@ -68,7 +68,7 @@ pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> R
 }
 
 /// What to say of the commits made since: no restore takes them back.
-pub(super) fn commits(project: &Project, then: &Head) -> Option<String> {
+pub(super) fn commits(project: &Project, of: CheckpointId, then: &Head) -> Option<String> {
     let since = project.store.commits_since(then)?;
     let id = then.commit.as_deref()?.get(..7)?;
     if since.branch != then.branch {
@@ -82,8 +82,18 @@ pub(super) fn commits(project: &Project, then: &Head) -> Option<String> {
             ui::count(count, "commit"),
             if count == 1 { "it" } else { "them" },
         )),
-        None => Some(format!("HEAD was at {id} then, which is not below it now; it stays")),
+        None => Some(format!(
+            "HEAD was at {id} then, which is not below it now; `beforehand restore {} --head` \
+             takes it back",
+            of.short()
+        )),
     }
+}
+
+/// Whether the branch is the same, and the commit HEAD was at is not below it any more.
+pub(super) fn is_lost(project: &Project, then: &Head) -> bool {
+    let since = project.store.commits_since(then);
+    since.is_some_and(|since| since.branch == then.branch && since.count.is_none())
 }
 
 fn short(branch: Option<&str>) -> String {

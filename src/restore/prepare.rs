@@ -60,6 +60,10 @@ pub(crate) struct Prepared {
     pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
     /// Merged files in which conflicts are marked.
     pub(crate) marked: BTreeSet<RelPath>,
+    /// Whether git's index is staged otherwise, and goes back.
+    pub(crate) stages: bool,
+    /// Whether HEAD lacks the commit it was at: `commits` tells.
+    pub(crate) is_head_lost: bool,
     /// The command it was made for, and what may be advised because of that.
     pub(crate) advice: Advice,
 }
@@ -112,13 +116,14 @@ impl Prepared {
             && self.plan.steps.iter().all(|step| is_others(step, &self.others))
             && self.plan.outside.steps.iter().all(|step| is_others(step, &self.outside_others))
             && self.head.is_none()
-            && self.repositories.is_empty();
+            && self.repositories.is_empty()
+            && !self.stages;
         !is_quiet
     }
 
     /// Whether nothing is to be done.
     pub(crate) fn is_empty(&self) -> bool {
-        self.plan.is_empty() && self.head.is_none() && self.repositories.is_empty()
+        self.plan.is_empty() && self.head.is_none() && self.repositories.is_empty() && !self.stages
     }
 }
 
@@ -193,10 +198,16 @@ pub(crate) fn prepare(
     let seen = seen_by_plan(project, &plan, &scan);
     let commits = match &head {
         Some(head) => Some(head::words(head)),
-        None => checkpoint.head.as_ref().and_then(|head| head::commits(project, head)),
+        None => {
+            checkpoint.head.as_ref().and_then(|head| head::commits(project, checkpoint.id, head))
+        }
     };
     // Where HEAD stands now says nothing of a repository that is made again.
     let commits = commits.filter(|_| repositories.is_empty());
+    let is_head_lost = commits.is_some()
+        && head.is_none()
+        && checkpoint.head.as_ref().is_some_and(|then| head::is_lost(project, then));
+    let stages = request.index && project.store.index_differs(checkpoint.id)?;
     let lost = lost(project, record, request, &repositories);
     let losing = |step: &RepositoryStep| step.losing(&project.state, project.root.path(), record?);
     let losing = repositories.iter().filter_map(losing).collect();
@@ -216,6 +227,8 @@ pub(crate) fn prepare(
         inner_roots,
         inner_steps,
         marked,
+        stages,
+        is_head_lost,
         advice: Advice::of(request),
     })
 }

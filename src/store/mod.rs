@@ -219,6 +219,15 @@ pub trait Store {
     /// The tree of git's index that a checkpoint holds, if it holds one.
     fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>>;
 
+    /// One directory of that tree, but for its gitlinks: what they lead to is no part of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    fn staged_directory(&self, id: &ContentId) -> Result<Directory> {
+        self.directory(id)
+    }
+
     /// Restores the index of a checkpoint. Leaves the files alone.
     ///
     /// # Errors

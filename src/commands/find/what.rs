@@ -60,8 +60,9 @@ impl What {
                 let path = Path::new(OsStr::from_bytes(path));
                 root.map_or_else(|| path == place, |root| root.join(path) == *place)
             }
-            Self::Names(pattern) => !is_directory && fits(pattern, name),
-            Self::Paths(pattern) => !is_directory && fits(pattern, path),
+            // A name may have brackets of its own: `pages/[id].tsx`.
+            Self::Names(pattern) => name == pattern || !is_directory && fits(pattern, name),
+            Self::Paths(pattern) => path == pattern || !is_directory && fits(pattern, path),
         }
     }
 
@@ -105,6 +106,8 @@ mod tests {
             ("src/*.ts", "src/deep/cart.ts", false),
             ("src/**/*.ts", "src/deep/cart.ts", true),
             ("src/", "src", true),
+            ("[id].ts", "pages/[id].ts", true),
+            ("pages/[id].ts", "pages/[id].ts", true),
         ] {
             assert_eq!(fits(given, path), expected, "{given} {path}");
         }

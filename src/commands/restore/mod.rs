@@ -231,7 +231,7 @@ pub(crate) struct Effect {
     pub(crate) is_any: bool,
     /// What is not as it was and stays so, a line each.
     pub(crate) left: Vec<String>,
-    /// Whether files are gone that it does not bring back.
+    /// Whether files are gone, or HEAD lacks commits, that it does not bring back.
     pub(crate) is_lost: bool,
 }
 
@@ -247,12 +247,12 @@ pub(crate) fn effect(
     request: &Request,
 ) -> Result<Effect> {
     let prepared = restore::prepare(process, project, checkpoint, request)?;
-    let is_any =
-        prepared.is_any() || (request.index && project.store.index_differs(checkpoint.id)?);
     let is_gone =
         |out: &Skipped| stat_path(&project.root.path().join(OsStr::from_bytes(&out.path))).is_err();
-    let is_lost = !prepared.inner_steps.is_empty() || prepared.plan.left.iter().any(is_gone);
-    Ok(Effect { is_any, left: remains::left(project, &prepared), is_lost })
+    let is_lost = prepared.is_head_lost
+        || !prepared.inner_steps.is_empty()
+        || prepared.plan.left.iter().any(is_gone);
+    Ok(Effect { is_any: prepared.is_any(), left: remains::left(project, &prepared), is_lost })
 }
 
 /// Whether it may be done.
@@ -384,8 +384,11 @@ fn ask(
         show::say(process, "nothing was changed; without --dry-run this asks first")?;
         return Ok(Some(Exit::Ok));
     }
-    let count = ui::count(prepared.count() as u64, "path");
-    if ui::ask(process, &format!("{} {count}?", show::capitalized(request.verb))) {
+    let what = match prepared.count() {
+        0 if prepared.stages => "the index".to_owned(),
+        count => ui::count(count as u64, "path"),
+    };
+    if ui::ask(process, &format!("{} {what}?", show::capitalized(request.verb))) {
         return Ok(None);
     }
     show::say(process, "nothing was changed; --yes does it without asking")?;

@@ -37,10 +37,17 @@ pub(super) fn unchanged(project: &Project, prepared: &Prepared) -> Vec<String> {
         )
     });
     let unheld = unheld_lines(project, &prepared.plan.left).into_iter();
+    let head = prepared.commits.clone().filter(|_| prepared.is_head_lost).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
     let steps = inner_lines(prepared).into_iter();
-    inner.chain(steps).chain(unheld).chain(new).chain(lost_lines(project, prepared)).collect()
+    inner
+        .chain(head)
+        .chain(steps)
+        .chain(unheld)
+        .chain(new)
+        .chain(lost_lines(project, prepared))
+        .collect()
 }
 
 /// The user's work of the middle of a turn, a line for each step that holds it.

@@ -65,7 +65,7 @@ pub(super) fn plan_text(project: &Project, prepared: &Prepared) -> String {
     let mut text = repositories_text(project, &prepared.repositories);
     text.push_str(&losing_lines(&prepared.losing));
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
-        if text.is_empty() {
+        if text.is_empty() && !prepared.stages {
             text.push_str(match (&prepared.outside_left[..], &unchanged(project, prepared)[..]) {
                 ([], []) => "everything is as it was; there is nothing to do\n",
                 ([], [_, ..]) => "everything else is as it was; there is nothing to do\n",
@@ -80,10 +80,13 @@ pub(super) fn plan_text(project: &Project, prepared: &Prepared) -> String {
         text.push_str(&outside_text(project, prepared));
         text.push_str(&summary(prepared));
     }
+    if prepared.stages {
+        text.push_str("git's index goes back to what was staged\n");
+    }
     for line in unchanged(project, prepared) {
         text.push_str(&format!("{line}\n"));
     }
-    if let Some(commits) = &prepared.commits {
+    if let Some(commits) = prepared.commits.as_ref().filter(|_| !prepared.is_head_lost) {
         text.push_str(&format!("{commits}\n"));
     }
     text
@@ -257,6 +260,9 @@ fn words(step: &Step, prepared: &Prepared) -> (&'static str, String) {
         (Action::Remove, Author::Restore) => ("remove", "put there by a restore; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
         (Action::Keep(Kept::Ignored), _) => ("keep", "ignored, and not known who made it"),
+        (Action::Keep(Kept::Edited), Author::Unclear) if step.then.is_none() => {
+            ("keep", "made since, perhaps by a call that was cut off (--force removes it)")
+        }
         (Action::Keep(Kept::Edited), _) if step.then.is_none() => {
             ("keep", "made since, then changed (--force removes it)")
         }
@@ -433,9 +439,10 @@ fn came_text(project: &Project, came: &Came<'_>, index: Option<&str>) -> String 
     let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
     let done = came.prepared.count_but(&missed, project.root.path());
     let mut text = match (done, is_same) {
-        (0, true) if !left(project, came.prepared).is_empty() => {
+        (0, true) if !left(project, came.prepared).is_empty() || keeps_ignored(plan) => {
             format!("everything else is as it was at {id}")
         }
+        (0, true) if came.prepared.stages => format!("all files are as they were at {id}"),
         (0, true) if came.prepared.outside_left.is_empty() => {
             format!("everything is as it was at {id}")
         }
@@ -470,7 +477,7 @@ fn came_text(project: &Project, came: &Came<'_>, index: Option<&str>) -> String 
         text.push_str(&format!("{line}\n"));
     }
     text.push_str(&outside_left_text(project, &came.prepared.outside_left));
-    let commits = came.prepared.commits.as_deref();
+    let commits = came.prepared.commits.as_deref().filter(|_| !came.prepared.is_head_lost);
     for line in [index, commits].into_iter().flatten() {
         text.push_str(&format!("{line}\n"));
     }
@@ -520,7 +527,23 @@ fn kept_text(came: &Came<'_>) -> String {
         };
         text.push_str(&format!("{count} made since kept: {named} ({how})\n"));
     }
+    let ignored: Vec<_> =
+        plan.kept().filter(|step| is_ignored(step)).map(|step| &step.path).collect();
+    if !ignored.is_empty() {
+        let (count, named) =
+            (ui::count(ignored.len() as u64, "ignored path"), some(ignored.into_iter()));
+        text.push_str(&format!("{count} made since kept: {named}\n"));
+    }
     text
+}
+
+fn is_ignored(step: &Step) -> bool {
+    step.action == Action::Keep(Kept::Ignored)
+}
+
+/// Whether something stays that was made since and is ignored.
+fn keeps_ignored(plan: &RestorePlan) -> bool {
+    plan.kept().any(is_ignored)
 }
 
 /// What is worth knowing of files that were hard links.

@@ -555,6 +555,10 @@ impl Store for GitStore {
         self.read_from_any(id, |repo| tree::read(repo, id), || self.copies.directory(id))
     }
 
+    fn staged_directory(&self, id: &ContentId) -> Result<Directory> {
+        self.read_from_any(id, |repo| tree::read_staged(repo, id), || self.copies.directory(id))
+    }
+
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let id = &content.id;
         match content.place {

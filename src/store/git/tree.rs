@@ -148,6 +148,23 @@ pub(super) fn read(repo: &Repo, id: &ContentId) -> Result<Directory> {
     directory(repo.hash, &id, &repo.read_checked(&id, ObjectKind::Tree)?)
 }
 
+/// Reads a tree of git's index as a directory, without its gitlinks.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for something that is not a tree.
+pub(super) fn read_staged(repo: &Repo, id: &ContentId) -> Result<Directory> {
+    let id = repo.object_id(id);
+    let body = repo.read_checked(&id, ObjectKind::Tree)?;
+    let mut directory = Directory::new();
+    for (name, kind, child) in parse(repo.hash, &id, &body)? {
+        if kind != EntryKind::Commit {
+            directory.insert(unescape(&name)?, entry(kind, &child));
+        }
+    }
+    Ok(directory)
+}
+
 /// Parses the bytes of a tree, as [`read`] does.
 pub(super) fn directory(hash: HashKind, id: &oid, body: &[u8]) -> Result<Directory> {
     let mut directory = Directory::new();
