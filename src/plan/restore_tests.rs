@@ -68,6 +68,8 @@ fn every_row_of_the_table() {
         (None, new, Agent, "keep-new", "", Keep(Kept::New)),
         (None, new, Other, "", "", Keep(Kept::New)),
         (None, new, Unknown, "", "", Keep(Kept::New)),
+        (None, new, Unclear, "", "", Keep(Kept::Edited)),
+        (None, new, Unclear, "force", "", Remove),
         (None, new, Other, "", "edited", Keep(Kept::Edited)),
         (None, new, Other, "force", "edited", Remove),
         (None, new, Other, "exact", "edited", Remove),
@@ -120,7 +122,7 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
     assert_eq!(plan(Author::Agent), [gone, gone, gone]);
     let stays = Action::Keep(Kept::InTheWay);
     assert_eq!(plan(Author::Other), [stays, gone, kept]);
-    assert_eq!(plan(Author::Unclear), [stays, gone, kept]);
+    assert_eq!(plan(Author::Unclear), [stays, gone, Action::Keep(Kept::Edited)]);
 }
 
 #[test]
