@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 
 use crate::support::{
     real::git,
-    temp::{noise, on_disk},
+    temp::{noise, on_disk, write},
     world::{Output, World},
 };
 
 /// A project in which the session `s` is known to say when a call is done.
 pub(crate) fn project() -> World {
     let mut world = World::new();
+    // However slow this machine is at the moment: the look after a call takes a part of it.
+    write(&world.settings(), "deadline = \"60s\"\n");
     world.write("a", "first");
     world.write("b", "first");
     run(&mut world, "zero", "make nothing", |_| ());

@@ -404,3 +404,22 @@ fn what_stays_because_it_is_ignored_is_named() {
         assert!(told.contains(heading) && is_named, "{told}");
     }
 }
+
+/// A pipe has no content by which it could be known.
+#[test]
+fn a_pipe_that_the_agent_made_and_removed_again_is_not_the_users_work() {
+    let mut world = repository();
+    let pipe = world.root().join("pipe");
+    run(&mut world, "one", "mkfifo pipe", |_| {
+        let mode = rustix::fs::Mode::from_raw_mode(0o644);
+        let (kind, at) = (rustix::fs::FileType::Fifo, rustix::fs::CWD);
+        rustix::fs::mknodat(at, &pipe, kind, mode, 0).unwrap();
+    });
+    run(&mut world, "one", "echo x > a; rm pipe", |world| {
+        world.write("a", "the agent's");
+        fs::remove_file(&pipe).unwrap();
+    });
+    let told = ours(&mut world, &["undo", "--yes"], 0).stdout;
+    assert!(!told.contains("later step"), "{told}");
+    assert_eq!(world.read("a"), "first");
+}

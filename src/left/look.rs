@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     io::Read,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use super::{
@@ -30,8 +30,9 @@ const PATHS_MAX: usize = 5_000;
 const KEPT_MAX_BYTES: u64 = 1 << 20;
 /// What is read outside the root, where no cache has it: it takes 0.1 s.
 const OUTSIDE_MAX_BYTES: u64 = 20 << 20;
-/// A no-change pass over 100,000 files, with room; longer than this would be felt after a command.
-const BUDGET: Duration = Duration::from_millis(400);
+/// The part of the hook's deadline that a look may take: by default that is 0.4 s, a no-change pass
+/// over 100,000 files with room. More would be felt after a command.
+const DEADLINE_PART: u32 = 8;
 
 /// Notes what an edit left at the files it named.
 ///
@@ -76,7 +77,7 @@ pub struct Since<'a, 'p> {
 ///
 /// Fails if the root or its store cannot be read, or the log not written.
 pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Result<Option<Blast>> {
-    let deadline = Instant::now() + BUDGET;
+    let deadline = Instant::now() + since.settings.deadline / DEADLINE_PART;
     let store = store::open(since.root, since.state, since.settings.store)?;
     let Some(found) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
     let Found { changes, outside } = found;

@@ -97,7 +97,8 @@ pub(crate) fn is_state(
         return false;
     }
     match (entry.kind, entry.content, state.id(), &state.sha) {
-        (Kind::Directory, ..) => true,
+        // A directory, a pipe, a socket or a device is its kind and permissions.
+        (kind, ..) if !kind.has_content() => true,
         // The store that named it may have been one of another kind.
         (_, Some(content), Some(id), _) => {
             content.id == id || bytes().is_some_and(|bytes| naming::is_name_of(&id, &bytes))
