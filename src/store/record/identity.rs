@@ -201,8 +201,12 @@ impl Registry {
             Some((entry, Match::Moved)) => self.adopt(&entry, path, &now),
             Some((entry, Match::Alias)) => alias(&entry, &place),
             Some((entry, Match::Perhaps)) => Ok(Found::Perhaps { from: entry.path }),
-            // The entry now belongs to another directory.
-            Some((_, Match::Former)) | None => Ok(Found::Nowhere),
+            // The entry now belongs to another directory; or another process renamed it to this
+            // path while we searched.
+            Some((_, Match::Former)) | None => {
+                let is_here = fs::symlink_metadata(&place).is_ok_and(|found| found.is_dir());
+                Ok(if is_here { Found::ByPath } else { Found::Nowhere })
+            }
         }
     }
 
