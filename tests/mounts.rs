@@ -93,3 +93,15 @@ fn a_call_that_destroys_it_is_asked_about_or_holds_it() {
         assert!(answer.contains("ask") && answer.contains("not held: mnt/big"), "{answer}");
     }
 }
+
+/// A file that something is mounted on cannot be replaced.
+#[test]
+fn what_could_not_be_restored_is_not_counted() {
+    for world in projects() {
+        let script = r#"create one; echo mine > src/a; echo b > b; mount --bind b src/a
+            "$TB" restore 1 --force --yes 2>&1 || true"#;
+        let said = run(&world, script);
+        assert!(said.contains("nothing was restored"), "{said}");
+        assert!(said.contains("warning: not restored: src/a"), "{said}");
+    }
+}

@@ -92,13 +92,15 @@ impl Prepared {
         self.count_but(&BTreeSet::new(), Path::new(""))
     }
 
-    /// How many of them did change, below `root`, but for those that were `missed`.
+    /// How many of them did change, below `root`, but for those that were `missed`: paths below the
+    /// root are relative to it.
     pub(crate) fn count_but(&self, missed: &BTreeSet<&Path>, root: &Path) -> usize {
+        let missed: BTreeSet<PathBuf> = missed.iter().map(|path| root.join(path)).collect();
         let steps = self.plan.listed().map(|step| root.join(step.path.as_path()));
         let outside = self.plan.outside.deeds().map(|step| step.path.at_top());
         let repositories = self.repositories.iter().map(|step| step.place.clone());
         let all = steps.chain(outside).chain(repositories);
-        all.filter(|path| !missed.contains(path.as_path())).count()
+        all.filter(|path| !missed.contains(path)).count()
     }
 
     /// Whether anything would change, or is kept that a person may want changed after all. What
