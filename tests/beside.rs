@@ -264,3 +264,76 @@ fn whatever_agents_and_people_do_outside_is_told_apart() {
         }
     }
 }
+
+/// What each line makes where nothing was, in a turn that has a checkpoint already.
+#[test]
+fn what_an_agent_makes_outside_goes_with_its_turn() {
+    for line in [
+        "echo made > ../out/new",
+        "touch ../out/new",
+        "mkdir -p ../out/n/e && echo made > ../out/n/e/w",
+        "mkdir ../fresh && echo made > ../fresh/x",
+        "cp a ../out/new",
+        "ln -s nowhere ../out/new",
+        "make > ../out/log 2>&1; true",
+    ] {
+        for before in ["true", "echo agent > a"] {
+            let mut world = project();
+            let files = |world: &World| {
+                let mut all = on_disk(out(world).parent().unwrap());
+                all.retain(|path, _| path.starts_with(b"out") || path.starts_with(b"fresh"));
+                all
+            };
+            let first = files(&world);
+            runs(&mut world, "one", before);
+            runs(&mut world, "one", line);
+            let made = files(&world);
+            assert!(first != made, "{line}");
+            let done = ours(&mut world, &["undo", "--yes"], 0);
+            assert!(files(&world) == first, "{line}: {}", done.stdout);
+            ours(&mut world, &["redo", "--yes"], 0);
+            assert!(files(&world) == made, "{line}");
+        }
+    }
+}
+
+#[test]
+fn what_an_edit_makes_outside_goes_with_its_turn() {
+    let mut world = project();
+    runs(&mut world, "one", "echo agent > a");
+    let input = json!({ "file_path": out(&world).join("n/new"), "content": "agent" });
+    event(&mut world, "PreToolUse", "one", "Write", &input, "w");
+    write(&out(&world).join("n/new"), "agent");
+    event(&mut world, "PostToolUse", "one", "Write", &input, "w");
+    let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(plan.contains("out/n/new   outside the project; needs --outside"), "{plan}");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!((world.read("a"), out(&world).join("n").exists()), ("first".into(), false));
+    let plan = ours(&mut world, &["redo", "--dry-run"], 0).stdout;
+    assert!(!plan.contains("not by the agent"), "{plan}");
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!((world.read("a"), text(&world, "n/new")), ("agent\n".into(), "agent".into()));
+}
+
+#[test]
+fn what_a_person_made_outside_or_went_on_with_stays() {
+    let mut world = project();
+    runs(&mut world, "one", "echo made > ../out/new; echo made > ../out/other");
+    write(&out(&world).join("new"), "mine");
+    write(&out(&world).join("person"), "mine");
+    let done = ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!([text(&world, "new"), text(&world, "person")], ["mine", "mine"]);
+    assert!(!out(&world).join("other").exists());
+    assert!(done.stdout.contains("/out/new"), "{}", done.stdout);
+}
+
+/// It is larger than what is looked at.
+#[test]
+fn a_large_file_made_outside_takes_nothing_from_what_is_known_of_others() {
+    let mut world = project();
+    runs(&mut world, "one", "head -c 30000000 /dev/zero > ../out/large; echo agent > a");
+    world.write("b", "mine");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!((world.read("a"), world.read("b")), ("first".into(), "mine".into()));
+    assert!(out(&world).join("large").exists());
+}

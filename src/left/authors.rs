@@ -1,6 +1,6 @@
 //! Who made what is there now? Decided from the log alone. Pure.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Line, Side, State, What};
 use crate::{
@@ -26,6 +26,8 @@ pub struct Knowledge {
     open: HashMap<String, Open>,
     /// Those of them that had ended when a later call began.
     ended: Vec<Open>,
+    /// Where nothing was when a call of the agent first named it.
+    absent: BTreeSet<RelPath>,
     /// The newest checkpoint that was taken when calls before it had ended unseen.
     pub likely: Option<CheckpointId>,
 }
@@ -135,8 +137,11 @@ impl Knowledge {
                 let by = By::Restore(*then);
                 self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
             }
-            What::Began { of, call, paths, makes, .. } if ours => {
+            What::Began { of, call, paths, makes, absent, .. } if ours => {
                 self.active = true;
+                let absent = absent.iter().filter_map(|path| self.side.path(path));
+                let first: Vec<_> = absent.filter(|path| !self.seen.contains_key(path)).collect();
+                self.absent.extend(first);
                 if !self.tells {
                     self.begins_after_unseen(of, since);
                 }
@@ -183,6 +188,12 @@ impl Knowledge {
             self.likely = CheckpointId::parse(of);
             self.ended.extend(ended.into_values());
         }
+    }
+
+    /// Where nothing was, since the checkpoint, before calls of the agent that name it. Only outside
+    /// the root: what was in it, the checkpoint tells.
+    pub fn absent(&self) -> impl Iterator<Item = &RelPath> {
+        self.absent.iter()
     }
 
     /// Who made what is at `path` now?
@@ -333,7 +344,7 @@ mod tests {
         let paths = paths.map(|paths| paths.iter().map(|&path| path.to_owned()).collect());
         let of = CheckpointId::from_bits(of).to_string();
         let (call, makes) = (call.to_owned(), Vec::new());
-        line(by, What::Began { of, call, paths, makes, tells: false })
+        line(by, What::Began { of, call, paths, makes, absent: Vec::new(), tells: false })
     }
 
     fn left(by: &str, path: &str, sha: &str) -> Line {

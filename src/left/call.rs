@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Result,
     fs::{stat_path, without_dots},
-    model::{CheckpointId, Effect, Reach, Root, Scope, ToolCall},
+    model::{Certainty, CheckpointId, Effect, Reach, Root, Scope, Target, TargetAction, ToolCall},
     process::Process,
     state::{RootState, hash_name},
 };
@@ -68,11 +68,13 @@ impl Begins<'_> {
         let named = paths(effect, root, cwd);
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
         let makes = missing_above(looked_at);
+        let absent = absent(effect, root, cwd);
         let began = What::Began {
             of: of.to_string(),
             call: name(call),
             paths: named.as_deref().map(|paths| texts(root, paths)),
             makes: texts(root, &makes),
+            absent: texts(root, &absent),
             tells,
         };
         let by = author(call.context.agent, &call.context.session);
@@ -83,6 +85,34 @@ impl Begins<'_> {
         });
         there.chain([Line { at, by: by.clone(), what: began }]).collect()
     }
+}
+
+/// A line that names more than this outside the root where nothing is names the rest in vain.
+const ABSENT_MAX: usize = 100;
+
+/// What a call may make outside the root: the paths it names where nothing is, and what is missing
+/// above them.
+fn absent(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
+    let is_made = |target: &&Target| {
+        let is_gone = matches!(target.action, TargetAction::Delete | TargetAction::Git);
+        target.certainty != Certainty::Glob && !is_gone
+    };
+    let named: Vec<&Path> = match effect {
+        Effect::None => Vec::new(),
+        Effect::Touches(paths) => paths.iter().map(PathBuf::as_path).collect(),
+        Effect::Destroys(finding) | Effect::Unknown(finding) => {
+            finding.targets().filter(is_made).map(|target| Path::new(&target.path)).collect()
+        }
+    };
+    let missing = |path: &Path| {
+        let path = cwd.join(path);
+        let is_outside = root.relative(&path).is_err() && stat_path(&path).is_err();
+        is_outside.then(|| physical(&path, root)).flatten()
+    };
+    let mut absent: Vec<PathBuf> = named.into_iter().filter_map(missing).take(ABSENT_MAX).collect();
+    absent.extend(missing_above(&absent));
+    absent.retain(|path| root.relative(path).is_err());
+    absent
 }
 
 fn texts(root: &Root, paths: &[PathBuf]) -> Vec<String> {

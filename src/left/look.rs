@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeSet,
+    fs::read_link,
     io::Read,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -79,7 +81,9 @@ pub struct Since<'a, 'p> {
 pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Result<Option<Blast>> {
     let deadline = Instant::now() + since.settings.deadline / DEADLINE_PART;
     let store = store::open(since.root, since.state, since.settings.store)?;
-    let Some(found) = changes(since, store.as_ref(), deadline)? else { return Ok(None) };
+    let place = since.state.root(since.root);
+    let absent = calls.map(|calls| absent_before(&place, calls)).unwrap_or_default();
+    let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
     let Found { changes, outside } = found;
     // Counting is for a notice; who made what must not depend on it.
     let blast = blast::count(since, store.as_ref(), &changes);
@@ -88,7 +92,6 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
     let is_known = there.len() <= PATHS_MAX && Instant::now() <= deadline;
     if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {
-        let place = since.state.root(since.root);
         let at = super::call::at(since.process);
         let line = |what| Line { at, by: since.by.to_owned(), what };
         let mut budget = KEPT_MAX_BYTES;
@@ -147,17 +150,30 @@ struct Found {
 }
 
 /// What differs from the checkpoint; `None` if there is no time to see it all.
-fn changes(since: Since<'_, '_>, store: &dyn Store, deadline: Instant) -> Result<Option<Found>> {
+fn changes(
+    since: Since<'_, '_>,
+    store: &dyn Store,
+    absent: &BTreeSet<PathBuf>,
+    deadline: Instant,
+) -> Result<Option<Found>> {
     let held = record::read(&since.state.root(since.root), since.of)?.checkpoint;
-    let then = if held.outside.is_empty() { None } else { Some(store.tree(since.of)?) };
-    let apart = [since.root.path(), since.state.dir()];
-    let outside = then.as_ref().map(|then| Outside {
+    let is_outside = !held.outside.is_empty() || !absent.is_empty();
+    let then = if is_outside { Some(store.tree(since.of)?) } else { None };
+    let (apart, nothing) = ([since.root.path(), since.state.dir()], BTreeSet::new());
+    let mut outside = then.as_ref().map(|then| Outside {
         then: &then.outside,
         skipped: &held.skipped,
+        absent,
         apart: &apart,
     });
-    let paths = outside.map(|outside| outside.paths()).unwrap_or_default();
-    let is_too_much = size(&paths) > OUTSIDE_MAX_BYTES;
+    let mut paths = outside.map(|outside| outside.paths()).unwrap_or_default();
+    let mut is_too_much = size(&paths) > OUTSIDE_MAX_BYTES;
+    if is_too_much && !absent.is_empty() {
+        // A large new file is no reason not to tell of all others.
+        outside = outside.map(|outside| Outside { absent: &nothing, ..outside });
+        paths = outside.map(|outside| outside.paths()).unwrap_or_default();
+        is_too_much = size(&paths) > OUTSIDE_MAX_BYTES;
+    }
     let victims = if is_too_much { Vec::new() } else { paths.iter().cloned().collect() };
     let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims };
     let limits = snapshot::scan_limits(since.settings);
@@ -179,6 +195,16 @@ fn changes(since: Since<'_, '_>, store: &dyn Store, deadline: Instant) -> Result
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
     let changes = differences(since.root, store, &then, &now, Source::Disk)?;
     Ok(Some(Found { changes, outside: elsewhere }))
+}
+
+/// Where nothing was outside the root before some calls that name it.
+fn absent_before(place: &state::RootState, calls: &[String]) -> BTreeSet<PathBuf> {
+    let absent = super::recent(place).into_iter().filter_map(|line| match line.what {
+        What::Began { call, absent, .. } if calls.contains(&call) => Some(absent),
+        _ => None,
+    });
+    let paths = absent.flatten().filter_map(|path| Side::Outside.path(&path));
+    paths.map(|path| path.at_top()).collect()
 }
 
 /// How much there is to read at some paths.
@@ -215,11 +241,12 @@ pub(super) fn state_before(path: &Path) -> Option<State> {
 fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<State> {
     let stamp = stat_path(path).ok()?;
     let kind = stamp.kind()?;
-    let bytes = match kind {
-        Kind::File if stamp.size <= HASHED_MAX_BYTES => read_file(path, HASHED_MAX_BYTES),
+    let sha = match kind {
+        Kind::File if stamp.size <= HASHED_MAX_BYTES => read_file(path, HASHED_MAX_BYTES)
+            .and_then(|bytes| sha(&bytes).or_else(|| Some(digest(&bytes)))),
+        Kind::Link => read_link(path).ok().map(|text| digest(text.as_os_str().as_bytes())),
         _ => None,
     };
-    let sha = bytes.and_then(|bytes| sha(&bytes).or_else(|| Some(digest(&bytes))));
     let permissions = if kind == Kind::Link { 0o777 } else { stamp.permissions() };
     Some(State { kind: kind.mode_bits(), permissions, id: None, sha })
 }

@@ -14,7 +14,7 @@ mod outside;
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io::{self, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
@@ -71,6 +71,9 @@ pub enum What {
         /// The directories on the way to them that are not there yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         makes: Vec<String>,
+        /// What it names outside the root, and the directories on the way there, where nothing is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        absent: Vec<String>,
         /// Whether the agent is known to say when it is done.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         tells: bool,
@@ -289,6 +292,19 @@ pub fn read(place: &RootState) -> Vec<Line> {
         .filter_map(bytes)
         .flat_map(|bytes| parse(&bytes))
         .collect()
+}
+
+/// What of the log a call may have added while it ran, beside others.
+const RECENT_BYTES: i64 = 64 << 10;
+
+/// The last lines of the log.
+fn recent(place: &RootState) -> Vec<Line> {
+    let mut bytes = Vec::new();
+    let read = open_options().read(true).open(log(place)).and_then(|mut file| {
+        let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
+        file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)
+    });
+    read.map(|_| parse(&bytes)).unwrap_or_default()
 }
 
 /// The lines from before a checkpoint was taken, without the call that it was taken for.

@@ -26,6 +26,8 @@ pub struct Outside<'a> {
     pub then: &'a BTreeMap<PathBuf, Entry>,
     /// What it left out. Absolute where it lies outside.
     pub skipped: &'a [Skipped],
+    /// Where nothing was, and a call may have made something.
+    pub absent: &'a BTreeSet<PathBuf>,
     /// Directories that are looked at for themselves: the root, and our own files.
     pub apart: &'a [&'a Path],
 }
@@ -35,6 +37,7 @@ impl Outside<'_> {
     /// now.
     pub fn paths(&self) -> BTreeSet<PathBuf> {
         let mut paths: BTreeSet<PathBuf> = self.then.keys().cloned().collect();
+        paths.extend(self.absent.iter().filter(|path| self.is_worth_a_look(path)).cloned());
         // What was a file may be a directory now.
         let mut open: Vec<PathBuf> =
             paths.iter().filter(|path| is_directory(path)).cloned().collect();
@@ -51,7 +54,7 @@ impl Outside<'_> {
                     continue;
                 }
                 let is_directory = is_directory(&path);
-                if is_directory && is_made_again(&path) {
+                if is_directory && !is_worth_a_walk(&path) {
                     continue;
                 }
                 if is_directory {
@@ -61,6 +64,12 @@ impl Outside<'_> {
             }
         }
         paths
+    }
+
+    /// Whether something new at `path` can be told of.
+    fn is_worth_a_look(&self, path: &Path) -> bool {
+        let is_apart = self.apart.iter().any(|apart| path.starts_with(apart));
+        !is_apart && (!is_directory(path) || is_worth_a_walk(path))
     }
 
     /// What differs at `paths`, as seen from the top of the file system.
@@ -76,6 +85,12 @@ impl Outside<'_> {
         };
         paths.iter().filter_map(change).collect()
     }
+}
+
+/// Whether what is in a new directory can be told of file by file: a repository is a whole, and what
+/// a tool makes again is nobody's work.
+fn is_worth_a_walk(dir: &Path) -> bool {
+    !is_made_again(dir) && dir.join(".git").symlink_metadata().is_err()
 }
 
 fn is_directory(path: &Path) -> bool {

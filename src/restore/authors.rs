@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    left::{self, Side},
+    left::{self, Knowledge, Side},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
     plan::{self, Author, Change},
     project::Project,
@@ -41,9 +41,16 @@ impl Authorship {
     }
 }
 
+/// What the log says of the time since a checkpoint.
+pub(super) fn knowledge(checkpoint: &Checkpoint, lines: &[left::Line], side: Side) -> Knowledge {
+    let by = checkpoint.cause.by.as_ref();
+    let name = by.map(|by| left::author(by.agent, &by.session));
+    Knowledge::since(checkpoint, name.as_deref(), lines, side)
+}
+
 /// What the log of the agents says of the paths that changed.
 pub(super) struct Authors {
-    pub(super) knowledge: left::Knowledge,
+    pub(super) knowledge: Knowledge,
     likely: BTreeMap<RelPath, Entry>,
     side: Side,
 }
@@ -57,13 +64,11 @@ impl Authors {
         then: &Tree,
         side: Side,
     ) -> Result<Self> {
-        let by = checkpoint.cause.by.as_ref();
-        let name = by.map(|by| left::author(by.agent, &by.session));
         let lines = match request.of_restore {
             Some(_) => Vec::new(),
             None => left::read(&project.state.root(&project.root)),
         };
-        let knowledge = left::Knowledge::since(checkpoint, name.as_deref(), &lines, side);
+        let knowledge = knowledge(checkpoint, &lines, side);
         let mut likely = BTreeMap::new();
         if let Some(tree) = knowledge.likely.and_then(|id| project.store.tree(id).ok()) {
             let store = project.store.as_ref();
@@ -129,7 +134,7 @@ pub(super) fn of_restore_outside(
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
         let left = restored.outside.get(&change.path.at_top());
-        let is_left = left.zip(change.after).is_some_and(|(left, here)| is_same(left, &here));
+        let is_left = is_same(left, change.after.as_ref());
         let author = if is_left { Author::Restore } else { Author::Other };
         authors.insert(change.path.clone(), author);
         made.extend(left.map(|_| change.path.clone()));
@@ -147,7 +152,12 @@ fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
     }
 }
 
-fn is_same(left: &Entry, here: &Entry) -> bool {
+/// Whether what is here is what a restore left: also nothing, where it removed something.
+fn is_same(left: Option<&Entry>, here: Option<&Entry>) -> bool {
+    let (left, here) = match (left, here) {
+        (Some(left), Some(here)) => (left, here),
+        (left, here) => return left.is_none() && here.is_none(),
+    };
     let is_dir = here.kind == Kind::Directory;
     left.kind == here.kind && (is_dir || left.content == here.content)
 }
@@ -171,7 +181,7 @@ pub(super) fn of_restore(
         let left = plan::entry_at(&restored, &change.path, &mut read)?;
         let here = plan::entry_at(now, &change.path, &mut read)?;
         let here = here.map(|here| named_as(store, &change.path, here, left, Source::Disk));
-        let is_left = left.zip(here).is_some_and(|(left, here)| is_same(&left, &here));
+        let is_left = is_same(left.as_ref(), here.as_ref());
         let is_merged = merged.get(&change.path).is_some_and(|sha| {
             bytes_now(project, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
         });

@@ -103,7 +103,7 @@ pub(crate) fn is_state(
         (_, Some(content), Some(id), _) => {
             content.id == id || bytes().is_some_and(|bytes| naming::is_name_of(&id, &bytes))
         }
-        (Kind::File, _, _, Some(sha)) => bytes().is_some_and(|bytes| left::digest(&bytes) == *sha),
+        (_, _, _, Some(sha)) => bytes().is_some_and(|bytes| left::digest(&bytes) == *sha),
         (_, _, _, _) => false,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -14,7 +15,7 @@ use super::{
 use crate::{
     error::Result,
     fs::stat_path,
-    left::{Outside, Side},
+    left::{self, Outside, Side},
     model::{Checkpoint, Kind, Reason, RelPath, SkipReason, Skipped, Tree},
     plan::{self, Action, Kept, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
@@ -29,8 +30,21 @@ pub(super) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> 
         return checkpoint.outside.iter().chain(then.outside.keys()).cloned().collect();
     }
     let apart = [project.root.path(), project.state.dir()];
-    let skipped = &checkpoint.skipped;
-    Outside { then: &then.outside, skipped, apart: &apart }.paths()
+    let (skipped, absent) = (&checkpoint.skipped, absent(project, checkpoint));
+    Outside { then: &then.outside, skipped, absent: &absent, apart: &apart }.paths()
+}
+
+/// Where nothing was before the agent of the checkpoint named it.
+fn absent(project: &Project, checkpoint: &Checkpoint) -> BTreeSet<PathBuf> {
+    let lines = left::read(&project.state.root(&project.root));
+    let known = authors::knowledge(checkpoint, &lines, Side::Outside);
+    let is_held_out = |path: &Path| {
+        let mut left_out =
+            checkpoint.skipped.iter().map(|it| Path::new(OsStr::from_bytes(&it.path)));
+        left_out.any(|left_out| path.starts_with(left_out))
+    };
+    let absent = known.absent().map(RelPath::at_top);
+    absent.filter(|path| !is_held_out(path)).collect()
 }
 
 /// What would happen there, and what of it the agent of the turn was never seen to touch.
@@ -49,7 +63,7 @@ pub(super) fn plan(
     paths: &BTreeSet<PathBuf>,
 ) -> Result<Planned> {
     let skipped = &checkpoint.skipped;
-    let outside = Outside { then: &then.outside, skipped, apart: &[] };
+    let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
     let changes = outside.changes(paths, &now.outside);
     if changes.is_empty() {
         return Ok(Planned::default());
