@@ -9,7 +9,7 @@ use crate::{
     evidence::{begins, event, ours, project, run, writes},
     support::{
         real::git,
-        temp::noise,
+        temp::{noise, write},
         world::{Output, World},
     },
 };
@@ -178,6 +178,33 @@ fn the_turns_of_a_session_are_undone_one_after_the_other() {
     assert_eq!(world.read("c"), "the other session's");
     let none = ours(&mut world, &["undo", "--session", "zz", "--yes"], 1).stderr;
     assert!(none.contains("no turn of a session `zz…`"), "{none}");
+}
+
+/// The older turn of one session is taken back while the newer one of another stands.
+#[test]
+fn an_undo_of_one_session_leaves_what_that_of_another_put_back() {
+    for beside in ["a", "../out/a"] {
+        let mut world = project();
+        write(&world.root().with_file_name("out").join("a"), "first");
+        let made = world.root().join(beside).with_file_name("made");
+        run(&mut world, "s/one", &format!("rm {beside}; touch {}", made.display()), |world| {
+            let path = world.root().join(beside);
+            fs::write(&made, "agent").unwrap();
+            let _gone = fs::remove_file(path);
+        });
+        run(&mut world, "s/one", "echo agent > b", |world| world.write("b", "agent"));
+        writes(&mut world, "t/one", "c", "the other session's");
+        let look = |world: &World| {
+            let text = |path: &str| fs::read_to_string(world.root().join(path)).ok();
+            (text(beside), text("b"), fs::read_to_string(&made).ok())
+        };
+        ours(&mut world, &["undo", "--session", "s", "--yes"], 0);
+        let back = look(&world);
+        assert_eq!((back.1.as_deref(), &back.2), (Some("first"), &None));
+        ours(&mut world, &["undo", "--session", "t", "--yes"], 0);
+        assert_eq!(look(&world), back, "{beside}");
+        assert!(!world.root().join("c").exists());
+    }
 }
 
 #[test]

@@ -251,6 +251,16 @@ impl Knowledge {
         was_there && self.unseen(path).is_none()
     }
 
+    /// Whether a restore to what was before the checkpoint removed what was at `path`, and nothing
+    /// was seen there since.
+    pub fn was_removed_by_restore(&self, path: &RelPath) -> bool {
+        let is_removal = |seen: &Seen| match seen.by {
+            By::Restore(then) => then <= self.since && !seen.there.is_any(),
+            By::Agent | By::Others => false,
+        };
+        self.seen(path).last().is_some_and(is_removal)
+    }
+
     /// Whether the agent left something at just this `path`, or saw it.
     pub fn was_left(&self, path: &RelPath) -> bool {
         self.seen(path).iter().any(|seen| seen.by == By::Agent && seen.there.is_any())

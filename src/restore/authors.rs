@@ -86,6 +86,19 @@ impl Authors {
         Ok(Self { knowledge, likely, side })
     }
 
+    /// Drops what a restore to an older checkpoint put back since: whoever undoes this turn does not
+    /// mean what the other one took back.
+    pub(super) fn drop_restored(&self, project: &Project, changes: &mut Vec<Change>) {
+        changes.retain(|change| {
+            let path = &change.path;
+            let Some(now) = change.after else {
+                return !self.knowledge.was_removed_by_restore(path);
+            };
+            let here = Present { project, path, side: self.side, now, likely: None };
+            self.knowledge.author(path, &here) != Author::Restore
+        });
+    }
+
     /// What another author changed and the agent of the turn was never seen to touch.
     pub(super) fn others(&self, authorship: &Authorship, request: &Request) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {

@@ -52,3 +52,10 @@ pub(crate) struct Request {
     /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
     pub(crate) of_restore: Option<CheckpointId>,
 }
+
+impl Request {
+    /// Whether a turn is taken back, and nothing but what was done in it.
+    fn is_of_turn(&self) -> bool {
+        self.verb == "undo" && self.of_restore.is_none()
+    }
+}

@@ -64,12 +64,15 @@ pub(super) fn plan(
 ) -> Result<Planned> {
     let skipped = &checkpoint.skipped;
     let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
-    let changes = outside.changes(paths, &now.outside);
+    let mut changes = outside.changes(paths, &now.outside);
     if changes.is_empty() {
         return Ok(Planned::default());
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(scan));
     let knowledge = Authors::of(project, checkpoint, request, &changes, then, Side::Outside)?;
+    if request.is_of_turn() {
+        knowledge.drop_restored(project, &mut changes);
+    }
     let authorship = match request.of_restore {
         Some(of) => authors::of_restore_outside(project, of, &changes)?,
         None => knowledge.by_path(project, &changes, &BTreeSet::new(), &skipped_now),

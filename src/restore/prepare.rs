@@ -155,6 +155,9 @@ pub(crate) fn prepare(
         });
     }
     let knowledge = Authors::of(project, checkpoint, request, &changes, &then, Side::Root)?;
+    if request.is_of_turn() {
+        knowledge.drop_restored(project, &mut changes);
+    }
     let authorship = match request.of_restore {
         Some(of) => authors::of_restore(project, of, checkpoint.id, &changes, &now, &skipped)?,
         None => knowledge.by_path(project, &changes, &unwalked, &skipped),
