@@ -139,6 +139,9 @@ fn types_outside_are_as_they_were_and_undo_is_the_identity() {
         "rm ../out/link; echo z > ../out/link",
         "rm -rf ../out",
         "mv ../out/x ../out/w; chmod 700 ../out/d; echo new > ../out/d/new",
+        // What was in it is still reached through its name, or nothing is.
+        "mv ../out/d ../out/other; ln -s other ../out/d",
+        "rm -rf ../out/d; ln -s d ../out/d",
     ];
     for line in lines {
         let mut world = project();
@@ -212,7 +215,7 @@ fn change(dice: &mut Dice) -> String {
         0 | 1 => format!("echo {number} > {one}"),
         2 => format!("rm -rf {one}"),
         3 => format!("rm -rf {one}; mkdir -p {one}; echo {number} > {one}/n"),
-        4 => format!("rm -rf {one}; ln -s x {one}"),
+        4 => format!("rm -rf {one}; ln -s {} {one}", ["x", "d", ".", "e/f"][dice.below(4)]),
         5 => format!("chmod 70{} {one}", dice.below(8)),
         _ => format!("mv -T {one} {other}"),
     }

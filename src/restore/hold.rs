@@ -57,9 +57,9 @@ fn take(
     let touched = plan.deeds().filter(|step| !is_held(&step.path));
     let touched = touched.map(|step| project.root.join(&step.path));
     let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
-    let outside = plan.outside.deeds().map(|step| step.path.at_top());
-    let (outside, absent): (Vec<_>, Vec<_>) =
-        outside.partition(|path| path.symlink_metadata().is_ok());
+    let (outside, absent): (Vec<&Step>, Vec<&Step>) =
+        plan.outside.deeds().partition(|step| step.now.is_some());
+    let outside = outside.into_iter().map(|step| step.path.at_top());
     let victims = there.chain(outside).collect();
     let mut scan = match looked {
         Some(scan) => project.look_also(process, scan, victims),
@@ -71,7 +71,7 @@ fn take(
     scan.repositories.retain(|place| *place != own);
     scan.repositories.sort();
     scan.repositories.dedup();
-    scan.absent = absent;
+    scan.absent = absent.into_iter().map(|step| step.path.at_top()).collect();
     refuse_unheld(&scan.unheld, plan)?;
     let cause =
         Cause { tool: Some(request.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };

@@ -106,8 +106,9 @@ pub(super) fn settle(to: &Tree, from: &Tree, now: &Tree, log: &RestoreLog) -> Ou
 }
 
 fn seen(steps: Vec<Step>) -> OutsidePlan {
-    let deeds = steps.iter().filter(|step| step.is_deed());
-    let seen = deeds.filter_map(|step| {
+    // Where nothing was found, a look may lead through a symlink to something else.
+    let there = steps.iter().filter(|step| step.is_deed() && step.now.is_some());
+    let seen = there.filter_map(|step| {
         let path = &step.path;
         Some((path.clone(), stat_path(&path.at_top()).ok()?))
     });

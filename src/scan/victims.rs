@@ -12,7 +12,7 @@ use std::{
 
 use super::{Named, Request, Scan, Victim, VictimPath, budget, is_racy, regenerable};
 use crate::{
-    fs::{Dir, DirCursor, c_name},
+    fs::{Dir, DirCursor, c_name, is_gone},
     model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
 };
 
@@ -319,9 +319,7 @@ impl VictimPath {
 
 /// Whether neither `path` nor the directory that would contain it exists.
 fn is_nothing(path: &Path) -> bool {
-    path.symlink_metadata().is_err_and(|err| {
-        matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-    })
+    path.symlink_metadata().is_err_and(|err| is_gone(&err))
 }
 
 /// The directory that contains a victim, and the victim's path with symlinks on the way resolved.
