@@ -146,8 +146,15 @@ pub(super) fn of_restore_outside(
     let Some(restored) = restored(project, of)? else { return Ok(Authorship::default()) };
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
-        let left = restored.outside.get(&change.path.at_top());
-        let is_left = is_same(left, change.after.as_ref());
+        let place = change.path.at_top();
+        let left = restored.outside.get(&place);
+        // A directory on the way to what it put back, which it had to make.
+        let mut below =
+            restored.outside.range(place.clone()..).take_while(|(at, _)| at.starts_with(&place));
+        let is_way = left.is_none()
+            && change.after.is_some_and(|here| here.kind == Kind::Directory)
+            && below.next().is_some();
+        let is_left = is_way || is_same(left, change.after.as_ref());
         let author = if is_left { Author::Restore } else { Author::Other };
         authors.insert(change.path.clone(), author);
         made.extend(left.map(|_| change.path.clone()));

@@ -119,11 +119,12 @@ fn seen(steps: Vec<Step>) -> OutsidePlan {
 fn keep_below_others(steps: &mut [Step]) {
     let kind = |path: &RelPath| stat_path(&path.at_top()).ok()?.kind();
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
+    let is_other = |dir: &RelPath| {
+        !known.contains(dir) && kind(dir).is_some_and(|kind| kind != Kind::Directory)
+    };
     for step in steps.iter_mut().filter(|step| step.action == Action::Recreate) {
         let mut above = std::iter::successors(step.path.parent(), RelPath::parent);
-        let first = above.find(|dir| known.contains(dir) || kind(dir).is_some());
-        let is_other = |dir: &RelPath| !known.contains(dir) && kind(dir) != Some(Kind::Directory);
-        if first.is_some_and(|dir| is_other(&dir)) {
+        if above.any(|dir| is_other(&dir)) {
             step.action = Action::Keep(Kept::Changed);
         }
     }
