@@ -450,3 +450,22 @@ fn a_pipe_that_the_agent_made_and_removed_again_is_not_the_users_work() {
     assert!(!told.contains("later step"), "{told}");
     assert_eq!(world.read("a"), "first");
 }
+
+/// The worktree's part of the repository comes back, and what else of it is gone is still named.
+#[test]
+fn a_worktree_that_comes_back_tells_of_its_branch() {
+    let mut world = repository();
+    let root = world.root();
+    git(&world, &root, "git worktree add -q wt -b side && echo staged > wt/new && echo x > s");
+    git(&world, &root, "git -C wt add new && git add s");
+    let line = "git worktree remove --force wt && git branch -D side && git rm -qf --cached s";
+    run(&mut world, "one", line, |world| drop(git(world, &root, line)));
+    let done = ours(&mut world, &["restore", "1", "--yes"], 0).stdout;
+    assert!(done.contains("gone since: side; `beforehand restore "), "{done}");
+    assert!(done.contains("--repository` brings it back"), "{done}");
+    assert_eq!(done.matches(".git/worktrees/wt\n").count(), 1, "{done}");
+    git(&world, &root, "git diff --cached --quiet -- s && exit 1; git -C wt diff --quiet");
+    ours(&mut world, &["restore", "1", "--repository", "--yes"], 0);
+    git(&world, &root, "test \"$(git -C wt rev-parse HEAD)\" = \"$(git rev-parse side)\"");
+    git(&world, &root, "git -C wt status --short | grep -qx 'A  new'");
+}

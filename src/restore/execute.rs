@@ -205,7 +205,7 @@ pub(super) fn make_repositories<'a>(
     for step in steps {
         match git::carry_out(&project.state, project.root.path(), &record, step, ends) {
             Err(err @ Error::Damaged { .. }) => {
-                made.missed.push((step.place.clone(), err.to_string()));
+                made.missed.push((step.target(), err.to_string()));
             }
             aside => made.aside.extend(aside?),
         }
@@ -222,7 +222,7 @@ fn stage(
 ) -> Option<Result<IndexOutcome>> {
     let is_left_alone = match project.root.kind() {
         RootKind::Git { common_dir, .. } => {
-            prepared.repositories.iter().all(|step| step.place != *common_dir)
+            !prepared.repositories.iter().any(|step| step.is_all_of(common_dir))
         }
         RootKind::Plain { .. } => prepared.repositories.is_empty(),
     };

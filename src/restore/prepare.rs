@@ -98,7 +98,7 @@ impl Prepared {
         let missed: BTreeSet<PathBuf> = missed.iter().map(|path| root.join(path)).collect();
         let steps = self.plan.listed().map(|step| root.join(step.path.as_path()));
         let outside = self.plan.outside.deeds().map(|step| step.path.at_top());
-        let repositories = self.repositories.iter().map(|step| step.place.clone());
+        let repositories = self.repositories.iter().map(RepositoryStep::target);
         let all = steps.chain(outside).chain(repositories);
         all.filter(|path| !missed.contains(path)).count()
     }
@@ -328,7 +328,7 @@ fn lost(
     let has = |path: &Path| project.root.relative(path).is_ok_and(|path| request.picked.has(&path));
     lost.retain(|lost| {
         let is_wanted = request.picked == Picked::All || has(&lost.place);
-        is_wanted && steps.iter().all(|step| step.place != lost.place)
+        is_wanted && !steps.iter().any(|step| step.is_all_of(&lost.place))
     });
     lost
 }

@@ -465,11 +465,15 @@ fn came_text(project: &Project, came: &Came<'_>, index: Option<&str>) -> String 
         step.is_removal() && repositories.iter().any(|it| is_pointer(it) && it.place == step.place)
     };
     for step in repositories.iter().filter(|step| !makes_way(step)) {
-        let place = step.place.display().to_string();
         let what = if step.is_removal() { "gone again" } else { "back" };
+        let thing = match &step.kind {
+            StepKind::Part(below) if below.starts_with("modules") => "the submodule's repository",
+            StepKind::Part(_) => "the worktree's part of the repository",
+            _ => "the repository",
+        };
         let lacks = lacks_text(project, step);
-        let place = ui::escape(place.as_bytes());
-        text.push_str(&format!("the repository is {what}: {place}{lacks}\n"));
+        let place = ui::escape(step.target().as_os_str().as_encoded_bytes()).into_owned();
+        text.push_str(&format!("{thing} is {what}: {place}{lacks}\n"));
     }
     text.push_str(&kept_text(came));
     text.push_str(&losing_lines(&came.prepared.losing));

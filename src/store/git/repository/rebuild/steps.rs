@@ -64,6 +64,23 @@ impl Step {
         matches!(self.kind, StepKind::Remove(_))
     }
 
+    /// Whether it makes or removes all of the repository at `git_dir`, not a part of it.
+    pub fn is_all_of(&self, git_dir: &Path) -> bool {
+        let is_part = matches!(self.kind, StepKind::Part(_) | StepKind::Pointer(_));
+        !is_part && self.place == git_dir
+    }
+
+    /// Where the step makes or removes something, absolute.
+    pub fn target(&self) -> PathBuf {
+        match &self.kind {
+            StepKind::Part(below) => self.place.join(below),
+            StepKind::Recreate
+            | StepKind::Replace(_)
+            | StepKind::Pointer(_)
+            | StepKind::Remove(_) => self.place.clone(),
+        }
+    }
+
     /// What is lost when the present repository is removed, or replaced by the one in `record`.
     pub fn losing(&self, state: &State, root: &Path, record: &Record) -> Option<Losing> {
         match self.kind {
