@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    evidence::{begins, event, ours, project, run, writes},
+    evidence::{begins, ends, event, ours, project, run, writes},
     support::{
         real::git,
         temp::{noise, write},
@@ -328,7 +328,7 @@ fn a_prune_leaves_the_checkpoint_of_a_call_that_runs() {
     let told = ours(&mut world, &["prune", "--keep", "1"], 0).stdout;
     assert!(told.contains("a call is under way"), "{told}");
     world.write("a", "the agent's");
-    crate::evidence::ends(&mut world, "one", "make");
+    ends(&mut world, "one", "make");
     ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
     assert_eq!(world.read("a"), "first");
 }
@@ -468,4 +468,26 @@ fn a_worktree_that_comes_back_tells_of_its_branch() {
     ours(&mut world, &["restore", "1", "--repository", "--yes"], 0);
     git(&world, &root, "test \"$(git -C wt rev-parse HEAD)\" = \"$(git rev-parse side)\"");
     git(&world, &root, "git -C wt status --short | grep -qx 'A  new'");
+}
+
+/// Both begin where the same checkpoint would do, and each changes something of its own.
+#[test]
+fn two_sessions_at_once_have_a_turn_each() {
+    for (first, second) in [("s/one", "t/one"), ("t/one", "s/one")] {
+        let mut world = project();
+        // Both are known to say when a call is done.
+        run(&mut world, "t/zero", "make nothing", |_| ());
+        begins(&mut world, first, "make mine");
+        begins(&mut world, second, "make theirs");
+        world.write("b", "theirs");
+        ends(&mut world, second, "make theirs");
+        world.write("a", "mine");
+        ends(&mut world, first, "make mine");
+        assert_eq!(listed(&mut world, &[]).as_array().unwrap().len(), 2);
+        let session = &first[..1];
+        ours(&mut world, &["undo", "--session", session, "--yes"], 3);
+        assert_eq!((world.read("a"), world.read("b")), ("first".into(), "theirs".into()));
+        ours(&mut world, &["undo", "--session", &second[..1], "--yes"], 0);
+        assert_eq!((world.read("a"), world.read("b")), ("first".into(), "first".into()));
+    }
 }

@@ -37,10 +37,11 @@ use crate::{
     error::{Error, Result},
     fs::PathResolver,
     journal::LineKind,
-    ledger::Ledger,
+    ledger::{self, Ledger},
     left, maintenance,
     model::{
-        CheckpointId, Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall,
+        Checkpoint, CheckpointId, Decision, Effect, Event, Intent, Reach, Root, Scope, Settings,
+        ToolCall,
     },
     policy::{self, Action, Standing},
     process::{Exit, Process},
@@ -441,6 +442,23 @@ impl Hook<'_, '_> {
         ledger.turn_of(&self.call.context, last_prompt.as_ref());
     }
 
+    /// Whether a checkpoint, which the turn does not use yet, covers a call of another session that
+    /// still runs: what that call changes would count as done by this turn.
+    fn is_anothers(
+        &self,
+        ledger: Option<&Ledger>,
+        checkpoint: &Checkpoint,
+        reach: &Reach,
+        state: &State,
+    ) -> bool {
+        let is_used = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
+        if is_used == Some(checkpoint.id) {
+            return false;
+        }
+        let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
+        ledger::running_elsewhere(state, self.process.now, agent, session).contains(&checkpoint.id)
+    }
+
     fn save(
         &self,
         ledger: Option<&Ledger>,
@@ -450,16 +468,22 @@ impl Hook<'_, '_> {
     ) -> Result<Saved> {
         // Without the ledger our time is up already; what a snapshot takes, it takes.
         let deadline = deadline.unwrap_or_else(|| Instant::now() + self.settings().deadline);
-        let request = SnapshotRequest {
-            reach,
-            settings: self.settings(),
-            cause: self.cause(ledger),
-            taken_at: self.process.now,
-            always: false,
-            deadline: Some(deadline),
-            waits: true,
+        let take = |always| {
+            let request = SnapshotRequest {
+                reach,
+                settings: self.settings(),
+                cause: self.cause(ledger),
+                taken_at: self.process.now,
+                always,
+                deadline: Some(deadline),
+                waits: true,
+            };
+            snapshot::take(self.process, state, request)
         };
-        let saved = snapshot::take(self.process, state, request)?;
+        let mut saved = take(false)?;
+        if !saved.is_new && self.is_anothers(ledger, &saved.checkpoint, reach, state) {
+            saved = take(true)?;
+        }
         if saved.is_new {
             let id = saved.checkpoint.id;
             let text = format!("checkpoint {id} before {}", self.call.tool);

@@ -35,10 +35,26 @@ const RUNS_MAX: TimeDelta = TimeDelta::hours(24);
 
 /// The checkpoints that cover calls which began and were not seen to end.
 pub fn running(state: &State, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
+    running_but(state, now, "")
+}
+
+/// The same for the calls of other sessions than this one.
+pub fn running_elsewhere(
+    state: &State,
+    now: DateTime<Utc>,
+    agent: &str,
+    session: &str,
+) -> BTreeSet<CheckpointId> {
+    let own = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    running_but(state, now, &own)
+}
+
+fn running_but(state: &State, now: DateTime<Utc>, but: &str) -> BTreeSet<CheckpointId> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return BTreeSet::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-    let ledgers = ledgers.filter_map(|path| read(&path));
+    let others = ledgers.filter(|path| path.file_stem() != Some(OsStr::new(but)));
+    let ledgers = others.filter_map(|path| read(&path));
     ledgers.flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
 }
 
