@@ -88,6 +88,8 @@ struct Checked {
     root: Option<PathBuf>,
     checkpoints: usize,
     damage: Vec<Damage>,
+    /// Whether every byte was read.
+    is_read: bool,
 }
 
 impl Checked {
@@ -102,7 +104,8 @@ impl Checked {
         let checkpoints = project.store.list()?.len();
         let mut damage = project.store.check(args.read_data)?;
         damage.extend(own_files::check(&own));
-        Ok(Self { root: Some(project.root.path().to_owned()), checkpoints, damage })
+        let root = Some(project.root.path().to_owned());
+        Ok(Self { root, checkpoints, damage, is_read: args.read_data })
     }
 
     /// What all roots share. `lost` was looked at although nothing says where it is.
@@ -119,7 +122,7 @@ impl Checked {
         if args.everywhere {
             damage.extend(own_files::check_places(state, lost)?);
         }
-        Ok(Self { root: None, checkpoints: 0, damage })
+        Ok(Self { root: None, checkpoints: 0, damage, is_read: args.read_data })
     }
 
     fn is_whole(&self) -> bool {
@@ -136,7 +139,8 @@ impl Checked {
         };
         let damages = self.damage.iter().filter(|damage| !damage.is_note).count();
         let mut text = match damages {
-            0 => format!("{name}: {all}, all whole\n"),
+            0 if self.is_read => format!("{name}: {all}, all whole\n"),
+            0 => format!("{name}: {all}, nothing missing (--read-data reads every byte)\n"),
             damages => format!("{name}: {}\n", ui::count(damages as u64, "damage")),
         };
         for damage in &self.damage {
