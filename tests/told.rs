@@ -233,6 +233,20 @@ fn a_list_counts_what_the_agent_did() {
 }
 
 #[test]
+fn a_list_counts_for_a_turn_what_others_went_on_with_and_not_what_an_undo_put_back() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    world.write("a", "mine");
+    writes(&mut world, "two", "b", "the agent's");
+    run(&mut world, "three", "make nothing", |_| ());
+    ours(&mut world, &["undo", "--yes"], 0);
+    writes(&mut world, "four", "c", "the agent's");
+    let told = listed(&mut world, &[]);
+    let counts: Vec<_> = told.as_array().unwrap().iter().map(|row| &row["changed"]).collect();
+    assert_eq!(counts, [1, 0, 1, 1], "{told}");
+}
+
+#[test]
 fn directories_that_come_and_go_with_a_file_are_not_counted() {
     let mut world = project();
     run(&mut world, "one", "make", |world| world.write("d/e/f/x", "x"));

@@ -272,12 +272,14 @@ impl Knowledge {
         self.seen(path).last().is_some_and(is_gone) || self.unseen(path).is_some()
     }
 
-    /// Whether what happened at `path` may be the agent's doing; `here` is what is there, if anything.
+    /// Whether the agent may have had a part in what happened at `path`; `here` is what is there, if
+    /// anything.
     pub fn may_be_agents(&self, path: &RelPath, here: Option<&dyn Here>) -> bool {
-        match here {
-            Some(here) => self.author(path, here) != Author::Other,
+        let may_have_left = match here {
+            Some(here) => !matches!(self.author(path, here), Author::Other | Author::Restore),
             None => !self.active || !self.tells || self.was_removed(path),
-        }
+        };
+        may_have_left || self.seen(path).iter().any(|seen| seen.by == By::Agent)
     }
 
     /// The digests of what the agent left at `path`, the newest first.
