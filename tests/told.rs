@@ -1,7 +1,7 @@
 //! What people are told is what happens: an undo names what it does not bring back, a list counts
 //! what the agent did, and what is said of files that are not held is true.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
 
@@ -504,4 +504,57 @@ fn two_sessions_at_once_have_a_turn_each() {
         ours(&mut world, &["undo", "--session", &second[..1], "--yes"], 0);
         assert_eq!((world.read("a"), world.read("b")), ("first".into(), "first".into()));
     }
+}
+
+/// The agent changes the mode of one file and the text of both, then a person goes on with both.
+#[test]
+fn a_merge_takes_back_modes_and_is_done_once() {
+    let mut world = project();
+    world.write("c", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let line = "chmod 600 a; sed -i s/2/two/ c; chmod 755 c";
+    run(&mut world, "one", line, |world| drop(git(world, &world.root(), line)));
+    world.write("a", "first, and mine");
+    world.write("c", world.read("c") + "mine\n");
+    ours(&mut world, &["restore", "1", "--merge", "--yes"], 0);
+    let mode = |path: &str| fs::metadata(world.root().join(path)).unwrap().permissions().mode();
+    assert_eq!([mode("a") & 0o777, mode("c") & 0o777], [0o644, 0o644]);
+    assert_eq!(world.read("c"), "1\n2\n3\n4\n5\n6\n7\n8\n9\nmine\n");
+    let again = ours(&mut world, &["restore", "1", "--merge", "--yes"], 0).stdout;
+    assert!(again.contains("everything is as it was"), "{again}");
+}
+
+#[test]
+fn a_difference_tells_of_modes_and_of_what_is_gone_for_good() {
+    let mut world = project();
+    world.write("d/x", "x");
+    world.write("package.json", "{}");
+    world.write("node_modules/q", "q");
+    let line = "chmod 700 d; rm -r node_modules";
+    run(&mut world, "one", line, |world| drop(git(world, &world.root(), line)));
+    let told = ours(&mut world, &["diff", "1"], 0);
+    assert_eq!(told.stdout, "d: mode 755 → 700\n");
+    assert!(told.stderr.contains("gone, and was not held: node_modules"), "{}", told.stderr);
+    assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+}
+
+#[test]
+fn files_written_elsewhere_are_told_as_any_others() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    let into = world.home().join("into");
+    let into = into.to_str().unwrap();
+    let none = ours(&mut world, &["restore", "1", "--into", into, "--", "nope"], 1).stderr;
+    assert!(none.contains("`nope` was not there"), "{none}");
+    let told = ours(&mut world, &["restore", "1", "--into", into, "--json"], 0).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["files"], &told["missed"]), (&json!(2), &json!([])));
+}
+
+#[test]
+fn a_list_tells_turns_from_what_people_asked_for() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    ours(&mut world, &["create", "-m", "mine"], 0);
+    let told = ours(&mut world, &["list"], 0).stderr;
+    assert!(told.contains("1 turn, 1 asked for"), "{told}");
 }

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     fs::{Dir, Holes, Owner, c_name, set_permissions},
     model::{CheckpointId, Content, Entry, Kind},
-    plan::Step,
+    plan::{Merged, Step},
     scan::TEMPORARY_PREFIX,
     state::hash_name,
 };
@@ -35,21 +35,20 @@ impl Apply<'_> {
         &self,
         parent: &Dir,
         step: &Step,
-        bytes: &[u8],
-        permissions: u32,
+        merged: &Merged,
         instead: Option<Instead<'_>>,
     ) -> io::Result<u64> {
         let temporary = unfinished(self.id, step.path.as_bytes())?;
         let mut file = anew(parent, &temporary, |name| parent.create_file(name))?;
-        let written = file.write_all(bytes).and_then(|()| {
+        let written = file.write_all(&merged.bytes).and_then(|()| {
             inherit(parent, &temporary, instead, Some(&file));
-            set_permissions(&file, permissions)
+            set_permissions(&file, merged.permissions)
         });
         if let Err(err) = written {
             let _litter = parent.remove_file(&temporary);
             return Err(err);
         }
-        Ok(bytes.len() as u64)
+        Ok(merged.bytes.len() as u64)
     }
 
     /// Creates the file `temporary` for `entry`, if there is one, and returns its size.

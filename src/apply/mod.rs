@@ -22,7 +22,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, c_name},
     model::{CheckpointId, Kind, RelPath, Root, Stamp},
-    plan::{Action, RestorePlan, Step},
+    plan::{Action, Merged, RestorePlan, Step},
     store::Store,
 };
 pub use around::{closed, sweep};
@@ -81,7 +81,7 @@ pub fn run(
 struct Whole<'a> {
     store: &'a dyn Store,
     id: CheckpointId,
-    merges: &'a BTreeMap<RelPath, Vec<u8>>,
+    merges: &'a BTreeMap<RelPath, Merged>,
 }
 
 impl Whole<'_> {
@@ -119,7 +119,7 @@ struct Apply<'a> {
     seen: &'a Seen<'a>,
     id: CheckpointId,
     /// The content of merged files.
-    merges: &'a BTreeMap<RelPath, Vec<u8>>,
+    merges: &'a BTreeMap<RelPath, Merged>,
     /// Inodes of files that we removed or changed permissions of, which gives their other hard
     /// links a new ctime.
     unlinked: BTreeSet<u64>,
@@ -343,8 +343,8 @@ impl Apply<'_> {
         let (parent, name) = self.parent(&step.path)?;
         let there = self.check(&parent, &name, step)?;
         let instead = instead(&parent, &name, step);
-        if let (Some(bytes), Some(now)) = (self.merges.get(&step.path), step.now) {
-            return self.make_merged(&parent, step, bytes, now.permissions, instead).map(Some);
+        if let Some(merged) = self.merges.get(&step.path) {
+            return self.make_merged(&parent, step, merged, instead).map(Some);
         }
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
             // Only the permissions differ, so the file keeps its inode and times.

@@ -14,7 +14,7 @@ use crate::{
     error::Result,
     fs::{Dir, c_name},
     left,
-    model::{By, Checkpoint, DirPath, Entry, Kind, Place, RelPath, Skipped, Tree},
+    model::{By, Checkpoint, DirPath, Entry, Kind, Place, RelPath, SkipReason, Skipped, Tree},
     plan::{self, ByPath, Picked},
     process::Process,
     restore::{self, is_state},
@@ -87,7 +87,7 @@ impl<'a> Comparison<'a> {
             (Some(_), Some(_)) => true,
         });
         let later_out = ByPath::of(&to.skipped);
-        for out in from.skipped.iter().filter(|out| out.reason.matters()) {
+        for out in from.skipped.iter().filter(|out| is_told_of(out.reason)) {
             let Ok(path) = RelPath::from_bytes(&out.path) else { continue };
             let mut read =
                 |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
@@ -150,7 +150,14 @@ impl<'a> Comparison<'a> {
         }
         made.found = found;
         made.unheld = restore::left_out(from, then);
-        made.unheld.retain(|out| out.reason.matters() && project.has_changed(from, out));
+        let is_gone = |out: &Skipped| {
+            let path = project.root.path().join(std::ffi::OsStr::from_bytes(&out.path));
+            path.symlink_metadata().is_err()
+        };
+        made.unheld.retain(|out| {
+            let counts = out.reason.matters() || is_gone(out);
+            is_told_of(out.reason) && counts && project.has_changed(from, out)
+        });
         Ok(made)
     }
 
@@ -271,6 +278,13 @@ impl<'a> Comparison<'a> {
     pub(crate) fn show(&self, differing: &Differing, look: Look) -> Result<String> {
         let (old, new) = self.sides(differing)?;
         let name = differing.name();
+        if let (Some(before), Some(after)) = (differing.before, differing.after)
+            && before.kind == after.kind
+            && !before.kind.has_content()
+        {
+            let (before, after) = (before.permissions, after.permissions);
+            return Ok(format!("{}: mode {before:o} → {after:o}\n", crate::ui::escape(&name)));
+        }
         Ok(match (old.side(), new.side()) {
             (Some(old), Some(new)) => Change { path: &name, old, new }.show(look),
             (_, _) => format!("{}: too large to compare\n", crate::ui::escape(&name)),
@@ -386,6 +400,11 @@ fn named_in(project: &Project, then: &Tree) -> Vec<PathBuf> {
 fn unread_bytes(scan: &Scan) -> u64 {
     let found = scan.fresh.values().flat_map(|fresh| &fresh.found);
     found.filter(|found| found.is_unread()).map(|found| found.stamp.size).sum()
+}
+
+/// Whether something that was left out is worth a word where it is gone: also what can be made again.
+fn is_told_of(reason: SkipReason) -> bool {
+    reason.matters() || reason == SkipReason::MadeAgain
 }
 
 fn was_skipped(from: &Checkpoint, differing: &Differing) -> bool {

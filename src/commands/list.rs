@@ -89,7 +89,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if listed.lines.is_empty() && args.limit != Some(0) {
-        let none = match args.session.as_ref().filter(|_| listed.turns > 0) {
+        let none = match args.session.as_ref().filter(|_| listed.turns + listed.asked > 0) {
             Some(session) => format!(
                 "no checkpoint of a session `{}…`; `beforehand list` shows those of all sessions",
                 ui::escape(session.as_bytes())
@@ -113,8 +113,14 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let _ignored = write!(process.stderr, "{heading}{titles}");
         print(process, &rows)?;
     }
-    let _ignored =
-        writeln!(process.stderr, "\nbeforehand diff 1 · beforehand restore 1 · beforehand undo");
+    let next = match &args.root {
+        Some(_) => {
+            let root = ui::path(project.root.path(), project.home.as_deref());
+            format!("in {root}: beforehand diff 1 · beforehand restore 1 · beforehand undo")
+        }
+        None => "beforehand diff 1 · beforehand restore 1 · beforehand undo".to_owned(),
+    };
+    let _ignored = writeln!(process.stderr, "\n{next}");
     origin::say_if_swapped(process, &project);
     Ok(Exit::Ok)
 }
@@ -128,6 +134,8 @@ fn shown_digits(process: &Process<'_>, enough: usize) -> usize {
 pub(super) struct Listed {
     pub(super) lines: Vec<Line>,
     turns: usize,
+    /// How many rows are of people, not of turns.
+    asked: usize,
     /// How many digits of an id it takes.
     pub(super) digits: usize,
 }
@@ -159,7 +167,8 @@ impl Listed {
         let counted: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| is_counted(one)).cloned().collect();
         let rows = rows(checkpoints, &uses);
-        let turns = rows.len();
+        let asked = rows.iter().filter(|row| row.told(0).by.is_none()).count();
+        let turns = rows.len() - asked;
         let each = rows.into_iter().enumerate();
         let mut lines: Vec<Line> =
             each.flat_map(|(n, row)| Line::of_row(&row, n + 1, args.shows_calls())).collect();
@@ -182,7 +191,7 @@ impl Listed {
             lines.retain(|line| line.is_of(session));
         }
         lines.truncate(args.limit.unwrap_or(usize::MAX));
-        Ok(Self { lines, turns, digits })
+        Ok(Self { lines, turns, asked, digits })
     }
 
     /// How much changed between each line and the next newer one, or if wanted `now`, as far as
@@ -300,7 +309,12 @@ pub(super) fn title(project: &Project) -> String {
 }
 
 fn heading(project: &Project, listed: &Listed) -> String {
-    format!("{} — {}\n\n", title(project), ui::count(listed.turns as u64, "turn"))
+    let turns = ui::count(listed.turns as u64, "turn");
+    let asked = match listed.asked {
+        0 => String::new(),
+        asked => format!(", {} asked for", ui::number(asked as u64)),
+    };
+    format!("{} — {turns}{asked}\n\n", title(project))
 }
 
 fn table(

@@ -70,10 +70,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             }
             None => "there is no turn and no restore to undo".to_owned(),
         };
-        Error::other(
-            none,
-            "`beforehand list` shows what there is, `beforehand restore 1` goes to the newest",
-        )
+        Error::other(none, "`beforehand list` shows what there is")
     })?;
     origin::say_if_swapped(process, &project);
     step(process, &project, &target, "undo", &args.how)

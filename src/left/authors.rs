@@ -282,11 +282,11 @@ impl Knowledge {
         may_have_left || self.seen(path).iter().any(|seen| seen.by == By::Agent)
     }
 
-    /// The digests of what the agent left at `path`, the newest first.
-    pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a str> {
+    /// What the agent left at `path`, the newest first.
+    pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a State> {
         let ours = self.seen(path).iter().rev().filter(|seen| seen.by == By::Agent);
         ours.filter_map(|seen| match &seen.there {
-            There::This(state) => state.sha.as_deref(),
+            There::This(state) => Some(state),
             There::Nothing | There::Directory => None,
         })
     }

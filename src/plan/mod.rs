@@ -15,5 +15,7 @@ pub use history::{redo_target, session_target, undo_target};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
 pub use prune::{Limits, Pin, Pins, PrunePlan, RetentionInput, Why, ages};
-pub use restore::{Action, Author, Kept, Options, OutsidePlan, Past, RestorePlan, Step, restore};
+pub use restore::{
+    Action, Author, Kept, Merged, Options, OutsidePlan, Past, RestorePlan, Step, restore,
+};
 pub use settle::{Unsettled, settle};

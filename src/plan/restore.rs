@@ -143,8 +143,17 @@ pub struct RestorePlan {
     pub outside: OutsidePlan,
     /// What the checkpoint did not cover, and what so stays as it is.
     pub left: Vec<Skipped>,
-    /// The bytes of what is merged.
-    pub merges: BTreeMap<RelPath, Vec<u8>>,
+    /// What is merged.
+    pub merges: BTreeMap<RelPath, Merged>,
+}
+
+/// A file that has the changes of two authors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Its permission bits.
+    pub permissions: u32,
 }
 
 impl RestorePlan {
@@ -202,7 +211,7 @@ pub struct Past<'a> {
     /// Who made what is there now. Unknown where it says nothing.
     pub authors: &'a BTreeMap<RelPath, Author>,
     /// What can be merged, and what comes of it.
-    pub merges: &'a BTreeMap<RelPath, Vec<u8>>,
+    pub merges: &'a BTreeMap<RelPath, Merged>,
     /// What the agent made, and another author changed after it.
     pub edited: &'a BTreeSet<RelPath>,
     /// What is new since, and ignored now.

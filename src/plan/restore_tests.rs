@@ -33,8 +33,9 @@ fn action(
     let skipped = [Skipped { path: b"a".to_vec(), reason: SkipReason::TooLarge, size: 9 }];
     let none: [Skipped; 0] = [];
     let set = |is: bool| -> BTreeSet<RelPath> { is.then(|| at.clone()).into_iter().collect() };
+    let both = Merged { bytes: b"x".to_vec(), permissions: 0o644 };
     let merges: BTreeMap<_, _> =
-        (past == "merges").then(|| (at.clone(), b"x".to_vec())).into_iter().collect();
+        (past == "merges").then(|| (at.clone(), both)).into_iter().collect();
     let known = Past {
         authors: &BTreeMap::from([(at.clone(), author)]),
         merges: &merges,

@@ -253,7 +253,7 @@ fn log_of(
 }
 
 fn merged(plan: &RestorePlan) -> Vec<(RelPath, String)> {
-    plan.merges.iter().map(|(path, bytes)| (path.clone(), left::digest(bytes))).collect()
+    plan.merges.iter().map(|(path, it)| (path.clone(), left::digest(&it.bytes))).collect()
 }
 
 /// One restore that puts more back is not noted path by path.

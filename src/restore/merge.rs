@@ -10,35 +10,50 @@ use super::{
 use crate::{
     left,
     model::{Kind, RelPath},
-    plan::{Author, Change},
+    plan::{Author, Change, Merged},
     project::Project,
 };
 
+/// What merging comes to.
+#[derive(Default)]
+pub(super) struct Merges {
+    pub(super) files: BTreeMap<RelPath, Merged>,
+    /// Those of them in which conflicts are marked.
+    pub(super) marked: BTreeSet<RelPath>,
+}
+
 /// Merges every text that another author changed, as far as that goes without a conflict, or with
-/// `markers` around those. Tells also which have such marks.
+/// `markers` around those. Drops those from the changes that have nothing of the agent's any more.
 pub(super) fn all(
     project: &Project,
-    changes: &[Change],
+    changes: &mut Vec<Change>,
     authors: &BTreeMap<RelPath, Author>,
     knowledge: &Authors,
     markers: bool,
-) -> (BTreeMap<RelPath, Vec<u8>>, BTreeSet<RelPath>) {
-    let is_edited = |change: &&Change| authors.get(&change.path) == Some(&Author::Other);
-    let (mut merges, mut marked) = (BTreeMap::new(), BTreeSet::new());
-    for change in changes.iter().filter(is_edited) {
-        let Some((bytes, is_marked)) = one(project, change, knowledge, markers) else { continue };
-        merges.insert(change.path.clone(), bytes);
-        marked.extend(is_marked.then(|| change.path.clone()));
-    }
-    (merges, marked)
+) -> Merges {
+    let mut merges = Merges::default();
+    changes.retain(|change| {
+        let is_edited = authors.get(&change.path) == Some(&Author::Other);
+        let found = is_edited.then(|| one(project, change, knowledge, markers)).flatten();
+        let Some(one) = found else { return true };
+        if one.is_as_now {
+            return false;
+        }
+        merges.marked.extend(one.is_marked.then(|| change.path.clone()));
+        merges.files.insert(change.path.clone(), one.merged);
+        true
+    });
+    merges
 }
 
-fn one(
-    project: &Project,
-    change: &Change,
-    knowledge: &Authors,
-    markers: bool,
-) -> Option<(Vec<u8>, bool)> {
+struct One {
+    merged: Merged,
+    is_marked: bool,
+    /// Whether it is what is there already.
+    is_as_now: bool,
+}
+
+fn one(project: &Project, change: &Change, knowledge: &Authors, markers: bool) -> Option<One> {
     let (then, now) = (change.before?, change.after?);
     if (then.kind, now.kind) != (Kind::File, Kind::File) {
         return None;
@@ -47,10 +62,16 @@ fn one(
     let theirs = bytes_then(project, &then)?;
     let ours = bytes_now(project, &change.path)?;
     let mut bases = knowledge.knowledge.bases(&change.path);
-    let base = bases.find_map(|sha| left::kept(&place, sha));
+    let base = bases.find_map(|state| {
+        let sha = state.sha.as_deref()?;
+        Some((left::kept(&place, sha)?, state.permissions))
+    });
     // What the agent never touched it left as it was: there is nothing to take back.
-    let base = base?;
-    merge(&base, &ours, &theirs, markers)
+    let (base, left) = base?;
+    let (bytes, is_marked) = merge(&base, &ours, &theirs, markers)?;
+    let permissions = if now.permissions == left { then.permissions } else { now.permissions };
+    let is_as_now = bytes == ours && permissions == now.permissions;
+    Some(One { merged: Merged { bytes, permissions }, is_marked, is_as_now })
 }
 
 /// Three texts to one, and whether conflicts are marked in it; `None` for what is no text, and for

@@ -164,10 +164,10 @@ pub(crate) fn prepare(
     };
     let others = knowledge.others(&authorship, request);
     let Authorship { authors, edited } = authorship;
-    let (merges, marked) = if request.options.merge {
-        merge::all(project, &changes, &authors, &knowledge, request.markers)
+    let merges = if request.options.merge {
+        merge::all(project, &mut changes, &authors, &knowledge, request.markers)
     } else {
-        (BTreeMap::new(), BTreeSet::new())
+        merge::Merges::default()
     };
     let new_unheld = new_unheld(project, &scan, &then, &left_out(checkpoint, &then), request)?;
     let record = project.record_of(checkpoint.id).ok();
@@ -177,7 +177,7 @@ pub(crate) fn prepare(
     let past = Past {
         authors: &authors,
         edited: &edited,
-        merges: &merges,
+        merges: &merges.files,
         ignored: &ignored_now(&changes, &scan),
         skipped_then: &left_out(checkpoint, &then),
         skipped_now: &skipped,
@@ -231,7 +231,7 @@ pub(crate) fn prepare(
         new_unheld,
         inner_roots,
         inner_steps,
-        marked,
+        marked: merges.marked,
         stages,
         is_head_lost,
         advice: Advice::of(request),

@@ -6,17 +6,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::json;
+
 use super::show;
 use crate::{
-    apply,
-    commands::{Later, Project, print},
+    apply::{self, Outcome},
+    commands::{Later, Project, print, print_json, show::skipped_json},
     error::{Error, Result},
     model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
     plan::{Action, Author, OutsidePlan, RestorePlan, Step},
     process::{Exit, Process},
-    restore::{Request, left_out},
+    restore::{Request, left_out, refuse_unknown},
     store, ui,
 };
+
+/// How it is done and told.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// Whether nothing is written.
+    pub(super) is_dry: bool,
+    /// Whether it is told as JSON.
+    pub(super) is_json: bool,
+}
 
 /// Writes what is picked of a checkpoint to `dir`, which must be empty or not there.
 pub(super) fn run(
@@ -25,10 +36,11 @@ pub(super) fn run(
     checkpoint: &Checkpoint,
     request: &Request,
     dir: &Path,
-    dry_run: bool,
+    how: How,
 ) -> Result<Exit> {
     let place = place(process, project, dir)?;
     let then = project.tree_of(checkpoint, Later::All)?;
+    refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
     let files = store::manifest(project.store.as_ref(), &then)?;
     let plan = plan(checkpoint, request, &files);
     let mut missing = left_out(checkpoint, &then);
@@ -36,19 +48,40 @@ pub(super) fn run(
         Ok(path) => skipped.reason.matters() && request.picked.has(&path),
         Err(_) => false,
     });
-    let count =
-        ui::count(plan.steps.iter().filter(|step| !is_directory(step)).count() as u64, "file");
-    let shown = ui::path(&place, project.home.as_deref()).into_owned();
-    let id = checkpoint.id.short();
-    if dry_run {
-        print(process, &format!("{count} of {id} would be written to {shown}\n"))?;
-        say_missing(process, &missing)?;
-        return Ok(Exit::Ok);
+    let count = plan.steps.iter().filter(|step| !is_directory(step)).count();
+    let mut outcome = Outcome::default();
+    if !how.is_dry {
+        make(&place)?;
+        let root = Root::new(place.clone(), RootKind::Plain { why: None });
+        outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
     }
-    make(&place)?;
-    let root = Root::new(place, RootKind::Plain { why: None });
-    let outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
-    print(process, &format!("wrote {count} of {id} to {shown}\n"))?;
+    if how.is_json {
+        let missed = outcome.missed.iter();
+        let missed: Vec<_> = missed
+            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why }))
+            .collect();
+        print_json(
+            process,
+            &json!({
+                "checkpoint": checkpoint.id.to_string(),
+                "into": place.to_string_lossy(),
+                "files": count,
+                "is_dry_run": how.is_dry,
+                "missing": missing.iter().map(skipped_json).collect::<Vec<_>>(),
+                "missed": missed,
+            }),
+        )?;
+    } else {
+        let files = ui::count(count as u64, "file");
+        let shown = ui::path(&place, project.home.as_deref()).into_owned();
+        let id = checkpoint.id.short();
+        let told = if how.is_dry {
+            format!("{files} of {id} would be written to {shown}\n")
+        } else {
+            format!("wrote {files} of {id} to {shown}\n")
+        };
+        print(process, &told)?;
+    }
     say_missing(process, &missing)?;
     if !checkpoint.outside.is_empty() {
         let count = ui::count(checkpoint.outside.len() as u64, "path");

@@ -135,7 +135,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let picked = picked(process, &project, &args.paths)?;
     let request = request(args, picked);
     if let Some(dir) = &args.into {
-        return into::run(process, &project, &checkpoint, &request, dir, args.dry_run);
+        let how = into::How { is_dry: args.dry_run, is_json: args.json };
+        return into::run(process, &project, &checkpoint, &request, dir, how);
     }
     let consent = Consent { dry_run: args.dry_run, yes, json: args.json };
     if args.conversation {

@@ -158,7 +158,7 @@ fn count(project: &Project, plan: &RestorePlan, step: &Step, deadline: Instant) 
     let (then, now) = (step.then?, step.now?);
     let old = bytes_now(project, &step.path)?;
     let new = match plan.merges.get(&step.path) {
-        Some(merged) => merged.clone(),
+        Some(merged) => merged.bytes.clone(),
         None => bytes_then(project, &then)?,
     };
     let change = Change {
