@@ -189,7 +189,7 @@ fn an_undo_of_one_session_leaves_what_that_of_another_put_back() {
         let made = world.root().join(beside).with_file_name("made");
         run(&mut world, "s/one", &format!("rm {beside}; touch {}", made.display()), |world| {
             let path = world.root().join(beside);
-            fs::write(&made, "agent").unwrap();
+            write(&made, "agent");
             let _gone = fs::remove_file(path);
         });
         run(&mut world, "s/one", "echo agent > b", |world| world.write("b", "agent"));
