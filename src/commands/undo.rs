@@ -13,7 +13,7 @@ use crate::{
     plan::{self, Options, Picked},
     process::{Exit, Process},
     project::adopt,
-    restore::{Request, is_interrupted, retain_steps},
+    restore::{Request, Restore, is_interrupted, retain_steps},
     ui,
 };
 
@@ -93,7 +93,8 @@ fn last_with_effect(
         if is_interrupted {
             return Ok(Some(target));
         }
-        let effect = effect(process, project, &target, &request(&target, "undo", how))?;
+        let request = request(&target, "undo", how);
+        let effect = effect(process, Restore { project, checkpoint: &target, request: &request })?;
         if effect.is_any {
             return Ok(Some(target));
         }
@@ -172,7 +173,8 @@ fn step(
     how: &How,
 ) -> Result<Exit> {
     let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };
-    carry_out(process, project, target, &request(target, verb, how), consent)
+    let request = request(target, verb, how);
+    carry_out(process, Restore { project, checkpoint: target, request: &request }, consent)
 }
 
 fn request(target: &Checkpoint, verb: &'static str, how: &How) -> Request {

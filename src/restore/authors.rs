@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Request,
+    Request, Restore,
     content::{Present, bytes_now},
     side::entry_at,
 };
@@ -57,13 +57,12 @@ pub(super) struct Authors {
 
 impl Authors {
     pub(super) fn of(
-        project: &Project,
-        checkpoint: &Checkpoint,
-        request: &Request,
+        restore: Restore<'_>,
         changes: &[Change],
         then: &Tree,
         side: Side,
     ) -> Result<Self> {
+        let Restore { project, checkpoint, request } = restore;
         let lines = match request.of_restore {
             Some(_) => Vec::new(),
             None => left::read(&project.state.root(&project.root)),

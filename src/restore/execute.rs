@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Request, announced, head, hold::hold, model_note, prepare::Prepared, unreadable};
+use super::{Restore, announced, head, model_note, prepare::Prepared, unreadable};
 use crate::{
     apply::{self, Outcome},
     crash,
     error::{Error, Result},
     fs::now_ns,
     left::{self, Line, Side, State, What},
-    model::{Checkpoint, CheckpointId, Entry, RelPath, RootKind},
+    model::{CheckpointId, Entry, RelPath, RootKind},
     plan::{Action, RestorePlan},
     process::Process,
     project::Project,
@@ -39,122 +39,138 @@ pub(crate) struct Report {
     pub(crate) head_stayed: bool,
 }
 
-/// Carries out what was prepared. The restore lock of the root must be held.
-///
-/// Announces the restore, holds all that it overwrites or removes, writes the restore log, and then
-/// changes files, branch, index and repositories. `was_asked` tells that a person took the time to
-/// answer since the plan was made, so what is there is looked at again.
-///
-/// # Errors
-///
-/// Fails before anything is changed if not all of it can be held. A path that cannot be restored is
-/// no error: it is in the report.
-pub(crate) fn execute(
-    process: &Process<'_>,
-    project: &Project,
-    prepared: &mut Prepared,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    was_asked: bool,
-) -> Result<Report> {
-    unreadable::refuse(project, &prepared.plan, request)?;
-    let looked = (!was_asked).then(|| std::mem::take(&mut prepared.looked));
-    let prepared = &*prepared;
-    // Once the branch is back, the index is that of a HEAD that has not moved.
-    let moves = prepared.head.is_some();
-    let stages = prepared.stages || request.index && moves;
-    let is_nothing = prepared.plan.is_empty() && prepared.repositories.is_empty();
-    if is_nothing && !stages && !moves {
-        return Ok(Report {
-            outcome: Outcome::default(),
-            index: stage(project, prepared, checkpoint.id, request),
-            held: None,
-            is_settled: true,
-            head_stayed: false,
-        });
+impl Restore<'_> {
+    /// Carries out what was prepared. The restore lock of the root must be held.
+    ///
+    /// Announces the restore, holds all that it overwrites or removes, writes the restore log, and
+    /// then changes files, branch, index and repositories. `was_asked` tells that a person took the
+    /// time to answer since the plan was made, so what is there is looked at again.
+    ///
+    /// # Errors
+    ///
+    /// Fails before anything is changed if not all of it can be held. A path that cannot be restored
+    /// is no error: it is in the report.
+    pub(crate) fn execute(
+        self,
+        process: &Process<'_>,
+        prepared: &mut Prepared,
+        was_asked: bool,
+    ) -> Result<Report> {
+        let Self { project, checkpoint, request } = self;
+        unreadable::refuse(project, &prepared.plan, request)?;
+        let looked = (!was_asked).then(|| std::mem::take(&mut prepared.looked));
+        let prepared = &*prepared;
+        // Once the branch is back, the index is that of a HEAD that has not moved.
+        let stages = prepared.stages || request.index && prepared.head.moves.is_some();
+        if prepared.is_empty() && !stages {
+            return Ok(Report {
+                outcome: Outcome::default(),
+                index: self.stage(prepared),
+                held: None,
+                is_settled: true,
+                head_stayed: false,
+            });
+        }
+        let held = self.begin(process, prepared, looked)?;
+        let report = self.change(prepared, held)?;
+        // The files are what counts; a restore is none the worse for a note that could not be left.
+        let _untold = model_note::leave(project, checkpoint, prepared);
+        Ok(report)
     }
-    let held = begin(process, project, prepared, checkpoint, request, looked)?;
-    let report = change(project, prepared, checkpoint, request, held)?;
-    // The files are what counts; a restore is none the worse for a note that could not be left.
-    let _untold = model_note::leave(project, checkpoint, prepared);
-    Ok(report)
-}
 
-/// Announces the restore, holds what it overwrites, and writes its log.
-fn begin(
-    process: &Process<'_>,
-    project: &Project,
-    prepared: &Prepared,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    looked: Option<Scan>,
-) -> Result<CheckpointId> {
-    let place = project.state.root(&project.root);
-    announced::announce(project, &place)?;
-    crash::point("restore-announced");
-    let held = hold(process, project, prepared, checkpoint, request, looked);
-    crash::point("restore-held");
-    let begun = held.and_then(|held| {
-        log_of(project, prepared, checkpoint.id, held, request).begin(&place).map(|()| held)
-    });
-    let held = begun.inspect_err(|_| {
-        // The next restore tries it again.
-        let _nothing_was_changed = announced::call_off(project, &place);
-    })?;
-    crash::point("restore-begun");
-    Ok(held)
-}
-
-/// Changes what the plan says, and ends the log.
-fn change(
-    project: &Project,
-    prepared: &Prepared,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    held: CheckpointId,
-) -> Result<Report> {
-    let (plan, repositories) = (&prepared.plan, &prepared.repositories);
-    let seen = |path: &RelPath| prepared.seen.get(path).copied();
-    let records = records(project, [held, checkpoint.id]);
-    let ends = Ends { held, records: &records };
-    let removed = make_repositories(project, checkpoint.id, &ends, gone(repositories))?;
-    let mut outcome = apply::run(&project.root, plan, project.store.as_ref(), &seen, held)?;
-    removed.join(&mut outcome);
-    crash::point("restore-head");
-    let head_stayed = move_head(project, prepared, checkpoint, request, held)?;
-    crash::point("restore-index");
-    let made = make_repositories(project, checkpoint.id, &ends, made(repositories))?;
-    made.join(&mut outcome);
-    let index = stage(project, prepared, checkpoint.id, request);
-    let below = plan.deeds().filter(|step| step.action != Action::Merge);
-    let below = below.map(|step| (Side::Root, &step.path, step.then));
-    let outside = plan.outside.deeds().map(|step| (Side::Outside, &step.path, step.then));
-    note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
-    note_merged(project, plan, held)?;
-    crash::point("restore-end");
-    // What failed can be tried again, or all of it taken back, while the log is there. What was
-    // changed in this very moment is not ours to change.
-    let is_settled = outcome.missed.iter().all(|(_, why)| why == apply::CHANGED);
-    if is_settled {
-        RestoreLog::end(&project.state.root(&project.root))?;
+    /// Announces the restore, holds what it overwrites, and writes its log.
+    fn begin(
+        self,
+        process: &Process<'_>,
+        prepared: &Prepared,
+        looked: Option<Scan>,
+    ) -> Result<CheckpointId> {
+        let project = self.project;
+        let place = project.state.root(&project.root);
+        announced::announce(project, &place)?;
+        crash::point("restore-announced");
+        let held = self.hold(process, prepared, looked);
+        crash::point("restore-held");
+        let begun = held.and_then(|held| self.log(prepared, held).begin(&place).map(|()| held));
+        let held = begun.inspect_err(|_| {
+            // The next restore tries it again.
+            let _nothing_was_changed = announced::call_off(project, &place);
+        })?;
+        crash::point("restore-begun");
+        Ok(held)
     }
-    Ok(Report { outcome, index, held: Some(held), is_settled, head_stayed })
-}
 
-/// Moves the branch, if it is to move. Whether it had to stay.
-fn move_head(
-    project: &Project,
-    prepared: &Prepared,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    held: CheckpointId,
-) -> Result<bool> {
-    let Some(there) = &prepared.head else { return Ok(false) };
-    let why = format!("{} to {}", request.verb, checkpoint.id.short());
-    if !project.store.move_head(there, &why)? {
-        return Ok(true);
+    /// Changes what the plan says, and ends the log.
+    fn change(self, prepared: &Prepared, held: CheckpointId) -> Result<Report> {
+        let Self { project, checkpoint, .. } = self;
+        let (plan, repositories) = (&prepared.plan, &prepared.repositories);
+        let seen = |path: &RelPath| prepared.seen.get(path).copied();
+        let records = records(project, [held, checkpoint.id]);
+        let ends = Ends { held, records: &records };
+        let removed = make_repositories(project, checkpoint.id, &ends, gone(repositories))?;
+        let mut outcome = apply::run(&project.root, plan, project.store.as_ref(), &seen, held)?;
+        removed.join(&mut outcome);
+        crash::point("restore-head");
+        let head_stayed = self.move_head(prepared, held)?;
+        crash::point("restore-index");
+        let made = make_repositories(project, checkpoint.id, &ends, made(repositories))?;
+        made.join(&mut outcome);
+        let index = self.stage(prepared);
+        let below = plan.deeds().filter(|step| step.action != Action::Merge);
+        let below = below.map(|step| (Side::Root, &step.path, step.then));
+        let outside = plan.outside.deeds().map(|step| (Side::Outside, &step.path, step.then));
+        note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
+        note_merged(project, plan, held)?;
+        crash::point("restore-end");
+        // What failed can be tried again, or all of it taken back, while the log is there. What was
+        // changed in this very moment is not ours to change.
+        let is_settled = outcome.missed.iter().all(|(_, why)| why == apply::CHANGED);
+        if is_settled {
+            RestoreLog::end(&project.state.root(&project.root))?;
+        }
+        Ok(Report { outcome, index, held: Some(held), is_settled, head_stayed })
     }
-    head::note(project, there, held).map(|()| false)
+
+    /// Moves the branch, if it is to move. Whether it had to stay.
+    fn move_head(self, prepared: &Prepared, held: CheckpointId) -> Result<bool> {
+        let Self { project, checkpoint, request } = self;
+        let Some(there) = &prepared.head.moves else { return Ok(false) };
+        let why = format!("{} to {}", request.verb, checkpoint.id.short());
+        if !project.store.move_head(there, &why)? {
+            return Ok(true);
+        }
+        head::note(project, there, held).map(|()| false)
+    }
+
+    /// Stages again what was staged in the project's repository. One that comes back has its index.
+    fn stage(self, prepared: &Prepared) -> Option<Result<IndexOutcome>> {
+        let Self { project, checkpoint, request } = self;
+        let is_left_alone = match project.root.kind() {
+            RootKind::Git { common_dir, .. } => {
+                !prepared.repositories.iter().any(|step| step.is_all_of(common_dir))
+            }
+            RootKind::Plain { .. } => prepared.repositories.is_empty(),
+        };
+        (request.index && is_left_alone).then(|| project.store.restore_index(checkpoint.id))
+    }
+
+    fn log(self, prepared: &Prepared, held: CheckpointId) -> RestoreLog {
+        let Self { project, checkpoint, request } = self;
+        let plan = &prepared.plan;
+        RestoreLog {
+            of: checkpoint.id,
+            held,
+            verb: request.verb.to_owned(),
+            index: request.index,
+            paths: plan.deeds().map(|step| step.path.clone()).collect(),
+            merged: merged(plan),
+            outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
+            closed: apply::closed(&project.root, plan),
+            head: prepared.head.moves.clone().map(|head| [head.branch, head.from, head.to]),
+            repository: request.repository,
+            repositories: prepared.repositories.iter().map(|step| step.place.clone()).collect(),
+        }
+    }
 }
 
 /// Those that are removed, which is done before anything else: what they lie in may have to go.
@@ -211,45 +227,6 @@ pub(super) fn make_repositories<'a>(
         }
     }
     Ok(made)
-}
-
-/// Stages again what was staged in the project's repository. One that comes back has its index.
-fn stage(
-    project: &Project,
-    prepared: &Prepared,
-    id: CheckpointId,
-    request: &Request,
-) -> Option<Result<IndexOutcome>> {
-    let is_left_alone = match project.root.kind() {
-        RootKind::Git { common_dir, .. } => {
-            !prepared.repositories.iter().any(|step| step.is_all_of(common_dir))
-        }
-        RootKind::Plain { .. } => prepared.repositories.is_empty(),
-    };
-    (request.index && is_left_alone).then(|| project.store.restore_index(id))
-}
-
-fn log_of(
-    project: &Project,
-    prepared: &Prepared,
-    of: CheckpointId,
-    held: CheckpointId,
-    request: &Request,
-) -> RestoreLog {
-    let plan = &prepared.plan;
-    RestoreLog {
-        of,
-        held,
-        verb: request.verb.to_owned(),
-        index: request.index,
-        paths: plan.deeds().map(|step| step.path.clone()).collect(),
-        merged: merged(plan),
-        outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
-        closed: apply::closed(&project.root, plan),
-        head: prepared.head.clone().map(|head| [head.branch, head.from, head.to]),
-        repository: request.repository,
-        repositories: prepared.repositories.iter().map(|step| step.place.clone()).collect(),
-    }
 }
 
 fn merged(plan: &RestorePlan) -> Vec<(RelPath, String)> {

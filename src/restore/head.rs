@@ -1,6 +1,6 @@
-//! HEAD and the commits made since: what is said of them, and when the branch goes back as well.
+//! HEAD and the commits made since, and when the branch goes back as well.
 
-use super::Request;
+use super::Restore;
 use crate::{
     error::{Error, Result},
     fs::now_ns,
@@ -11,13 +11,40 @@ use crate::{
     ui,
 };
 
+/// What becomes of the branch HEAD is on, and what became of it since the checkpoint.
+pub(crate) struct HeadPlan {
+    /// How it moves.
+    pub(crate) moves: Option<HeadMove>,
+    /// What happened since and stays, if that is worth a word.
+    pub(crate) since: Option<HeadSince>,
+}
+
+/// What happened to HEAD since a checkpoint.
+pub(crate) enum HeadSince {
+    /// It is on another branch. Each is `None` where HEAD is detached.
+    Switched {
+        /// The branch then.
+        then: Option<String>,
+        /// The branch now.
+        now: Option<String>,
+    },
+    /// So many commits were made on the branch.
+    Ahead(u64),
+    /// The commit it was at is not below it any more.
+    Lost,
+}
+
+impl HeadPlan {
+    /// Whether HEAD lacks the commit it was at, and the restore leaves it so.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self.since, Some(HeadSince::Lost))
+    }
+}
+
 /// How the branch moves: back, if the user says so; and if a restore that moved it is taken back,
 /// to where it stood before that.
-pub(super) fn plan(
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
-) -> Result<Option<HeadMove>> {
+pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
+    let Restore { project, checkpoint, request } = restore;
     if request.head {
         let refuse = |why: &str| {
             let hint = "without --head the files alone are restored";
@@ -45,20 +72,6 @@ pub(super) fn reversed(there: HeadMove) -> HeadMove {
     HeadMove { from: there.to, to: there.from, count: 0, ..there }
 }
 
-/// What the user hears of a move.
-pub(super) fn words(head: &HeadMove) -> String {
-    let branch = short(Some(&head.branch));
-    let to = head.to.get(..7).unwrap_or_default();
-    match head.count {
-        0 => format!("{branch} goes to {to}"),
-        count => format!(
-            "{branch} goes back to {to}, behind {}; its reflog keeps {}",
-            ui::count(count, "commit"),
-            if count == 1 { "it" } else { "them" },
-        ),
-    }
-}
-
 /// Notes a move, so that taking the restore back moves it back.
 pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> Result<()> {
     let HeadMove { branch, from, to, .. } = there.clone();
@@ -67,36 +80,17 @@ pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> R
     left::append(&project.state.root(&project.root), &[line])
 }
 
-/// What to say of the commits made since: no restore takes them back.
-pub(super) fn commits(project: &Project, of: CheckpointId, then: &Head) -> Option<String> {
+/// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.
+pub(super) fn since(project: &Project, checkpoint: &Checkpoint) -> Option<HeadSince> {
+    let then = checkpoint.head.as_ref()?;
     let since = project.store.commits_since(then)?;
-    let id = then.commit.as_deref()?.get(..7)?;
+    then.commit.as_ref()?;
     if since.branch != then.branch {
-        let (then, now) = (short(then.branch.as_deref()), short(since.branch.as_deref()));
-        return Some(format!("HEAD is on {now} now and was on {then} then; it stays there"));
+        return Some(HeadSince::Switched { then: then.branch.clone(), now: since.branch });
     }
     match since.count {
         Some(0) => None,
-        Some(count) => Some(format!(
-            "{} made since: git reset --soft {id} takes {} back",
-            ui::count(count, "commit"),
-            if count == 1 { "it" } else { "them" },
-        )),
-        None => Some(format!(
-            "HEAD was at {id} then, which is not below it now; `beforehand restore {} --head` \
-             takes it back",
-            of.short()
-        )),
+        Some(count) => Some(HeadSince::Ahead(count)),
+        None => Some(HeadSince::Lost),
     }
-}
-
-/// Whether the branch is the same, and the commit HEAD was at is not below it any more.
-pub(super) fn is_lost(project: &Project, then: &Head) -> bool {
-    let since = project.store.commits_since(then);
-    since.is_some_and(|since| since.branch == then.branch && since.count.is_none())
-}
-
-fn short(branch: Option<&str>) -> String {
-    let name = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
-    ui::escape(name.unwrap_or("no branch").as_bytes()).into_owned()
 }

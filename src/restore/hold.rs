@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Request, prepare::Prepared};
+use super::{Restore, prepare::Prepared};
 use crate::{
     error::{Error, Result},
     model::{Cause, Checkpoint, CheckpointId, Kind, RelPath, Skipped},
@@ -19,68 +19,69 @@ use crate::{
     ui,
 };
 
-/// Takes the before-restore checkpoint. It holds all the plan overwrites or removes, or nothing
-/// happens at all.
-///
-/// `looked` is what the plan was made from, if that was a moment ago: whatever changed since is
-/// left alone, because its stamp is no longer the one the plan saw.
-pub(super) fn hold(
-    process: &Process<'_>,
-    project: &Project,
-    prepared: &Prepared,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    looked: Option<Scan>,
-) -> Result<CheckpointId> {
-    let mut opened = Opened::default();
-    for step in replaced(prepared) {
-        opened.open(&step.place);
+impl Restore<'_> {
+    /// Takes the before-restore checkpoint. It holds all the plan overwrites or removes, or nothing
+    /// happens at all.
+    ///
+    /// `looked` is what the plan was made from, if that was a moment ago: whatever changed since is
+    /// left alone, because its stamp is no longer the one the plan saw.
+    pub(super) fn hold(
+        self,
+        process: &Process<'_>,
+        prepared: &Prepared,
+        looked: Option<Scan>,
+    ) -> Result<CheckpointId> {
+        let mut opened = Opened::default();
+        for step in replaced(prepared) {
+            opened.open(&step.place);
+        }
+        let held = self.take(process, prepared, looked);
+        if held.is_err() {
+            opened.close();
+        }
+        held
     }
-    let held = take(process, project, prepared, checkpoint, request, looked);
-    if held.is_err() {
-        opened.close();
-    }
-    held
-}
 
-fn take(
-    process: &Process<'_>,
-    project: &Project,
-    prepared: &Prepared,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    looked: Option<Scan>,
-) -> Result<CheckpointId> {
-    let plan = &prepared.plan;
-    // What the scan holds by itself need not be named.
-    let is_held = |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
-    let touched = plan.deeds().filter(|step| !is_held(&step.path));
-    let touched = touched.map(|step| project.root.join(&step.path));
-    let there = touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
-    let (outside, absent): (Vec<&Step>, Vec<&Step>) =
-        plan.outside.deeds().partition(|step| step.now.is_some());
-    let outside = outside.into_iter().map(|step| step.path.at_top());
-    let victims = there.chain(outside).collect();
-    let mut scan = match looked {
-        Some(scan) => project.look_also(process, scan, victims),
-        None => project.look(process, victims)?,
-    };
-    // Wherever they are: outside the root, or where the walk does not go. The store knows its own.
-    let own = project.root.path().join(".git");
-    scan.repositories.extend(replaced(prepared).map(|step| step.place.clone()));
-    scan.repositories.retain(|place| *place != own);
-    scan.repositories.sort();
-    scan.repositories.dedup();
-    scan.absent = absent.into_iter().map(|step| step.path.at_top()).collect();
-    refuse_unheld(&scan.unheld, plan)?;
-    let cause =
-        Cause { tool: Some(request.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
-    let draft =
-        Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
-    let saved = project.store.save(draft)?;
-    refuse_unheld(&saved.checkpoint.skipped, plan)?;
-    refuse_unheld_repository(project, &saved.checkpoint, prepared)?;
-    Ok(saved.checkpoint.id)
+    fn take(
+        self,
+        process: &Process<'_>,
+        prepared: &Prepared,
+        looked: Option<Scan>,
+    ) -> Result<CheckpointId> {
+        let Self { project, checkpoint, request } = self;
+        let plan = &prepared.plan;
+        // What the scan holds by itself need not be named.
+        let is_held =
+            |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
+        let touched = plan.deeds().filter(|step| !is_held(&step.path));
+        let touched = touched.map(|step| project.root.join(&step.path));
+        let there =
+            touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
+        let (outside, absent): (Vec<&Step>, Vec<&Step>) =
+            plan.outside.deeds().partition(|step| step.now.is_some());
+        let outside = outside.into_iter().map(|step| step.path.at_top());
+        let victims = there.chain(outside).collect();
+        let mut scan = match looked {
+            Some(scan) => project.look_also(process, scan, victims),
+            None => project.look(process, victims)?,
+        };
+        // Wherever they are: outside the root, or where the walk does not go. The store knows its own.
+        let own = project.root.path().join(".git");
+        scan.repositories.extend(replaced(prepared).map(|step| step.place.clone()));
+        scan.repositories.retain(|place| *place != own);
+        scan.repositories.sort();
+        scan.repositories.dedup();
+        scan.absent = absent.into_iter().map(|step| step.path.at_top()).collect();
+        refuse_unheld(&scan.unheld, plan)?;
+        let cause =
+            Cause { tool: Some(request.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
+        let draft =
+            Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
+        let saved = project.store.save(draft)?;
+        refuse_unheld(&saved.checkpoint.skipped, plan)?;
+        refuse_unheld_repository(project, &saved.checkpoint, prepared)?;
+        Ok(saved.checkpoint.id)
+    }
 }
 
 fn replaced(prepared: &Prepared) -> impl Iterator<Item = &RepositoryStep> {

@@ -8,12 +8,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use super::content::Saved;
+use super::{Restore, content::Saved};
 use crate::{
     error::Result,
     fs::stat_path,
     ledger, left,
-    model::{Checkpoint, CheckpointId, Kind, RelPath, Tree},
+    model::{CheckpointId, Kind, RelPath, Tree},
     plan::{Action, Author, RestorePlan},
     project::{self, Project},
     store::{self, Source},
@@ -21,12 +21,12 @@ use crate::{
 
 /// The user's work that only inner steps hold, by path, with the newest step that holds it.
 pub(super) fn held(
-    project: &Project,
-    checkpoint: &Checkpoint,
+    restore: Restore<'_>,
     plan: &RestorePlan,
     then: &Tree,
     now: &Tree,
 ) -> Result<BTreeMap<RelPath, CheckpointId>> {
+    let Restore { project, checkpoint, .. } = restore;
     let mut found = BTreeMap::new();
     let Some(by) = &checkpoint.cause.by else { return Ok(found) };
     let mut all = project.store.list()?;

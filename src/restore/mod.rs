@@ -9,25 +9,41 @@ mod head;
 mod hold;
 mod inner;
 mod interrupted;
+mod left_out;
 mod look;
 mod merge;
 mod model_note;
 mod outside;
 mod prepare;
+mod repositories;
 mod side;
 mod unreadable;
 
 pub(crate) use content::{bytes_now, bytes_then, is_state};
-pub(crate) use execute::{Report, execute};
+pub(crate) use execute::Report;
+pub(crate) use head::{HeadPlan, HeadSince};
 pub(crate) use interrupted::{
     Before, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };
-pub(crate) use prepare::{Advice, Prepared, left_out, prepare, refuse_unknown};
+pub(crate) use left_out::{left_out, refuse_unknown};
+pub(crate) use prepare::Prepared;
 
 use crate::{
-    model::CheckpointId,
+    model::{Checkpoint, CheckpointId},
     plan::{Options, Picked},
+    project::Project,
 };
+
+/// One restore: of which project, to which checkpoint, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Restore<'a> {
+    /// The project.
+    pub(crate) project: &'a Project,
+    /// Where it goes to.
+    pub(crate) checkpoint: &'a Checkpoint,
+    /// What the user asked for.
+    pub(crate) request: &'a Request,
+}
 
 /// What a restore is to do.
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
@@ -57,5 +73,10 @@ impl Request {
     /// Whether a turn is taken back, and nothing but what was done in it.
     fn is_of_turn(&self) -> bool {
         self.verb == "undo" && self.of_restore.is_none()
+    }
+
+    /// Whether all of the root goes back to what a turn or a person left, not to before a restore.
+    fn is_of_all(&self) -> bool {
+        self.picked == Picked::All && self.of_restore.is_none()
     }
 }

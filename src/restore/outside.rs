@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    Request,
+    Restore,
     authors::{self, Authors},
-    look::add_parents,
+    look::{Seen, add_parents},
 };
 use crate::{
     error::Result,
@@ -56,20 +56,20 @@ pub(super) struct Planned {
 
 /// Plans a restore of what is there now.
 pub(super) fn plan(
-    project: &Project,
-    (checkpoint, request): (&Checkpoint, &Request),
-    (then, now): (&Tree, &Tree),
-    scan: &Scan,
+    restore: Restore<'_>,
+    then: &Tree,
+    seen: &Seen,
     paths: &BTreeSet<PathBuf>,
 ) -> Result<Planned> {
+    let Restore { project, checkpoint, request } = restore;
     let skipped = &checkpoint.skipped;
     let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
-    let mut changes = outside.changes(paths, &now.outside);
+    let mut changes = outside.changes(paths, &seen.now.outside);
     if changes.is_empty() {
         return Ok(Planned::default());
     }
-    let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(scan));
-    let knowledge = Authors::of(project, checkpoint, request, &changes, then, Side::Outside)?;
+    let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(&seen.scan));
+    let knowledge = Authors::of(restore, &changes, then, Side::Outside)?;
     if request.is_of_turn() {
         knowledge.drop_restored(project, &mut changes);
     }
@@ -91,7 +91,7 @@ pub(super) fn plan(
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
     let others = knowledge.others(&authorship, request);
-    Ok(Planned { plan: seen(steps), others })
+    Ok(Planned { plan: with_stamps(steps), others })
 }
 
 /// Plans to go to one end of an interrupted restore.
@@ -102,10 +102,10 @@ pub(super) fn settle(to: &Tree, from: &Tree, now: &Tree, log: &RestoreLog) -> Ou
         Some(Unsettled { path: RelPath::from_top(path).ok()?, to, from, now })
     };
     let paths = log.outside.iter().filter_map(unsettled).collect();
-    seen(plan::settle(log.of, paths).steps)
+    with_stamps(plan::settle(log.of, paths).steps)
 }
 
-fn seen(steps: Vec<Step>) -> OutsidePlan {
+fn with_stamps(steps: Vec<Step>) -> OutsidePlan {
     // Where nothing was found, a look may lead through a symlink to something else.
     let there = steps.iter().filter(|step| step.is_deed() && step.now.is_some());
     let seen = there.filter_map(|step| {

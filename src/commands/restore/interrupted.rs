@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Consent, show};
+use super::{Consent, report, show};
 use crate::{
     commands::{Project, print},
     config,
@@ -56,7 +56,7 @@ fn say(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Resul
         let path = ui::escape_path(path);
         show::say(process, &format!("warning: kept, changed since: {path}"))?;
     }
-    show::missed(process, project, &settled.outcome);
+    report::missed(process, project, &settled.outcome);
     Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,

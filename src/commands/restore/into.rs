@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 
-use super::show;
+use super::{report, show};
 use crate::{
     apply::{self, Outcome},
     commands::{Later, Project, print, print_json, show::skipped_json},
@@ -87,7 +87,7 @@ pub(super) fn run(
         let count = ui::count(checkpoint.outside.len() as u64, "path");
         show::say(process, &format!("note: {count} outside the project left out"))?;
     }
-    show::missed(process, project, &outcome);
+    report::missed(process, project, &outcome);
     Ok(if outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
 }
 

@@ -1,9 +1,11 @@
 //! `beforehand restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
 
+mod head;
 mod interrupted;
 mod into;
 mod paths;
 mod remains;
+mod report;
 mod served;
 mod show;
 mod talk;
@@ -23,11 +25,12 @@ use crate::{
     plan::{Options, Picked},
     process::{Exit, Process},
     project,
-    restore::{self, Prepared, Request, Toward},
+    restore::{Request, Restore, Toward},
     restore_log, ui,
 };
 
-use show::Came;
+use report::Came;
+use show::Shown;
 
 /// Put files back as they were at a checkpoint.
 ///
@@ -138,11 +141,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let how = into::How { is_dry: args.dry_run, is_json: args.json };
         return into::run(process, &project, &checkpoint, &request, dir, how);
     }
+    let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
     let consent = Consent { dry_run: args.dry_run, yes, json: args.json };
     if args.conversation {
-        return with_conversation(process, &project, &checkpoint, &request, consent);
+        return with_conversation(process, restore, consent);
     }
-    carry_out(process, &project, &checkpoint, &request, consent)
+    carry_out(process, restore, consent)
 }
 
 /// A checkpoint belongs to one root and worktree. The root of one that is not of this root, if it
@@ -215,8 +219,9 @@ pub(crate) fn preview(
 ) -> Result<Preview> {
     let (plan, conflicts) = if project.root.path().is_dir() {
         let request = request(&Args::default(), Picked::All);
-        let prepared = restore::prepare(process, project, checkpoint, &request)?;
-        (show::plan_text(project, &prepared), prepared.plan.conflicts().count())
+        let restore = Restore { project, checkpoint, request: &request };
+        let prepared = &restore.prepare(process)?;
+        (show::plan_text(Shown { restore, prepared }), prepared.plan.conflicts().count())
     } else {
         (revive::words(project, checkpoint), 0)
     };
@@ -241,19 +246,18 @@ pub(crate) struct Effect {
 /// # Errors
 ///
 /// Fails if the checkpoint or the root cannot be read.
-pub(crate) fn effect(
-    process: &Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
-) -> Result<Effect> {
-    let prepared = restore::prepare(process, project, checkpoint, request)?;
-    let is_gone =
-        |out: &Skipped| stat_path(&project.root.path().join(OsStr::from_bytes(&out.path))).is_err();
-    let is_lost = prepared.is_head_lost
+pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Effect> {
+    let prepared = &restore.prepare(process)?;
+    let root = restore.project.root.path();
+    let is_gone = |out: &Skipped| stat_path(&root.join(OsStr::from_bytes(&out.path))).is_err();
+    let is_lost = prepared.head.is_lost()
         || !prepared.inner_steps.is_empty()
         || prepared.plan.left.iter().any(is_gone);
-    Ok(Effect { is_any: prepared.is_any(), left: remains::left(project, &prepared), is_lost })
+    Ok(Effect {
+        is_any: prepared.is_any(),
+        left: remains::left(Shown { restore, prepared }),
+        is_lost,
+    })
 }
 
 /// Whether it may be done.
@@ -272,18 +276,14 @@ pub(crate) struct Consent {
 /// and the files alone are restored, if that is wanted.
 pub(crate) fn with_conversation(
     process: &mut Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
+    restore: Restore<'_>,
     consent: Consent,
 ) -> Result<Exit> {
-    let talk = match talk::prepare(process, project, checkpoint) {
+    let talk = match talk::prepare(process, restore.project, restore.checkpoint) {
         Ok(talk) => talk,
-        Err(why) => {
-            return without_conversation(process, project, checkpoint, request, consent, &why);
-        }
+        Err(why) => return without_conversation(process, restore, consent, &why),
     };
-    let carried = carry(process, project, checkpoint, request, consent);
+    let carried = carry(process, restore, consent);
     let carried = carried.inspect_err(|_| {
         let _ignored = show::say(process, "note: the conversation was not forked");
     })?;
@@ -302,9 +302,7 @@ pub(crate) fn with_conversation(
 /// was asked for, and the exit says so.
 fn without_conversation(
     process: &mut Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
+    restore: Restore<'_>,
     consent: Consent,
     why: &Error,
 ) -> Result<Exit> {
@@ -315,7 +313,7 @@ fn without_conversation(
         show::say(process, "nothing was changed; --yes restores the files alone")?;
         return Ok(Exit::Failed);
     }
-    let carried = carry(process, project, checkpoint, request, consent)?;
+    let carried = carry(process, restore, consent)?;
     if carried.went {
         show::say(process, "note: the files are restored, the conversation is as it was")?;
     }
@@ -325,12 +323,10 @@ fn without_conversation(
 /// Plans a restore, shows it, asks, holds what it overwrites, and does it.
 pub(crate) fn carry_out(
     process: &mut Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
+    restore: Restore<'_>,
     consent: Consent,
 ) -> Result<Exit> {
-    carry(process, project, checkpoint, request, consent).map(|carried| carried.exit)
+    carry(process, restore, consent).map(|carried| carried.exit)
 }
 
 /// How a restore ended.
@@ -340,43 +336,30 @@ struct Carried {
     went: bool,
 }
 
-fn carry(
-    process: &mut Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    consent: Consent,
-) -> Result<Carried> {
+fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> Result<Carried> {
+    let Restore { project, request, .. } = restore;
     let place = project.state.root(&project.root);
     let _alone = if consent.dry_run { None } else { Some(restore_log::lock(&place)?) };
     if let Some(done) = interrupted::before(process, project, request, consent)? {
         return Ok(Carried { exit: done, went: false });
     }
-    let mut prepared = restore::prepare(process, project, checkpoint, request)?;
+    let mut prepared = restore.prepare(process)?;
     if (consent.dry_run || !consent.yes)
-        && let Some(exit) = ask(process, project, &prepared, checkpoint, request, consent)?
+        && let Some(exit) = ask(process, Shown { restore, prepared: &prepared }, consent)?
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
-    let was_asked = !consent.yes;
-    let report = restore::execute(process, project, &mut prepared, checkpoint, request, was_asked)?;
+    let report = restore.execute(process, &mut prepared, !consent.yes)?;
     let way_back = if request.verb == "undo" { "redo" } else { "undo" };
-    let came = Came { checkpoint, prepared: &prepared, report, way_back };
-    let exit = show::report(process, project, came, consent.json)?;
+    let came = Came { shown: Shown { restore, prepared: &prepared }, report, way_back };
+    let exit = report::report(process, came, consent.json)?;
     Ok(Carried { exit, went: true })
 }
 
 /// Shows a plan and asks. The exit if it is not to be carried out.
-fn ask(
-    process: &mut Process<'_>,
-    project: &Project,
-    prepared: &Prepared,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    consent: Consent,
-) -> Result<Option<Exit>> {
-    let heading = show::heading(process, project, checkpoint, request);
-    show::plan(process, project, prepared, &heading, consent.json)?;
+fn ask(process: &mut Process<'_>, shown: Shown<'_>, consent: Consent) -> Result<Option<Exit>> {
+    let Shown { restore: Restore { request, .. }, prepared } = shown;
+    show::plan(process, shown, consent.json)?;
     if prepared.is_empty() {
         let is_done = consent.dry_run || prepared.plan.unseen().next().is_none();
         return Ok(Some(if is_done { Exit::Ok } else { Exit::Failed }));

@@ -7,10 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::show::Shown;
 use crate::{
     commands::Project,
     model::{CheckpointId, RelPath, Skipped},
-    restore::Prepared,
+    restore::{Prepared, Restore},
     store::git,
     ui,
 };
@@ -21,15 +22,16 @@ const ID_DIGITS: usize = 8;
 pub(super) const NAMED_MAX: usize = 5;
 
 /// What is not as it was and no restore changes, a line each.
-pub(super) fn left(project: &Project, prepared: &Prepared) -> Vec<String> {
+pub(super) fn left(shown: Shown<'_>) -> Vec<String> {
     let word =
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
-    let made_since = prepared.plan.repositories_left().map(word);
-    made_since.chain(unchanged(project, prepared)).collect()
+    let made_since = shown.prepared.plan.repositories_left().map(word);
+    made_since.chain(unchanged(shown)).collect()
 }
 
 /// The same, but for what a plan has a row for.
-pub(super) fn unchanged(project: &Project, prepared: &Prepared) -> Vec<String> {
+pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
+    let Shown { restore: Restore { project, .. }, prepared } = shown;
     let inner = prepared.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
         format!(
@@ -37,7 +39,7 @@ pub(super) fn unchanged(project: &Project, prepared: &Prepared) -> Vec<String> {
         )
     });
     let unheld = unheld_lines(project, &prepared.plan.left).into_iter();
-    let head = prepared.commits.clone().filter(|_| prepared.is_head_lost).into_iter();
+    let head = shown.head().filter(|_| prepared.head.is_lost()).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
     let steps = inner_lines(prepared).into_iter();

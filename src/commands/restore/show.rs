@@ -1,33 +1,68 @@
-//! What people see of a restore: the plan before it, the outcome after it.
+//! A plan as people see it before it is carried out.
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use super::remains::{NAMED_MAX, left, losing_lines, outside_left_text, some, unchanged};
+use super::{
+    head,
+    remains::{losing_lines, unchanged},
+};
 use crate::{
-    apply::Outcome,
     commands::{Project, print, print_json},
     error::{Error, Result},
-    model::{Checkpoint, Kind, RelPath, SkipReason},
+    model::{Kind, RelPath},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
-    process::{Exit, Process},
-    restore::{Advice, Prepared, Report, Request, bytes_now, bytes_then},
-    store::{IndexOutcome, RepositoryStep, StepKind},
+    process::Process,
+    restore::{Prepared, Restore, bytes_now, bytes_then},
+    store::{RepositoryStep, StepKind},
     ui::{self, Align, Change, Lines, Side},
 };
 
+/// A plan, and the restore it was made for.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) restore: Restore<'a>,
+    pub(super) prepared: &'a Prepared,
+}
+
+impl Shown<'_> {
+    /// What the user is told of HEAD. Commits that are gone are among what is left: see
+    /// [`unchanged`].
+    pub(super) fn head(self) -> Option<String> {
+        head::words(&self.prepared.head, self.restore.checkpoint)
+            .filter(|_| self.prepared.repositories.is_empty())
+    }
+
+    /// What changed since that another author made: what may be advised about it depends on the
+    /// command and its options.
+    fn edited_words(self) -> &'static str {
+        let request = self.restore.request;
+        match (self.takes_options(), request.options.merge, request.markers) {
+            (false, ..) => "changed since, not by the agent (use --force)",
+            (true, false, _) => "changed since, not by the agent (use --merge or --force)",
+            (true, true, false) => {
+                "changed since, not by the agent, and conflicts with it (use --markers or --force)"
+            }
+            (true, true, true) => {
+                "changed since, not by the agent, and cannot be merged (use --force)"
+            }
+        }
+    }
+
+    /// Whether the command takes `--merge` and `--exact`. A step back or forth does not.
+    pub(super) fn takes_options(self) -> bool {
+        self.restore.request.verb == "restore"
+    }
+}
+
 /// The first line of a plan, and a second one where the user may mean less.
-pub(super) fn heading(
-    process: &Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
-) -> String {
+fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
+    let Restore { project, checkpoint, request } = restore;
     let id = checkpoint.id.short();
     let when = ui::Clock::local(process.now).when(checkpoint.taken_at);
     let root = ui::path(project.root.path(), project.home.as_deref());
@@ -44,29 +79,24 @@ pub(super) fn heading(
 }
 
 /// Prints a plan.
-pub(super) fn plan(
-    process: &mut Process<'_>,
-    project: &Project,
-    prepared: &Prepared,
-    heading: &str,
-    json: bool,
-) -> Result<()> {
+pub(super) fn plan(process: &mut Process<'_>, shown: Shown<'_>, json: bool) -> Result<()> {
     if json {
-        let facts = Facts::of(project, prepared);
-        return print_json(process, &plan_json(prepared, &facts));
+        let value = plan_json(shown, &lines_of(shown));
+        return print_json(process, &value);
     }
-    print(process, &format!("{heading}\n\n{}", plan_text(project, prepared)))
+    let heading = heading(process, shown.restore);
+    print(process, &format!("{heading}\n\n{}", plan_text(shown)))
 }
 
 /// A plan in words, without a heading.
-pub(super) fn plan_text(project: &Project, prepared: &Prepared) -> String {
-    let facts = Facts::of(project, prepared);
+pub(super) fn plan_text(shown: Shown<'_>) -> String {
+    let Shown { restore: Restore { project, .. }, prepared } = shown;
     let plan = &prepared.plan;
     let mut text = repositories_text(project, &prepared.repositories);
     text.push_str(&losing_lines(&prepared.losing));
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
         if text.is_empty() && !prepared.stages {
-            text.push_str(match (&prepared.outside_left[..], &unchanged(project, prepared)[..]) {
+            text.push_str(match (&prepared.outside_left[..], &unchanged(shown)[..]) {
                 ([], []) => "everything is as it was; there is nothing to do\n",
                 ([], [_, ..]) => "everything else is as it was; there is nothing to do\n",
                 ([_, ..], _) => {
@@ -74,20 +104,20 @@ pub(super) fn plan_text(project: &Project, prepared: &Prepared) -> String {
                 }
             });
         }
-        text.push_str(&outside_text(project, prepared));
+        text.push_str(&outside_text(shown));
     } else {
-        text.push_str(&rows_text(prepared, &facts));
-        text.push_str(&outside_text(project, prepared));
+        text.push_str(&rows_text(shown, &lines_of(shown)));
+        text.push_str(&outside_text(shown));
         text.push_str(&summary(prepared));
     }
     if prepared.stages {
         text.push_str("git's index goes back to what was staged\n");
     }
-    for line in unchanged(project, prepared) {
+    for line in unchanged(shown) {
         text.push_str(&format!("{line}\n"));
     }
-    if let Some(commits) = prepared.commits.as_ref().filter(|_| !prepared.is_head_lost) {
-        text.push_str(&format!("{commits}\n"));
+    if let Some(head) = shown.head().filter(|_| !prepared.head.is_lost()) {
+        text.push_str(&format!("{head}\n"));
     }
     text
 }
@@ -120,37 +150,29 @@ fn repositories_text(project: &Project, steps: &[RepositoryStep]) -> String {
 }
 
 /// What a repository lacks when it is back.
-fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
+pub(super) fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
     let lacks = matches!(step.kind, StepKind::Recreate | StepKind::Replace(_))
         .then(|| step.lacks(&project.state))
         .flatten();
     lacks.map_or_else(String::new, |lacks| format!("; {}", ui::escape(lacks.as_bytes())))
 }
 
-/// What takes reading to know, and is only shown.
-struct Facts {
-    lines: BTreeMap<RelPath, Lines>,
-    commits: Option<String>,
-    repositories: Vec<RepositoryStep>,
-}
-
 /// Counting lines must not keep anybody waiting for the plan.
 const COUNTING: Duration = Duration::from_millis(300);
 
-impl Facts {
-    fn of(project: &Project, prepared: &Prepared) -> Self {
-        let deadline = Instant::now() + COUNTING;
-        let mut lines = BTreeMap::new();
-        for step in prepared.plan.deeds() {
-            if Instant::now() >= deadline {
-                break;
-            }
-            let counted = count(project, &prepared.plan, step, deadline);
-            lines.extend(counted.map(|counted| (step.path.clone(), counted)));
+/// How many lines of which files come and go, as far as they are soon counted.
+fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, Lines> {
+    let Shown { restore: Restore { project, .. }, prepared } = shown;
+    let deadline = Instant::now() + COUNTING;
+    let mut lines = BTreeMap::new();
+    for step in prepared.plan.deeds() {
+        if Instant::now() >= deadline {
+            break;
         }
-        let (commits, repositories) = (prepared.commits.clone(), prepared.repositories.clone());
-        Self { lines, commits, repositories }
+        let counted = count(project, &prepared.plan, step, deadline);
+        lines.extend(counted.map(|counted| (step.path.clone(), counted)));
     }
+    lines
 }
 
 /// How many lines come and go when a step is done.
@@ -173,23 +195,22 @@ fn count(project: &Project, plan: &RestorePlan, step: &Step, deadline: Instant) 
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(prepared: &Prepared, facts: &Facts) -> String {
-    let plan = &prepared.plan;
-    let shown: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
+fn rows_text(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> String {
+    let plan = &shown.prepared.plan;
+    let steps: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
     let name = |step: &Step| {
         let slash = if is_directory(step) { "/" } else { "" };
         format!("{}{slash}", ui::escape(step.path.as_bytes()))
     };
-    let width = shown.iter().map(|step| ui::cells(&name(step))).max().unwrap_or(0).min(WIDTH_MAX);
+    let width = steps.iter().map(|step| ui::cells(&name(step))).max().unwrap_or(0).min(WIDTH_MAX);
     let mut text = String::new();
     for verb in ["restore", "merge", "recreate", "remove", "keep", "leave"] {
-        let rows: Vec<&&Step> =
-            shown.iter().filter(|step| words(step, prepared).0 == verb).collect();
+        let rows: Vec<&&Step> = steps.iter().filter(|step| words(step, shown).0 == verb).collect();
         for step in rows.iter().take(ROWS_MAX) {
-            let lines = facts.lines.get(&step.path).map(ToString::to_string);
-            let said = lines
+            let counted = lines.get(&step.path).map(ToString::to_string);
+            let said = counted
                 .into_iter()
-                .chain(Some(words(step, prepared).1))
+                .chain(Some(words(step, shown).1))
                 .filter(|said| !said.is_empty());
             let said = said.collect::<Vec<_>>().join("   ");
             let row = format!("  {verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
@@ -205,12 +226,13 @@ fn rows_text(prepared: &Prepared, facts: &Facts) -> String {
 }
 
 /// What differs outside the project: what is put back, then what is not.
-fn outside_text(project: &Project, prepared: &Prepared) -> String {
+fn outside_text(shown: Shown<'_>) -> String {
+    let Shown { restore: Restore { project, .. }, prepared } = shown;
     let row = |path: &Path, verb: &str, why: &str| {
         format!("  {verb:<9} {}   {why}\n", ui::path(path, project.home.as_deref()))
     };
     let outside = prepared.plan.outside.steps.iter().map(|step| {
-        let (verb, why) = words(step, prepared);
+        let (verb, why) = words(step, shown);
         let why = if why.is_empty() { why } else { format!("; {why}") };
         row(&step.path.at_top(), verb, &format!("outside the project{why}"))
     });
@@ -239,8 +261,7 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// What happens to a path, and a word on why.
-fn words(step: &Step, prepared: &Prepared) -> (&'static str, String) {
-    let advice = prepared.advice;
+fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
@@ -252,7 +273,7 @@ fn words(step: &Step, prepared: &Prepared) -> (&'static str, String) {
         }
         (Action::Recreate, Author::Other) => ("recreate", "deleted since, not by the agent"),
         (Action::Recreate, _) => ("recreate", ""),
-        (Action::Merge, _) if prepared.marked.contains(&step.path) => {
+        (Action::Merge, _) if shown.prepared.marked.contains(&step.path) => {
             ("merge", "with what was changed after the agent; conflicts are marked")
         }
         (Action::Merge, _) => ("merge", "with what was changed after the agent"),
@@ -269,10 +290,10 @@ fn words(step: &Step, prepared: &Prepared) -> (&'static str, String) {
         (Action::Keep(Kept::Edited), Author::Unclear) => {
             ("keep", "changed since, perhaps by a call that was cut off (use --force)")
         }
-        (Action::Keep(Kept::Edited), _) => ("keep", edited_words(advice)),
+        (Action::Keep(Kept::Edited), _) => ("keep", shown.edited_words()),
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
         (Action::Keep(Kept::New), Author::Restore) => ("keep", "put there by a restore"),
-        (Action::Keep(Kept::New), _) if advice.is_restore => {
+        (Action::Keep(Kept::New), _) if shown.takes_options() => {
             ("keep", "not made by the agent (--exact removes it)")
         }
         (Action::Keep(Kept::New), _) => ("keep", "not made by the agent"),
@@ -290,29 +311,18 @@ fn words(step: &Step, prepared: &Prepared) -> (&'static str, String) {
     (verb, why.to_owned())
 }
 
-/// What can be done about a file that the user changed after the agent.
-fn edited_words(advice: Advice) -> &'static str {
-    match (advice.is_restore, advice.merges, advice.marks) {
-        (false, ..) => "changed since, not by the agent (use --force)",
-        (true, false, _) => "changed since, not by the agent (use --merge or --force)",
-        (true, true, false) => {
-            "changed since, not by the agent, and conflicts with it (use --markers or --force)"
-        }
-        (true, true, true) => "changed since, not by the agent, and cannot be merged (use --force)",
-    }
-}
-
-fn plan_json(prepared: &Prepared, facts: &Facts) -> Value {
+pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> Value {
+    let prepared = shown.prepared;
     let plan = &prepared.plan;
     let step = |step: &Step| {
-        let (action, why) = words(step, prepared);
+        let (action, why) = words(step, shown);
         let author = match step.author {
             Author::Agent => "agent",
             Author::Restore => "restore",
             Author::Other => "other",
             Author::Unclear | Author::Unknown => "unknown",
         };
-        let lines = facts.lines.get(&step.path);
+        let lines = lines.get(&step.path);
         json!({
             "path": String::from_utf8_lossy(step.path.as_bytes()),
             "action": action,
@@ -334,7 +344,7 @@ fn plan_json(prepared: &Prepared, facts: &Facts) -> Value {
     };
     json!({
         "checkpoint": plan.of.to_string(),
-        "repositories": facts.repositories.iter().map(repository).collect::<Vec<_>>(),
+        "repositories": prepared.repositories.iter().map(repository).collect::<Vec<_>>(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
         "outside": plan.outside.deeds().map(outside).collect::<Vec<_>>(),
         "outside_kept": plan.outside.steps.iter().filter(|step| !step.is_deed()).map(outside).collect::<Vec<_>>(),
@@ -349,249 +359,8 @@ fn plan_json(prepared: &Prepared, facts: &Facts) -> Value {
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),
         "marked": prepared.marked.iter().map(named).collect::<Vec<_>>(),
-        "commits": facts.commits,
+        "commits": shown.head(),
     })
-}
-
-/// What came of a restore.
-pub(super) struct Came<'a> {
-    pub(super) checkpoint: &'a Checkpoint,
-    pub(super) prepared: &'a Prepared,
-    pub(super) report: Report,
-    /// The command that takes it back.
-    pub(super) way_back: &'static str,
-}
-
-/// Says what came of a restore.
-pub(super) fn report(
-    process: &mut Process<'_>,
-    project: &Project,
-    came: Came<'_>,
-    json: bool,
-) -> Result<Exit> {
-    let index_said = came.report.index.as_ref().and_then(index_words);
-    if json {
-        let value = came_json(&came, index_said.as_deref());
-        print_json(process, &value)?;
-    } else {
-        print(process, &came_text(project, &came, index_said.as_deref()))?;
-    }
-    missed(process, project, &came.report.outcome);
-    if let Some(note) = names_note(&came.report.outcome.had_names) {
-        say(process, &note)?;
-    }
-    let unseen = unseen(&came.prepared.plan);
-    for (path, why) in &unseen {
-        let (path, why) = (ui::escape_path(path), why.words());
-        say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
-    }
-    if let Some(Err(err)) = came.report.index {
-        return Err(err);
-    }
-    if !came.report.is_settled {
-        say(process, TRY_AGAIN)?;
-    }
-    if came.report.head_stayed {
-        say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
-        return Ok(Exit::Failed);
-    }
-    let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
-    let Prepared { plan, inner_steps, marked, .. } = came.prepared;
-    let is_clean = conflicts(plan).is_empty() && inner_steps.is_empty() && marked.is_empty();
-    Ok(match (is_whole, is_clean) {
-        (false, _) => Exit::Failed,
-        (true, false) => Exit::Conflicts,
-        (true, true) => Exit::Ok,
-    })
-}
-
-/// What can be done about paths that could not be restored.
-const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
-                         `beforehand restore --abort` takes back all of it";
-
-fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
-    let missed = came.report.outcome.missed.iter();
-    let missed: Vec<_> =
-        missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
-    let (lines, commits) = (BTreeMap::new(), came.prepared.commits.clone());
-    let facts = Facts { lines, commits, repositories: came.prepared.repositories.clone() };
-    let mut value = plan_json(came.prepared, &facts);
-    value["done"] = json!(came.report.outcome.done + came.prepared.repositories.len());
-    value["missed"] = json!(missed);
-    let linked = came.report.outcome.had_names.iter();
-    value["had_other_names"] = linked.map(|path| path.to_string_lossy().into_owned()).collect();
-    let aside = came.report.outcome.set_aside.iter();
-    let aside = aside.map(
-        |(place, now)| json!({ "path": place.to_string_lossy(), "now": now.to_string_lossy() }),
-    );
-    value["set_aside"] = aside.collect();
-    value["held_in"] = json!(came.report.held.map(|id| id.to_string()));
-    value["index"] = json!(index);
-    value
-}
-
-fn came_text(project: &Project, came: &Came<'_>, index: Option<&str>) -> String {
-    let plan = &came.prepared.plan;
-    let id = came.checkpoint.id.short();
-    let conflicts = conflicts(plan);
-    let is_whole = came.report.outcome.missed.is_empty() && unseen(plan).is_empty();
-    let is_same = conflicts.is_empty() && is_whole;
-    let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
-    let done = came.prepared.count_but(&missed, project.root.path());
-    let mut text = match (done, is_same) {
-        (0, true) if !left(project, came.prepared).is_empty() || keeps_ignored(plan) => {
-            format!("everything else is as it was at {id}")
-        }
-        (0, true) if came.prepared.stages => format!("all files are as they were at {id}"),
-        (0, true) if came.prepared.outside_left.is_empty() => {
-            format!("everything is as it was at {id}")
-        }
-        (0, true) => format!("everything in the project is as it was at {id}"),
-        (0, false) => "nothing was restored".to_owned(),
-        (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
-    };
-    if !conflicts.is_empty() {
-        let count = ui::count(conflicts.len() as u64, "conflict");
-        let named = conflicts.iter().take(NAMED_MAX);
-        let named = named.map(|path| ui::path(path, project.home.as_deref())).collect::<Vec<_>>();
-        let more = if conflicts.len() > NAMED_MAX { ", …" } else { "" };
-        text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
-    }
-    text.push('\n');
-    let repositories = &came.prepared.repositories;
-    // What only made way is back in another form.
-    let makes_way = |step: &RepositoryStep| {
-        let is_pointer = |it: &RepositoryStep| matches!(it.kind, StepKind::Pointer(_));
-        step.is_removal() && repositories.iter().any(|it| is_pointer(it) && it.place == step.place)
-    };
-    for step in repositories.iter().filter(|step| !makes_way(step)) {
-        let what = if step.is_removal() { "gone again" } else { "back" };
-        let thing = match &step.kind {
-            StepKind::Part(below) if below.starts_with("modules") => "the submodule's repository",
-            StepKind::Part(_) => "the worktree's part of the repository",
-            _ => "the repository",
-        };
-        let lacks = lacks_text(project, step);
-        let place = ui::escape(step.target().as_os_str().as_encoded_bytes()).into_owned();
-        text.push_str(&format!("{thing} is {what}: {place}{lacks}\n"));
-    }
-    text.push_str(&kept_text(came));
-    text.push_str(&losing_lines(&came.prepared.losing));
-    for line in left(project, came.prepared) {
-        text.push_str(&format!("{line}\n"));
-    }
-    text.push_str(&outside_left_text(project, &came.prepared.outside_left));
-    let commits = came.prepared.commits.as_deref().filter(|_| !came.prepared.is_head_lost);
-    for line in [index, commits].into_iter().flatten() {
-        text.push_str(&format!("{line}\n"));
-    }
-    if came.report.held.is_some() {
-        let back = came.way_back;
-        text.push_str(&format!("{back} with: beforehand {back}\n"));
-    }
-    text
-}
-
-/// What stays because another author changed it.
-fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
-    let outside = plan.outside.steps.iter().filter(|step| step.is_conflict());
-    let below = plan.conflicts().map(|step| step.path.as_path().to_owned());
-    below.chain(outside.map(|step| step.path.at_top())).collect()
-}
-
-/// What stays because nothing can be said of what is there now.
-fn unseen(plan: &RestorePlan) -> Vec<(PathBuf, SkipReason)> {
-    let below = plan.unseen().map(|(step, why)| (step.path.as_path().to_owned(), why));
-    let outside = plan.outside.steps.iter();
-    let outside = outside.filter_map(|step| Some((step.path.at_top(), step.unseen()?)));
-    below.chain(outside).collect()
-}
-
-/// What was made since and stays, and where conflicts are marked.
-fn kept_text(came: &Came<'_>) -> String {
-    let Prepared { plan, marked, advice, .. } = came.prepared;
-    let mut text = String::new();
-    if !marked.is_empty() {
-        text.push_str(&format!("conflicts marked in: {}\n", some(marked.iter())));
-    }
-    let is_new = |step: &&Step| step.action == Action::Keep(Kept::New);
-    let below = plan.kept().filter(is_new).map(|step| step.path.as_path().to_owned());
-    let outside = plan.outside.steps.iter().filter(is_new).map(|step| step.path.at_top());
-    let new: Vec<PathBuf> = below.chain(outside).collect();
-    if !new.is_empty() {
-        let named = new.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
-        let more = if new.len() > NAMED_MAX { ", …" } else { "" };
-        let named = named.collect::<Vec<_>>().join(", ") + more;
-        let count = ui::count(new.len() as u64, "path");
-        let id = came.checkpoint.id.short();
-        let how = if advice.is_restore {
-            "--exact removes them".to_owned()
-        } else {
-            format!("`beforehand restore {id} --exact` removes them")
-        };
-        text.push_str(&format!("{count} made since kept: {named} ({how})\n"));
-    }
-    let ignored: Vec<_> =
-        plan.kept().filter(|step| is_ignored(step)).map(|step| &step.path).collect();
-    if !ignored.is_empty() {
-        let (count, named) =
-            (ui::count(ignored.len() as u64, "ignored path"), some(ignored.into_iter()));
-        text.push_str(&format!("{count} made since kept: {named}\n"));
-    }
-    text
-}
-
-fn is_ignored(step: &Step) -> bool {
-    step.action == Action::Keep(Kept::Ignored)
-}
-
-/// Whether something stays that was made since and is ignored.
-fn keeps_ignored(plan: &RestorePlan) -> bool {
-    plan.kept().any(is_ignored)
-}
-
-/// What is worth knowing of files that were hard links.
-fn names_note(paths: &[PathBuf]) -> Option<String> {
-    let named = paths.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
-    (!paths.is_empty()).then(|| {
-        format!("note: had other names (hard links), which keep what was in it: {named}{more}")
-    })
-}
-
-/// Names what could not be done.
-pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Outcome) {
-    for (path, why) in &outcome.missed {
-        let path = ui::path(path, project.home.as_deref());
-        let why = ui::escape_line(why.as_bytes());
-        let _ignored = writeln!(process.stderr, "warning: not restored: {path}: {why}");
-    }
-    for (place, now) in &outcome.set_aside {
-        let place = ui::path(place, project.home.as_deref());
-        let now = ui::path(now, project.home.as_deref());
-        let _ignored = writeln!(
-            process.stderr,
-            "warning: {place} was changed after it was held: what was there is now {now}"
-        );
-    }
-}
-
-fn index_words(index: &Result<IndexOutcome>) -> Option<String> {
-    match index {
-        Ok(IndexOutcome::Restored(entries)) => Some(format!(
-            "staged as it was: {}",
-            ui::count(*entries as u64, "entry").replace("entrys", "entries")
-        )),
-        Ok(IndexOutcome::HeadMoved) => {
-            Some("the index stays as it is: HEAD has moved since".to_owned())
-        }
-        Ok(IndexOutcome::InProgress(what)) => {
-            let why = format!("a {what} is in progress, or was then");
-            Some(format!("the index stays as it is: {why}; --repository takes back both"))
-        }
-        Ok(IndexOutcome::Unchanged | IndexOutcome::NotKept) | Err(_) => None,
-    }
 }
 
 pub(super) fn say(process: &mut Process<'_>, text: &str) -> Result<()> {

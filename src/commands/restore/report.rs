@@ -1,0 +1,257 @@
+//! What came of a restore, as people see it.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{
+    remains::{NAMED_MAX, left, losing_lines, outside_left_text, some},
+    show::{Shown, lacks_text, plan_json, say},
+};
+use crate::{
+    apply::Outcome,
+    commands::{Project, print, print_json},
+    error::Result,
+    model::SkipReason,
+    plan::{Action, Kept, RestorePlan, Step},
+    process::{Exit, Process},
+    restore::{Prepared, Report, Restore},
+    store::{IndexOutcome, RepositoryStep, StepKind},
+    ui,
+};
+
+/// What came of a restore.
+pub(super) struct Came<'a> {
+    pub(super) shown: Shown<'a>,
+    pub(super) report: Report,
+    /// The command that takes it back.
+    pub(super) way_back: &'static str,
+}
+
+/// Says what came of a restore.
+pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> Result<Exit> {
+    let project = came.shown.restore.project;
+    let index_said = came.report.index.as_ref().and_then(index_words);
+    if json {
+        let value = came_json(&came, index_said.as_deref());
+        print_json(process, &value)?;
+    } else {
+        print(process, &came_text(&came, index_said.as_deref()))?;
+    }
+    missed(process, project, &came.report.outcome);
+    if let Some(note) = names_note(&came.report.outcome.had_names) {
+        say(process, &note)?;
+    }
+    let unseen = unseen(&came.shown.prepared.plan);
+    for (path, why) in &unseen {
+        let (path, why) = (ui::escape_path(path), why.words());
+        say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
+    }
+    if let Some(Err(err)) = came.report.index {
+        return Err(err);
+    }
+    if !came.report.is_settled {
+        say(process, TRY_AGAIN)?;
+    }
+    if came.report.head_stayed {
+        say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
+        return Ok(Exit::Failed);
+    }
+    let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
+    let Prepared { plan, inner_steps, marked, .. } = came.shown.prepared;
+    let is_clean = conflicts(plan).is_empty() && inner_steps.is_empty() && marked.is_empty();
+    Ok(match (is_whole, is_clean) {
+        (false, _) => Exit::Failed,
+        (true, false) => Exit::Conflicts,
+        (true, true) => Exit::Ok,
+    })
+}
+
+/// What can be done about paths that could not be restored.
+const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
+                         `beforehand restore --abort` takes back all of it";
+
+fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
+    let missed = came.report.outcome.missed.iter();
+    let missed: Vec<_> =
+        missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
+    let mut value = plan_json(came.shown, &BTreeMap::new());
+    let repositories = came.shown.prepared.repositories.len();
+    value["done"] = json!(came.report.outcome.done + repositories);
+    value["missed"] = json!(missed);
+    let linked = came.report.outcome.had_names.iter();
+    value["had_other_names"] = linked.map(|path| path.to_string_lossy().into_owned()).collect();
+    let aside = came.report.outcome.set_aside.iter();
+    let aside = aside.map(
+        |(place, now)| json!({ "path": place.to_string_lossy(), "now": now.to_string_lossy() }),
+    );
+    value["set_aside"] = aside.collect();
+    value["held_in"] = json!(came.report.held.map(|id| id.to_string()));
+    value["index"] = json!(index);
+    value
+}
+
+fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
+    let Shown { restore: Restore { project, checkpoint, .. }, prepared } = came.shown;
+    let plan = &prepared.plan;
+    let id = checkpoint.id.short();
+    let conflicts = conflicts(plan);
+    let is_whole = came.report.outcome.missed.is_empty() && unseen(plan).is_empty();
+    let is_same = conflicts.is_empty() && is_whole;
+    let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let done = prepared.count_but(&missed, project.root.path());
+    let mut text = match (done, is_same) {
+        (0, true) if !left(came.shown).is_empty() || keeps_ignored(plan) => {
+            format!("everything else is as it was at {id}")
+        }
+        (0, true) if prepared.stages => format!("all files are as they were at {id}"),
+        (0, true) if prepared.outside_left.is_empty() => {
+            format!("everything is as it was at {id}")
+        }
+        (0, true) => format!("everything in the project is as it was at {id}"),
+        (0, false) => "nothing was restored".to_owned(),
+        (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
+    };
+    if !conflicts.is_empty() {
+        let count = ui::count(conflicts.len() as u64, "conflict");
+        let named = conflicts.iter().take(NAMED_MAX);
+        let named = named.map(|path| ui::path(path, project.home.as_deref())).collect::<Vec<_>>();
+        let more = if conflicts.len() > NAMED_MAX { ", …" } else { "" };
+        text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
+    }
+    text.push('\n');
+    let repositories = &prepared.repositories;
+    // What only made way is back in another form.
+    let makes_way = |step: &RepositoryStep| {
+        let is_pointer = |it: &RepositoryStep| matches!(it.kind, StepKind::Pointer(_));
+        step.is_removal() && repositories.iter().any(|it| is_pointer(it) && it.place == step.place)
+    };
+    for step in repositories.iter().filter(|step| !makes_way(step)) {
+        let what = if step.is_removal() { "gone again" } else { "back" };
+        let thing = match &step.kind {
+            StepKind::Part(below) if below.starts_with("modules") => "the submodule's repository",
+            StepKind::Part(_) => "the worktree's part of the repository",
+            _ => "the repository",
+        };
+        let lacks = lacks_text(project, step);
+        let place = ui::escape(step.target().as_os_str().as_encoded_bytes()).into_owned();
+        text.push_str(&format!("{thing} is {what}: {place}{lacks}\n"));
+    }
+    text.push_str(&kept_text(came));
+    text.push_str(&losing_lines(&prepared.losing));
+    for line in left(came.shown) {
+        text.push_str(&format!("{line}\n"));
+    }
+    text.push_str(&outside_left_text(project, &prepared.outside_left));
+    let head = came.shown.head().filter(|_| !prepared.head.is_lost());
+    for line in [index, head.as_deref()].into_iter().flatten() {
+        text.push_str(&format!("{line}\n"));
+    }
+    if came.report.held.is_some() {
+        let back = came.way_back;
+        text.push_str(&format!("{back} with: beforehand {back}\n"));
+    }
+    text
+}
+
+/// What stays because another author changed it.
+fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
+    let outside = plan.outside.steps.iter().filter(|step| step.is_conflict());
+    let below = plan.conflicts().map(|step| step.path.as_path().to_owned());
+    below.chain(outside.map(|step| step.path.at_top())).collect()
+}
+
+/// What stays because nothing can be said of what is there now.
+fn unseen(plan: &RestorePlan) -> Vec<(PathBuf, SkipReason)> {
+    let below = plan.unseen().map(|(step, why)| (step.path.as_path().to_owned(), why));
+    let outside = plan.outside.steps.iter();
+    let outside = outside.filter_map(|step| Some((step.path.at_top(), step.unseen()?)));
+    below.chain(outside).collect()
+}
+
+/// What was made since and stays, and where conflicts are marked.
+fn kept_text(came: &Came<'_>) -> String {
+    let Prepared { plan, marked, .. } = came.shown.prepared;
+    let mut text = String::new();
+    if !marked.is_empty() {
+        text.push_str(&format!("conflicts marked in: {}\n", some(marked.iter())));
+    }
+    let is_new = |step: &&Step| step.action == Action::Keep(Kept::New);
+    let below = plan.kept().filter(is_new).map(|step| step.path.as_path().to_owned());
+    let outside = plan.outside.steps.iter().filter(is_new).map(|step| step.path.at_top());
+    let new: Vec<PathBuf> = below.chain(outside).collect();
+    if !new.is_empty() {
+        let named = new.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
+        let more = if new.len() > NAMED_MAX { ", …" } else { "" };
+        let named = named.collect::<Vec<_>>().join(", ") + more;
+        let count = ui::count(new.len() as u64, "path");
+        let id = came.shown.restore.checkpoint.id.short();
+        let how = if came.shown.takes_options() {
+            "--exact removes them".to_owned()
+        } else {
+            format!("`beforehand restore {id} --exact` removes them")
+        };
+        text.push_str(&format!("{count} made since kept: {named} ({how})\n"));
+    }
+    let ignored: Vec<_> =
+        plan.kept().filter(|step| is_ignored(step)).map(|step| &step.path).collect();
+    if !ignored.is_empty() {
+        let (count, named) =
+            (ui::count(ignored.len() as u64, "ignored path"), some(ignored.into_iter()));
+        text.push_str(&format!("{count} made since kept: {named}\n"));
+    }
+    text
+}
+
+fn is_ignored(step: &Step) -> bool {
+    step.action == Action::Keep(Kept::Ignored)
+}
+
+/// Whether something stays that was made since and is ignored.
+fn keeps_ignored(plan: &RestorePlan) -> bool {
+    plan.kept().any(is_ignored)
+}
+
+/// What is worth knowing of files that were hard links.
+fn names_note(paths: &[PathBuf]) -> Option<String> {
+    let named = paths.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
+    (!paths.is_empty()).then(|| {
+        format!("note: had other names (hard links), which keep what was in it: {named}{more}")
+    })
+}
+
+/// Names what could not be done.
+pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Outcome) {
+    for (path, why) in &outcome.missed {
+        let path = ui::path(path, project.home.as_deref());
+        let why = ui::escape_line(why.as_bytes());
+        let _ignored = writeln!(process.stderr, "warning: not restored: {path}: {why}");
+    }
+    for (place, now) in &outcome.set_aside {
+        let place = ui::path(place, project.home.as_deref());
+        let now = ui::path(now, project.home.as_deref());
+        let _ignored = writeln!(
+            process.stderr,
+            "warning: {place} was changed after it was held: what was there is now {now}"
+        );
+    }
+}
+
+fn index_words(index: &Result<IndexOutcome>) -> Option<String> {
+    match index {
+        Ok(IndexOutcome::Restored(entries)) => Some(format!(
+            "staged as it was: {}",
+            ui::count(*entries as u64, "entry").replace("entrys", "entries")
+        )),
+        Ok(IndexOutcome::HeadMoved) => {
+            Some("the index stays as it is: HEAD has moved since".to_owned())
+        }
+        Ok(IndexOutcome::InProgress(what)) => {
+            let why = format!("a {what} is in progress, or was then");
+            Some(format!("the index stays as it is: {why}; --repository takes back both"))
+        }
+        Ok(IndexOutcome::Unchanged | IndexOutcome::NotKept) | Err(_) => None,
+    }
+}

@@ -1,0 +1,80 @@
+//! What a checkpoint does not hold, and what it never knew of.
+
+use super::look::{is_out_of_reach, skipped};
+use crate::{
+    error::{Error, Result},
+    model::{Checkpoint, Kind, RelPath, Skipped, Tree},
+    plan::{self, ByPath, Picked},
+    project::Project,
+    scan::Scan,
+    store, ui,
+};
+
+/// What the checkpoint left out and no later call of the turn held either.
+pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
+    let is_held = |skipped: &&Skipped| {
+        let path = RelPath::from_bytes(&skipped.path).ok();
+        let entry = path.and_then(|path| then.besides.get(&path));
+        // Of a directory that is held only on the way to something, the rest is not.
+        entry.is_some_and(|entry| entry.kind != Kind::Directory || entry.content.is_some())
+    };
+    checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
+}
+
+/// What is there now and not held, and was not there at the checkpoint, held or not.
+pub(super) fn new_unheld(
+    project: &Project,
+    scan: &Scan,
+    then: &Tree,
+    checkpoint: &Checkpoint,
+    picked: &Picked,
+) -> Result<Vec<Skipped>> {
+    let left_out = left_out(checkpoint, then);
+    let (then_out, store) = (ByPath::of(&left_out), project.store.as_ref());
+    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+    let mut new = Vec::new();
+    for skipped in skipped(scan, |reason| reason.matters() && !is_out_of_reach(reason)) {
+        let Ok(path) = RelPath::from_bytes(&skipped.path) else { continue };
+        let is_new = picked.has(&path)
+            && then_out.covering(&path).is_none()
+            && plan::entry_at(then, &path, &mut read)?.is_none();
+        if is_new {
+            new.push(skipped);
+        }
+    }
+    Ok(new)
+}
+
+/// Refuses a path that was at none of some checkpoints and is not there now: it is a slip.
+pub(crate) fn refuse_unknown(
+    project: &Project,
+    picked: &Picked,
+    sides: &[(&Checkpoint, &Tree)],
+) -> Result<()> {
+    let Picked::Paths(picks) = picked else { return Ok(()) };
+    let mut read = |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
+    for path in picks.iter().filter_map(|pick| pick.literal()) {
+        let mut is_known = project.root.join(path).symlink_metadata().is_ok()
+            || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git");
+        for (checkpoint, then) in sides {
+            let left_out = left_out(checkpoint, then);
+            let mut left_out =
+                left_out.iter().filter_map(|out| RelPath::from_bytes(&out.path).ok());
+            is_known = is_known
+                || left_out.any(|out| path.is_within(&out) || out.is_within(path))
+                || plan::entry_at(then, path, &mut read)?.is_some();
+        }
+        if !is_known {
+            let ids: Vec<String> = sides.iter().map(|(it, _)| it.id.to_string()).collect();
+            return Err(Error::other(
+                format!(
+                    "`{}` was not there at {}, and is not now",
+                    ui::escape(path.as_bytes()),
+                    ids.join(" or ")
+                ),
+                "name paths as seen from the current directory; `beforehand find NAME` looks for one",
+            ));
+        }
+    }
+    Ok(())
+}

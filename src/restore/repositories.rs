@@ -1,0 +1,147 @@
+//! What a restore does with git repositories: those that are gone or broken come back, and those that
+//! stay are named with what they lack.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use super::Restore;
+use crate::{
+    error::{Error, Result},
+    fs::stat_path,
+    model::{Entry, Kind, RelPath},
+    plan::{Action, Author, Kept, Picked, RestorePlan, Step},
+    project::Project,
+    root::{git_dirs, repository_at},
+    scan::Scan,
+    store::{RepositoryStep, StepKind, git, record::Record},
+    ui,
+};
+
+/// What happens to the repositories that a checkpoint holds.
+pub(super) struct Repositories {
+    /// `None` if the record cannot be read: then nothing happens to them.
+    record: Option<Record>,
+    pub(super) steps: Vec<RepositoryStep>,
+    /// Where those are that differ, lie outside the root and stay as they are.
+    pub(super) elsewhere: BTreeSet<PathBuf>,
+}
+
+impl Repositories {
+    /// Finds those that are gone, broken or other ones than at the checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// Fails where one that works would be replaced by one that may be held in part only.
+    pub(super) fn of(restore: Restore<'_>) -> Result<Self> {
+        let Restore { project, checkpoint, request } = restore;
+        let Ok(record) = project.record_of(checkpoint.id) else {
+            return Ok(Self { record: None, steps: Vec::new(), elsewhere: BTreeSet::new() });
+        };
+        let mut steps =
+            git::steps(&project.state, project.root.path(), &record, request.repository);
+        // A part of a repository is that of what it belongs to.
+        let is_part = |step: &RepositoryStep| matches!(step.kind, StepKind::Part(_));
+        let leads = |step: &RepositoryStep| {
+            step.pointers(project.root.path()).any(|path| is_picked(restore, &path))
+        };
+        steps.retain(|step| is_picked(restore, &step.place) || is_part(step) && leads(step));
+        let (steps, elsewhere): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| step.is_inside || request.outside);
+        refuse_partial(restore, &steps)?;
+        let elsewhere = elsewhere.into_iter().map(|step| step.place).collect();
+        Ok(Self { record: Some(record), steps, elsewhere })
+    }
+
+    /// What is gone of the repositories that stay.
+    pub(super) fn lost(&self, restore: Restore<'_>) -> Vec<git::Lost> {
+        let Some(record) = &self.record else { return Vec::new() };
+        let project = restore.project;
+        let mut lost = git::lost(&project.state, project.root.path(), record);
+        lost.retain(|lost| {
+            let is_replaced = self.steps.iter().any(|step| step.is_all_of(&lost.place));
+            is_picked(restore, &lost.place) && !is_replaced
+        });
+        lost
+    }
+
+    /// What goes with those that are replaced.
+    pub(super) fn losing(&self, project: &Project) -> Vec<git::Losing> {
+        let Some(record) = &self.record else { return Vec::new() };
+        let losing =
+            |step: &RepositoryStep| step.losing(&project.state, project.root.path(), record);
+        self.steps.iter().filter_map(losing).collect()
+    }
+
+    /// The repositories below the root that the checkpoint does not hold, and that stay: a directory,
+    /// or a file that leads to one.
+    pub(super) fn made_since(&self, project: &Project, scan: &Scan) -> BTreeMap<RelPath, Kind> {
+        let root = project.root.path();
+        let Some(record) = &self.record else { return BTreeMap::new() };
+        let mut then = BTreeSet::new();
+        for held in &record.repositories {
+            let pointers = held.pointers.iter().map(|(path, _)| path);
+            then.extend(
+                pointers.chain([&held.path]).map(|path| root.join(OsStr::from_bytes(path))),
+            );
+        }
+        let goes =
+            |path: &Path| self.steps.iter().any(|step| step.is_removal() && step.place == *path);
+        let all = scan.repositories.iter().cloned().chain([root.join(".git")]);
+        let left = all.filter(|path| !then.contains(path) && !goes(path));
+        let left = left.filter(|path| repository_at(path).is_some());
+        left.filter_map(|path| {
+            Some((project.root.relative(&path).ok()?, stat_path(&path).ok()?.kind()?))
+        })
+        .collect()
+    }
+
+    /// Takes out those that cannot come back, because a file stays in the place of a directory they
+    /// lie in, and says so in the plan.
+    pub(super) fn keep_in_the_way(&mut self, project: &Project, plan: &mut RestorePlan) {
+        let is_directory = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::Directory);
+        let (blocked, free): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.steps).into_iter().partition(|step| {
+                let Ok(path) = project.root.relative(&step.place) else { return false };
+                plan.kept().any(|kept| !is_directory(kept.now) && path.is_within(&kept.path))
+            });
+        let entry = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+        plan.steps.extend(blocked.iter().filter_map(|step| {
+            let path = project.root.relative(&step.place).ok()?;
+            let (action, author) = (Action::Keep(Kept::InTheWay), Author::Unknown);
+            Some(Step { path, action, then: Some(entry), now: None, author })
+        }));
+        plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+        self.steps = free;
+    }
+}
+
+/// Whether the user means what is at an absolute path.
+fn is_picked(restore: Restore<'_>, path: &Path) -> bool {
+    let Restore { project, request, .. } = restore;
+    let is_named = || project.root.relative(path).is_ok_and(|path| request.picked.has(&path));
+    request.picked == Picked::All || is_named()
+}
+
+/// Refuses to replace a repository that works by one that may be held in part only.
+fn refuse_partial(restore: Restore<'_>, steps: &[RepositoryStep]) -> Result<()> {
+    let Restore { checkpoint, request, .. } = restore;
+    let works = |step: &&RepositoryStep| {
+        let worktree = step.place.parent().unwrap_or(&step.place);
+        matches!(step.kind, StepKind::Replace(_)) && matches!(git_dirs(worktree), Ok(Some(_)))
+    };
+    match steps.iter().find(works).filter(|_| request.repository && checkpoint.partial) {
+        Some(step) => Err(Error::other(
+            format!(
+                "checkpoint {} is partial, and the repository `{}` works: nothing was changed",
+                checkpoint.id,
+                ui::escape_path(&step.place)
+            ),
+            "leave out --repository, or name a checkpoint that is not partial",
+        )),
+        None => Ok(()),
+    }
+}
