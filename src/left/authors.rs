@@ -218,16 +218,17 @@ impl Knowledge {
         loop {
             // Who had it first made it; those after only saw it. A restore made it anew.
             let same = seen.iter().rev().take_while(|seen| seen.there.is(here)).count();
-            let same = &seen[seen.len() - same..];
-            let anew = same.iter().rfind(|seen| matches!(seen.by, By::Restore(_)));
-            let first = anew.or_else(|| same.first())?;
-            match first.by {
+            let from = seen.len() - same;
+            let anew = seen[from..].iter().rposition(|seen| matches!(seen.by, By::Restore(_)));
+            let first = from + anew.unwrap_or(0);
+            match seen.get(first)?.by {
                 By::Agent => return Some(Author::Agent),
                 By::Others => return Some(Author::Other),
                 // Back as it was before the checkpoint: that is the restore's doing.
                 By::Restore(then) if then <= self.since => return Some(Author::Restore),
+                // A clock may have been set back since: what comes later is later all the same.
                 By::Restore(then) => {
-                    seen = &seen[..seen.partition_point(|seen| seen.at <= then)];
+                    seen = &seen[..seen[..first].partition_point(|seen| seen.at <= then)];
                 }
             }
         }
@@ -428,6 +429,7 @@ mod tests {
         let of = |then| [edit.clone(), vec![back(then)]].concat();
         assert_eq!(whose(&of(250)), Author::Agent);
         assert_eq!(whose(&of(50)), Author::Restore, "older than the checkpoint");
+        assert_eq!(whose(&of(10_000)), Author::Agent, "by a clock that was ahead");
         edit[1].at = 280;
         assert_eq!(whose(&[edit.clone(), vec![back(250)]].concat()), Author::Other);
     }

@@ -87,8 +87,8 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let Found { changes, outside } = found;
     // Counting is for a notice; who made what must not depend on it.
     let blast = blast::count(since, store.as_ref(), &changes);
-    // What was there comes first: of a build that makes very many files, the rest counts as unknown,
-    // and what users do to other files afterwards is still seen to be theirs.
+    // What was there comes first. Of a build that makes very many files the rest has no author of
+    // record and is kept, and what users do to other files afterwards is still seen to be theirs.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
     let is_known = there.len() <= PATHS_MAX && Instant::now() <= deadline;
     if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {

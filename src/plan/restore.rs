@@ -188,6 +188,11 @@ impl RestorePlan {
         self.steps.iter().filter(|step| step.is_conflict())
     }
 
+    /// Every path that differs, in the root and outside it, each as seen from its own top.
+    pub fn everywhere(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().chain(&self.outside.steps)
+    }
+
     /// The paths that would change and stay, because what is there now cannot be looked at.
     pub fn unseen(&self) -> impl Iterator<Item = (&Step, SkipReason)> {
         self.steps.iter().filter_map(|step| Some((step, step.unseen()?)))

@@ -59,7 +59,10 @@ impl Here for Present<'_> {
 
     fn is_likely(&self) -> bool {
         let store = self.project.store.as_ref();
-        let now = store::named_as(store, self.path, self.now, self.likely, Source::Disk);
+        let now = match self.side {
+            Side::Root => store::named_as(store, self.path, self.now, self.likely, Source::Disk),
+            Side::Outside => self.now,
+        };
         self.likely.is_some_and(|likely| {
             let contents = [likely, now].map(|entry| entry.content.map(|content| content.id));
             likely.kind == now.kind && (now.kind == Kind::Directory || contents[0] == contents[1])

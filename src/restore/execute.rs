@@ -5,14 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Restore, announced, head, model_note, prepare::Prepared, unreadable};
+use super::{
+    Restore, announced, head, model_note, prepare::Prepared, repositories::keeps_own, unreadable,
+};
 use crate::{
     apply::{self, Outcome},
     crash,
     error::{Error, Result},
     fs::now_ns,
     left::{self, Line, Side, State, What},
-    model::{CheckpointId, Entry, RelPath, RootKind},
+    model::{CheckpointId, Entry, RelPath},
     plan::{Action, RestorePlan},
     process::Process,
     project::Project,
@@ -74,7 +76,7 @@ impl Restore<'_> {
         let held = self.begin(process, prepared, looked)?;
         let report = self.change(prepared, held)?;
         // The files are what counts; a restore is none the worse for a note that could not be left.
-        let _untold = model_note::leave(project, checkpoint, prepared);
+        let _untold = model_note::leave(project, checkpoint, prepared, &report.outcome);
         Ok(report)
     }
 
@@ -124,7 +126,7 @@ impl Restore<'_> {
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
         // changed in this very moment is not ours to change.
-        let is_settled = outcome.missed.iter().all(|(_, why)| why == apply::CHANGED);
+        let is_settled = is_settled(&outcome);
         if is_settled {
             RestoreLog::end(&project.state.root(&project.root))?;
         }
@@ -142,16 +144,11 @@ impl Restore<'_> {
         head::note(project, there, held).map(|()| false)
     }
 
-    /// Stages again what was staged in the project's repository. One that comes back has its index.
+    /// Stages again what was staged in the project's repository.
     fn stage(self, prepared: &Prepared) -> Option<Result<IndexOutcome>> {
         let Self { project, checkpoint, request } = self;
-        let is_left_alone = match project.root.kind() {
-            RootKind::Git { common_dir, .. } => {
-                !prepared.repositories.iter().any(|step| step.is_all_of(common_dir))
-            }
-            RootKind::Plain { .. } => prepared.repositories.is_empty(),
-        };
-        (request.index && is_left_alone).then(|| project.store.restore_index(checkpoint.id))
+        let stages = request.index && keeps_own(project, &prepared.repositories);
+        stages.then(|| project.store.restore_index(checkpoint.id))
     }
 
     fn log(self, prepared: &Prepared, held: CheckpointId) -> RestoreLog {
@@ -181,6 +178,11 @@ pub(super) fn gone(steps: &[RepositoryStep]) -> impl Iterator<Item = &Repository
 /// Those that come back, which is done last: what they lie in is there then.
 pub(super) fn made(steps: &[RepositoryStep]) -> impl Iterator<Item = &RepositoryStep> {
     steps.iter().filter(|step| !step.is_removal())
+}
+
+/// Whether nothing is left that could be tried again.
+pub(super) fn is_settled(outcome: &Outcome) -> bool {
+    outcome.missed.iter().all(|(_, why)| why == apply::CHANGED)
 }
 
 /// What came of making repositories again.

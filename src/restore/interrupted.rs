@@ -3,28 +3,31 @@
 //! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
 //! one or the other may be overwritten without holding it again, and `undo` still finds the line.
 
+use std::collections::BTreeSet;
+
 use super::{
     Request,
     announced::drop_announced,
     content::bytes_now,
-    execute::{gone, made, make_repositories, note_back, records},
+    execute::{gone, is_settled, made, make_repositories, note_back, records},
     head,
     look::{seen_by_plan, skipped_now},
     outside,
+    repositories::keeps_own,
 };
 use crate::{
     apply::{self, Outcome},
     error::{Error, Result},
     fs::{Dir, c_name},
     left::{self, Side},
-    model::{Checkpoint, Entry, Kind, RelPath, Tree},
+    model::{Checkpoint, Kind, RelPath, Tree},
     plan::{self, RestorePlan, Unsettled},
     process::Process,
     project::Project,
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
     store::{
-        self, HeadMove, Source,
+        self, HeadMove, IndexOutcome, Source,
         git::{self, Ends},
     },
     ui,
@@ -57,6 +60,9 @@ pub(crate) fn resume(
         return Err(Error::other("no restore was interrupted here", "there is nothing to do"));
     };
     let settled = settle(process, project, &log, toward)?;
+    if settled.is_over {
+        end(project, &log, toward)?;
+    }
     Ok((log, settled))
 }
 
@@ -133,6 +139,8 @@ pub(crate) fn before(
         ));
     }
     let settled = Box::new(settle(process, project, &log, Toward::Before)?);
+    // What cannot be taken back is told, and stays held: it must not keep all others from going on.
+    end(project, &log, Toward::Before)?;
     // To undo a restore that was interrupted is to take it back. An undo that was interrupted is
     // still to be done.
     let is_all = request.verb == "undo" && log.verb != "undo";
@@ -145,6 +153,20 @@ pub(crate) struct Settled {
     pub(crate) plan: RestorePlan,
     /// What came of it.
     pub(crate) outcome: Outcome,
+    /// What came of git's index, where it was to be restored.
+    pub(crate) index: Option<IndexOutcome>,
+    /// Whether nothing is left that could be tried again.
+    pub(crate) is_over: bool,
+}
+
+/// Ends the log of a restore that was finished or taken back.
+fn end(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> {
+    let place = project.state.root(&project.root);
+    if toward == Toward::Before {
+        // Lost, it costs an undo that has to be asked for by the checkpoint's name.
+        let _noted = left::void(&place, log.held);
+    }
+    RestoreLog::end(&place)
 }
 
 fn settle(
@@ -158,7 +180,6 @@ fn settle(
         Toward::After => log.of,
     };
     apply::sweep(&project.root, &log.paths, &log.outside, log.held);
-    let place = project.state.root(&project.root);
     let record = project.record_of(to)?;
     let records = records(project, [log.held, log.of]);
     let ends = Ends { held: log.held, records: &records };
@@ -176,30 +197,30 @@ fn settle(
     open_no_more(project, log, &plan);
     move_head(project, log, toward)?;
     make_repositories(project, to, &ends, made(&steps))?.join(&mut outcome);
-    if log.index && steps.is_empty() {
-        // Why it may stay as it is was said, or will be, by the restore itself.
-        project.store.restore_index(to)?;
-    }
+    let stages = log.index && keeps_own(project, &steps);
+    let index = stages.then(|| project.store.restore_index(to)).transpose()?;
     let mut read = |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
     let merged = |path: &&RelPath| log.merged.iter().all(|(merged, _)| merged != *path);
+    let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
     let back = log
         .paths
         .iter()
         .filter(merged)
+        .filter(|path| !kept.contains(path))
         .map(|path| Ok((Side::Root, path, plan::entry_at(&to_tree, path, &mut read)?)));
     let back = back.collect::<Result<Vec<_>>>()?;
     let outside: Vec<_> =
         log.outside.iter().filter_map(|path| RelPath::from_top(path).ok()).collect();
+    let stays = |path: &&RelPath| {
+        plan.outside.steps.iter().any(|step| step.path == **path && !step.is_deed())
+    };
     let outside = outside
         .iter()
+        .filter(|path| !stays(path))
         .map(|path| (Side::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
     note_back(project, to, &outcome, back.into_iter().chain(outside))?;
-    if toward == Toward::Before {
-        // Lost, it costs an undo that has to be asked for by the checkpoint's name.
-        let _noted = left::void(&place, log.held);
-    }
-    RestoreLog::end(&place)?;
-    Ok(Settled { plan, outcome })
+    let is_over = is_settled(&outcome);
+    Ok(Settled { plan, outcome, index, is_over })
 }
 
 /// Takes the branch to the end that is wanted, if it stands at the other.
@@ -253,14 +274,10 @@ fn plan(
         let now = plan::entry_at(&now_tree, path, &mut read)?;
         let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
         let mut now = now.map(|now| named(named(now, to), from));
-        if let (Some((_, sha)), Some(there)) = (log.merged.iter().find(|(at, _)| at == path), now) {
+        if let Some((_, sha)) = log.merged.iter().find(|(at, _)| at == path) {
             let is_ours =
                 bytes_now(project, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
-            now = if is_ours {
-                from.map(|from| Entry { content: from.content, ..there })
-            } else {
-                now
-            };
+            now = if is_ours { from } else { now };
             if toward == Toward::After {
                 // Merged already, or to be merged by the next restore.
                 continue;

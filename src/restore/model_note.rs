@@ -1,11 +1,16 @@
 //! A word to the model about what a restore did, if the user's settings want that: it is said once,
 //! along with the user's next words in the session that worked here last.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use super::prepare::Prepared;
 use crate::{
     agent::by_agent,
+    apply::Outcome,
     error::Result,
     ledger::{self, Ledger},
     model::{Checkpoint, RelPath},
@@ -24,15 +29,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 ///
 /// Fails if it cannot be left there.
-pub(super) fn leave(project: &Project, checkpoint: &Checkpoint, prepared: &Prepared) -> Result<()> {
+pub(super) fn leave(
+    project: &Project,
+    checkpoint: &Checkpoint,
+    prepared: &Prepared,
+    outcome: &Outcome,
+) -> Result<()> {
     if !project.settings.tell_model {
         return Ok(());
     }
     let root = project.root.path();
     let uses = ledger::uses(&project.state);
     let last = uses.iter().find(|it| it.root == root).map(|it| &it.by);
-    let Some(by) = checkpoint.cause.by.as_ref().or(last) else { return Ok(()) };
-    let deeds: Vec<_> = prepared.plan.deeds().map(|step| (step.action, &step.path)).collect();
+    let Some(by) = last.or(checkpoint.cause.by.as_ref()) else { return Ok(()) };
+    let missed: BTreeSet<&Path> = outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let done = prepared.plan.deeds().filter(|step| !missed.contains(step.path.as_path()));
+    let deeds: Vec<_> = done.map(|step| (step.action, &step.path)).collect();
     let Some(text) = words(&deeds) else { return Ok(()) };
     let name = by_agent(by.agent).name();
     let deadline = Instant::now() + PATIENCE;

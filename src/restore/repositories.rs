@@ -12,7 +12,7 @@ use super::Restore;
 use crate::{
     error::{Error, Result},
     fs::stat_path,
-    model::{Entry, Kind, RelPath},
+    model::{Entry, Kind, RelPath, RootKind},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step},
     project::Project,
     root::{git_dirs, repository_at},
@@ -116,6 +116,15 @@ impl Repositories {
         }));
         plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
         self.steps = free;
+    }
+}
+
+/// Whether the project's own repository stays as it is, so that its index can be restored: one that
+/// comes back has its index.
+pub(super) fn keeps_own(project: &Project, steps: &[RepositoryStep]) -> bool {
+    match project.root.kind() {
+        RootKind::Git { common_dir, .. } => !steps.iter().any(|step| step.is_all_of(common_dir)),
+        RootKind::Plain { .. } => steps.is_empty(),
     }
 }
 

@@ -4,13 +4,16 @@
 //! to the rest. So what may be looked at in a moment keeps all of it waiting. Where the system
 //! forbids it for good, waiting would not help, and the path is left and named.
 
-use std::io;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::Request;
 use crate::{
     error::{Error, Result},
     fs::{Dir, c_name},
-    model::{Kind, RelPath},
+    model::Kind,
     plan::RestorePlan,
     project::Project,
     ui,
@@ -21,8 +24,12 @@ pub(super) fn refuse(project: &Project, plan: &RestorePlan, request: &Request) -
     if request.verb == "restore" {
         return Ok(());
     }
-    let Some(path) = may_pass(plan, |path| is_forbidden(project, path)) else { return Ok(()) };
-    let (path, id) = (ui::escape(path.as_bytes()), plan.of.short());
+    let below = plan.unseen().map(|(step, _)| project.root.join(&step.path));
+    let outside = plan.outside.steps.iter().filter(|step| step.unseen().is_some());
+    let unseen = below.chain(outside.map(|step| step.path.at_top()));
+    let Some(path) = may_pass(unseen, is_forbidden) else { return Ok(()) };
+    let path = path.strip_prefix(project.root.path()).unwrap_or(&path);
+    let (path, id) = (ui::escape_path(path), plan.of.short());
     Err(Error::other(
         format!("cannot look at what is at `{path}` now"),
         format!(
@@ -32,15 +39,18 @@ pub(super) fn refuse(project: &Project, plan: &RestorePlan, request: &Request) -
 }
 
 /// The first path that cannot be looked at just now.
-fn may_pass(plan: &RestorePlan, is_forbidden: impl Fn(&RelPath) -> bool) -> Option<&RelPath> {
-    plan.unseen().map(|(step, _)| &step.path).find(|path| !is_forbidden(path))
+fn may_pass(
+    mut unseen: impl Iterator<Item = PathBuf>,
+    is_forbidden: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    unseen.find(|path| !is_forbidden(path))
 }
 
 /// Whether the system's permissions are what keeps us from looking.
-fn is_forbidden(project: &Project, path: &RelPath) -> bool {
+fn is_forbidden(path: &Path) -> bool {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
     let open = || -> io::Result<()> {
-        let (parent, name) =
-            (Dir::open(project.root.path())?.parent_of(path)?, c_name(path.name())?);
+        let (parent, name) = (Dir::open(parent)?, c_name(name.as_encoded_bytes())?);
         match parent.stat_child(&name)?.kind() {
             Some(Kind::Directory) => parent.open_child(&name).map(|_| ()),
             Some(Kind::File) => parent.open_file(&name).map(|_| ()),
@@ -52,32 +62,12 @@ fn is_forbidden(project: &Project, path: &RelPath) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::{
-        model::{CheckpointId, SkipReason},
-        plan::{Action, Author, Kept, OutsidePlan, Step},
-    };
 
     #[test]
     fn only_what_is_forbidden_for_good_may_stay() {
-        let step = |path: &str| Step {
-            path: RelPath::from_bytes(path.as_bytes()).unwrap(),
-            action: Action::Keep(Kept::Unseen(SkipReason::Unreadable)),
-            then: None,
-            now: None,
-            author: Author::Agent,
-        };
-        let plan = RestorePlan {
-            of: CheckpointId::from_bits(1),
-            steps: vec![step("a"), step("b")],
-            outside: OutsidePlan::default(),
-            left: Vec::new(),
-            merges: BTreeMap::new(),
-        };
-        assert_eq!(may_pass(&plan, |_| true), None);
-        let other = may_pass(&plan, |path| path.as_bytes() == b"a");
-        assert_eq!(other.map(RelPath::as_bytes), Some(&b"b"[..]));
+        let unseen = || ["a", "b"].map(PathBuf::from).into_iter();
+        assert_eq!(may_pass(unseen(), |_| true), None);
+        assert_eq!(may_pass(unseen(), |path| path == Path::new("a")), Some("b".into()));
     }
 }

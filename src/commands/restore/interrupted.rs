@@ -57,6 +57,12 @@ fn say(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Resul
         show::say(process, &format!("warning: kept, changed since: {path}"))?;
     }
     report::missed(process, project, &settled.outcome);
+    if let Some(words) = settled.index.as_ref().and_then(report::index_words) {
+        show::say(process, &words)?;
+    }
+    if !settled.is_over {
+        show::say(process, report::TRY_AGAIN)?;
+    }
     Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,

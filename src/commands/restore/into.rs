@@ -50,6 +50,7 @@ pub(super) fn run(
     });
     let count = plan.steps.iter().filter(|step| !is_directory(step)).count();
     let mut outcome = Outcome::default();
+    refuse_full(&place)?;
     if !how.is_dry {
         make(&place)?;
         let root = Root::new(place.clone(), RootKind::Plain { why: None });
@@ -125,7 +126,7 @@ fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Result<PathBuf
     Ok(real)
 }
 
-fn make(place: &Path) -> Result<()> {
+fn refuse_full(place: &Path) -> Result<()> {
     match std::fs::read_dir(place) {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
@@ -134,12 +135,17 @@ fn make(place: &Path) -> Result<()> {
                 "name an empty or a new directory",
             )),
         },
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-            let made = std::fs::DirBuilder::new().mode(0o700).create(place);
-            made.map_err(Error::io("make the directory", place))
-        }
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(err) => Err(Error::io("list", place)(err)),
     }
+}
+
+fn make(place: &Path) -> Result<()> {
+    if place.is_dir() {
+        return Ok(());
+    }
+    let made = std::fs::DirBuilder::new().mode(0o700).create(place);
+    made.map_err(Error::io("make the directory", place))
 }
 
 /// Every picked path as something that comes back, with the directories on the way.

@@ -104,13 +104,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let toward = if args.abort { Toward::Before } else { Toward::After };
         return interrupted::run(process, &project, toward);
     };
-    let mut checkpoint = project.find(given);
-    if project.is_gone && checkpoint.is_err() {
-        // It may have been taken after the repository was gone.
-        project = project.into_present()?;
-        checkpoint = project.find(given);
-    }
-    let checkpoint = match checkpoint {
+    let checkpoint = match project.find(given) {
         Err(none @ Error::NoSuchCheckpoint { .. }) => {
             project = match elsewhere(process, &project, given, args, none) {
                 Err(none @ Error::NoSuchCheckpoint { .. }) => {
@@ -361,14 +355,19 @@ fn ask(process: &mut Process<'_>, shown: Shown<'_>, consent: Consent) -> Result<
     let Shown { restore: Restore { request, .. }, prepared } = shown;
     show::plan(process, shown, consent.json)?;
     if prepared.is_empty() {
-        let is_done = consent.dry_run || prepared.plan.unseen().next().is_none();
-        return Ok(Some(if is_done { Exit::Ok } else { Exit::Failed }));
+        let is_unseen = prepared.plan.everywhere().any(|step| step.unseen().is_some());
+        return Ok(Some(match (consent.dry_run, is_unseen) {
+            (false, true) => Exit::Failed,
+            (false, false) if !report::conflicts(&prepared.plan).is_empty() => Exit::Conflicts,
+            (true, _) | (false, false) => Exit::Ok,
+        }));
     }
     if consent.dry_run {
         show::say(process, "nothing was changed; without --dry-run this asks first")?;
         return Ok(Some(Exit::Ok));
     }
     let what = match prepared.count() {
+        0 if prepared.head.moves.is_some() => "the branch".to_owned(),
         0 if prepared.stages => "the index".to_owned(),
         count => ui::count(count as u64, "path"),
     };

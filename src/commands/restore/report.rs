@@ -31,7 +31,7 @@ pub(super) struct Came<'a> {
 /// Says what came of a restore.
 pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> Result<Exit> {
     let project = came.shown.restore.project;
-    let index_said = came.report.index.as_ref().and_then(index_words);
+    let index_said = came.report.index.as_ref().and_then(|index| index_words(index.as_ref().ok()?));
     if json {
         let value = came_json(&came, index_said.as_deref());
         print_json(process, &value)?;
@@ -47,15 +47,15 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         let (path, why) = (ui::escape_path(path), why.words());
         say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
     }
-    if let Some(Err(err)) = came.report.index {
-        return Err(err);
-    }
     if !came.report.is_settled {
         say(process, TRY_AGAIN)?;
     }
     if came.report.head_stayed {
         say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
         return Ok(Exit::Failed);
+    }
+    if let Some(Err(err)) = came.report.index {
+        return Err(err);
     }
     let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
     let Prepared { plan, inner_steps, marked, .. } = came.shown.prepared;
@@ -68,7 +68,7 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
 }
 
 /// What can be done about paths that could not be restored.
-const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
+pub(super) const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
                          `beforehand restore --abort` takes back all of it";
 
 fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
@@ -76,8 +76,7 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let missed: Vec<_> =
         missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
     let mut value = plan_json(came.shown, &BTreeMap::new());
-    let repositories = came.shown.prepared.repositories.len();
-    value["done"] = json!(came.report.outcome.done + repositories);
+    value["done"] = json!(came.report.outcome.done + back(came).count());
     value["missed"] = json!(missed);
     let linked = came.report.outcome.had_names.iter();
     value["had_other_names"] = linked.map(|path| path.to_string_lossy().into_owned()).collect();
@@ -126,7 +125,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
         let is_pointer = |it: &RepositoryStep| matches!(it.kind, StepKind::Pointer(_));
         step.is_removal() && repositories.iter().any(|it| is_pointer(it) && it.place == step.place)
     };
-    for step in repositories.iter().filter(|step| !makes_way(step)) {
+    for step in back(came).filter(|step| !makes_way(step)) {
         let what = if step.is_removal() { "gone again" } else { "back" };
         let thing = match &step.kind {
             StepKind::Part(below) if below.starts_with("modules") => "the submodule's repository",
@@ -143,7 +142,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str(&format!("{line}\n"));
     }
     text.push_str(&outside_left_text(project, &prepared.outside_left));
-    let head = came.shown.head().filter(|_| !prepared.head.is_lost());
+    let head = came.shown.head();
+    let head = head.filter(|_| !prepared.head.is_lost() && !came.report.head_stayed);
     for line in [index, head.as_deref()].into_iter().flatten() {
         text.push_str(&format!("{line}\n"));
     }
@@ -154,8 +154,15 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     text
 }
 
+/// The repositories that were made or removed.
+fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
+    let missed = &came.report.outcome.missed;
+    let steps = came.shown.prepared.repositories.iter();
+    steps.filter(move |step| missed.iter().all(|(path, _)| *path != step.target()))
+}
+
 /// What stays because another author changed it.
-fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
+pub(super) fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
     let outside = plan.outside.steps.iter().filter(|step| step.is_conflict());
     let below = plan.conflicts().map(|step| step.path.as_path().to_owned());
     below.chain(outside.map(|step| step.path.at_top())).collect()
@@ -239,19 +246,19 @@ pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Out
     }
 }
 
-fn index_words(index: &Result<IndexOutcome>) -> Option<String> {
+pub(super) fn index_words(index: &IndexOutcome) -> Option<String> {
     match index {
-        Ok(IndexOutcome::Restored(entries)) => Some(format!(
+        IndexOutcome::Restored(entries) => Some(format!(
             "staged as it was: {}",
             ui::count(*entries as u64, "entry").replace("entrys", "entries")
         )),
-        Ok(IndexOutcome::HeadMoved) => {
+        IndexOutcome::HeadMoved => {
             Some("the index stays as it is: HEAD has moved since".to_owned())
         }
-        Ok(IndexOutcome::InProgress(what)) => {
+        IndexOutcome::InProgress(what) => {
             let why = format!("a {what} is in progress, or was then");
             Some(format!("the index stays as it is: {why}; --repository takes back both"))
         }
-        Ok(IndexOutcome::Unchanged | IndexOutcome::NotKept) | Err(_) => None,
+        IndexOutcome::Unchanged | IndexOutcome::NotKept => None,
     }
 }

@@ -72,7 +72,9 @@ fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
         _ => format!("restoring checkpoint {id} ({when}) in {root}"),
     };
     let here = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok());
-    if request.picked == Picked::All && here.is_some_and(|here| here != project.root.path()) {
+    let is_below = here
+        .is_some_and(|here| here.starts_with(project.root.path()) && here != project.root.path());
+    if request.verb == "restore" && request.picked == Picked::All && is_below {
         text.push_str("\nthat is the whole of it, not only this directory; `-- .` means this one");
     }
     text
@@ -95,7 +97,7 @@ pub(super) fn plan_text(shown: Shown<'_>) -> String {
     let mut text = repositories_text(project, &prepared.repositories);
     text.push_str(&losing_lines(&prepared.losing));
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
-        if text.is_empty() && !prepared.stages {
+        if text.is_empty() && !prepared.stages && prepared.head.moves.is_none() {
             text.push_str(match (&prepared.outside_left[..], &unchanged(shown)[..]) {
                 ([], []) => "everything is as it was; there is nothing to do\n",
                 ([], [_, ..]) => "everything else is as it was; there is nothing to do\n",
