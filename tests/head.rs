@@ -104,6 +104,14 @@ fn head_never_moves_unasked_and_the_way_back_is_named() {
 }
 
 #[test]
+fn a_plan_that_moves_the_branch_alone_says_no_less() {
+    let mut repo = moved_on();
+    repo.world.write("a", "then");
+    let plan = repo.world.run(&["restore", "latest", "--dry-run", "--head"]).stdout;
+    assert!(plan.contains("goes back to ") && !plan.contains("nothing to do"), "{plan}");
+}
+
+#[test]
 fn the_branch_goes_back_and_comes_again() {
     let mut repo = moved_on();
     let plan = repo.world.run(&["restore", "latest", "--dry-run", "--head"]).stdout;

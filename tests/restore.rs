@@ -282,6 +282,11 @@ fn what_could_not_be_restored_is_tried_again_or_all_taken_back() {
         assert_eq!(part.exit as u8, 1, "{}", part.stdout);
         assert!(part.stderr.contains("restore --continue` tries again"), "{}", part.stderr);
         assert_eq!([world.read("a"), world.read("d/b")], ["then", "now b"]);
+        if flag == "--continue" {
+            let again = world.run(&["restore", flag]);
+            assert_eq!(again.exit as u8, 1, "{}", again.stdout);
+            assert!(again.stderr.contains("restore --continue` tries again"), "{}", again.stderr);
+        }
         std::fs::rename(&away, &object).unwrap();
         let done = world.run(&["restore", flag]);
         assert_eq!(done.exit as u8, 0, "{flag}: {}", done.stderr);
