@@ -15,7 +15,7 @@ use crate::{
     fs::{Dir, c_name},
     left,
     model::{By, Checkpoint, DirPath, Entry, Kind, Place, RelPath, SkipReason, Skipped, Tree},
-    plan::{self, ByPath, Picked},
+    plan::{ByPath, Picked},
     process::Process,
     restore::{self, is_state},
     scan::{Named, Scan},
@@ -89,10 +89,8 @@ impl<'a> Comparison<'a> {
         let later_out = ByPath::of(&to.skipped);
         for out in from.skipped.iter().filter(|out| is_told_of(out.reason)) {
             let Ok(path) = RelPath::from_bytes(&out.path) else { continue };
-            let mut read =
-                |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
             let is_gone = later_out.covering(&path).is_none()
-                && plan::entry_at(&later, &path, &mut read)?.is_none();
+                && store::entry_at(project.store.as_ref(), &later, &path)?.is_none();
             made.unheld.extend(is_gone.then(|| out.clone()));
         }
         Ok(made)

@@ -12,9 +12,9 @@ use crate::{
     error::{Error, Result},
     left::{self, Knowledge, Side},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
-    plan::{self, Author, Change},
+    plan::{Author, Change},
     project::Project,
-    store::{self, Source, named_as},
+    store::{Source, named_as},
 };
 
 /// Who made what is at each path.
@@ -87,14 +87,18 @@ impl Authors {
 
     /// Drops what a restore to an older checkpoint put back since: whoever undoes this turn does not
     /// mean what the other one took back.
-    pub(super) fn drop_restored(&self, project: &Project, changes: &mut Vec<Change>) {
+    pub(super) fn drop_restored(&self, authorship: &mut Authorship, changes: &mut Vec<Change>) {
+        let authors = &mut authorship.authors;
         changes.retain(|change| {
             let path = &change.path;
-            let Some(now) = change.after else {
-                return !self.knowledge.was_removed_by_restore(path);
+            let is_restored = match change.after {
+                Some(_) => authors.get(path) == Some(&Author::Restore),
+                None => self.knowledge.was_removed_by_restore(path),
             };
-            let here = Present { project, path, side: self.side, now, likely: None };
-            self.knowledge.author(path, &here) != Author::Restore
+            if is_restored {
+                authors.remove(path);
+            }
+            !is_restored
         });
     }
 
@@ -136,31 +140,6 @@ impl Authors {
     }
 }
 
-/// The same outside the root.
-pub(super) fn of_restore_outside(
-    project: &Project,
-    of: CheckpointId,
-    changes: &[Change],
-) -> Result<Authorship> {
-    let Some(restored) = restored(project, of)? else { return Ok(Authorship::default()) };
-    let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
-    for change in changes {
-        let place = change.path.at_top();
-        let left = restored.outside.get(&place);
-        // A directory on the way to what it put back, which it had to make.
-        let mut below =
-            restored.outside.range(place.clone()..).take_while(|(at, _)| at.starts_with(&place));
-        let is_way = left.is_none()
-            && change.after.is_some_and(|here| here.kind == Kind::Directory)
-            && below.next().is_some();
-        let is_left = is_way || is_same(left, change.after.as_ref());
-        let author = if is_left { Author::Restore } else { Author::Other };
-        authors.insert(change.path.clone(), author);
-        made.extend(left.map(|_| change.path.clone()));
-    }
-    Ok(Authorship::of(authors, changes, |path| made.contains(path)))
-}
-
 /// What a restore went to; `None` if the checkpoint was pruned meanwhile.
 fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
     match project.tree_by_id(of) {
@@ -183,38 +162,50 @@ fn is_same(left: Option<&Entry>, here: Option<&Entry>) -> bool {
 
 /// When a restore is taken back: what it left is its own, the rest is another author's.
 pub(super) fn of_restore(
-    project: &Project,
+    restore: Restore<'_>,
     of: CheckpointId,
-    held: CheckpointId,
+    side: Side,
     changes: &[Change],
-    now: &Tree,
     skipped: &[Skipped],
 ) -> Result<Authorship> {
+    let Restore { project, checkpoint, .. } = restore;
     let Some(restored) = restored(project, of)? else { return Ok(Authorship::default()) };
     let merged: BTreeMap<_, _> =
-        left::merged(&project.state.root(&project.root), held).into_iter().collect();
-    let store = project.store.as_ref();
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
+        left::merged(&project.state.root(&project.root), checkpoint.id).into_iter().collect();
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
-        let left = plan::entry_at(&restored, &change.path, &mut read)?;
-        let here = plan::entry_at(now, &change.path, &mut read)?;
-        let here = here.map(|here| named_as(store, &change.path, here, left, Source::Disk));
-        let is_left = is_same(left.as_ref(), here.as_ref());
-        let is_merged = merged.get(&change.path).is_some_and(|sha| {
-            bytes_now(project, &change.path).is_some_and(|bytes| left::digest(&bytes) == *sha)
+        let (path, here) = (&change.path, change.after);
+        let left = entry_at(project, &restored, path, side)?;
+        let here = here.map(|here| match side {
+            Side::Root => named_as(project.store.as_ref(), path, here, left, Source::Disk),
+            Side::Outside => here,
         });
-        let is_ours = is_left || is_merged;
+        let is_merged = || {
+            let bytes = merged.get(path).zip(bytes_now(project, path));
+            bytes.is_some_and(|(sha, bytes)| left::digest(&bytes) == *sha)
+        };
+        let is_ours = is_same(left.as_ref(), here.as_ref())
+            || side == Side::Root && is_merged()
+            || side == Side::Outside && is_on_the_way(&restored, change);
         let author = if is_ours { Author::Restore } else { Author::Other };
-        authors.insert(change.path.clone(), author);
-        if left.is_some() {
-            made.insert(change.path.clone());
-        }
+        authors.insert(path.clone(), author);
+        made.extend(left.map(|_| path.clone()));
     }
-    for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {
-        if plan::entry_at(&restored, &path, &mut read)?.is_some() {
-            authors.insert(path, Author::Restore);
+    if side == Side::Root {
+        for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {
+            if entry_at(project, &restored, &path, side)?.is_some() {
+                authors.insert(path, Author::Restore);
+            }
         }
     }
     Ok(Authorship::of(authors, changes, |path| made.contains(path)))
+}
+
+/// Whether a restore had to make a directory outside for what it put back in it.
+fn is_on_the_way(restored: &Tree, change: &Change) -> bool {
+    let place = change.path.at_top();
+    let mut below = restored.outside.range(place.clone()..);
+    change.after.is_some_and(|here| here.kind == Kind::Directory)
+        && !restored.outside.contains_key(&place)
+        && below.next().is_some_and(|(at, _)| at.starts_with(&place))
 }

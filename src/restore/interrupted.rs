@@ -199,15 +199,11 @@ fn settle(
     make_repositories(project, to, &ends, made(&steps))?.join(&mut outcome);
     let stages = log.index && keeps_own(project, &steps);
     let index = stages.then(|| project.store.restore_index(to)).transpose()?;
-    let mut read = |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
     let merged = |path: &&RelPath| log.merged.iter().all(|(merged, _)| merged != *path);
     let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
-    let back = log
-        .paths
-        .iter()
-        .filter(merged)
-        .filter(|path| !kept.contains(path))
-        .map(|path| Ok((Side::Root, path, plan::entry_at(&to_tree, path, &mut read)?)));
+    let back = log.paths.iter().filter(merged).filter(|path| !kept.contains(path)).map(|path| {
+        Ok((Side::Root, path, store::entry_at(project.store.as_ref(), &to_tree, path)?))
+    });
     let back = back.collect::<Result<Vec<_>>>()?;
     let outside: Vec<_> =
         log.outside.iter().filter_map(|path| RelPath::from_top(path).ok()).collect();
@@ -260,7 +256,6 @@ fn plan(
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
     let skipped = plan::ByPath::of(&skipped);
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let mut paths = Vec::new();
     for path in &log.paths {
         if let Some(lost) = skipped.covering(path) {
@@ -269,9 +264,9 @@ fn plan(
                 why: lost.reason.words().to_owned(),
             });
         }
-        let to = plan::entry_at(&to_tree, path, &mut read)?;
-        let from = plan::entry_at(&from_tree, path, &mut read)?;
-        let now = plan::entry_at(&now_tree, path, &mut read)?;
+        let to = store::entry_at(store, &to_tree, path)?;
+        let from = store::entry_at(store, &from_tree, path)?;
+        let now = store::entry_at(store, &now_tree, path)?;
         let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
         let mut now = now.map(|now| named(named(now, to), from));
         if let Some((_, sha)) = log.merged.iter().find(|(at, _)| at == path) {

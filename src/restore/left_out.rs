@@ -4,7 +4,7 @@ use super::look::{is_out_of_reach, skipped};
 use crate::{
     error::{Error, Result},
     model::{Checkpoint, Kind, RelPath, Skipped, Tree},
-    plan::{self, ByPath, Picked},
+    plan::{ByPath, Picked},
     project::Project,
     scan::Scan,
     store, ui,
@@ -31,13 +31,12 @@ pub(super) fn new_unheld(
 ) -> Result<Vec<Skipped>> {
     let left_out = left_out(checkpoint, then);
     let (then_out, store) = (ByPath::of(&left_out), project.store.as_ref());
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     let mut new = Vec::new();
     for skipped in skipped(scan, |reason| reason.matters() && !is_out_of_reach(reason)) {
         let Ok(path) = RelPath::from_bytes(&skipped.path) else { continue };
         let is_new = picked.has(&path)
             && then_out.covering(&path).is_none()
-            && plan::entry_at(then, &path, &mut read)?.is_none();
+            && store::entry_at(store, then, &path)?.is_none();
         if is_new {
             new.push(skipped);
         }
@@ -52,7 +51,6 @@ pub(crate) fn refuse_unknown(
     sides: &[(&Checkpoint, &Tree)],
 ) -> Result<()> {
     let Picked::Paths(picks) = picked else { return Ok(()) };
-    let mut read = |tree: &Tree, id: &_| store::directory_of(project.store.as_ref(), tree, id);
     for path in picks.iter().filter_map(|pick| pick.literal()) {
         let mut is_known = project.root.join(path).symlink_metadata().is_ok()
             || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git");
@@ -62,7 +60,7 @@ pub(crate) fn refuse_unknown(
                 left_out.iter().filter_map(|out| RelPath::from_bytes(&out.path).ok());
             is_known = is_known
                 || left_out.any(|out| path.is_within(&out) || out.is_within(path))
-                || plan::entry_at(then, path, &mut read)?.is_some();
+                || store::entry_at(project.store.as_ref(), then, path)?.is_some();
         }
         if !is_known {
             let ids: Vec<String> = sides.iter().map(|(it, _)| it.id.to_string()).collect();

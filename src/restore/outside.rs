@@ -70,13 +70,13 @@ pub(super) fn plan(
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(&seen.scan));
     let knowledge = Authors::of(restore, &changes, then, Side::Outside)?;
-    if request.is_of_turn() {
-        knowledge.drop_restored(project, &mut changes);
-    }
-    let authorship = match request.of_restore {
-        Some(of) => authors::of_restore_outside(project, of, &changes)?,
+    let mut authorship = match request.of_restore {
+        Some(of) => authors::of_restore(restore, of, Side::Outside, &changes, &skipped_now)?,
         None => knowledge.by_path(project, &changes, &BTreeSet::new(), &skipped_now),
     };
+    if request.is_of_turn() {
+        knowledge.drop_restored(&mut authorship, &mut changes);
+    }
     let past = Past {
         authors: &authorship.authors,
         edited: &authorship.edited,

@@ -200,16 +200,16 @@ impl Restore<'_> {
     /// Finds out who made the changes, and merges them where that is asked for. Drops those that are
     /// not this restore's to take back.
     fn known(self, view: &mut View) -> Result<Known> {
-        let Self { project, checkpoint, request } = self;
-        let Seen { now, changes, skipped, unwalked, .. } = &mut view.seen;
+        let Self { project, request, .. } = self;
+        let Seen { changes, skipped, unwalked, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, Side::Root)?;
-        if request.is_of_turn() {
-            log.drop_restored(project, changes);
-        }
-        let authorship = match request.of_restore {
-            Some(of) => authors::of_restore(project, of, checkpoint.id, changes, now, skipped)?,
+        let mut authorship = match request.of_restore {
+            Some(of) => authors::of_restore(self, of, Side::Root, changes, skipped)?,
             None => log.by_path(project, changes, unwalked, skipped),
         };
+        if request.is_of_turn() {
+            log.drop_restored(&mut authorship, changes);
+        }
         let others = log.others(&authorship, request);
         let merges = if request.options.merge {
             merge::all(project, changes, &authorship.authors, &log, request.markers)

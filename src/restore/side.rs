@@ -6,7 +6,6 @@ use crate::{
     error::Result,
     left::Side,
     model::{Entry, RelPath, Tree},
-    plan,
     project::Project,
     store,
 };
@@ -18,10 +17,8 @@ pub(super) fn entry_at(
     path: &RelPath,
     side: Side,
 ) -> Result<Option<Entry>> {
-    let store = project.store.as_ref();
-    let mut read = |tree: &Tree, id: &_| store::directory_of(store, tree, id);
     match side {
-        Side::Root => plan::entry_at(tree, path, &mut read),
+        Side::Root => store::entry_at(project.store.as_ref(), tree, path),
         Side::Outside => Ok(tree.outside.get(&path.at_top()).copied()),
     }
 }

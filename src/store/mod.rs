@@ -354,6 +354,15 @@ pub fn manifest(store: &dyn Store, tree: &Tree) -> Result<Manifest> {
     Ok(files)
 }
 
+/// What a tree has at a path below the root, stored or not.
+///
+/// # Errors
+///
+/// Fails if it cannot be read.
+pub fn entry_at(store: &dyn Store, tree: &Tree, path: &RelPath) -> Result<Option<Entry>> {
+    crate::plan::entry_at(tree, path, &mut |tree, id| directory_of(store, tree, id))
+}
+
 /// The entries of one directory of `tree`, stored or not. Where a store records only "file",
 /// "executable" or "directory", fills in the root's usual permissions.
 ///
