@@ -22,7 +22,7 @@ use crate::{
     ledger, left,
     model::{Checkpoint, CheckpointId},
     process::{Exit, Process},
-    project::{self, is_counted},
+    project::is_counted,
     snapshot,
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
@@ -160,7 +160,7 @@ impl Listed {
     pub(super) fn of(project: &Project, args: &Args) -> Result<Self> {
         let mut checkpoints = project.store.list()?;
         let uses = ledger::uses(&project.state);
-        project::adopt(&mut checkpoints, &uses);
+        ledger::adopt(&mut checkpoints, &uses);
         let digits = rows::digits(&checkpoints);
         let uncounted: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| !is_counted(one)).cloned().collect();
@@ -381,7 +381,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     for known in places::known(&state)? {
         match known.checkpoints(process) {
             Ok(mut checkpoints) => {
-                project::adopt(&mut checkpoints, &uses);
+                ledger::adopt(&mut checkpoints, &uses);
                 let digits = shown_digits(process, rows::digits(&checkpoints));
                 checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
                 checkpoints.truncate(args.limit.unwrap_or(usize::MAX));

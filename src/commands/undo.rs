@@ -12,7 +12,6 @@ use crate::{
     model::{By, Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
-    project::adopt,
     restore::{Request, Restore, is_interrupted, retain_steps},
     ui,
 };
@@ -51,7 +50,7 @@ pub(crate) struct How {
 pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
     let mut checkpoints = steps(&project)?;
-    adopt(&mut checkpoints, &ledger::uses(&project.state));
+    ledger::adopt(&mut checkpoints, &ledger::uses(&project.state));
     let session = args.session.as_deref();
     let target = if args.whole_session {
         plan::session_target(&checkpoints, session).cloned()
@@ -130,9 +129,8 @@ fn last_with_effect(
 fn say_elsewhere(process: &mut Process<'_>, project: &Project) {
     let uses = ledger::uses(&project.state);
     let Some(last) = uses.iter().find(|used| used.root == project.root.path()) else { return };
-    let is_same = |by: &By| {
-        (by.agent, &by.session, &by.turn) == (last.by.agent, &last.by.session, &last.by.turn)
-    };
+    let Some(turn) = last.by.turn_key() else { return };
+    let is_same = |by: &By| by.turn_key().as_ref() == Some(&turn);
     let same = uses.iter().filter(|used| is_same(&used.by) && used.root != last.root);
     let roots: BTreeSet<&Path> = same.map(|used| used.root.as_path()).collect();
     for root in roots {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     fs::{is_lost, read_small},
-    model::CheckpointId,
+    model::{Cause, Checkpoint, CheckpointId, Reason},
     state::{State, hash_name},
 };
 
@@ -28,6 +28,29 @@ pub fn uses(state: &State) -> Vec<Use> {
         ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
+}
+
+/// Gives each checkpoint to the newest turn that uses it: that turn found nothing changed, so it is
+/// what was there before that turn changed anything, and what has changed since is its doing.
+pub fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
+    let is_a_turns = |checkpoint: &&mut Checkpoint| match checkpoint.cause.reason {
+        Reason::Call | Reason::Net => true,
+        Reason::Asked | Reason::BeforeRestore => false,
+    };
+    for checkpoint in checkpoints.iter_mut().filter(is_a_turns) {
+        let newest = uses.iter().find(|used| used.checkpoint == checkpoint.id);
+        let own = checkpoint.turn_key();
+        let other = newest.filter(|used| own.is_none() || used.by.turn_key() != own);
+        if let Some(used) = other {
+            checkpoint.cause = Cause {
+                reason: Reason::Call,
+                by: Some(used.by.clone()),
+                tool: used.tool.clone(),
+                summary: used.summary.clone(),
+                of: None,
+            };
+        }
+    }
 }
 
 /// Longer than a call runs: one that seems to is of an agent that died.

@@ -28,7 +28,7 @@ use crate::{
 };
 
 pub(crate) use all::parse_any;
-pub use all::{covered_since, damaged, running, running_elsewhere, server, uses};
+pub use all::{adopt, covered_since, damaged, running, running_elsewhere, server, uses};
 pub use open::Open;
 pub use refused::{Refused, RefusedIn, has_called, refused};
 use wire::{Bytes, Found, Lazily, Wire, WireTurn, WireUse, look, look_by};

@@ -8,7 +8,8 @@ use std::{
 use super::Since;
 use crate::{
     error::Result,
-    model::{By, CheckpointId, ContentId, Directory, Entry, Kind, Notice, RelPath, Root, Tree},
+    ledger,
+    model::{CheckpointId, ContentId, Directory, Entry, Kind, Notice, RelPath, Root, Tree},
     plan::{self, Change},
     store::{
         Held, Store,
@@ -85,14 +86,13 @@ impl Blast {
     }
 }
 
-/// Whether an earlier checkpoint of the same turn is there.
-fn is_inner(store: &dyn Store, record: &Record) -> Result<bool> {
-    let own = &record.checkpoint;
-    let turn = |by: &By| (by.agent, by.session.clone(), by.turn.clone());
-    let Some(by) = own.cause.by.as_ref().filter(|by| by.turn.is_some()) else { return Ok(false) };
-    let is_same = |other: &By| turn(other) == turn(by);
-    let all = store.list()?;
-    Ok(all.iter().any(|it| it.sequence < own.sequence && it.cause.by.as_ref().is_some_and(is_same)))
+/// Whether an earlier checkpoint of the same turn is there, its own or one that it uses.
+fn is_inner(since: Since<'_, '_>, store: &dyn Store, record: &Record) -> Result<bool> {
+    let own = record.checkpoint.sequence;
+    let mut all = store.list()?;
+    ledger::adopt(&mut all, &ledger::uses(since.state));
+    let Some(of) = all.iter().find(|it| it.sequence == own) else { return Ok(false) };
+    Ok(all.iter().any(|it| it.sequence < own && it.is_same_turn(of)))
 }
 
 /// Counts what `changes`, since the checkpoint `of`, did to files. A file that has only another
@@ -133,7 +133,7 @@ pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change])
     if let Some(top) = staged {
         blast.untracked = untracked(store, top, &gone)?;
     }
-    blast.is_inner = blast.is_much(since.settings.notice) && is_inner(store, &record)?;
+    blast.is_inner = blast.is_much(since.settings.notice) && is_inner(since, store, &record)?;
     Ok(blast)
 }
 

@@ -195,6 +195,28 @@ pub struct By {
     pub position: Option<u64>,
 }
 
+/// What tells one turn from all others.
+pub type TurnKey = (Agent, SessionId, TurnId);
+
+impl By {
+    /// What tells the turn from all others; `None` for an agent that tells no turns apart.
+    pub fn turn_key(&self) -> Option<TurnKey> {
+        Some((self.agent, self.session.clone(), self.turn.clone()?))
+    }
+}
+
+impl Checkpoint {
+    /// What tells the turn it belongs to from all others.
+    pub fn turn_key(&self) -> Option<TurnKey> {
+        self.cause.by.as_ref()?.turn_key()
+    }
+
+    /// Whether both were taken in one turn.
+    pub fn is_same_turn(&self, other: &Self) -> bool {
+        self.turn_key().is_some_and(|key| other.turn_key() == Some(key))
+    }
+}
+
 /// Where HEAD stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {

@@ -12,7 +12,7 @@ pub use call::{
     Agent, Certainty, Context, Effect, Event, Finding, Intent, Language, Level, SessionId, Simple,
     Spares, Target, TargetAction, ToolCall, TurnId,
 };
-pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector};
+pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector, TurnKey};
 pub use decision::{Decision, Verdict};
 pub use files::{
     Content, ContentId, Directory, Entry, Kind, Manifest, Place, SkipReason, Skipped, Stamp, Tree,

@@ -24,7 +24,7 @@ pub fn undo_target<'a>(
     let mut undone: Vec<&Checkpoint> =
         newest_first.iter().filter(|checkpoint| passed.contains(&checkpoint.id)).collect();
     for event in newest_first {
-        let is_undone = undone.iter().any(|it| it.id == event.id || is_same_turn(it, event));
+        let is_undone = undone.iter().any(|it| it.id == event.id || it.is_same_turn(event));
         match event.cause.reason {
             Reason::Net | Reason::Asked => (),
             Reason::Call | Reason::BeforeRestore if is_undone => (),
@@ -104,15 +104,7 @@ fn of<'a>(checkpoint: &Checkpoint, all: &'a [Checkpoint]) -> Option<&'a Checkpoi
 fn first_of_turn<'a>(checkpoint: &'a Checkpoint, newest_first: &'a [Checkpoint]) -> &'a Checkpoint {
     let before = newest_first.iter().filter(|other| other.sequence <= checkpoint.sequence);
     let since = before.take_while(|other| other.cause.reason != Reason::BeforeRestore);
-    since.filter(|other| is_same_turn(other, checkpoint)).last().unwrap_or(checkpoint)
-}
-
-fn is_same_turn(a: &Checkpoint, b: &Checkpoint) -> bool {
-    let turn = |checkpoint: &Checkpoint| {
-        let by = checkpoint.cause.by.as_ref()?;
-        Some((by.agent, by.session.clone(), by.turn.clone()?))
-    };
-    turn(a).is_some() && turn(a) == turn(b)
+    since.filter(|other| other.is_same_turn(checkpoint)).last().unwrap_or(checkpoint)
 }
 
 #[cfg(test)]

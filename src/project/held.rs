@@ -8,7 +8,7 @@
 
 use std::{cell::OnceCell, collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
 
-use super::{Project, adopt, is_same_turn};
+use super::Project;
 use crate::{
     error::Result,
     fs::stat_path,
@@ -52,13 +52,13 @@ impl Project {
     pub(crate) fn tree_of(&self, checkpoint: &Checkpoint, later: Later) -> Result<Tree> {
         let mut tree = self.store.tree(checkpoint.id)?;
         let mut all = self.store.list()?;
-        adopt(&mut all, &ledger::uses(&self.state));
+        ledger::adopt(&mut all, &ledger::uses(&self.state));
         let then = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
         let is_whole = then.skipped.is_empty() && !then.partial;
         let left_out = ByPath::of(&then.skipped);
         let touched = OnceCell::new();
         for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
-            let in_turn = is_same_turn(then, by);
+            let in_turn = then.is_same_turn(by);
             let held = Held { then, left_out: &left_out, by, in_turn };
             if !held.in_turn && by.cause.reason != Reason::Call {
                 continue;
@@ -120,9 +120,9 @@ impl Project {
         let place = self.state.root(&self.root);
         let mut record = record::read(&place, id)?;
         let mut all = self.store.list()?;
-        adopt(&mut all, &ledger::uses(&self.state));
+        ledger::adopt(&mut all, &ledger::uses(&self.state));
         let Some(then) = all.iter().find(|one| one.id == id) else { return Ok(record) };
-        let is_later = |by: &&Checkpoint| by.sequence > then.sequence && is_same_turn(then, by);
+        let is_later = |by: &&Checkpoint| by.sequence > then.sequence && then.is_same_turn(by);
         for by in all.iter().rev().filter(is_later) {
             let Ok(later) = record::read(&place, by.id) else { continue };
             let is_new = |held: &store::Held| {

@@ -28,7 +28,7 @@ use crate::{
 };
 
 pub(crate) use held::Later;
-pub(crate) use turns::{Row, adopt, is_counted, is_same_turn, rows};
+pub(crate) use turns::{Row, is_counted, rows};
 
 /// Where a command works: a root, its settings, and its store.
 pub(crate) struct Project {
@@ -197,7 +197,7 @@ fn pick(
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
     match selector {
         Selector::Latest(n) => {
-            adopt(&mut checkpoints, &ledger::uses(state));
+            ledger::adopt(&mut checkpoints, &ledger::uses(state));
             checkpoints.into_iter().filter(is_counted).nth(*n as usize).ok_or_else(none)
         }
         Selector::Number(row, step) => {

@@ -15,7 +15,7 @@ use crate::{
     ledger, left,
     model::{CheckpointId, Kind, RelPath, Tree},
     plan::{Action, Author, RestorePlan},
-    project::{self, Project},
+    project::Project,
     store::{self, Source},
 };
 
@@ -30,8 +30,8 @@ pub(super) fn held(
     let mut found = BTreeMap::new();
     let Some(by) = &checkpoint.cause.by else { return Ok(found) };
     let mut all = project.store.list()?;
-    project::adopt(&mut all, &ledger::uses(&project.state));
-    all.retain(|it| it.sequence > checkpoint.sequence && project::is_same_turn(it, checkpoint));
+    ledger::adopt(&mut all, &ledger::uses(&project.state));
+    all.retain(|it| it.sequence > checkpoint.sequence && it.is_same_turn(checkpoint));
     if all.is_empty() {
         return Ok(found);
     }

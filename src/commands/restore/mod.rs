@@ -24,7 +24,6 @@ use crate::{
     model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
     process::{Exit, Process},
-    project,
     restore::{Request, Restore, Toward},
     restore_log, ui,
 };
@@ -119,7 +118,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     };
     origin::say_if_swapped(process, &project);
     let mut adopted = [checkpoint];
-    project::adopt(&mut adopted, &ledger::uses(&project.state));
+    ledger::adopt(&mut adopted, &ledger::uses(&project.state));
     let [checkpoint] = adopted;
     let mut yes = args.yes;
     if project.is_gone && args.into.is_none() {
