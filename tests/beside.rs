@@ -345,3 +345,40 @@ fn a_large_file_made_outside_takes_nothing_from_what_is_known_of_others() {
     assert_eq!((world.read("a"), world.read("b")), ("first".into(), "mine".into()));
     assert!(out(&world).join("large").exists());
 }
+
+#[test]
+fn what_is_made_through_a_symlink_or_beside_a_large_file_is_known() {
+    for line in ["echo made > ../out/ln", "touch ../out/ln"] {
+        let mut world = project();
+        symlink("target", out(&world).join("ln")).unwrap();
+        let first = beside(&world);
+        runs(&mut world, "one", &format!("{line}; head -c 30000000 /dev/zero > ../out/large"));
+        runs(&mut world, "one", line);
+        assert!(out(&world).join("target").exists(), "{line}");
+        ours(&mut world, &["undo", "--yes"], 0);
+        let mut now = beside(&world);
+        now.remove(&b"out/large"[..]);
+        assert!(now == first, "{line}");
+    }
+}
+
+/// A restore put the directory there, or a file in its place, and a person made something in it.
+#[test]
+fn what_a_person_made_in_a_directory_that_a_restore_put_there_stays_and_is_named() {
+    for line in
+        ["mkdir -p ../out/n; echo agent > a", "rm ../out/x; mkdir ../out/x; echo in > ../out/x/in"]
+    {
+        let mut world = project();
+        runs(&mut world, "one", line);
+        ours(&mut world, &["undo", "--yes"], 0);
+        ours(&mut world, &["redo", "--yes"], 0);
+        let dir = if line.starts_with("mkdir") { "n" } else { "x" };
+        write(&out(&world).join(dir).join("mine"), "mine");
+        let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+        assert!(plan.contains(&format!("out/{dir}/mine")), "{plan}");
+        let done = world.run(&["undo", "--yes"]);
+        assert!([0, 3].contains(&(done.exit as u8)), "{}{}", done.stdout, done.stderr);
+        assert!(!done.stderr.contains("not restored"), "{}", done.stderr);
+        assert_eq!(text(&world, &format!("{dir}/mine")), "mine");
+    }
+}

@@ -240,14 +240,16 @@ fn status_says_whether_this_is_protected() {
 }
 
 #[test]
-fn a_checkpoint_keeps_its_name_when_a_turn_uses_it() {
+fn a_checkpoint_keeps_its_name_and_the_next_turn_has_its_own() {
     let mut world = World::new();
     world.write("d/a", "one");
     assert_eq!(world.run(&["create", "-m", "mine"]).exit, Exit::Ok);
     world.before_bash("t1", "rm -rf d");
-    for args in [&["list"][..], &["show", "1"]] {
-        let said = world.run(args).stdout;
-        assert!(said.contains("\"mine\", before Bash rm -rf d"), "{said}");
+    for (number, named) in [("1", "before Bash rm -rf d"), ("2", "\"mine\"")] {
+        for args in [&["list"][..], &["show", number]] {
+            let said = world.run(args).stdout;
+            assert!(said.contains(named), "{said}");
+        }
     }
 }
 

@@ -558,3 +558,50 @@ fn a_list_tells_turns_from_what_people_asked_for() {
     let told = ours(&mut world, &["list"], 0).stderr;
     assert!(told.contains("1 turn, 1 asked for"), "{told}");
 }
+
+/// A person's checkpoint between turns or before all of them is no beginning of a turn.
+#[test]
+fn a_checkpoint_that_a_person_asked_for_takes_no_turn() {
+    for begins in [&["one"][..], &[]] {
+        let mut world = project();
+        world.write("c", "first");
+        for turn in begins {
+            writes(&mut world, turn, "made", "the agent's");
+        }
+        ours(&mut world, &["create", "-m", "before lunch"], 0);
+        removes(&mut world, "two", "c");
+        removes(&mut world, "two", "a");
+        let rows = listed(&mut world, &[]);
+        let prompts = rows.as_array().unwrap().iter().filter(|row| row["turn"] == "two").count();
+        assert_eq!(prompts, 1, "{rows}");
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!([world.read("a"), world.read("c")], ["first", "first"]);
+        assert_eq!(world.root().join("made").exists(), !begins.is_empty());
+    }
+}
+
+/// Nothing changes in the project, so one checkpoint would do for all of them.
+#[test]
+fn turns_that_work_outside_alone_are_undone_one_by_one() {
+    for sessions in [["s/one", "s/two"], ["s/one", "t/one"]] {
+        let mut world = project();
+        let out = world.root().with_file_name("out");
+        write(&out.join("kept"), "mine");
+        for (turn, name) in sessions.iter().zip(["1", "2"]) {
+            let line = format!("echo {name} > ../out/{name}");
+            run(&mut world, turn, &line, |world| drop(git(world, &world.root(), &line)));
+        }
+        let there = || ["1", "2"].map(|name| out.join(name).exists());
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!(there(), [true, false]);
+        ours(&mut world, &["undo", "--session", "s", "--yes"], 0);
+        assert_eq!(there(), [false, false]);
+        // After a restore that changed nothing in the project either.
+        ours(&mut world, &["redo", "--yes"], 0);
+        removes(&mut world, "three", "a");
+        removes(&mut world, "three", "b");
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!([world.read("a"), world.read("b")], ["first", "first"]);
+        assert_eq!(there(), [true, false]);
+    }
+}

@@ -67,15 +67,7 @@ impl<'a> Told<'a> {
     /// before. Not escaped.
     pub(crate) fn turn(&self) -> String {
         let asked = self.by.and_then(|by| by.prompt.as_deref()).map(on_one_line);
-        let own = &self.checkpoint.cause;
-        match asked.filter(|asked| !asked.is_empty()) {
-            // The name a person gave it stays, also when a turn uses it.
-            Some(asked) => match own.summary.as_ref().filter(|_| own.reason == Reason::Asked) {
-                Some(name) => format!("\"{name}\", {asked}"),
-                None => asked,
-            },
-            None => self.words(),
-        }
+        asked.filter(|asked| !asked.is_empty()).unwrap_or_else(|| self.words())
     }
 
     /// What it was taken before, in words. Not escaped.
@@ -85,13 +77,7 @@ impl<'a> Told<'a> {
             (Some(_), Reason::Net) if self.tool.is_none() => "between turns".to_owned(),
             (Some(_), _) | (None, Reason::Call) => {
                 let parts = [Some("before"), self.tool, self.summary];
-                let words = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-                // The name a person gave it stays, also when a turn uses it.
-                let own = &self.checkpoint.cause;
-                return match own.summary.as_ref().filter(|_| own.reason == Reason::Asked) {
-                    Some(name) => format!("\"{name}\", {words}"),
-                    None => words,
-                };
+                return parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
             }
             (None, Reason::BeforeRestore) => format!("before {}", self.tool.unwrap_or("restore")),
             (None, Reason::Asked) => {

@@ -40,8 +40,8 @@ use crate::{
     ledger::{self, Ledger},
     left, maintenance,
     model::{
-        Checkpoint, CheckpointId, Decision, Effect, Event, Intent, Reach, Root, Scope, Settings,
-        ToolCall,
+        Checkpoint, CheckpointId, Decision, Effect, Event, Intent, Reach, Reason, Root, Scope,
+        Settings, ToolCall,
     },
     policy::{self, Action, Standing},
     process::{Exit, Process},
@@ -442,8 +442,9 @@ impl Hook<'_, '_> {
         ledger.turn_of(&self.call.context, last_prompt.as_ref());
     }
 
-    /// Whether a checkpoint, which the turn does not use yet, covers a call of another session that
-    /// still runs: what that call changes would count as done by this turn.
+    /// Whether a checkpoint that the turn does not use yet is no beginning for it, although nothing in
+    /// the root has changed since: a person asked for it, a restore took it, or what a call of another
+    /// turn does or did since, in another session or outside the root, would count as this turn's.
     fn is_anothers(
         &self,
         ledger: Option<&Ledger>,
@@ -455,8 +456,14 @@ impl Hook<'_, '_> {
         if is_used == Some(checkpoint.id) {
             return false;
         }
+        match checkpoint.cause.reason {
+            Reason::Asked | Reason::BeforeRestore => return true,
+            Reason::Call | Reason::Net => (),
+        }
         let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
-        ledger::running_elsewhere(state, self.process.now, agent, session).contains(&checkpoint.id)
+        left::is_left_outside(&state.root(&reach.root), checkpoint.id)
+            || ledger::running_elsewhere(state, self.process.now, agent, session)
+                .contains(&checkpoint.id)
     }
 
     fn save(

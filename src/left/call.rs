@@ -105,7 +105,7 @@ fn absent(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
         }
     };
     let missing = |path: &Path| {
-        let path = cwd.join(path);
+        let path = through_dangling(cwd.join(path));
         let is_outside = root.relative(&path).is_err() && stat_path(&path).is_err();
         is_outside.then(|| physical(&path, root)).flatten()
     };
@@ -183,7 +183,29 @@ pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blas
 /// The paths that a call changes, there or not; `None` for one that may change any.
 fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
     let Effect::Touches(paths) = effect else { return None };
-    Some(paths.iter().filter_map(|path| physical(&cwd.join(path), root)).collect())
+    let meant = |path: &PathBuf| {
+        let path = cwd.join(path);
+        [through_dangling(path.clone()), path]
+    };
+    let mut real: Vec<PathBuf> =
+        paths.iter().flat_map(meant).filter_map(|path| physical(&path, root)).collect();
+    real.dedup();
+    Some(real)
+}
+
+/// What is made by writing to a path: where a symlink there leads to nothing, what it leads to.
+fn through_dangling(path: PathBuf) -> PathBuf {
+    /// As many as the system follows.
+    const LINKS_MAX: usize = 40;
+    let mut at = path.clone();
+    for _ in 0..LINKS_MAX {
+        if at.exists() {
+            return path;
+        }
+        let Ok(target) = std::fs::read_link(&at) else { return at };
+        at = at.parent().unwrap_or(Path::new("/")).join(target);
+    }
+    path
 }
 
 /// A path as checkpoints have it, though its directory may be reached through a link or `..`, and

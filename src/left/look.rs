@@ -159,21 +159,21 @@ fn changes(
     let held = record::read(&since.state.root(since.root), since.of)?.checkpoint;
     let is_outside = !held.outside.is_empty() || !absent.is_empty();
     let then = if is_outside { Some(store.tree(since.of)?) } else { None };
-    let (apart, nothing) = ([since.root.path(), since.state.dir()], BTreeSet::new());
-    let mut outside = then.as_ref().map(|then| Outside {
+    let apart = [since.root.path(), since.state.dir()];
+    let outside = then.as_ref().map(|then| Outside {
         then: &then.outside,
         skipped: &held.skipped,
         absent,
         apart: &apart,
     });
-    let mut paths = outside.map(|outside| outside.paths()).unwrap_or_default();
-    let mut is_too_much = size(&paths) > OUTSIDE_MAX_BYTES;
-    if is_too_much && !absent.is_empty() {
-        // A large new file is no reason not to tell of all others.
-        outside = outside.map(|outside| Outside { absent: &nothing, ..outside });
-        paths = outside.map(|outside| outside.paths()).unwrap_or_default();
-        is_too_much = size(&paths) > OUTSIDE_MAX_BYTES;
-    }
+    let paths = outside.map(|outside| outside.paths()).unwrap_or_default();
+    let (known, new): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) = paths
+        .into_iter()
+        .partition(|path| then.as_ref().is_some_and(|then| then.outside.contains_key(path)));
+    let room = OUTSIDE_MAX_BYTES.checked_sub(known.iter().map(|path| size(path)).sum());
+    let is_too_much = room.is_none();
+    let mut paths = known;
+    paths.extend(smallest(new, room.unwrap_or_default()));
     let victims = if is_too_much { Vec::new() } else { paths.iter().cloned().collect() };
     let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims };
     let limits = snapshot::scan_limits(since.settings);
@@ -207,11 +207,22 @@ fn absent_before(place: &state::RootState, calls: &[String]) -> BTreeSet<PathBuf
     paths.map(|path| path.at_top()).collect()
 }
 
-/// How much there is to read at some paths.
-fn size(paths: &BTreeSet<PathBuf>) -> u64 {
-    let files = paths.iter().filter_map(|path| stat_path(path).ok());
-    let files = files.filter(|stamp| stamp.kind() == Some(Kind::File));
-    files.map(|stamp| stamp.size).sum()
+/// How much there is to read at a path.
+fn size(path: &Path) -> u64 {
+    let stamp = stat_path(path).ok().filter(|stamp| stamp.kind() == Some(Kind::File));
+    stamp.map_or(0, |stamp| stamp.size)
+}
+
+/// The smallest of some paths, as many as there is room for: a large new file is no reason not to
+/// tell of all others.
+fn smallest(paths: BTreeSet<PathBuf>, mut room: u64) -> impl Iterator<Item = PathBuf> {
+    let mut sized: Vec<(u64, PathBuf)> =
+        paths.into_iter().map(|path| (size(&path), path)).collect();
+    sized.sort();
+    sized.into_iter().map_while(move |(size, path)| {
+        room = room.checked_sub(size)?;
+        Some(path)
+    })
 }
 
 fn kept_text(

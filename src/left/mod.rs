@@ -307,6 +307,19 @@ fn recent(place: &RootState) -> Vec<Line> {
     read.map(|_| parse(&bytes)).unwrap_or_default()
 }
 
+/// Whether calls that a checkpoint covers left something outside the root. Of calls long ago nothing
+/// is known.
+pub fn is_left_outside(place: &RootState, of: CheckpointId) -> bool {
+    let of = of.to_string();
+    let lines = recent(place);
+    let is_its = |line: &Line| matches!(&line.what, What::Began { of: its, .. } if *its == of);
+    let since = lines.iter().position(is_its).unwrap_or(lines.len());
+    lines[since..].iter().any(|line| match &line.what {
+        What::Left { path, .. } => !line.by.is_empty() && Side::Outside.path(path).is_some(),
+        _ => false,
+    })
+}
+
 /// The lines from before a checkpoint was taken, without the call that it was taken for.
 pub fn before(lines: &[Line], checkpoint: &Checkpoint) -> Vec<Line> {
     let id = checkpoint.id.to_string();

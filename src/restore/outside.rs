@@ -25,12 +25,13 @@ use crate::{
 
 /// The paths outside that a restore looks at.
 pub(super) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> BTreeSet<PathBuf> {
-    // It names all that its restore changed, also where nothing was.
-    if checkpoint.cause.reason == Reason::BeforeRestore {
-        return checkpoint.outside.iter().chain(then.outside.keys()).cloned().collect();
-    }
     let apart = [project.root.path(), project.state.dir()];
-    let (skipped, absent) = (&checkpoint.skipped, absent(project, checkpoint));
+    let skipped = &checkpoint.skipped;
+    let absent = match checkpoint.cause.reason {
+        // It names all that its restore changed, also where nothing was.
+        Reason::BeforeRestore => checkpoint.outside.iter().cloned().collect(),
+        Reason::Call | Reason::Net | Reason::Asked => absent(project, checkpoint),
+    };
     Outside { then: &then.outside, skipped, absent: &absent, apart: &apart }.paths()
 }
 
