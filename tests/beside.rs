@@ -352,8 +352,8 @@ fn what_is_made_through_a_symlink_or_beside_a_large_file_is_known() {
         let mut world = project();
         symlink("target", out(&world).join("ln")).unwrap();
         let first = beside(&world);
-        runs(&mut world, "one", &format!("{line}; head -c 30000000 /dev/zero > ../out/large"));
         runs(&mut world, "one", line);
+        runs(&mut world, "one", "echo made > ../out/e; head -c 30000000 /dev/zero > ../out/large");
         assert!(out(&world).join("target").exists(), "{line}");
         ours(&mut world, &["undo", "--yes"], 0);
         let mut now = beside(&world);

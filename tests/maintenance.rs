@@ -389,7 +389,7 @@ fn a_session_that_is_over_leaves_its_newest_if_so_wanted() {
         world.run_in(&world.root(), &args, &payload.to_string());
         world.run_started();
         let stay = ids(&mut world);
-        assert_eq!(stay.len(), if wanted == "keep" { 3 } else { 2 }, "{wanted}");
+        assert_eq!(stay.len(), if wanted == "keep" { 4 } else { 2 }, "{wanted}");
         assert_eq!(stay.last(), Some(&asked), "{wanted}: of no session");
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use beforehand::{
-    model::{Root, RootKind, StoreChoice},
+    model::{Reason, Root, RootKind, StoreChoice},
     process::Exit,
     state::State,
 };
@@ -127,7 +127,9 @@ fn a_call_waits_for_a_warm_up_and_uses_its_result() {
         assert!(!call.is_finished(), "it did not wait");
         let root = Root::new(root, RootKind::Plain { why: None });
         let store = beforehand::store::open(&root, &state, StoreChoice::Auto).unwrap();
-        assert!(store.save(draft(walk(&root))).unwrap().is_new);
+        let mut warm = draft(walk(&root));
+        warm.cause.reason = Reason::Net;
+        assert!(store.save(warm).unwrap().is_new);
         drop(warming);
         assert_eq!(call.join().unwrap(), "{}");
     });

@@ -65,10 +65,14 @@ impl Begins<'_> {
     fn lines(self, process: &Process<'_>) -> Vec<Line> {
         let Self { call, effect, reach, of, cwd, is_held, tells, .. } = self;
         let (at, root) = (at(process), &reach.root);
-        let named = paths(effect, root, cwd);
+        let mut named = paths(effect, root, cwd);
+        if let Some(named) = named.as_mut().filter(|_| !is_held) {
+            let behind: Vec<_> = named.iter().filter_map(|path| behind_dangling(path)).collect();
+            named.extend(behind.iter().filter_map(|path| physical(path, root)));
+        }
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
         let makes = missing_above(looked_at);
-        let absent = absent(effect, root, cwd);
+        let absent = if is_held { Vec::new() } else { absent(effect, root, cwd) };
         let began = What::Began {
             of: of.to_string(),
             call: name(call),
@@ -105,7 +109,8 @@ fn absent(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
         }
     };
     let missing = |path: &Path| {
-        let path = through_dangling(cwd.join(path));
+        let path = cwd.join(path);
+        let path = behind_dangling(&path).unwrap_or(path);
         let is_outside = root.relative(&path).is_err() && stat_path(&path).is_err();
         is_outside.then(|| physical(&path, root)).flatten()
     };
@@ -183,29 +188,19 @@ pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blas
 /// The paths that a call changes, there or not; `None` for one that may change any.
 fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
     let Effect::Touches(paths) = effect else { return None };
-    let meant = |path: &PathBuf| {
-        let path = cwd.join(path);
-        [through_dangling(path.clone()), path]
-    };
-    let mut real: Vec<PathBuf> =
-        paths.iter().flat_map(meant).filter_map(|path| physical(&path, root)).collect();
-    real.dedup();
-    Some(real)
+    Some(paths.iter().filter_map(|path| physical(&cwd.join(path), root)).collect())
 }
 
-/// What is made by writing to a path: where a symlink there leads to nothing, what it leads to.
-fn through_dangling(path: PathBuf) -> PathBuf {
+/// What a write to a path makes where a symlink is that leads to nothing.
+fn behind_dangling(path: &Path) -> Option<PathBuf> {
     /// As many as the system follows.
     const LINKS_MAX: usize = 40;
-    let mut at = path.clone();
-    for _ in 0..LINKS_MAX {
-        if at.exists() {
-            return path;
-        }
-        let Ok(target) = std::fs::read_link(&at) else { return at };
-        at = at.parent().unwrap_or(Path::new("/")).join(target);
-    }
-    path
+    let next = |at: &PathBuf| {
+        let target = std::fs::read_link(at).ok()?;
+        Some(at.parent()?.join(target))
+    };
+    let last = std::iter::successors(Some(path.to_owned()), next).take(LINKS_MAX).last()?;
+    (last != path && stat_path(&last).is_err()).then_some(last)
 }
 
 /// A path as checkpoints have it, though its directory may be reached through a link or `..`, and

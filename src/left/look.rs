@@ -46,9 +46,14 @@ pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) ->
     let at = super::call::at(since.process);
     let line = |what| Line { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
-    for path in paths {
-        let Some(text) = Side::text_of(since.root, path) else { continue };
-        let state = state_of(path, |bytes| Some(keep(&place, bytes)));
+    let mut paths = paths.to_vec();
+    while let Some(path) = paths.pop() {
+        let Some(text) = Side::text_of(since.root, &path) else { continue };
+        let state = state_of(&path, |bytes| Some(keep(&place, bytes)));
+        if state.as_ref().is_some_and(|state| state.kind() == Some(Kind::Link)) {
+            // What is written through a symlink is written to what it leads to.
+            paths.extend(std::fs::canonicalize(&path));
+        }
         lines.push(line(What::Left { path: text, state }));
     }
     lines.push(line(What::Done { call: call.to_owned() }));
