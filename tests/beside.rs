@@ -335,6 +335,28 @@ fn what_a_person_made_outside_or_went_on_with_stays() {
     assert!(done.stdout.contains("/out/new"), "{}", done.stdout);
 }
 
+#[test]
+fn paths_limit_a_restore_and_may_lie_outside() {
+    let mut world = project();
+    runs(&mut world, "one", "rm ../out/x ../out/d/y; echo made > ../out/new; echo agent > a");
+    let plan = ours(&mut world, &["restore", "1", "--outside", "--dry-run", "--", "a"], 0).stdout;
+    assert!(plan.contains("restore   a") && !plan.contains("/out/"), "{plan}");
+    let none = ours(&mut world, &["restore", "1", "--yes", "--", "../out/nope"], 1).stderr;
+    assert!(none.contains("is not held, and is not there now"), "{none}");
+    ours(&mut world, &["restore", "1", "--yes", "--", "../out/d"], 0);
+    assert_eq!([text(&world, "x"), text(&world, "d/y")], ["", "first"]);
+    let found = ours(&mut world, &["find", "../out/x"], 0).stdout;
+    let line = found.lines().find(|line| line.contains("restore ")).unwrap().trim();
+    let words: Vec<&str> = line.split(' ').skip(1).chain(["--yes"]).collect();
+    let at = words.iter().position(|word| *word == "--").unwrap();
+    let words = [&words[..at], &["--yes"], &words[at..words.len() - 1]].concat();
+    ours(&mut world, &words, 0);
+    assert_eq!((text(&world, "x"), text(&world, "new")), ("first".into(), "made\n".into()));
+    assert_eq!(world.read("a"), "agent\n");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!([text(&world, "x"), text(&world, "d/y")], ["", "first"]);
+}
+
 /// It is larger than what is looked at.
 #[test]
 fn a_large_file_made_outside_takes_nothing_from_what_is_known_of_others() {

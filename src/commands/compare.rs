@@ -207,8 +207,9 @@ impl<'a> Comparison<'a> {
     pub(crate) fn pick(&mut self, picked: &Picked) {
         self.found.retain(|differing| match (&differing.place, picked) {
             (Where::Below(path), picked) => picked.has(path),
-            (Where::Outside(_), Picked::All) => true,
-            (Where::Outside(_), Picked::Paths(_)) => false,
+            (Where::Outside(path), picked) => {
+                RelPath::from_top(path).is_ok_and(|path| picked.has_outside(&path))
+            }
         });
         self.unheld.retain(|out| {
             RelPath::from_bytes(&out.path).map_or(*picked == Picked::All, |path| picked.has(&path))

@@ -1,4 +1,4 @@
-//! The part of a root that the user means: everything, or what paths and patterns fit.
+//! What the user means: everything, or what paths and patterns fit, in the root or outside it.
 
 use crate::model::RelPath;
 
@@ -13,29 +13,46 @@ pub enum Picked {
 
 /// A path, or a pattern with `*`, `?` or `[…]` in it. A `*` stays within a name; `**` does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pick(RelPath);
+pub struct Pick {
+    path: RelPath,
+    /// Whether it is outside the root, and the path relative to the top of the file system.
+    is_outside: bool,
+}
 
 impl Pick {
-    /// The path, if it is no pattern.
+    /// The path below the root, if it is no pattern.
     pub fn literal(&self) -> Option<&RelPath> {
-        let is_pattern = self.0.as_bytes().iter().any(|byte| b"*?[".contains(byte));
-        (!is_pattern).then_some(&self.0)
+        (!self.is_outside && !self.is_pattern()).then_some(&self.path)
+    }
+
+    /// The path outside the root, as seen from the top of the file system, if it is no pattern.
+    pub fn literal_outside(&self) -> Option<&RelPath> {
+        (self.is_outside && !self.is_pattern()).then_some(&self.path)
+    }
+
+    fn is_pattern(&self) -> bool {
+        self.path.as_bytes().iter().any(|byte| b"*?[".contains(byte))
     }
 
     /// Takes a path as the user wrote it. If one is there by that very name, it is meant as well.
     pub fn of(path: RelPath) -> Self {
-        Self(path)
+        Self { path, is_outside: false }
+    }
+
+    /// The same for a path outside the root, as seen from the top of the file system.
+    pub fn outside(path: RelPath) -> Self {
+        Self { path, is_outside: true }
     }
 
     fn has(&self, path: &RelPath) -> bool {
         use gix::glob::{wildmatch, wildmatch::Mode};
-        if path.is_within(&self.0) {
+        if path.is_within(&self.path) {
             return true;
         }
-        let pattern = self.0.as_bytes();
-        if !pattern.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
+        if !self.is_pattern() {
             return false;
         }
+        let pattern = self.path.as_bytes();
         let fits = |path: &RelPath| {
             wildmatch(pattern.into(), path.as_bytes().into(), Mode::NO_MATCH_SLASH_LITERAL)
         };
@@ -45,11 +62,30 @@ impl Pick {
 }
 
 impl Picked {
-    /// Whether `path` is part of it.
+    /// Whether `path`, below the root, is part of it.
     pub fn has(&self, path: &RelPath) -> bool {
+        self.is_any(path, false)
+    }
+
+    /// Whether `path`, outside the root and seen from the top of the file system, is part of it.
+    pub fn has_outside(&self, path: &RelPath) -> bool {
+        self.is_any(path, true)
+    }
+
+    /// Whether a path outside the root is named.
+    pub fn names_outside(&self) -> bool {
+        match self {
+            Self::All => false,
+            Self::Paths(picks) => picks.iter().any(|pick| pick.is_outside),
+        }
+    }
+
+    fn is_any(&self, path: &RelPath, is_outside: bool) -> bool {
         match self {
             Self::All => true,
-            Self::Paths(picks) => picks.iter().any(|pick| pick.has(path)),
+            Self::Paths(picks) => {
+                picks.iter().any(|pick| pick.is_outside == is_outside && pick.has(path))
+            }
         }
     }
 }
@@ -69,5 +105,7 @@ mod tests {
         assert!(has("src/*.rs", "src/a.rs") && !has("src/*.rs", "src/a/b.rs"));
         assert!(has("src/**/*.rs", "src/a/b.rs") && has("s*", "src/a/b.rs"));
         assert!(has("a[1]", "a[1]") && has("a[1]", "a1") && !has("a[1]", "a2"));
+        let outside = Picked::Paths(vec![Pick::outside(path("out"))]);
+        assert!(outside.has_outside(&path("out/a")) && !outside.has(&path("out/a")));
     }
 }

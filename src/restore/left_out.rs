@@ -4,7 +4,7 @@ use super::look::{is_out_of_reach, skipped};
 use crate::{
     error::{Error, Result},
     model::{Checkpoint, Kind, RelPath, Skipped, Tree},
-    plan::{ByPath, Picked},
+    plan::{ByPath, Pick, Picked},
     project::Project,
     scan::Scan,
     store, ui,
@@ -51,6 +51,23 @@ pub(crate) fn refuse_unknown(
     sides: &[(&Checkpoint, &Tree)],
 ) -> Result<()> {
     let Picked::Paths(picks) = picked else { return Ok(()) };
+    for path in picks.iter().filter_map(Pick::literal_outside) {
+        let place = path.at_top();
+        let is_held = |tree: &Tree| tree.outside.keys().any(|held| held.starts_with(&place));
+        let is_left_out = |checkpoint: &Checkpoint| {
+            let mut skipped = checkpoint.skipped.iter().map(|it| it.path.as_slice());
+            skipped.any(|skipped| skipped == place.as_os_str().as_encoded_bytes())
+        };
+        let knows = |(checkpoint, tree): &(&Checkpoint, &Tree)| {
+            is_held(tree) || is_left_out(checkpoint) || checkpoint.outside.contains(&place)
+        };
+        if !sides.iter().any(knows) && place.symlink_metadata().is_err() {
+            return Err(Error::other(
+                format!("`{}` is not held, and is not there now", ui::escape_path(&place)),
+                "outside the project only what calls named is held; `beforehand show` lists it",
+            ));
+        }
+    }
     for path in picks.iter().filter_map(|pick| pick.literal()) {
         let mut is_known = project.root.join(path).symlink_metadata().is_ok()
             || path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".git");

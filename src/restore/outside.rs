@@ -66,6 +66,7 @@ pub(super) fn plan(
     let skipped = &checkpoint.skipped;
     let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
     let mut changes = outside.changes(paths, &seen.now.outside);
+    changes.retain(|change| request.picked.has_outside(&change.path));
     if changes.is_empty() {
         return Ok(Planned::default());
     }

@@ -131,8 +131,11 @@ pub(super) fn keeps_own(project: &Project, steps: &[RepositoryStep]) -> bool {
 /// Whether the user means what is at an absolute path.
 fn is_picked(restore: Restore<'_>, path: &Path) -> bool {
     let Restore { project, request, .. } = restore;
-    let is_named = || project.root.relative(path).is_ok_and(|path| request.picked.has(&path));
-    request.picked == Picked::All || is_named()
+    match project.root.relative(path) {
+        _ if request.picked == Picked::All => true,
+        Ok(below) => request.picked.has(&below),
+        Err(_) => RelPath::from_top(path).is_ok_and(|path| request.picked.has_outside(&path)),
+    }
 }
 
 /// Refuses to replace a repository that works by one that may be held in part only.

@@ -252,8 +252,10 @@ impl Part {
                 words.push("--".to_owned());
                 words.push(ui::quote(path.as_os_str().as_bytes()));
             }
-            // With all that lies outside; there is no way to name one of them.
-            Spot::Outside(_) => words.push("--outside".to_owned()),
+            Spot::Outside(path) => {
+                words.push("--".to_owned());
+                words.push(ui::quote(path));
+            }
         }
         words.join(" ")
     }

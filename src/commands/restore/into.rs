@@ -38,6 +38,12 @@ pub(super) fn run(
     dir: &Path,
     how: How,
 ) -> Result<Exit> {
+    if request.picked.names_outside() {
+        return Err(Error::other(
+            "`--into` writes files of the project alone",
+            "restore what is outside where it was, without `--into`",
+        ));
+    }
     let place = place(process, project, dir)?;
     let then = project.tree_of(checkpoint, Later::All)?;
     refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;

@@ -171,6 +171,8 @@ fn elsewhere(
 
 /// What the flags of `restore` ask for.
 fn request(args: &Args, picked: Picked) -> Request {
+    // Who names it means it.
+    let outside = args.outside || picked.names_outside();
     Request {
         verb: "restore",
         options: Options {
@@ -182,7 +184,7 @@ fn request(args: &Args, picked: Picked) -> Request {
         markers: args.markers,
         picked,
         index: !args.no_index && args.paths.is_empty(),
-        outside: args.outside,
+        outside,
         head: args.head,
         repository: args.repository,
         of_restore: None,

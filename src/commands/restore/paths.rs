@@ -1,4 +1,4 @@
-//! The part of a root the user means.
+//! The files and directories the user means.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use crate::{
     commands::Project,
     error::{Error, Result},
     fs::without_dots,
+    model::RelPath,
     plan::{Pick, Picked},
     process::Process,
     ui,
@@ -28,14 +29,13 @@ pub(crate) fn picked(
         if absolute == project.root.path() {
             return Ok(Picked::All);
         }
-        let rel = project.root.relative(&absolute).map_err(|_| {
-            let path = ui::escape_path(path).into_owned();
-            Error::other(
-                format!("`{path}` is not in `{}`", ui::escape_path(project.root.path())),
-                "name paths of this project",
-            )
-        })?;
-        picked.push(Pick::of(rel));
+        picked.push(match project.root.relative(&absolute) {
+            Ok(below) => Pick::of(below),
+            Err(_) => Pick::outside(RelPath::from_top(&absolute).map_err(|_| {
+                let path = ui::escape_path(path).into_owned();
+                Error::other(format!("`{path}` names no file"), "name files or directories")
+            })?),
+        });
     }
     Ok(Picked::Paths(picked))
 }
