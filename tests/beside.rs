@@ -336,6 +336,20 @@ fn what_a_person_made_outside_or_went_on_with_stays() {
 }
 
 #[test]
+fn what_is_made_outside_is_counted_and_shown() {
+    let mut world = project();
+    runs(&mut world, "one", "rm ../out/x; mkdir ../out/n; echo made > ../out/n/w");
+    write(&out(&world).join("mine"), "mine");
+    let told = ours(&mut world, &["diff", "1", "--stat"], 0).stdout;
+    assert!(told.contains("out/n/w") && told.contains("2 files"), "{told}");
+    let told = ours(&mut world, &["list", "--json"], 0).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told[0]["changed"], 2);
+    let held = ours(&mut world, &["show", "1"], 0).stdout;
+    assert!(held.contains("1 file in "), "{held}");
+}
+
+#[test]
 fn paths_limit_a_restore_and_may_lie_outside() {
     let mut world = project();
     runs(&mut world, "one", "rm ../out/x ../out/d/y; echo made > ../out/new; echo agent > a");

@@ -107,7 +107,7 @@ impl<'a> Comparison<'a> {
         from: &Checkpoint,
     ) -> Result<Self> {
         let then = project.store.tree(from.id)?;
-        let scan = project.look(process, named_in(project, &then))?;
+        let scan = project.look(process, named_in(project, from, &then))?;
         Self::with_scan(project, from, &then, scan)
     }
 
@@ -119,7 +119,7 @@ impl<'a> Comparison<'a> {
         deadline: Instant,
     ) -> Option<Self> {
         let then = project.store.tree(from.id).ok()?;
-        let reach = project.reach(named_in(project, &then));
+        let reach = project.reach(named_in(project, from, &then));
         let limits = snapshot::scan_limits(&project.settings);
         let deadline = Some(deadline);
         let named = Named::Alone;
@@ -197,9 +197,20 @@ impl<'a> Comparison<'a> {
                 after: after.copied(),
             })
         });
+        let is_new = |path: &PathBuf, entry: &Entry| {
+            let mut inside = later.outside.range(path.clone()..).skip(1);
+            let is_full = inside.next().is_some_and(|(inside, _)| inside.starts_with(path));
+            !then.outside.contains_key(path) && (entry.kind != Kind::Directory || !is_full)
+        };
+        let new = later.outside.iter().filter(|(path, entry)| is_now && is_new(path, entry));
+        let new = new.map(|(path, after)| Differing {
+            place: Where::Outside(path.clone()),
+            before: None,
+            after: Some(*after),
+        });
         let mut found: Vec<Differing> = below.collect();
         drop_full_directories(&mut found);
-        found.extend(outside);
+        found.extend(outside.chain(new));
         Ok(Self { project, is_now, found, unheld: Vec::new() })
     }
 
@@ -226,12 +237,18 @@ impl<'a> Comparison<'a> {
     ) {
         let Some(by) = by else { return };
         let name = left::author(by.agent, &by.session);
-        let known = left::Knowledge::since(from, Some(&name), log, left::Side::Root);
+        let known = |side| left::Knowledge::since(from, Some(&name), log, side);
+        let (below, outside) = (known(left::Side::Root), known(left::Side::Outside));
         let mut found = std::mem::take(&mut self.found);
         found.retain(|differing| {
-            let Where::Below(path) = &differing.place else { return true };
             let later = differing.after.map(|entry| Later { comparison: self, differing, entry });
-            known.may_be_agents(path, later.as_ref().map(|later| later as &dyn left::Here))
+            let later = later.as_ref().map(|later| later as &dyn left::Here);
+            match &differing.place {
+                Where::Below(path) => below.may_be_agents(path, later),
+                Where::Outside(path) => {
+                    RelPath::from_top(path).is_ok_and(|path| outside.may_be_agents(&path, later))
+                }
+            }
         });
         self.found = found;
     }
@@ -389,11 +406,11 @@ impl Held {
 }
 
 /// What a checkpoint holds for its own sake is looked at for its own sake.
-fn named_in(project: &Project, then: &Tree) -> Vec<PathBuf> {
+fn named_in(project: &Project, from: &Checkpoint, then: &Tree) -> Vec<PathBuf> {
     let is_private = |entry: &Entry| entry.content.is_none_or(|held| held.place == Place::Private);
     let below = then.besides.iter().filter(|(_, entry)| is_private(entry));
     let below = below.map(|(path, _)| project.root.join(path));
-    below.chain(then.outside.keys().cloned()).collect()
+    below.chain(restore::outside_paths(project, from, then)).collect()
 }
 
 fn unread_bytes(scan: &Scan) -> u64 {

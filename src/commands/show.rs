@@ -10,7 +10,7 @@ use super::{
 use crate::{
     error::Result,
     ledger,
-    model::{By, Checkpoint, Head, Skipped},
+    model::{By, Checkpoint, Entry, Head, Kind, Skipped},
     process::{Exit, Process},
     snapshot,
     store::{
@@ -194,7 +194,12 @@ fn shortened(name: &str) -> String {
 
 fn holds(project: &Project, checkpoint: &Checkpoint) -> String {
     let root = ui::path(project.root.path(), project.home.as_deref());
-    let mut holds = format!("{} in {root}", ui::count(checkpoint.files, "file"));
+    let is_file = |entry: &&Entry| entry.kind != Kind::Directory;
+    let tree = Some(checkpoint.id).filter(|_| !checkpoint.outside.is_empty());
+    let tree = tree.and_then(|id| project.store.tree(id).ok());
+    let outside = tree.map_or(0, |tree| tree.outside.values().filter(is_file).count() as u64);
+    let below = checkpoint.files.saturating_sub(outside);
+    let mut holds = format!("{} in {root}", ui::count(below, "file"));
     if let Some(staged) = checkpoint.staged.filter(|staged| *staged > 0) {
         holds.push_str(&format!(", staged changes to {}", ui::count(staged, "file")));
     }

@@ -26,6 +26,7 @@ pub(crate) use interrupted::{
     Before, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };
 pub(crate) use left_out::{left_out, refuse_unknown};
+pub(crate) use outside::paths as outside_paths;
 pub(crate) use prepare::Prepared;
 
 use crate::{

@@ -23,8 +23,8 @@ use crate::{
     scan::{Scan, VictimPath},
 };
 
-/// The paths outside that a restore looks at.
-pub(super) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> BTreeSet<PathBuf> {
+/// The paths outside that a restore looks at, `then` being what the checkpoint holds.
+pub(crate) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> BTreeSet<PathBuf> {
     let apart = [project.root.path(), project.state.dir()];
     let skipped = &checkpoint.skipped;
     let absent = match checkpoint.cause.reason {
