@@ -197,12 +197,12 @@ impl<'a> Comparison<'a> {
                 after: after.copied(),
             })
         });
-        let is_new = |path: &PathBuf, entry: &Entry| {
+        let came = |path: &PathBuf, entry: &Entry| {
             let mut inside = later.outside.range(path.clone()..).skip(1);
             let is_full = inside.next().is_some_and(|(inside, _)| inside.starts_with(path));
             !then.outside.contains_key(path) && (entry.kind != Kind::Directory || !is_full)
         };
-        let new = later.outside.iter().filter(|(path, entry)| is_now && is_new(path, entry));
+        let new = later.outside.iter().filter(|(path, entry)| is_now && came(path, entry));
         let new = new.map(|(path, after)| Differing {
             place: Where::Outside(path.clone()),
             before: None,
