@@ -418,3 +418,15 @@ fn what_a_person_made_in_a_directory_that_a_restore_put_there_stays_and_is_named
         assert_eq!(text(&world, &format!("{dir}/mine")), "mine");
     }
 }
+
+#[test]
+fn nothing_is_promised_below_what_a_person_put_in_the_place_of_a_directory() {
+    let mut world = project();
+    runs(&mut world, "one", "rm -rf ../out/d; echo agent > a");
+    git(&world, &world.root(), "rm -rf ../out && ln -s nowhere ../out");
+    let done = ours(&mut world, &["undo", "--yes"], 3);
+    assert!(!done.stderr.contains("not restored"), "{}", done.stderr);
+    assert!(out(&world).symlink_metadata().unwrap().is_symlink());
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!(world.read("a"), "agent\n");
+}
