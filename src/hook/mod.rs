@@ -488,6 +488,7 @@ impl Hook<'_, '_> {
             snapshot::take(self.process, state, request)
         };
         let mut saved = take(false)?;
+        // Seldom, and a second look where nothing has changed is cheap.
         if !saved.is_new && self.is_anothers(ledger, &saved.checkpoint, reach, state) {
             saved = take(true)?;
         }

@@ -58,7 +58,7 @@ const RUNS_MAX: TimeDelta = TimeDelta::hours(24);
 
 /// The checkpoints that cover calls which began and were not seen to end.
 pub fn running(state: &State, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
-    running_but(state, now, "")
+    running_but(state, now, None)
 }
 
 /// The same for the calls of other sessions than this one.
@@ -69,14 +69,14 @@ pub fn running_elsewhere(
     session: &str,
 ) -> BTreeSet<CheckpointId> {
     let own = hash_name(&[agent.as_bytes(), session.as_bytes()]);
-    running_but(state, now, &own)
+    running_but(state, now, Some(&own))
 }
 
-fn running_but(state: &State, now: DateTime<Utc>, but: &str) -> BTreeSet<CheckpointId> {
+fn running_but(state: &State, now: DateTime<Utc>, but: Option<&str>) -> BTreeSet<CheckpointId> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return BTreeSet::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-    let others = ledgers.filter(|path| path.file_stem() != Some(OsStr::new(but)));
+    let others = ledgers.filter(|path| but.is_none() || path.file_stem() != but.map(OsStr::new));
     let ledgers = others.filter_map(|path| read(&path));
     ledgers.flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
 }

@@ -97,6 +97,15 @@ fn opaque(quoted: bool) -> Part {
     Part::Opaque { words: Vec::new(), arithmetic: Vec::new(), quoted, assigns: None, runs: false }
 }
 
+/// Whether it is several words even between quotes, as `"$@"` and `"${a[@]}"` are.
+fn is_several(parameter: &Parameter) -> bool {
+    matches!(
+        parameter,
+        Parameter::Special(SpecialParameter::AllPositionalParameters { .. })
+            | Parameter::NamedWithAllIndices { .. }
+    )
+}
+
 fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
     let mut words = Vec::new();
     let mut arithmetic = Vec::new();
@@ -155,15 +164,7 @@ fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
     if let Some(Parameter::NamedWithIndex { index, .. }) = used {
         arithmetic.push(index.clone());
     }
-    // "$@" and "${a[@]}" are several words even between quotes.
-    let quoted = quoted
-        && !matches!(
-            used,
-            Some(
-                Parameter::Special(SpecialParameter::AllPositionalParameters { .. })
-                    | Parameter::NamedWithAllIndices { .. }
-            )
-        );
+    let quoted = quoted && !used.is_some_and(is_several);
     // An indirect name may hold a subscript, and subscripts run substitutions.
     runs |= is_indirect;
     Part::Opaque { words, arithmetic, quoted, assigns, runs }

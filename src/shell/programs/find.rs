@@ -71,13 +71,6 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
                 at += if text == "-fprintf" { 2 } else { 1 };
             }
             _ if in_list(VALUED, text) => {
-                // A pattern without quotes becomes the files it fits, and one may be named `-delete`.
-                let may_be_more = |value: &Field| {
-                    value.splits
-                        || value.may_be_option()
-                            && !value.text.contains('.')
-                            && value.sure == Certainty::Glob
-                };
                 if args.get(at).is_some_and(may_be_more) {
                     return unknown("its arguments are not known before it runs");
                 }
@@ -92,6 +85,13 @@ pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     targets.extend(roots(walk, args, action, finds_all));
     verdict.targets = targets;
     verdict
+}
+
+/// Whether the value of a test may be several words: a pattern without quotes becomes the files it
+/// fits, and one may be named `-delete`.
+fn may_be_more(value: &Field) -> bool {
+    let may_name_option = value.may_be_option() && !value.text.contains('.');
+    value.splits || may_name_option && value.sure == Certainty::Glob
 }
 
 fn in_list(list: &str, word: &str) -> bool {

@@ -307,46 +307,10 @@ fn command(walk: &mut Walk<'_>, name: &str, call: &Call<'_>) -> Verdict {
 /// Commands that list unless told otherwise, and dry runs.
 fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
     let args = call.args();
-    let list = match name {
-        "branch" => {
-            "-arvqli --all --remotes --list --verbose --ignore-case --show-current --no-color --no-column --omit-empty --contains? --no-contains? --merged? --no-merged? \
-                     --points-at= --sort= --format= --color? --column? --abbrev? --no-abbrev"
-        }
-        "tag" => {
-            "-li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --column? --no-column --ignore-case --omit-empty"
-        }
-        "remote" => "-v --verbose",
-        "reflog" => shown!(""),
-        "ls-remote" => {
-            "-hqt --heads --branches --tags --refs --quiet --exit-code --get-url --sort= --symref"
-        }
-        "stash" | "submodule" | "notes" | "worktree" | "config" => {
-            return listing_of(name, args);
-        }
-        "add" => "-nvAuf --dry-run --verbose --all --update --force --ignore-errors",
-        "rm" => "-nrfq --dry-run --cached --force --quiet --ignore-unmatch",
-        "mv" => "-nvfk --dry-run --verbose --force",
-        "clean" => "-nxXdfq -e: --dry-run --force --quiet --exclude=",
-        "push" => {
-            "-nuf --dry-run --set-upstream --force --tags --all --porcelain --no-verify --verbose"
-        }
-        "commit" => {
-            "-v -m: --dry-run --message= --short --branch --porcelain --long --null --allow-empty"
-        }
-        "apply" => {
-            "-pR? --check --stat --numstat --summary -p: -C: --directory= --include= --exclude= --reverse --cached --index"
-        }
-        "archive" => {
-            "-vl --list --format= --prefix= --verbose --worktree-attributes --mtime= -# >-o: >--output="
-        }
-        "format-patch" => {
-            "-# -kns --stdout --numbered --no-numbered --signoff --no-stat --root --subject-prefix= --base= --cover-letter"
-        }
-        "update-index" => {
-            "-q --refresh --really-refresh --unmerged --ignore-missing --ignore-submodules"
-        }
-        _ => return None,
-    };
+    if matches!(name, "stash" | "submodule" | "notes" | "worktree" | "config") {
+        return listing_of(name, args);
+    }
+    let list = listing_options(name)?;
     let parsed = flags::parse(list, args);
     if strayed(&parsed).is_some() {
         return if name == "archive" { Some(unknown("may write the archive")) } else { None };
@@ -375,6 +339,47 @@ fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
         _ => parsed.operands.is_empty() && parsed.has(&["--refresh", "--really-refresh"]),
     };
     looks.then(|| reads("only lists, or shows what it would do"))
+}
+
+/// The harmless options of a command that lists, or shows what it would do.
+fn listing_options(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "branch" => {
+            "-arvqli --all --remotes --list --verbose --ignore-case --show-current --no-color --no-column --omit-empty --contains? --no-contains? --merged? --no-merged? \
+                     --points-at= --sort= --format= --color? --column? --abbrev? --no-abbrev"
+        }
+        "tag" => {
+            "-li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --column? --no-column --ignore-case --omit-empty"
+        }
+        "remote" => "-v --verbose",
+        "reflog" => shown!(""),
+        "ls-remote" => {
+            "-hqt --heads --branches --tags --refs --quiet --exit-code --get-url --sort= --symref"
+        }
+        "add" => "-nvAuf --dry-run --verbose --all --update --force --ignore-errors",
+        "rm" => "-nrfq --dry-run --cached --force --quiet --ignore-unmatch",
+        "mv" => "-nvfk --dry-run --verbose --force",
+        "clean" => "-nxXdfq -e: --dry-run --force --quiet --exclude=",
+        "push" => {
+            "-nuf --dry-run --set-upstream --force --tags --all --porcelain --no-verify --verbose"
+        }
+        "commit" => {
+            "-v -m: --dry-run --message= --short --branch --porcelain --long --null --allow-empty"
+        }
+        "apply" => {
+            "-pR? --check --stat --numstat --summary -p: -C: --directory= --include= --exclude= --reverse --cached --index"
+        }
+        "archive" => {
+            "-vl --list --format= --prefix= --verbose --worktree-attributes --mtime= -# >-o: >--output="
+        }
+        "format-patch" => {
+            "-# -kns --stdout --numbered --no-numbered --signoff --no-stat --root --subject-prefix= --base= --cover-letter"
+        }
+        "update-index" => {
+            "-q --refresh --really-refresh --unmerged --ignore-missing --ignore-submodules"
+        }
+        _ => return None,
+    })
 }
 
 /// Commands with sub-commands of their own that list when given none.

@@ -141,11 +141,7 @@ impl Walk<'_> {
                     }
                 }
                 Part::Variable(name, quoted) => {
-                    let (mut value, mut certainty) = self.value(name);
-                    // A line of a hundred bytes could double a value until nothing holds it.
-                    if self.burn(value.len() / 64) {
-                        (value, certainty) = (format!("${name}"), Certainty::Dynamic);
-                    }
+                    let (value, certainty) = self.value_within_budget(name);
                     let is_several = !quoted && value.contains(char::is_whitespace);
                     splits |= !quoted && (is_several || certainty == Certainty::Dynamic);
                     worse(if is_several { Certainty::Dynamic } else { certainty });
@@ -181,6 +177,16 @@ impl Walk<'_> {
             sure,
             splits,
         }
+    }
+
+    /// The value of a variable, unless it is too much work: a line of a hundred bytes could double a
+    /// value until nothing holds it.
+    fn value_within_budget(&mut self, name: &str) -> (String, Certainty) {
+        let (value, certainty) = self.value(name);
+        if self.burn(value.len() / 64) {
+            return (format!("${name}"), Certainty::Dynamic);
+        }
+        (value, certainty)
     }
 
     pub(super) fn opaque(&mut self, words: &[String], arithmetic: &[String], runs: bool) {
