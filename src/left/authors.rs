@@ -422,16 +422,16 @@ mod tests {
         };
         let mut edit = vec![began("me", "1", 1, Some(&["a"])), left("me", "a", "x")];
         edit.push(done("me", "1"));
-        let whose = |lines: &[Line]| {
+        let author_of = |lines: &[Line]| {
             let path = RelPath::from_bytes(b"a").unwrap();
             Knowledge::since(&checkpoint(), Some("me"), lines, Side::Root).author(&path, &Is("x"))
         };
         let of = |then| [edit.clone(), vec![back(then)]].concat();
-        assert_eq!(whose(&of(250)), Author::Agent);
-        assert_eq!(whose(&of(50)), Author::Restore, "older than the checkpoint");
-        assert_eq!(whose(&of(10_000)), Author::Agent, "by a clock that was ahead");
+        assert_eq!(author_of(&of(250)), Author::Agent);
+        assert_eq!(author_of(&of(50)), Author::Restore, "older than the checkpoint");
+        assert_eq!(author_of(&of(10_000)), Author::Agent, "by a clock that was ahead");
         edit[1].at = 280;
-        assert_eq!(whose(&[edit.clone(), vec![back(250)]].concat()), Author::Other);
+        assert_eq!(author_of(&[edit.clone(), vec![back(250)]].concat()), Author::Other);
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn is_inner(since: Since<'_, '_>, store: &dyn Store, record: &Record) -> Result<
 /// Fails if the checkpoint cannot be read.
 pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change]) -> Result<Blast> {
     let name = |entry: Entry| (entry.kind, entry.content.map(|content| content.id), entry.device);
-    // Of a pipe there is no more than that there is one, which one that was there before is not.
+    // A pipe or a socket has no content: it counts only where it is new.
     let is_news = |change: &&Change| {
         let is_new = change.before.is_none_or(|before| Some(before.kind) != kind(change.after));
         is_new || change.after.is_some_and(|after| after.content.is_some())
@@ -127,7 +127,7 @@ pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change])
             }
         }
     }
-    // What a nested repository tracks is nothing that the root's own could tell.
+    // What a nested repository tracks, the root's own index does not tell.
     gone.retain(|path| !record.repositories.iter().any(|held| is_in(path, held)));
     let staged = if gone.is_empty() { None } else { store.staged(since.of)? };
     if let Some(top) = staged {

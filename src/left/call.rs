@@ -91,7 +91,7 @@ impl Begins<'_> {
     }
 }
 
-/// A line that names more than this outside the root where nothing is names the rest in vain.
+/// Of more missing paths outside the root, the rest has no author of record and is kept.
 const ABSENT_MAX: usize = 100;
 
 /// What a call may make outside the root: the paths it names where nothing is, and what is missing

@@ -1,9 +1,10 @@
 //! What agents left behind: which calls could change a root, and what was there right after them.
 //!
-//! One log for each root, a line for each call that begins, each path it left, and each call that
-//! was seen through to its end. It is only ever appended to; a line that is lost or damaged makes
-//! an author unknown, never wrong. Beside it lie the bytes of small files as the agent left them,
-//! which a merge starts from.
+//! One log for each root: a line for each call that begins, each path it left and each call that was
+//! seen to end, and for what restores put back, merged and moved. It is only appended to. A lost line
+//! of a call makes an author unknown, never wrong; a lost line of a restore makes its undo leave the
+//! branch, or a merged file, as it is. Beside the log lie the bytes of small files as the agent left
+//! them: the base of a merge.
 
 mod authors;
 mod blast;
@@ -49,7 +50,7 @@ const FILES_MAX: usize = 500;
 pub struct Line {
     /// When, in nanoseconds since 1970.
     pub at: i64,
-    /// Whose: see [`author`].
+    /// The session, by its name in the log: see [`author`].
     pub by: String,
     /// What happened.
     #[serde(flatten)]

@@ -87,8 +87,8 @@ impl Outside<'_> {
     }
 }
 
-/// Whether what is in a new directory can be told of file by file: a repository is a whole, and what
-/// a tool makes again is nobody's work.
+/// Whether a new directory is looked at file by file. A repository is left as a whole, and so is what a
+/// tool can make again.
 fn is_worth_a_walk(dir: &Path) -> bool {
     !is_made_again(dir) && dir.join(".git").symlink_metadata().is_err()
 }

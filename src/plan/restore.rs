@@ -13,7 +13,7 @@ pub struct Options {
     pub exact: bool,
     /// Keep what was created since, even by the agent.
     pub keep_new: bool,
-    /// Overwrite what another author changed since.
+    /// Overwrite what another author changed since, and remove what they changed of the agent's.
     pub force: bool,
     /// Bring together what the agent did not do with what was there before it.
     pub merge: bool,
@@ -231,8 +231,8 @@ pub struct Past<'a> {
 
 /// Plans a restore: `changes` lead from the checkpoint to what is there now.
 ///
-/// `skipped_then` is what the checkpoint left out, `skipped_now` what the present scan did: of
-/// neither can we say what it was, so both are left alone.
+/// What the checkpoint left out, and what cannot be looked into now, is kept: neither says what was
+/// there.
 pub fn restore(
     of: CheckpointId,
     changes: Vec<Change>,

@@ -85,8 +85,8 @@ impl Authors {
         Ok(Self { knowledge, likely, side })
     }
 
-    /// Drops what a restore to an older checkpoint put back since: whoever undoes this turn does not
-    /// mean what the other one took back.
+    /// Drops what a restore to an older checkpoint put back since: an undo of this turn is not about what
+    /// another undo took back.
     pub(super) fn drop_restored(&self, authorship: &mut Authorship, changes: &mut Vec<Change>) {
         let authors = &mut authorship.authors;
         changes.retain(|change| {

@@ -1,4 +1,4 @@
-//! Whether what is on the disk has the bytes that a log or a checkpoint names otherwise.
+//! Bytes of the present and of a checkpoint, and whether they are what an agent was seen to leave.
 
 use std::{io::Read, path::Path};
 

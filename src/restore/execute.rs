@@ -75,7 +75,7 @@ impl Restore<'_> {
         }
         let held = self.begin(process, prepared, looked)?;
         let report = self.change(prepared, held)?;
-        // The files are what counts; a restore is none the worse for a note that could not be left.
+        // The restore is complete even if the note cannot be left.
         let _untold = model_note::leave(project, checkpoint, prepared, &report.outcome);
         Ok(report)
     }

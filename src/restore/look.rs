@@ -52,7 +52,7 @@ pub(super) fn see(
         let place = project.root.join(&change.path);
         let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
         match kind_at(&mut way, &change.path) {
-            // What stands in the way of a file counts, whatever made it.
+            // A directory in the place of a file is looked at with all that is in it.
             Some(Kind::Directory) if !was_directory => hidden.extend(with_all_below(&place)),
             Some(Kind::Directory) | None => (),
             Some(_) => hidden.push(place),

@@ -66,7 +66,7 @@ fn one(project: &Project, change: &Change, knowledge: &Authors, markers: bool) -
         let sha = state.sha.as_deref()?;
         Some((left::kept(&place, sha)?, state.permissions))
     });
-    // What the agent never touched it left as it was: there is nothing to take back.
+    // Where the agent was not seen to leave a text, there is nothing of its own to take back.
     let (base, left) = base?;
     let (bytes, is_marked) = merge(&base, &ours, &theirs, markers)?;
     let permissions = if now.permissions == left { then.permissions } else { now.permissions };

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{report, show};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
     plan::{Action, Author, OutsidePlan, RestorePlan, Step},
     process::{Exit, Process},
-    restore::{Request, left_out, refuse_unknown},
+    restore::{Request, Restore, left_out, refuse_unknown},
     store, ui,
 };
 
@@ -32,70 +32,91 @@ pub(super) struct How {
 /// Writes what is picked of a checkpoint to `dir`, which must be empty or not there.
 pub(super) fn run(
     process: &mut Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-    request: &Request,
+    restore: Restore<'_>,
     dir: &Path,
     how: How,
 ) -> Result<Exit> {
+    let Restore { project, checkpoint, request } = restore;
     if request.picked.names_outside() {
         return Err(Error::other(
             "`--into` writes files of the project alone",
             "restore what is outside where it was, without `--into`",
         ));
     }
-    let place = place(process, project, dir)?;
-    let then = project.tree_of(checkpoint, Later::All)?;
-    refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
-    let files = store::manifest(project.store.as_ref(), &then)?;
-    let plan = plan(checkpoint, request, &files);
-    let mut missing = left_out(checkpoint, &then);
-    missing.retain(|skipped| match RelPath::from_bytes(&skipped.path) {
-        Ok(path) => skipped.reason.matters() && request.picked.has(&path),
-        Err(_) => false,
-    });
-    let count = plan.steps.iter().filter(|step| !is_directory(step)).count();
-    let mut outcome = Outcome::default();
-    refuse_full(&place)?;
-    if !how.is_dry {
-        make(&place)?;
-        let root = Root::new(place.clone(), RootKind::Plain { why: None });
-        outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
-    }
+    let written = Written::of(process, restore, dir, how.is_dry)?;
     if how.is_json {
-        let missed = outcome.missed.iter();
-        let missed: Vec<_> = missed
-            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why }))
-            .collect();
-        print_json(
-            process,
-            &json!({
-                "checkpoint": checkpoint.id.to_string(),
-                "into": place.to_string_lossy(),
-                "files": count,
-                "is_dry_run": how.is_dry,
-                "missing": missing.iter().map(skipped_json).collect::<Vec<_>>(),
-                "missed": missed,
-            }),
-        )?;
+        print_json(process, &written.json(checkpoint, how))?;
     } else {
-        let files = ui::count(count as u64, "file");
-        let shown = ui::path(&place, project.home.as_deref()).into_owned();
-        let id = checkpoint.id.short();
-        let told = if how.is_dry {
-            format!("{files} of {id} would be written to {shown}\n")
-        } else {
-            format!("wrote {files} of {id} to {shown}\n")
-        };
+        let told = written.words(project, checkpoint, how);
         print(process, &told)?;
     }
-    say_missing(process, &missing)?;
+    say_missing(process, &written.missing)?;
     if !checkpoint.outside.is_empty() {
         let count = ui::count(checkpoint.outside.len() as u64, "path");
         show::say(process, &format!("note: {count} outside the project left out"))?;
     }
-    report::missed(process, project, &outcome);
-    Ok(if outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
+    report::missed(process, project, &written.outcome);
+    Ok(if written.outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
+}
+
+/// What was written where, or would be.
+struct Written {
+    place: PathBuf,
+    /// How many files.
+    count: usize,
+    /// What the checkpoint does not hold.
+    missing: Vec<Skipped>,
+    outcome: Outcome,
+}
+
+impl Written {
+    fn of(process: &Process<'_>, restore: Restore<'_>, dir: &Path, is_dry: bool) -> Result<Self> {
+        let Restore { project, checkpoint, request } = restore;
+        let place = place(process, project, dir)?;
+        let then = project.tree_of(checkpoint, Later::All)?;
+        refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
+        let files = store::manifest(project.store.as_ref(), &then)?;
+        let plan = plan(checkpoint, request, &files);
+        let mut missing = left_out(checkpoint, &then);
+        missing.retain(|skipped| match RelPath::from_bytes(&skipped.path) {
+            Ok(path) => skipped.reason.matters() && request.picked.has(&path),
+            Err(_) => false,
+        });
+        let count = plan.steps.iter().filter(|step| !is_directory(step)).count();
+        let mut outcome = Outcome::default();
+        refuse_full(&place)?;
+        if !is_dry {
+            make(&place)?;
+            let root = Root::new(place.clone(), RootKind::Plain { why: None });
+            outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
+        }
+        Ok(Self { place, count, missing, outcome })
+    }
+
+    fn json(&self, checkpoint: &Checkpoint, how: How) -> Value {
+        let missed = self.outcome.missed.iter();
+        let missed =
+            missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why }));
+        json!({
+            "checkpoint": checkpoint.id.to_string(),
+            "into": self.place.to_string_lossy(),
+            "files": self.count,
+            "is_dry_run": how.is_dry,
+            "missing": self.missing.iter().map(skipped_json).collect::<Vec<_>>(),
+            "missed": missed.collect::<Vec<_>>(),
+        })
+    }
+
+    fn words(&self, project: &Project, checkpoint: &Checkpoint, how: How) -> String {
+        let files = ui::count(self.count as u64, "file");
+        let place = ui::path(&self.place, project.home.as_deref());
+        let id = checkpoint.id.short();
+        if how.is_dry {
+            format!("{files} of {id} would be written to {place}\n")
+        } else {
+            format!("wrote {files} of {id} to {place}\n")
+        }
+    }
 }
 
 /// Names what the checkpoint does not hold.

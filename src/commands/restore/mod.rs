@@ -130,11 +130,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     let picked = picked(process, &project, &args.paths)?;
     let request = request(args, picked);
+    let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
     if let Some(dir) = &args.into {
         let how = into::How { is_dry: args.dry_run, is_json: args.json };
-        return into::run(process, &project, &checkpoint, &request, dir, how);
+        return into::run(process, restore, dir, how);
     }
-    let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
     let consent = Consent { dry_run: args.dry_run, yes, json: args.json };
     if args.conversation {
         return with_conversation(process, restore, consent);

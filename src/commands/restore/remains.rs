@@ -88,9 +88,9 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
         let back = format!("`beforehand restore {id} --repository{option}` brings it back");
         let gone = lost_names(lost);
         let is_own = lost.place == root.join(".git");
-        let whose = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
+        let from = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
         if !gone.is_empty() {
-            lines.push(format!("gone since{whose}: {}; {back}", gone.join(", ")));
+            lines.push(format!("gone since{from}: {}; {back}", gone.join(", ")));
         }
         for place in &lost.staged {
             lines.push(format!("staged otherwise then: {}; {back}", named(place)));

@@ -138,8 +138,8 @@ fn repositories_text(project: &Project, steps: &[RepositoryStep]) -> String {
             }
             StepKind::Part(below) => {
                 let below = ui::escape(below.as_os_str().as_encoded_bytes());
-                let whose = if below.starts_with("modules") { "submodule" } else { "worktree" };
-                format!("  recreate  {place}/{below}/   the {whose}'s part of it")
+                let kind = if below.starts_with("modules") { "submodule" } else { "worktree" };
+                format!("  recreate  {place}/{below}/   the {kind}'s part of it")
             }
             StepKind::Pointer(_) => format!("  recreate  {place}   leads to the repository"),
             StepKind::Remove(why) => format!("  remove    {place}   {why}; held first"),

@@ -74,7 +74,7 @@ pub(super) fn prepare(
     project: &Project,
     checkpoint: &Checkpoint,
 ) -> Result<Talk> {
-    let (by, at) = whose(project, checkpoint).ok_or_else(|| {
+    let (by, at) = origin(project, checkpoint).ok_or_else(|| {
         Error::other(
             format!("checkpoint {} belongs to no conversation", checkpoint.id.short()),
             "without --conversation the files alone are restored",
@@ -156,7 +156,7 @@ fn serve(process: &Process<'_>, project: &Project, by: &By) -> Result<Talk, Stri
 
 /// The author of the turn that begins with the checkpoint, and a moment in it: the newest turn that uses
 /// it, or else the one it was taken for.
-fn whose(project: &Project, checkpoint: &Checkpoint) -> Option<(By, DateTime<Utc>)> {
+fn origin(project: &Project, checkpoint: &Checkpoint) -> Option<(By, DateTime<Utc>)> {
     let uses = ledger::uses(&project.state);
     let is_it =
         |used: &&ledger::Use| used.checkpoint == checkpoint.id && used.root == project.root.path();

@@ -27,7 +27,7 @@ fn turns() -> Vec<Turn> {
             1,
             "2 minutes ago",
             "Claude Code",
-            Some("clean up the build and throw away what nobody needs any more"),
+            Some("clean up the build and throw away what is not needed any more"),
             "before Bash rm -rf build && npm i",
         ),
         turn(2, "14 minutes ago", "Codex", Some("simplify the cart"), "before Edit src/cart.ts"),
