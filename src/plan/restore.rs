@@ -142,7 +142,7 @@ pub struct RestorePlan {
     /// What happens outside the root. Nothing does unless the user says so.
     pub outside: OutsidePlan,
     /// What the checkpoint did not cover, and what so stays as it is.
-    pub left: Vec<Skipped>,
+    pub not_covered: Vec<Skipped>,
     /// What is merged.
     pub merges: BTreeMap<RelPath, Merged>,
 }
@@ -259,14 +259,14 @@ pub fn restore(
         let path = RelPath::from_bytes(&skipped.path);
         path.map_or(*picked == Picked::All, |path| picked.has(&path))
     };
-    let left = past.skipped_then.iter().filter(is_wanted).cloned().collect();
+    let not_covered = past.skipped_then.iter().filter(is_wanted).cloned().collect();
     let is_merged = |step: &&Step| step.action == Action::Merge;
     let merges = steps
         .iter()
         .filter(is_merged)
         .filter_map(|step| Some((step.path.clone(), past.merges.get(&step.path)?.clone())));
     let merges = merges.collect();
-    RestorePlan { of, steps, outside: OutsidePlan::default(), left, merges }
+    RestorePlan { of, steps, outside: OutsidePlan::default(), not_covered, merges }
 }
 
 /// What the checkpoint left out, and what the present scan did.

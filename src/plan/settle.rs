@@ -41,7 +41,7 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
     steps.sort_by(|a, b| a.path.cmp(&b.path));
     keep_parents(&mut steps);
     let outside = OutsidePlan::default();
-    RestorePlan { of, steps, outside, left: Vec::new(), merges: BTreeMap::new() }
+    RestorePlan { of, steps, outside, not_covered: Vec::new(), merges: BTreeMap::new() }
 }
 
 fn decide(to: Option<&Entry>, from: Option<&Entry>, now: Option<&Entry>) -> Action {

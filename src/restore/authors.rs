@@ -151,13 +151,14 @@ fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
 }
 
 /// Whether what is here is what a restore left: also nothing, where it removed something.
-fn is_same(left: Option<&Entry>, here: Option<&Entry>) -> bool {
-    let (left, here) = match (left, here) {
-        (Some(left), Some(here)) => (left, here),
-        (left, here) => return left.is_none() && here.is_none(),
-    };
-    let is_dir = here.kind == Kind::Directory;
-    left.kind == here.kind && (is_dir || left.content == here.content)
+fn is_same(restored: Option<&Entry>, here: Option<&Entry>) -> bool {
+    match (restored, here) {
+        (Some(restored), Some(here)) => {
+            let is_directory = here.kind == Kind::Directory;
+            restored.kind == here.kind && (is_directory || restored.content == here.content)
+        }
+        (restored, here) => restored.is_none() && here.is_none(),
+    }
 }
 
 /// When a restore is taken back: what it left is its own, the rest is another author's.
@@ -175,21 +176,21 @@ pub(super) fn of_restore(
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
         let (path, here) = (&change.path, change.after);
-        let left = entry_at(project, &restored, path, side)?;
+        let then = entry_at(project, &restored, path, side)?;
         let here = here.map(|here| match side {
-            Side::Root => named_as(project.store.as_ref(), path, here, left, Source::Disk),
+            Side::Root => named_as(project.store.as_ref(), path, here, then, Source::Disk),
             Side::Outside => here,
         });
         let is_merged = || {
             let bytes = merged.get(path).zip(bytes_now(project, path));
             bytes.is_some_and(|(sha, bytes)| left::digest(&bytes) == *sha)
         };
-        let is_ours = is_same(left.as_ref(), here.as_ref())
+        let is_ours = is_same(then.as_ref(), here.as_ref())
             || side == Side::Root && is_merged()
             || side == Side::Outside && is_on_the_way(&restored, change);
         let author = if is_ours { Author::Restore } else { Author::Other };
         authors.insert(path.clone(), author);
-        made.extend(left.map(|_| path.clone()));
+        made.extend(then.map(|_| path.clone()));
     }
     if side == Side::Root {
         for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {

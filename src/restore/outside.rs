@@ -154,7 +154,7 @@ fn skipped_now(scan: &Scan) -> Vec<Skipped> {
 }
 
 /// What differs outside and is not as it was for another reason than that it was made since.
-pub(super) fn left(plan: &OutsidePlan) -> impl Iterator<Item = PathBuf> {
+pub(super) fn not_put_back(plan: &OutsidePlan) -> impl Iterator<Item = PathBuf> {
     let is_left = |step: &&Step| step.is_deed() || step.is_conflict();
     plan.steps.iter().filter(is_left).map(|step| step.path.at_top())
 }

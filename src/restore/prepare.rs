@@ -145,7 +145,7 @@ impl Restore<'_> {
         if request.outside {
             plan.outside = elsewhere.plan;
         } else if request.picked == Picked::All {
-            outside_left.extend(outside::left(&elsewhere.plan));
+            outside_left.extend(outside::not_put_back(&elsewhere.plan));
             outside_left.extend(std::mem::take(&mut repositories.elsewhere));
         }
         let inner_steps = if request.is_of_all() {
@@ -236,7 +236,7 @@ impl Restore<'_> {
         let (options, picked) = (request.options, &request.picked);
         let mut plan = plan::restore(checkpoint.id, changes, options, picked, &past);
         repositories.keep_in_the_way(project, &mut plan);
-        plan.left.retain(|skipped| project.has_changed(checkpoint, skipped));
+        plan.not_covered.retain(|skipped| project.has_changed(checkpoint, skipped));
         add_parents(project.root.path(), &mut plan.steps);
         plan
     }

@@ -202,7 +202,7 @@ fn plan(checkpoint: &Checkpoint, request: &Request, files: &Manifest) -> Restore
         of: checkpoint.id,
         steps: entries.into_iter().map(step).collect(),
         outside: OutsidePlan::default(),
-        left: Vec::new(),
+        not_covered: Vec::new(),
         merges: BTreeMap::new(),
     }
 }

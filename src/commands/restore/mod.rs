@@ -247,10 +247,10 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Effe
     let is_gone = |out: &Skipped| stat_path(&root.join(OsStr::from_bytes(&out.path))).is_err();
     let is_lost = prepared.head.is_lost()
         || !prepared.inner_steps.is_empty()
-        || prepared.plan.left.iter().any(is_gone);
+        || prepared.plan.not_covered.iter().any(is_gone);
     Ok(Effect {
         is_any: prepared.is_any(),
-        left: remains::left(Shown { restore, prepared }),
+        left: remains::remaining(Shown { restore, prepared }),
         is_lost,
     })
 }

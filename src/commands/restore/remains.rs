@@ -22,7 +22,7 @@ const ID_DIGITS: usize = 8;
 pub(super) const NAMED_MAX: usize = 5;
 
 /// What is not as it was and no restore changes, a line each.
-pub(super) fn left(shown: Shown<'_>) -> Vec<String> {
+pub(super) fn remaining(shown: Shown<'_>) -> Vec<String> {
     let word =
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
     let made_since = shown.prepared.plan.repositories_left().map(word);
@@ -38,7 +38,7 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
     });
-    let unheld = unheld_lines(project, &prepared.plan.left).into_iter();
+    let unheld = unheld_lines(project, &prepared.plan.not_covered).into_iter();
     let head = shown.head().filter(|_| prepared.head.is_lost()).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    remains::{NAMED_MAX, left, losing_lines, outside_left_text, some},
+    remains::{NAMED_MAX, losing_lines, outside_left_text, remaining, some},
     show::{Shown, lacks_text, plan_json, say},
 };
 use crate::{
@@ -100,7 +100,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
     let done = prepared.count_but(&missed, project.root.path());
     let mut text = match (done, is_same) {
-        (0, true) if !left(came.shown).is_empty() || keeps_ignored(plan) => {
+        (0, true) if !remaining(came.shown).is_empty() || keeps_ignored(plan) => {
             format!("everything else is as it was at {id}")
         }
         (0, true) if prepared.stages => format!("all files are as they were at {id}"),
@@ -138,7 +138,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     }
     text.push_str(&kept_text(came));
     text.push_str(&losing_lines(&prepared.losing));
-    for line in left(came.shown) {
+    for line in remaining(came.shown) {
         text.push_str(&format!("{line}\n"));
     }
     text.push_str(&outside_left_text(project, &prepared.outside_left));

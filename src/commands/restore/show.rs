@@ -353,7 +353,7 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
         "outside_left":
             prepared.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "lost_refs": prepared.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
-        "left": plan.left.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "left": plan.not_covered.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "left_new":
             prepared.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "inner_roots": prepared.inner_roots.iter().map(named).collect::<Vec<_>>(),
