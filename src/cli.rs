@@ -9,7 +9,7 @@ use std::{
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{
-    commands,
+    commands::{self, parse},
     error::{Error, Result},
     hook,
     process::{Exit, Process},
@@ -151,22 +151,19 @@ fn command(process: &mut Process<'_>) -> Exit {
 /// One of the commands that people, agents and scripts run often, parsed without building the
 /// others. What it does not understand is left to the whole parser, which says why.
 fn alone(words: &[OsString]) -> Option<Command> {
-    fn parsed<A: clap::Args>(words: &[OsString]) -> Option<A> {
-        let parser = A::augment_args(clap::Command::new("beforehand").no_binary_name(true));
-        A::from_arg_matches(&parser.try_get_matches_from(words).ok()?).ok()
-    }
     let (name, words) = words.split_first()?;
     match name.to_str()? {
-        "create" => parsed(words).map(Command::Create),
-        "list" => parsed(words).map(Command::List),
-        "diff" => parsed(words).map(Command::Diff),
-        "restore" => parsed(words).map(Command::Restore),
-        "undo" => parsed(words).map(Command::Undo),
-        "status" => parsed(words).map(Command::Status),
-        "housekeep" => parsed(words).map(Command::Housekeep),
-        "warm" => parsed(words).map(Command::Warm),
-        _ => None,
+        "create" => parse(words).map(Command::Create),
+        "list" => parse(words).map(Command::List),
+        "diff" => parse(words).map(Command::Diff),
+        "restore" => parse(words).map(Command::Restore),
+        "undo" => parse(words).map(Command::Undo),
+        "status" => parse(words).map(Command::Status),
+        "housekeep" => parse(words).map(Command::Housekeep),
+        "warm" => parse(words).map(Command::Warm),
+        _ => return None,
     }
+    .ok()
 }
 
 fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {

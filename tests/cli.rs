@@ -353,6 +353,16 @@ fn a_slash_command_is_the_users_yes() {
     assert_eq!(world.read("assets/logo.svg"), "<svg/>\n");
     assert!(slash(&world, "checkpoint", "create don't").starts_with("checkpoint "));
     assert!(slash(&world, "rollback", "99").starts_with("error: no checkpoint `99`"));
+    world.write("mine", "");
+    let kept = slash(&world, "rollback", "2");
+    assert!(kept.contains("--exact") && world.root().join("mine").exists(), "{kept}");
+    slash(&world, "rollback", "2 --exact mine");
+    assert!(!world.root().join("mine").exists(), "what it advises it takes");
+    assert!(slash(&world, "undo", "--dry-run").contains("mine"));
+    assert!(!world.root().join("mine").exists());
+    slash(&world, "undo", "--force");
+    assert!(world.root().join("mine").exists());
+    assert!(slash(&world, "undo", "2").starts_with("error: unexpected argument '2'"));
     let cut = world.run_in(&world.root(), &["slash", "rollback", "--stdin"], "2 src\n");
     assert!(cut.stdout.contains("cut short"), "{}", cut.stdout);
     let empty = world.run(&["slash", "rollback", "--"]);

@@ -33,7 +33,7 @@ mod silent;
 mod stats;
 mod trust;
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use serde_json::Value;
 
@@ -44,6 +44,17 @@ use crate::{
 };
 
 pub(crate) use crate::project::{Later, Project, Row, rows};
+
+/// Parses the arguments of one subcommand, without building the parsers of the others.
+///
+/// # Errors
+///
+/// Says what cannot be understood, as clap does.
+pub(crate) fn parse<A: clap::Args>(words: &[impl AsRef<OsStr>]) -> Result<A, clap::Error> {
+    let words = words.iter().map(|word| word.as_ref().to_owned());
+    let parser = A::augment_args(clap::Command::new("beforehand").no_binary_name(true));
+    A::from_arg_matches(&parser.try_get_matches_from(words)?)
+}
 
 /// Prints a JSON document on stdout, ended by a line feed.
 ///

@@ -5,11 +5,11 @@
 
 use std::{ffi::OsString, io::Read};
 
-use super::{create, diff, error_text, list, print, restore, show, undo};
+use super::{create, diff, error_text, list, parse, print, restore, show, undo};
 use crate::{
     error::{Error, Result},
     process::{Exit, Process, Terminal},
-    ui::Style,
+    ui::{Style, escape_text},
 };
 
 /// More than anyone types.
@@ -47,8 +47,10 @@ enum Wish {
     Show(String),
     Diff(String),
     Create(Option<String>),
-    Restore(String, Vec<String>),
-    Undo,
+    /// The arguments of `beforehand restore`.
+    Restore(Vec<String>),
+    /// The arguments of `beforehand undo`.
+    Undo(Vec<String>),
 }
 
 /// Agents drop what a failed command printed, so all of it goes to standard output, and it never
@@ -68,10 +70,10 @@ fn refusal(name: Name, why: String) -> Error {
         why,
         match name {
             Name::Checkpoint => {
-                "/checkpoint [list | show ID | diff ID | restore ID | create MESSAGE]"
+                "/checkpoint [list | show ID | diff ID | restore ID [OPTION…] [FILE…] | create MESSAGE]"
             }
-            Name::Rollback => "/rollback [N | diff N | N FILE…]",
-            Name::Undo => "/undo, without anything",
+            Name::Rollback => "/rollback [N [OPTION…] [FILE…] | diff N]",
+            Name::Undo => "/undo [OPTION…]",
         },
     )
 }
@@ -116,8 +118,7 @@ fn wish(name: Name, text: &str) -> Result<Wish, String> {
             Some(_) | None => Err(unreadable(&text)),
         },
         (Name::Rollback, Ok(words)) => rollback(&words),
-        (Name::Undo, Ok(words)) if words.is_empty() => Ok(Wish::Undo),
-        (Name::Undo, Ok(words)) => Err(unknown(&words)),
+        (Name::Undo, Ok(words)) => Ok(Wish::Undo(words)),
         (Name::Rollback | Name::Undo, Err(text)) => Err(unreadable(&text)),
     }
 }
@@ -127,15 +128,15 @@ fn unreadable(text: &str) -> String {
 }
 
 fn checkpoint(words: &[String]) -> Result<Wish, String> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
-        [] | ["list"] => Ok(Wish::List),
-        ["show", id] => Ok(Wish::Show(id.to_owned())),
-        ["diff", id] => Ok(Wish::Diff(id.to_owned())),
-        ["restore", id] => Ok(Wish::Restore(id.to_owned(), Vec::new())),
-        ["create"] => Ok(Wish::Create(None)),
-        ["create", ..] => Ok(Wish::Create(Some(words[1..].join(" ")))),
-        _ => Err(unknown(&words)),
+    let Some((name, rest)) = words.split_first() else { return Ok(Wish::List) };
+    match (name.as_str(), rest) {
+        ("list", []) => Ok(Wish::List),
+        ("show", [id]) => Ok(Wish::Show(id.clone())),
+        ("diff", [id]) => Ok(Wish::Diff(id.clone())),
+        ("restore", [_, ..]) => Ok(Wish::Restore(with_paths_apart(rest))),
+        ("create", []) => Ok(Wish::Create(None)),
+        ("create", message) => Ok(Wish::Create(Some(message.join(" ")))),
+        _ => Err(unknown(words)),
     }
 }
 
@@ -143,15 +144,32 @@ fn rollback(words: &[String]) -> Result<Wish, String> {
     match words {
         [] => Ok(Wish::List),
         [diff, id] if diff == "diff" => Ok(Wish::Diff(id.clone())),
-        [id, files @ ..] if !matches!(&id[..], "diff" | "list" | "show") => {
-            Ok(Wish::Restore(id.clone(), files.to_vec()))
+        [first, ..] if !matches!(&first[..], "diff" | "list" | "show") => {
+            Ok(Wish::Restore(with_paths_apart(words)))
         }
         _ => Err(unknown(words)),
     }
 }
 
-fn unknown(words: &[impl AsRef<str>]) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+/// The arguments of a restore as `beforehand restore` takes them: in a slash command, paths need no
+/// `--` before them, but may have one.
+fn with_paths_apart(words: &[String]) -> Vec<String> {
+    let (checkpoint, rest) = words.split_at(words.len().min(1));
+    let dashes = rest.iter().position(|word| word == "--");
+    let (rest, paths) = rest.split_at(dashes.unwrap_or(rest.len()));
+    let (options, files): (Vec<_>, Vec<_>) =
+        rest.iter().cloned().partition(|word| word.starts_with('-'));
+    let mut args = checkpoint.to_vec();
+    args.extend(options);
+    if !files.is_empty() || !paths.is_empty() {
+        args.push("--".to_owned());
+        args.extend(files);
+        args.extend(paths.iter().skip(1).cloned());
+    }
+    args
+}
+
+fn unknown(words: &[String]) -> String {
     format!("cannot make sense of `{}`", crate::ui::escape(words.join(" ").as_bytes()))
 }
 
@@ -178,20 +196,29 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
             let said = inside(process, |inner| create::run(inner, &args));
             if said.done { format!("checkpoint {}", said.all()) } else { said.all() }
         }
-        Wish::Restore(checkpoint, files) => {
-            let args = |dry_run| restore::Args {
-                checkpoint: Some(checkpoint.clone()),
-                dry_run,
-                yes: !dry_run,
-                paths: files.iter().map(Into::into).collect(),
-                ..restore::Args::default()
-            };
-            twice(process, |inner, dry_run| restore::run(inner, &args(dry_run)))
-        }
-        Wish::Undo => twice(process, |inner, dry_run| {
-            let how = undo::How { yes: true, dry_run, ..undo::How::default() };
-            undo::undo(inner, &undo::Args { how, ..undo::Args::default() })
-        }),
+        Wish::Restore(words) => match parse::<restore::Args>(&words) {
+            Err(err) => not_understood(&err),
+            Ok(args) if args.dry_run || args.checkpoint.is_none() => {
+                inside(process, |inner| restore::run(inner, &args)).all()
+            }
+            Ok(args) => twice(process, |inner, dry_run| {
+                restore::run(inner, &restore::Args { dry_run, yes: !dry_run, ..args.clone() })
+            }),
+        },
+        Wish::Undo(words) => match parse::<undo::Args>(&words) {
+            Err(err) => not_understood(&err),
+            Ok(args) => {
+                let act = |inner: &mut Process<'_>, dry_run| {
+                    let how = undo::How { yes: true, dry_run, ..args.how.clone() };
+                    undo::undo(inner, &undo::Args { how, ..args.clone() })
+                };
+                if args.how.dry_run {
+                    inside(process, |inner| act(inner, true)).all()
+                } else {
+                    twice(process, act)
+                }
+            }
+        },
     }
 }
 
@@ -204,6 +231,13 @@ fn twice(process: &Process<'_>, act: impl Fn(&mut Process<'_>, bool) -> Result<E
     }
     let done = inside(process, |inner| act(inner, false));
     format!("{}\n{}", plan.stdout, done.all())
+}
+
+/// What clap says of arguments, without the usage of a command line that was not typed.
+fn not_understood(err: &clap::Error) -> String {
+    let text = err.render().to_string();
+    let said = text.split("\nUsage:").next().unwrap_or_default();
+    format!("{}\n", escape_text(said.trim_end()))
 }
 
 /// What another command said.
@@ -268,26 +302,28 @@ mod tests {
 
     #[test]
     fn what_is_typed_becomes_a_wish() {
-        let restore = |id: &str, files: &[&str]| {
-            Wish::Restore(id.to_owned(), files.iter().map(|&file| file.to_owned()).collect())
-        };
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let restore = |words: &[&str]| Wish::Restore(owned(words));
         for (text, expected) in [
             ("", Wish::List),
-            (" 2 ", restore("2", &[])),
+            (" 2 ", restore(&["2"])),
             ("diff 2", Wish::Diff("2".to_owned())),
-            ("2 src/main.rs 'a b'", restore("2", &["src/main.rs", "a b"])),
-            ("\"2 src/main.rs\"", restore("2", &["src/main.rs"])),
+            ("2 src/main.rs 'a b'", restore(&["2", "--", "src/main.rs", "a b"])),
+            ("2 a --force -- -b", restore(&["2", "--force", "--", "a", "-b"])),
+            ("--continue", restore(&["--continue"])),
+            ("\"2 src/main.rs\"", restore(&["2", "--", "src/main.rs"])),
             ("\"\"", Wish::List),
-            ("2 '$(rm -rf /)'; x", restore("2", &["$(rm -rf /);", "x"])),
+            ("2 '$(rm -rf /)'; x", restore(&["2", "--", "$(rm -rf /);", "x"])),
         ] {
             assert_eq!(wish(Name::Rollback, text), Ok(expected), "{text}");
         }
         for bad in ["diff", "diff 1 2", "2 don't"] {
             assert!(wish(Name::Rollback, bad).is_err(), "{bad}");
         }
-        assert_eq!(wish(Name::Undo, " "), Ok(Wish::Undo));
-        assert_eq!(wish(Name::Undo, "\"\""), Ok(Wish::Undo));
-        assert!(wish(Name::Undo, "2").is_err(), "half a wish is not another wish");
+        assert_eq!(wish(Name::Undo, " "), Ok(Wish::Undo(Vec::new())));
+        assert_eq!(wish(Name::Undo, "\"\""), Ok(Wish::Undo(Vec::new())));
+        assert_eq!(wish(Name::Undo, "--force"), Ok(Wish::Undo(owned(&["--force"]))));
+        assert!(parse::<undo::Args>(&["2".to_owned()]).is_err(), "half a wish is not another wish");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Take back the last turn, or the last restore. Shows what it will do and asks.
-#[derive(clap::Args, Default)]
+#[derive(clap::Args, Clone, Default)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) how: How,
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 // How a step along the line is taken. (A doc comment would become the help of both commands.)
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
-#[derive(clap::Args, Default)]
+#[derive(clap::Args, Clone, Default)]
 pub(crate) struct How {
     /// Do not ask
     #[arg(short, long)]

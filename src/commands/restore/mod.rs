@@ -36,7 +36,7 @@ use show::Shown;
 /// Shows what it will do and asks. Whatever it overwrites or removes is held in a checkpoint
 /// first, so `beforehand undo` takes it back. Only files that differ are touched.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
-#[derive(clap::Args, Default)]
+#[derive(clap::Args, Clone, Default)]
 pub(crate) struct Args {
     /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
