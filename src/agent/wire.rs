@@ -1,6 +1,6 @@
 //! Reading a payload: one JSON object, once through, forgiving where nothing is lost.
 //!
-//! Every wire struct is made of [`Text`] and [`super::input::Input`]: a field of an unexpected
+//! Every wire struct is made of [`Text`] and `Input`: a field of an unexpected
 //! type must not cost the protection of the call it came with. A field given twice does, since no
 //! agent writes one and we could not tell which of them it will act on.
 

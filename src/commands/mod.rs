@@ -31,7 +31,6 @@ mod places;
 mod rows;
 mod silent;
 mod stats;
-mod trust;
 
 use std::{ffi::OsStr, path::Path};
 

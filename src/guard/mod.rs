@@ -7,11 +7,11 @@ mod words;
 
 use std::{
     cell::OnceCell,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use crate::{
-    fs::{PathResolver, read_small},
+    fs::{PathResolver, read_small, without_dots},
     install::{registrations_at, switches_at},
     model::{Certainty, Effect, Finding, Intent, Level, Simple, Target, TargetAction},
     process::Process,
@@ -333,15 +333,7 @@ fn names_us(file: &Path) -> bool {
 }
 
 fn absolute(ours: &Ours<'_, '_>, path: &Path) -> PathBuf {
-    let mut whole = PathBuf::new();
-    for component in ours.cwd.join(path).components() {
-        match component {
-            Component::ParentDir => drop(whole.pop()),
-            Component::CurDir => (),
-            other => whole.push(other),
-        }
-    }
-    whole
+    without_dots(&ours.cwd.join(path))
 }
 
 #[cfg(test)]

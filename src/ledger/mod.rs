@@ -30,7 +30,8 @@ use crate::{
 pub(crate) use all::parse_any;
 pub use all::{adopt, covered_since, damaged, running, running_elsewhere, server, uses};
 pub use open::Open;
-pub use refused::{Refused, RefusedIn, has_called, refused};
+pub use refused::{RefusedIn, has_called, refused};
+pub use wire::Refused;
 use wire::{Bytes, Found, Lazily, Wire, WireTurn, WireUse, look, look_by};
 
 /// The newest format; see `docs/FORMAT.md`.

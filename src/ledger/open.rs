@@ -4,11 +4,10 @@
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 
 use super::{
     Ledger,
-    wire::{Bytes, Lazily, Wire},
+    wire::{Bytes, Lazily, Wire, WireOpen},
 };
 use crate::model::CheckpointId;
 
@@ -24,21 +23,6 @@ pub struct Open {
     pub root: PathBuf,
     /// The checkpoint that covers it.
     pub of: CheckpointId,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-pub(super) struct WireOpen {
-    call: String,
-    root: Bytes,
-    of: String,
-    /// Whether what it did so far was looked at.
-    #[serde(default, skip_serializing_if = "is_false")]
-    seen: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_false(it: &bool) -> bool {
-    !it
 }
 
 impl Wire {

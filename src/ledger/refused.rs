@@ -3,12 +3,9 @@
 
 use std::{ffi::OsStr, path::PathBuf};
 
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
-
 use super::{
     Ledger,
-    wire::{Wire, read},
+    wire::{Refused, Wire, WireAllowed, WireCaller, read},
 };
 use crate::{process::Ancestor, state::State};
 
@@ -19,19 +16,6 @@ const TEXT_MAX_CHARS: usize = 4000;
 /// The processes of an agent that call our hook: most often one.
 const CALLERS_MAX: usize = 20;
 
-/// A call that was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// The digest of the call and the directory it was made in.
-    pub code: String,
-    /// The command line; the tool and its paths, if it is none.
-    pub call: String,
-    /// Why it was refused.
-    pub why: String,
-    /// When.
-    pub at: DateTime<Utc>,
-}
-
 /// A call that was refused in some session.
 #[derive(Clone, Debug)]
 pub struct RefusedIn {
@@ -41,28 +25,6 @@ pub struct RefusedIn {
     pub session: String,
     /// The call.
     pub refused: Refused,
-}
-
-/// A refused call that a person has allowed once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct WireAllowed {
-    code: String,
-    /// The call that has used it up. Two hook entries may ask about the same one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    used_by: Option<String>,
-}
-
-/// A process that called our hook. Its number is used again some day, so its start counts as well.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct WireCaller {
-    pid: u32,
-    start: String,
-}
-
-impl WireCaller {
-    fn is(&self, process: &Ancestor) -> bool {
-        self.pid == process.pid && self.start == process.start
-    }
 }
 
 impl Ledger {

@@ -16,14 +16,11 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{
-    Refused, Use, VERSION,
-    open::WireOpen,
-    refused::{WireAllowed, WireCaller},
-};
+use super::{Use, VERSION};
 use crate::{
     fs::{PathResolver, Small, read_small},
     model::{By, CheckpointId, SessionId, TurnId},
+    process::Ancestor,
 };
 
 /// A ledger never comes near it.
@@ -74,6 +71,57 @@ pub(super) struct Wire {
     /// The processes of the agent that called our hook.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) callers: Vec<WireCaller>,
+}
+
+/// A command that was not seen to end.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct WireOpen {
+    pub(super) call: String,
+    pub(super) root: Bytes,
+    pub(super) of: String,
+    /// Whether what it did so far was looked at.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) seen: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(it: &bool) -> bool {
+    !it
+}
+
+/// A call that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The digest of the call and the directory it was made in.
+    pub code: String,
+    /// The command line; the tool and its paths, if it is none.
+    pub call: String,
+    /// Why it was refused.
+    pub why: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// A refused call that a person has allowed once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct WireAllowed {
+    pub(super) code: String,
+    /// The call that has used it up. Two hook entries may ask about the same one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) used_by: Option<String>,
+}
+
+/// A process that called our hook. Its number is used again some day, so its start counts as well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WireCaller {
+    pub(super) pid: u32,
+    pub(super) start: String,
+}
+
+impl WireCaller {
+    pub(super) fn is(&self, process: &Ancestor) -> bool {
+        self.pid == process.pid && self.start == process.start
+    }
 }
 
 /// A path: as text where it is text, else in hex.

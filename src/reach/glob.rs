@@ -9,7 +9,7 @@ use std::{
 
 use gix::bstr::ByteSlice;
 
-use super::places::absolute;
+use super::absolute;
 
 /// How many matches of a glob are told apart; beyond it, the directories they are in are meant whole.
 pub(super) const GLOB_MAX: usize = 1_000;

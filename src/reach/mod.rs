@@ -4,9 +4,15 @@ mod around;
 mod glob;
 mod places;
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
-use crate::model::{Context, Effect, Intent, Reach, Root, Scope};
+use crate::{
+    fs::without_dots,
+    model::{Context, Effect, Intent, Reach, Root, Scope},
+};
 
 pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
 pub use glob::expand as matching;
@@ -64,7 +70,7 @@ pub fn within(
     surroundings: &Surroundings<'_>,
 ) -> Vec<(Root, Scope)> {
     let mut places: Vec<PathBuf> = places::mentioned(intent, effect)
-        .filter_map(|path| places::absolute(cwd, path))
+        .filter_map(|path| absolute(cwd, path))
         .chain([cwd.to_owned()])
         .filter_map(|place| repository_below(&place, root.path()))
         .collect();
@@ -97,4 +103,14 @@ fn bases<'a>(start: &'a Path, context: &'a Context, root: &'a Root) -> Vec<&'a P
     bases.extend([start, root.path()]);
     bases.dedup();
     bases
+}
+
+/// `path` as seen from `base`, without `.` and `..`. A name before `..` is taken for a directory,
+/// as everybody but the kernel does; see `places::physical`.
+fn absolute(base: &Path, path: &Path) -> Option<PathBuf> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.is_empty() || bytes.contains(&0) {
+        return None;
+    }
+    Some(without_dots(&base.join(path))).filter(|path| path.is_absolute())
 }

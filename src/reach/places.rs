@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{
+    absolute,
     around::is_of_the_kernel,
     glob::{GLOB_MAX, expand},
 };
@@ -223,24 +224,6 @@ fn through_links(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     });
     places.extend(led);
     places
-}
-
-/// `path` as seen from `base`, without `.` and `..`. A name before `..` is taken for a directory,
-/// as everybody but the kernel does; see [`physical`].
-pub(super) fn absolute(base: &Path, path: &Path) -> Option<PathBuf> {
-    if path.as_os_str().is_empty() || path.as_os_str().as_bytes().contains(&0) {
-        return None;
-    }
-    let mut absolute = PathBuf::new();
-    for component in base.join(path).components() {
-        match component {
-            Component::RootDir | Component::Normal(_) => absolute.push(component),
-            Component::ParentDir => drop(absolute.pop()),
-            Component::CurDir => (),
-            Component::Prefix(_) => return None,
-        }
-    }
-    absolute.is_absolute().then_some(absolute)
 }
 
 /// The same as the kernel sees it, where that may differ: a `..` behind a link.

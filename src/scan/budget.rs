@@ -11,11 +11,10 @@ use std::{io, sync::atomic::AtomicU64};
 use super::{
     Scan,
     dir_rules::DirRules,
-    list::{DirVisit, Lister, Listings, WalkContext},
-    regenerable,
+    list::{DirVisit, Lister, Listings, WalkContext, mark_unlisted},
+    regenerable::is_in_output,
     rule_sources::ScanLimits,
     victims::weight,
-    walk::mark_unlisted,
 };
 use crate::{
     cache::{Row, Table},
@@ -319,16 +318,6 @@ fn is_in_budget(row: &Row<'_>, limits: &ScanLimits) -> bool {
 fn content_of(old: &Row<'_>, found: &Found) -> Option<ContentId> {
     let is_same = old.stamp == found.stamp && !old.marks.racy;
     old.content.filter(|_| is_same && old.marks.private == found.marks.private)
-}
-
-/// Whether a path is, or lies in, an ignored directory of build output.
-pub(super) fn is_in_output(scan: &Scan, way: &mut DirCursor<'_>, path: &RelPath) -> bool {
-    let mut above = std::iter::successors(Some(path.clone()), RelPath::parent);
-    above.any(|path| {
-        let is_ignored = scan.find(&path).is_some_and(|row| row.marks.ignored);
-        let mut parent = || way.parent_of(&path).ok().zip(c_name(path.name()).ok());
-        is_ignored && parent().is_some_and(|(parent, name)| regenerable::is_output(&parent, &name))
-    })
 }
 
 fn find<'s>(scan: &'s mut Scan, dir: &DirPath, name: &[u8]) -> Option<&'s mut Found> {

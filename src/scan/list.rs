@@ -2,6 +2,7 @@
 //! works in one thread; [`WalkContext`] is what all threads share.
 
 use std::{
+    collections::BTreeMap,
     ffi::CString,
     io,
     sync::atomic::{AtomicU64, Ordering},
@@ -12,7 +13,7 @@ use super::{
     TEMPORARY_PREFIX,
     dir_rules::{DirRules, is_git_private},
     is_racy,
-    parallel::{Job, Queue},
+    queue::{Job, Queue},
     regenerable,
     rule_sources::ScanLimits,
     rules::IGNORE_FILE,
@@ -360,6 +361,18 @@ impl<'a> Lister<'a> {
             self.listed.out_of_time |= deadline.is_some_and(|deadline| Instant::now() >= deadline);
         }
         self.listed.out_of_time
+    }
+}
+
+/// Marks directories that could be opened but not listed.
+pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<DirPath>) {
+    for path in unlisted {
+        let Some((above, name)) = path.split() else { continue };
+        let found = fresh.get_mut(&above).map(|fresh| &mut fresh.found);
+        let found = found.and_then(|all| all.iter_mut().find(|found| found.name == name));
+        if let Some(found) = found {
+            found.skipped = Some(SkipReason::Unreadable);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod budget;
 mod dir_rules;
 mod list;
 mod parallel;
+mod queue;
 mod regenerable;
 mod rule_sources;
 mod rules;
@@ -16,18 +17,23 @@ mod verify;
 mod victims;
 mod walk;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use crate::{
     cache::{Builder, Facts, Row, Table},
     model::{
-        ContentId, DirPath, Found, Fresh, Kind, RelPath, Skipped, Stamp, Usual, in_tree_order,
+        ContentId, DirPath, Found, Fresh, Kind, RelPath, Root, Scope, Skipped, Stamp, Usual,
+        in_tree_order,
     },
 };
 
 pub use rule_sources::{ScanLimits, UserDirs};
 pub use victims::{is_made_again, name_victims};
-pub use walk::{Named, Request, walk};
+pub use walk::walk;
 
 /// The prefix of a restore's temporary files. They are never captured, even if the restore is
 /// interrupted.
@@ -49,6 +55,41 @@ pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
 
 /// Receives one directory: its path, its stamp, whether that is racy, and its entries.
 type DirVisitor<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
+
+/// What to walk, and how far.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The root.
+    pub root: &'a Root,
+    /// How much of it.
+    pub scope: Scope,
+    /// The last scan, if there is one.
+    pub base: Option<Table>,
+    /// What the settings say about which files are captured.
+    pub limits: &'a ScanLimits,
+    /// Where the user keeps git's configuration.
+    pub user: &'a UserDirs,
+    /// Paths to hold in any case. Absolute, without `.` or `..`.
+    pub victims: &'a [PathBuf],
+    /// The state directory, which is never a victim.
+    pub ours: &'a Path,
+    /// How much of each of them.
+    pub named: Named,
+    /// When the scan began, in nanoseconds since 1970. A later change, or one shortly before, is
+    /// checked again by the next scan.
+    pub now_ns: i64,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+}
+
+/// How much of each victim is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// It and everything below it, within limits, because a call names it.
+    WithAllBelow,
+    /// It alone, whatever its size, because a restore is about to replace it.
+    Alone,
+}
 
 /// The result of a scan.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,11 @@ use std::{
     io::Read,
 };
 
-use crate::{fs::Dir, model::Kind};
+use super::Scan;
+use crate::{
+    fs::{Dir, DirCursor, c_name},
+    model::{Kind, RelPath},
+};
 
 /// Directories that a package manager or build tool fills from a manifest next to them.
 const FILLED_FROM: &[(&CStr, &[&CStr])] = &[
@@ -107,4 +111,14 @@ fn is_tagged(dir: &Dir) -> bool {
     let mut start = [0; CACHE_TAG_SIGNATURE.len()];
     let read = dir.open_file(CACHE_TAG).and_then(|(mut file, _)| file.read_exact(&mut start));
     read.is_ok() && start == CACHE_TAG_SIGNATURE
+}
+
+/// Whether a path is, or lies in, an ignored directory of build output.
+pub(super) fn is_in_output(scan: &Scan, way: &mut DirCursor<'_>, path: &RelPath) -> bool {
+    let mut above = std::iter::successors(Some(path.clone()), RelPath::parent);
+    above.any(|path| {
+        let is_ignored = scan.find(&path).is_some_and(|row| row.marks.ignored);
+        let mut parent = || way.parent_of(&path).ok().zip(c_name(path.name()).ok());
+        is_ignored && parent().is_some_and(|(parent, name)| is_output(&parent, &name))
+    })
 }

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use super::{Named, Request, Scan, Victim, VictimPath, budget, is_racy, regenerable};
+use super::{Named, Request, Scan, Victim, VictimPath, is_racy, regenerable};
 use crate::{
     fs::{Dir, DirCursor, c_name, is_gone},
     model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
@@ -138,8 +138,9 @@ impl Collect<'_, '_> {
     /// output, or a tool's cache.
     fn is_output(&self, path: &VictimPath) -> bool {
         match path {
-            VictimPath::Below(rel) => Dir::open(self.request.root.path())
-                .is_ok_and(|top| budget::is_in_output(self.scan, &mut DirCursor::from(&top), rel)),
+            VictimPath::Below(rel) => Dir::open(self.request.root.path()).is_ok_and(|top| {
+                regenerable::is_in_output(self.scan, &mut DirCursor::from(&top), rel)
+            }),
             VictimPath::Outside(path) => path.components().any(|name| {
                 name.as_os_str().to_str().is_some_and(|name| TOOL_CACHES.contains(&name))
             }),

@@ -4,22 +4,20 @@
 //! Opens directories and ignore files, but never the files to be held.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsStr,
     io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::atomic::AtomicU64,
-    time::Instant,
 };
 
 use super::{
-    Scan, budget,
+    Request, Scan, budget,
     dir_rules::{Descent, DirRules, rules_changed},
     is_racy,
-    list::{DirVisit, Lister, Listings, WalkContext, is_file},
+    list::{DirVisit, Lister, Listings, WalkContext, is_file, mark_unlisted},
     parallel,
-    rule_sources::{RuleSources, ScanLimits, UserDirs},
+    rule_sources::RuleSources,
     verify::{Suspects, verify},
     victims,
 };
@@ -27,45 +25,8 @@ use crate::{
     cache::{DirRow, Facts, Table},
     error::{Error, Result},
     fs::{Dir, stat_path},
-    model::{
-        ContentId, DirPath, Fresh, Kind, Marks, Root, RootKind, Scope, SkipReason, Stamp, Usual,
-    },
+    model::{ContentId, DirPath, Fresh, Kind, Marks, RootKind, Scope, SkipReason, Stamp, Usual},
 };
-
-/// What to walk, and how far.
-#[derive(Debug)]
-pub struct Request<'a> {
-    /// The root.
-    pub root: &'a Root,
-    /// How much of it.
-    pub scope: Scope,
-    /// The last scan, if there is one.
-    pub base: Option<Table>,
-    /// What the settings say about which files are captured.
-    pub limits: &'a ScanLimits,
-    /// Where the user keeps git's configuration.
-    pub user: &'a UserDirs,
-    /// Paths to hold in any case. Absolute, without `.` or `..`.
-    pub victims: &'a [PathBuf],
-    /// The state directory, which is never a victim.
-    pub ours: &'a Path,
-    /// How much of each of them.
-    pub named: Named,
-    /// When the scan began, in nanoseconds since 1970. A later change, or one shortly before, is
-    /// checked again by the next scan.
-    pub now_ns: i64,
-    /// When to stop.
-    pub deadline: Option<Instant>,
-}
-
-/// How much of each victim is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
-    /// It and everything below it, within limits, because a call names it.
-    WithAllBelow,
-    /// It alone, whatever its size, because a restore is about to replace it.
-    Alone,
-}
 
 /// Walks a root.
 ///
@@ -320,18 +281,6 @@ impl<'a> Walk<'a> {
                 }
                 below = above;
             }
-        }
-    }
-}
-
-/// Marks directories that could be opened but not listed.
-pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<DirPath>) {
-    for path in unlisted {
-        let Some((above, name)) = path.split() else { continue };
-        let found = fresh.get_mut(&above).map(|fresh| &mut fresh.found);
-        let found = found.and_then(|all| all.iter_mut().find(|found| found.name == name));
-        if let Some(found) = found {
-            found.skipped = Some(SkipReason::Unreadable);
         }
     }
 }

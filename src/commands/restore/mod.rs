@@ -8,6 +8,7 @@ mod remains;
 mod report;
 mod served;
 mod show;
+mod shown;
 mod talk;
 
 pub(crate) use interrupted::say_if_interrupted;
@@ -29,7 +30,7 @@ use crate::{
 };
 
 use report::Came;
-use show::Shown;
+use shown::Shown;
 
 /// Put files back as they were at a checkpoint.
 ///

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::show::Shown;
+use super::shown::Shown;
 use crate::{
     commands::Project,
     model::{CheckpointId, RelPath, Skipped},

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{
     remains::{NAMED_MAX, losing_lines, outside_left_text, remaining, some},
-    show::{Shown, lacks_text, plan_json, say},
+    show::{lacks_text, plan_json, say},
+    shown::Shown,
 };
 use crate::{
     apply::Outcome,

@@ -9,8 +9,8 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    head,
     remains::{losing_lines, unchanged},
+    shown::Shown,
 };
 use crate::{
     commands::{Project, print, print_json},
@@ -22,43 +22,6 @@ use crate::{
     store::{RepositoryStep, StepKind},
     ui::{self, Align, Change, Lines, Side},
 };
-
-/// A plan, and the restore it was made for.
-#[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
-    pub(super) restore: Restore<'a>,
-    pub(super) prepared: &'a Prepared,
-}
-
-impl Shown<'_> {
-    /// What the user is told of HEAD. Commits that are gone are among what is left: see
-    /// [`unchanged`].
-    pub(super) fn head(self) -> Option<String> {
-        head::words(&self.prepared.head, self.restore.checkpoint)
-            .filter(|_| self.prepared.repositories.is_empty())
-    }
-
-    /// What changed since that another author made: what may be advised about it depends on the
-    /// command and its options.
-    fn edited_words(self) -> &'static str {
-        let request = self.restore.request;
-        match (self.takes_options(), request.options.merge, request.markers) {
-            (false, ..) => "changed since, not by the agent (use --force)",
-            (true, false, _) => "changed since, not by the agent (use --merge or --force)",
-            (true, true, false) => {
-                "changed since, not by the agent, and conflicts with it (use --markers or --force)"
-            }
-            (true, true, true) => {
-                "changed since, not by the agent, and cannot be merged (use --force)"
-            }
-        }
-    }
-
-    /// Whether the command takes `--merge` and `--exact`. A step back or forth does not.
-    pub(super) fn takes_options(self) -> bool {
-        self.restore.request.verb == "restore"
-    }
-}
 
 /// The first line of a plan, and a second one where the user may mean less.
 fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {

@@ -8,16 +8,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{borrow::borrowed_dirs, names_of};
+use super::names_of;
 use crate::fs::open_options;
 
 /// Suffix for the index of a damaged pack.
 const DAMAGED_SUFFIX: &str = ".unsound";
 
-/// The indexes of borrowed packs that were overwritten or truncated.
-pub(super) fn damaged_indexes(linked: &Path) -> Vec<PathBuf> {
-    let dirs = borrowed_dirs(linked).into_iter().map(|dir| dir.join("pack"));
-    let paths = dirs.flat_map(|dir| {
+/// The indexes of packs in these directories of objects that were overwritten or truncated.
+pub(super) fn damaged_indexes(dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let paths = dirs.iter().flat_map(|dir| {
+        let dir = dir.join("pack");
         let names = names_of(&dir).unwrap_or_default();
         names.into_iter().map(move |name| dir.join(name))
     });

@@ -227,7 +227,7 @@ impl Private {
 
     /// Makes sure that no save, and no cache, relies on a damaged borrowed pack.
     fn distrust_damaged_packs(&self) -> Result<()> {
-        let damaged = damaged_packs::damaged_indexes(&self.linked());
+        let damaged = damaged_packs::damaged_indexes(&borrow::borrowed_dirs(&self.linked()));
         if !damaged.is_empty() {
             refs::drop_anchors(&self.repo())?;
             damaged_packs::set_aside(&damaged);

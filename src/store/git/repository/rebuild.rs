@@ -5,6 +5,7 @@
 //! The old one is removed if a checkpoint holds it as it is; otherwise it is set aside.
 
 mod lost;
+mod places;
 mod retire;
 mod steps;
 

@@ -11,8 +11,9 @@ use std::{
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{
-    Build, Held, Private, Tree, head, read_small, refs, restore_index, root,
-    steps::{is_of_the_user, led_to, part_at, place_of, short},
+    Build, Held, Private, Tree, head,
+    places::{is_of_the_user, led_to, part_at, place_of, short},
+    read_small, refs, restore_index, root,
 };
 use crate::{
     fs::names_in,

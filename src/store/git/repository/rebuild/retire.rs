@@ -14,8 +14,8 @@ use std::{
 };
 
 use super::{
-    Build, EntryKind, Held, OLD, Private, Tree, names_of, read_small, restore_index,
-    steps::place_of, temporary_beside,
+    Build, EntryKind, Held, OLD, Private, Tree, names_of, places::place_of, read_small,
+    restore_index, temporary_beside,
 };
 use crate::{
     error::{Error, Result},

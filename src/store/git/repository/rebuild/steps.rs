@@ -16,10 +16,11 @@ use gix::{
 use super::{
     Held, Private, Tree, head,
     lost::{Losing, losing},
-    names_of, read_small, refs, root, tree,
+    names_of,
+    places::{is_of_the_user, led_to, part_at, place_of, short},
+    read_small, refs, root, tree,
 };
 use crate::{
-    fs::without_dots,
     model::Reason,
     state::State,
     store::{
@@ -201,11 +202,6 @@ fn text_of(pointer: &Path) -> Option<Vec<u8>> {
     }
 }
 
-/// The path of a held repository. Absolute.
-pub(super) fn place_of(root: &Path, held: &Held) -> PathBuf {
-    root.join(OsStr::from_bytes(&held.path))
-}
-
 /// The parts of linked worktrees that still exist and have lost their part of the git directory.
 fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
     let repo = Private::named(state, &held.store).repo();
@@ -239,23 +235,6 @@ fn leads_elsewhere(pointer: &Path, text: &[u8], place: &Path) -> bool {
 /// Where a `.git` file points now.
 fn target_of(pointer: &Path) -> Option<PathBuf> {
     Some(led_to(pointer, &read_small(pointer, HEAD_MAX_BYTES).ok()??))
-}
-
-/// The path that the text of a `.git` file points to.
-pub(super) fn led_to(pointer: &Path, text: &[u8]) -> PathBuf {
-    let target = text.strip_prefix(b"gitdir: ").unwrap_or(text).trim_ascii_end();
-    let above = pointer.parent().unwrap_or(Path::new("/"));
-    without_dots(&above.join(OsStr::from_bytes(target)))
-}
-
-/// The path of a linked worktree's or submodule's git directory, relative to its repository.
-pub(super) fn part_at(place: &Path, target: &Path) -> Option<PathBuf> {
-    let is_worktree = target.parent().is_some_and(|above| above.ends_with("worktrees"));
-    match target.strip_prefix(place) {
-        Ok(below) if !below.as_os_str().is_empty() => Some(below.to_owned()),
-        // The repository's path may be spelled differently.
-        _ => Some(Path::new("worktrees").join(target.file_name()?)).filter(|_| is_worktree),
-    }
 }
 
 /// Repositories and `.git` files that exist now, did not exist at `record`, and are in the
@@ -483,13 +462,4 @@ fn has_gone_on(held: &Tree<'_>, place: &Path) -> bool {
     let then = held.file(HEAD_LOG.as_bytes()).filter(|log| !log.is_empty());
     let now = read_small(&place.join(HEAD_LOG), LOG_MAX_BYTES).ok().flatten();
     then.zip(now).is_some_and(|(then, now)| now.starts_with(&then))
-}
-
-/// Whether a ref is the user's own, not a remote-tracking ref.
-pub(super) fn is_of_the_user(name: &str) -> bool {
-    name.starts_with("refs/heads/") || name.starts_with("refs/tags/") || name == "refs/stash"
-}
-
-pub(super) fn short(name: &str) -> &str {
-    name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/tags/")).unwrap_or(name)
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::install::{Args, project, running};
+use super::{Args, project, running};
 use crate::{
     error::Result,
     fs::read_small,

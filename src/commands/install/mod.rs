@@ -1,10 +1,12 @@
 //! `beforehand install` and `beforehand uninstall`: our hooks, into the settings of agents and out.
 
+mod trust;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{error_text, print, print_json, trust};
+use super::{error_text, print, print_json};
 use crate::{
     agent, config,
     error::{Error, Result},
