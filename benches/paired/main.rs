@@ -17,8 +17,9 @@ mod system;
 
 use std::io;
 
+use place::floor;
 use place::{Kind, Place, Room};
-use system::{BEFOREHAND, System, floor};
+use system::{BEFOREHAND, System};
 
 const ROUNDS: usize = 7;
 
@@ -66,7 +67,7 @@ fn measure(place: &mut Place, phase: &Phase, rounds: usize) -> io::Result<()> {
             place.turn_to(system)?;
             (phase.before)(place)?;
             let before = place.room()?;
-            times.push(system.time(place, (phase.run)(system))?);
+            times.push(place.time(system, (phase.run)(system))?);
             grown = place.room()?.since(before);
         }
     }

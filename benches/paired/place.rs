@@ -4,8 +4,9 @@ use std::{
     fmt, fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
     str::FromStr,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::system::{BEFOREHAND, COPY, GIT, System};
@@ -131,7 +132,7 @@ impl Place {
             fs::write(place.tree.join(".gitignore"), "/out/\n")?;
             let commit = "git init -q -b main && git add -A && git commit -q -m base &&
                 git repack -adq && sleep 0.1 && git status >$STORE/out";
-            GIT.time(&mut place, commit)?;
+            place.time(&GIT, commit)?;
         }
         place.add_more()?;
         Ok(place)
@@ -169,7 +170,7 @@ impl Place {
         before(self)?;
         let said = self.top.join("watched");
         self.watcher = format!("{watcher} {} ", said.display());
-        let ran = BEFOREHAND.time(self, script);
+        let ran = self.time(&BEFOREHAND, script);
         self.watcher.clear();
         if ran.is_err() {
             return Ok(None);
@@ -195,7 +196,7 @@ impl Place {
         // What is ours lies in the store alone.
         let from_git = if self.kind == Kind::Plain || self.is_ours { "" } else { from_git };
         let forget = format!("{from_git}\nrm -rf \"$STORE\" && mkdir \"$STORE\"");
-        self.system().time(self, &forget)?;
+        self.time(self.system(), &forget)?;
         pause();
         Ok(())
     }
@@ -208,7 +209,7 @@ impl Place {
             let _none = fs::remove_dir_all(self.store.join("copy"));
             return Ok(());
         }
-        self.system().time(self, self.system().snapshot)?;
+        self.time(self.system(), self.system().snapshot)?;
         pause();
         Ok(())
     }
@@ -242,7 +243,7 @@ impl Place {
                 self.write(3)?;
                 self.settle()?;
             }
-            self.system().time(self, self.system().list)?;
+            self.time(self.system(), self.system().list)?;
         }
         Ok(())
     }
@@ -274,4 +275,49 @@ fn pause() {
 fn name(dir: &str, number: usize) -> String {
     let parts = number / PER_DIRECTORY;
     format!("{dir}/m{:02}/m{:02}/f{number}.txt", parts % 20, parts / 20)
+}
+
+impl Place {
+    /// Runs a script of `system` and tells how long it took, in milliseconds. Keeps the id it
+    /// printed.
+    pub(crate) fn time(&mut self, system: &System, script: &str) -> io::Result<f64> {
+        let mut command = shell(self, script);
+        let begin = Instant::now();
+        let output = command.output()?;
+        let wall = begin.elapsed().as_secs_f64() * 1e3;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(io::Error::other(format!("{}: {said}", system.name)));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        self.id = text.trim_end().lines().last().map_or(self.id.clone(), str::to_owned);
+        Ok(wall)
+    }
+}
+
+/// What the shell and a program that does nothing take, in milliseconds.
+pub(crate) fn floor(place: &Place) -> io::Result<f64> {
+    let mut command = shell(place, "/bin/true; echo");
+    let begin = Instant::now();
+    command.output()?;
+    Ok(begin.elapsed().as_secs_f64() * 1e3)
+}
+
+fn shell(place: &Place, script: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/empty.gitconfig");
+    command.args(["-c", script]).current_dir(&place.tree).stdin(Stdio::null()).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    for (name, value) in [("WT", &place.tree), ("STORE", &place.store), ("HOME", &place.store)] {
+        command.env(name, value);
+    }
+    command.env("BEFOREHAND_HOME", place.store.join("home")).env("ID", &place.id);
+    command.env("BEFOREHAND", format!("{}{}", place.watcher, env!("CARGO_BIN_EXE_beforehand")));
+    command.env("GIT_CONFIG_GLOBAL", fixture).env("GIT_CONFIG_SYSTEM", fixture);
+    for who in ["AUTHOR", "COMMITTER"] {
+        command
+            .env(format!("GIT_{who}_NAME"), "b")
+            .env(format!("GIT_{who}_EMAIL"), "b@example.org");
+    }
+    command
 }

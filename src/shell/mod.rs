@@ -2,16 +2,18 @@
 //! common programs do with their words; sees neither disk, clock nor environment.
 //!
 //! `syntax` is the grammar, `brush` reads it, `guard` keeps the parser from harm, `walk` goes
-//! through a script, `table` holds a row per program, and `programs` applies the rows.
+//! through a script, `judge` finds the `row` of a command in the `table`, and `programs` applies it.
 
 mod braces;
 mod brush;
 mod effort;
 mod flags;
 mod guard;
+mod judge;
 mod names;
 mod patterns;
 mod programs;
+mod row;
 mod syntax;
 mod table;
 #[cfg(test)]
@@ -24,6 +26,7 @@ use std::path::PathBuf;
 pub use patterns::Patterns;
 
 use crate::model::{Certainty, Effect, Finding, Intent, Language, Level, Simple, Target};
+use judge::PROGRAMS;
 use walk::Walk;
 
 /// What judging needs to know of the world.
@@ -120,7 +123,7 @@ fn shell(line: &str, scope: &Scope) -> Finding {
 
 fn walked(line: &str, scope: &Scope) -> Finding {
     let grammar = brush::Brush::default();
-    let mut walk = Walk::new(&grammar, scope);
+    let mut walk = Walk::new(&grammar, PROGRAMS, scope);
     if is_plain(line) {
         walk.plain(line);
     } else {
@@ -134,7 +137,7 @@ fn walked(line: &str, scope: &Scope) -> Finding {
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
-    let mut walk = Walk::unbelieving(&grammar, scope);
+    let mut walk = Walk::unbelieving(&grammar, PROGRAMS, scope);
     walk.script(line);
     let level = level.max(walk::worst(&walk.found));
     Finding { level, commands, changes_shell: changes_shell || walk.changes_shell }

@@ -91,7 +91,7 @@ fn a_value_that_doubles_itself_is_followed_only_so_far() {
 #[test]
 fn a_value_that_is_many_words_is_split_only_so_often() {
     let (grammar, scope) = (brush::Brush::default(), scope());
-    let mut walk = Walk::new(&grammar, &scope);
+    let mut walk = Walk::new(&grammar, PROGRAMS, &scope);
     walk.script(&format!("a='{}'", "x ".repeat(2000)));
     let words: usize = (0..1000).map(|_| walk.expand("$a").len()).sum();
     assert!(words > 2000 && words < 300_000, "{words}");

@@ -5,7 +5,7 @@ use super::{all, apply, strayed};
 use crate::model::{Certainty, Level, Spares, Target, TargetAction};
 use crate::shell::flags::{self, Field, Parsed};
 use crate::shell::names;
-use crate::shell::table::{Row, Rule, row};
+use crate::shell::row::{Row, Rule, row};
 use crate::shell::verdict::{Call, Verdict, creates, destroys, reads, unknown};
 use crate::shell::walk::Walk;
 

@@ -1,5 +1,5 @@
-//! Judges one command of known words by the tables. Knows how a row is applied; programs that need
-//! more than a row have a file of their own beside this one.
+//! How a row is applied to a command. Programs that need more than a row have a file of their own
+//! beside this one.
 
 mod database;
 mod edit;
@@ -14,7 +14,7 @@ mod wrappers;
 
 use super::flags::{self, Field, Mark, Parsed};
 use super::names;
-use super::table::{self, Row, Rule};
+use super::row::{Row, Rule};
 use super::verdict::{Call, Verdict, creates, destroys, reads, unknown};
 use super::walk::Walk;
 use crate::model::{Level, Target, TargetAction};
@@ -35,54 +35,12 @@ pub(super) use shells::{
 pub(super) use tools::{awk, cargo_fmt, date, dc, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};
 
-/// Where installed programs live; a program elsewhere is one we do not know.
-const TRUSTED: &[&str] = &[
-    "/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/",
-    "/opt/homebrew/bin/", "/usr/local/go/bin/",
-];
-
-/// Judges one command.
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
-    let Some(name) = call.words.first().and_then(Field::literal) else {
-        return unknown("the command's name is not known before it runs");
-    };
-    let base = name.rsplit('/').next().unwrap_or(name);
-    let verdict = known(walk, call, name, base);
-    let words = call.args().iter().map(|field| field.text.as_str());
-    walk.scope.rules.apply(base, words, verdict)
-}
-
-fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdict {
-    let directory = name.strip_suffix(base).unwrap_or_default();
-    if !(directory.is_empty() || TRUSTED.contains(&directory)) {
-        return unknown("runs a program that is not an installed one");
-    }
-    if let [only] = call.args()
-        && names::is_one(only, &["--version", "--help"])
-    {
-        return reads("only tells about the program");
-    }
-    match table::find(base) {
-        Some(row) => apply(walk, row, call),
-        None => unknown(format!("`{}` is no program we know", shown(base))),
-    }
-}
-
-/// Whether a command runs in the shell itself, as its builtins do, and functions that an earlier
-/// line or the user's profile may have defined. Every program of the tables that is no builtin is
-/// a process of its own.
-pub(super) fn is_in_shell(words: &[Field]) -> bool {
-    words.first().and_then(Field::literal).is_none_or(|name| {
-        !name.contains('/') && (table::find(name).is_none() || names::BUILTINS.contains(&name))
-    })
-}
-
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
 /// Applies a row to a call.
-fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
+pub(super) fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
     match row.rule {
         Rule::By(judge) => judge(walk, call),
         Rule::Sub(rows) => sub(walk, row, rows, call),

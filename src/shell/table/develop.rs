@@ -1,8 +1,8 @@
 //! Compilers, formatters, linters, package managers, version control.
 
-use super::{Row, Rule, row};
 use crate::model::TargetAction::Modify;
 use crate::shell::programs;
+use crate::shell::row::{Row, Rule, row};
 
 /// What of beforehand's own only looks, and what loses.
 const BEFOREHAND: &[Row] = &[

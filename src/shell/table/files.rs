@@ -1,8 +1,8 @@
 //! Programs about files and directories.
 
-use super::{Row, Rule, row};
 use crate::model::TargetAction::{Delete, Modify, Overwrite};
 use crate::shell::programs;
+use crate::shell::row::{Row, Rule, row};
 
 pub(super) const ROWS: &[Row] = &[
     row(

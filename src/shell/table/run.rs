@@ -1,7 +1,7 @@
 //! Programs that run others, shells, shell builtins, interpreters and editors.
 
-use super::{Row, Rule, row};
 use crate::shell::programs;
+use crate::shell::row::{Row, Rule, row};
 
 pub(super) const ROWS: &[Row] = &[
     // Wrappers: the flags are the wrapper's own, the number is how many operands it takes first.

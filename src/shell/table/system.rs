@@ -1,7 +1,7 @@
 //! Programs about the system, processes, the network and services.
 
-use super::{Row, Rule, row};
 use crate::shell::programs;
+use crate::shell::row::{Row, Rule, row};
 
 pub(super) const ROWS: &[Row] = &[
     row("true false : times", "", Rule::By(programs::words), "does nothing to files"),

@@ -1,7 +1,7 @@
 //! Programs that read text and print it.
 
-use super::{Row, Rule, row};
 use crate::shell::programs;
+use crate::shell::row::{Row, Rule, row};
 
 pub(super) const ROWS: &[Row] = &[
     row("echo expr", "", Rule::By(programs::words), "prints its words"),

@@ -12,12 +12,12 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
+use super::Scope;
 use super::flags::Field;
 use super::guard;
 use super::names;
 use super::syntax::{Block, Command, Grammar, Item, Kind, Node};
 use super::verdict::{Call, Stdin, Verdict, unknown};
-use super::{Scope, programs};
 use crate::model::{Certainty, Level, Simple, Target};
 use variables::Variable;
 
@@ -49,10 +49,20 @@ pub(super) enum Base {
     Dynamic,
 }
 
+/// What a walk asks of programs. They walk in turn: what `sudo` runs, what a script says.
+#[derive(Clone, Copy)]
+pub(super) struct Programs {
+    /// Judges one command of known words.
+    pub(super) judge: fn(&mut Walk<'_>, &Call<'_>) -> Verdict,
+    /// Whether a command may run in the shell itself.
+    pub(super) is_in_shell: fn(&[Field]) -> bool,
+}
+
 /// The state of one walk.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Walk<'scope> {
     grammar: &'scope dyn Grammar,
+    programs: Programs,
     /// What the caller knows about the world.
     pub(super) scope: &'scope Scope,
     /// What was found so far.
@@ -86,9 +96,14 @@ pub(super) struct Walk<'scope> {
 
 impl<'scope> Walk<'scope> {
     /// Starts a walk in the call's directory.
-    pub(super) fn new(grammar: &'scope dyn Grammar, scope: &'scope Scope) -> Self {
+    pub(super) fn new(
+        grammar: &'scope dyn Grammar,
+        programs: Programs,
+        scope: &'scope Scope,
+    ) -> Self {
         Self {
             grammar,
+            programs,
             scope,
             found: Vec::new(),
             base: Base::Known(String::new()),
@@ -111,8 +126,12 @@ impl<'scope> Walk<'scope> {
     }
 
     /// Starts a walk to which the line's own variables hold anything.
-    pub(super) fn unbelieving(grammar: &'scope dyn Grammar, scope: &'scope Scope) -> Self {
-        Self { believes: false, ..Self::new(grammar, scope) }
+    pub(super) fn unbelieving(
+        grammar: &'scope dyn Grammar,
+        programs: Programs,
+        scope: &'scope Scope,
+    ) -> Self {
+        Self { believes: false, ..Self::new(grammar, programs, scope) }
     }
 
     /// Whether anything that was found rests on a variable's value.
@@ -382,13 +401,13 @@ impl<'scope> Walk<'scope> {
         let mut verdict = if self.depth > DEPTH_MAX * 2 {
             unknown("nested too deeply")
         } else {
-            programs::judge(self, &Call { words: fields, stdin })
+            (self.programs.judge)(self, &Call { words: fields, stdin })
         };
         if verdict.level == Level::ReadOnly {
             self.note_named(fields, stdin);
         } else {
             let is_unknown = verdict.level == Level::Unknown;
-            self.changes_shell |= is_unknown && programs::is_in_shell(fields);
+            self.changes_shell |= is_unknown && (self.programs.is_in_shell)(fields);
             let is_known = |field: &Field| field.sure != Certainty::Dynamic;
             self.takes_any |= self.base == Base::Dynamic
                 || matches!(stdin, Stdin::Pipe)
@@ -412,7 +431,7 @@ impl<'scope> Walk<'scope> {
         for base in &others {
             self.apart(|walk| {
                 walk.base = base.clone();
-                let other = programs::judge(walk, &Call { words: fields, stdin });
+                let other = (walk.programs.judge)(walk, &Call { words: fields, stdin });
                 verdict.targets.extend(other.targets);
                 if verdict.level > Level::Creates {
                     verdict.targets.extend(walk.mentions(fields, stdin));

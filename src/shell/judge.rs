@@ -1,0 +1,53 @@
+//! Finds the row of a command and applies it.
+
+use super::flags::Field;
+use super::names;
+use super::programs::{apply, shown};
+use super::table;
+use super::verdict::{Call, Verdict, reads, unknown};
+use super::walk::{Programs, Walk};
+
+/// Where installed programs live; a program elsewhere is one we do not know.
+const TRUSTED: &[&str] = &[
+    "/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/",
+    "/opt/homebrew/bin/", "/usr/local/go/bin/",
+];
+
+/// What a walk asks of programs.
+pub(super) const PROGRAMS: Programs = Programs { judge, is_in_shell };
+
+/// Judges one command of known words.
+fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let Some(name) = call.words.first().and_then(Field::literal) else {
+        return unknown("the command's name is not known before it runs");
+    };
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let verdict = known(walk, call, name, base);
+    let words = call.args().iter().map(|field| field.text.as_str());
+    walk.scope.rules.apply(base, words, verdict)
+}
+
+fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdict {
+    let directory = name.strip_suffix(base).unwrap_or_default();
+    if !(directory.is_empty() || TRUSTED.contains(&directory)) {
+        return unknown("runs a program that is not an installed one");
+    }
+    if let [only] = call.args()
+        && names::is_one(only, &["--version", "--help"])
+    {
+        return reads("only tells about the program");
+    }
+    match table::find(base) {
+        Some(row) => apply(walk, row, call),
+        None => unknown(format!("`{}` is no program we know", shown(base))),
+    }
+}
+
+/// Whether a command runs in the shell itself, as its builtins do, and functions that an earlier
+/// line or the user's profile may have defined. Every program of the tables that is no builtin is
+/// a process of its own.
+fn is_in_shell(words: &[Field]) -> bool {
+    words.first().and_then(Field::literal).is_none_or(|name| {
+        !name.contains('/') && (table::find(name).is_none() || names::BUILTINS.contains(&name))
+    })
+}

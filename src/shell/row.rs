@@ -1,0 +1,66 @@
+//! The form of a fact about a program: [`Row`]. The facts themselves are in `table`.
+
+use super::verdict::{Call, Verdict};
+use super::walk::Walk;
+use crate::model::TargetAction;
+
+/// What a program does with its operands.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    /// Looks at them.
+    Reads,
+    /// Looks, if there are at most so many; with more we cannot tell.
+    ReadsAtMost(usize),
+    /// Looks at so many, and writes the next.
+    ReadsThenWrites(usize),
+    /// Does this to all but the first so many.
+    Changes(TargetAction, usize),
+    /// Makes them.
+    Makes,
+    /// Copies all but the last to the last.
+    Copies,
+    /// Moves all but the last to the last.
+    Moves,
+    /// Can lose data that its operands do not name.
+    Destroys,
+    /// Runs the operands as a command, after so many of its own.
+    Wraps(usize),
+    /// Has sub-commands.
+    Sub(&'static [Row]),
+    /// Needs more than a row.
+    By(fn(&mut Walk<'_>, &Call<'_>) -> Verdict),
+    /// Can do anything.
+    Unknown,
+}
+
+/// One fact.
+pub(super) struct Row {
+    /// The programs it is about, separated by blanks; sub-commands of two words by commas.
+    pub(super) names: &'static str,
+    /// Their flags.
+    pub(super) flags: &'static str,
+    /// What they do.
+    pub(super) rule: Rule,
+    /// Why, as a fragment of a sentence.
+    pub(super) why: &'static str,
+}
+
+impl Row {
+    /// Whether the row is about this program or sub-command.
+    pub(super) fn is(&self, name: &str) -> bool {
+        if self.names.contains(',') {
+            return self.names.split(',').any(|known| known.trim() == name);
+        }
+        self.names.split(' ').any(|known| known == name)
+    }
+}
+
+/// Writes a row.
+pub(super) const fn row(
+    names: &'static str,
+    flags: &'static str,
+    rule: Rule,
+    why: &'static str,
+) -> Row {
+    Row { names, flags, rule, why }
+}
