@@ -9,7 +9,7 @@ use crate::{
     ledger, left,
     model::{ContentId, Decision},
     restore_log::RestoreLog,
-    store::{copy, listing, record},
+    store::{directory, listing, record},
 };
 
 pub use crate::store::git::fuzzing::{Index, parts, tree};
@@ -60,7 +60,7 @@ pub fn records(bytes: &[u8]) {
         assert!(log.outside.iter().all(|path| path.is_absolute()), "{log:?}");
     }
     let id = ContentId::new(&[]);
-    let _damaged = copy::parse_directory(&id, bytes);
+    let _damaged = directory::parse(&id, bytes);
     if let Ok(lines) = listing::parse(&id, bytes) {
         assert_eq!(listing::to_text(&lines).as_bytes(), bytes);
         let _below = listing::below(&id, &lines);

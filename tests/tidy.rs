@@ -1,6 +1,7 @@
 //! Properties of the source itself.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -51,6 +52,42 @@ fn imports_point_down() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Of two modules beside each other, at most one knows the other, and not by way of a third either.
+/// A parent and its own children may know each other.
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let sources = sources(&["src"]);
+    let modules: BTreeSet<Vec<String>> = sources.iter().map(|(path, _)| names_of(path)).collect();
+    // By directory, which of its modules imports which.
+    let mut imports: BTreeMap<Vec<String>, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for (path, text) in &sources {
+        let from = names_of(path);
+        for used in imported(&from, code_of(text), &modules) {
+            let common = from.iter().zip(&used).take_while(|(a, b)| a == b).count();
+            if let (Some(a), Some(b)) = (from.get(common), used.get(common)) {
+                let beside = imports.entry(from[..common].to_vec()).or_default();
+                beside.entry(a.clone()).or_default().insert(b.clone());
+            }
+        }
+    }
+    assert!(imports.len() > 10, "{imports:?}");
+    let mut circles = Vec::new();
+    for (directory, imports) in &imports {
+        for module in imports.keys() {
+            let mut reached = BTreeSet::new();
+            let mut open = vec![module];
+            while let Some(at) = open.pop() {
+                let used = imports.get(at).into_iter().flatten();
+                open.extend(used.filter(|used| reached.insert(*used)));
+            }
+            if reached.contains(module) {
+                circles.push(format!("{}: {module}", directory.join("::")));
+            }
+        }
+    }
+    assert!(circles.is_empty(), "in a circle: {}", circles.join(", "));
 }
 
 /// What differs between operating systems stands in three places: files, processes, the terminal.
@@ -123,6 +160,93 @@ fn module_of(path: &Path) -> String {
     let below_src = path.strip_prefix("src").unwrap();
     let first = below_src.components().next().unwrap().as_os_str().to_str().unwrap();
     first.trim_end_matches(".rs").to_owned()
+}
+
+/// The names of a module, from the top of the crate.
+fn names_of(path: &Path) -> Vec<String> {
+    let below = path.strip_prefix("src").unwrap().with_extension("");
+    let mut names: Vec<String> =
+        below.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+    if names.last().is_some_and(|last| last == "mod") {
+        names.pop();
+    }
+    names
+}
+
+/// The modules that the `crate::` and `super::` paths in `from` lead to.
+fn imported(from: &[String], code: &str, modules: &BTreeSet<Vec<String>>) -> BTreeSet<Vec<String>> {
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code: String = lines.collect::<Vec<_>>().join("\n");
+    let mut found = BTreeSet::new();
+    let mut rest = code.as_str();
+    while let Some(at) = ["crate::", "super::"].iter().filter_map(|word| rest.find(word)).min() {
+        let (before, path) = rest.split_at(at);
+        rest = &path["crate::".len()..];
+        if before.ends_with("super::") || before.ends_with(|c: char| c.is_alphanumeric()) {
+            continue;
+        }
+        let mut base = from.to_vec();
+        let mut path = path;
+        match path.strip_prefix("crate::") {
+            Some(below) => (base, path) = (Vec::new(), below),
+            None => {
+                while let Some(below) = path.strip_prefix("super::") {
+                    base.pop();
+                    path = below;
+                }
+            }
+        }
+        for end in paths_in(path) {
+            let mut module = base.clone();
+            for name in end {
+                module.push(name);
+                if !modules.contains(&module) && !modules.iter().any(|it| it.starts_with(&module)) {
+                    module.pop();
+                    break;
+                }
+            }
+            found.insert(module);
+        }
+    }
+    found
+}
+
+/// The paths that a text begins with: one, or those of a list between braces.
+fn paths_in(text: &str) -> Vec<Vec<String>> {
+    let text = text.trim_start();
+    if let Some(list) = text.strip_prefix('{') {
+        let (mut depth, mut begin, mut paths) = (0, 0, Vec::new());
+        for (at, c) in list.char_indices() {
+            let is_end = depth == 0 && matches!(c, ',' | '}');
+            if is_end {
+                paths.extend(paths_in(&list[begin..at]));
+                begin = at + 1;
+            }
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                _ => (),
+            }
+        }
+        return paths;
+    }
+    let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    if name.is_empty() {
+        return Vec::new();
+    }
+    match text[name.len()..].strip_prefix("::") {
+        None => vec![vec![name]],
+        Some(below) => {
+            let below = paths_in(below).into_iter();
+            let mut paths: Vec<Vec<String>> =
+                below.map(|path| [vec![name.clone()], path].concat()).collect();
+            if paths.is_empty() {
+                paths.push(vec![name]);
+            }
+            paths
+        }
+    }
 }
 
 /// The modules that `crate::` paths name, in a list between braces too.

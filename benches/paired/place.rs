@@ -195,7 +195,10 @@ impl Place {
                         git update-ref --stdin\ngit prune --expire=now";
         // What is ours lies in the store alone.
         let from_git = if self.kind == Kind::Plain || self.is_ours { "" } else { from_git };
-        let forget = format!("{from_git}\nrm -rf \"$STORE\" && mkdir \"$STORE\"");
+        // A round of maintenance may still be writing there.
+        let forget = format!(
+            "{from_git}\nuntil rm -rf \"$STORE\" && mkdir \"$STORE\"; do sleep 0.1; done 2>/dev/null"
+        );
         self.time(self.system(), &forget)?;
         pause();
         Ok(())

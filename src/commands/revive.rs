@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     model::Checkpoint,
     process::Process,
-    store::{git, record},
+    store::{record, repository},
     ui,
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn words(project: &Project, checkpoint: &Checkpoint) -> String {
     let record = record.filter(|record| !record.repositories.is_empty());
     let repository = if record.is_some() { ", and its repository" } else { "" };
     let steps =
-        record.map(|record| git::steps(&project.state, project.root.path(), &record, false));
+        record.map(|record| repository::steps(&project.state, project.root.path(), &record, false));
     let lacks = steps.into_iter().flatten().find_map(|step| step.lacks(&project.state));
     let lacks = lacks.map_or_else(String::new, |it| format!("; {}", ui::escape(it.as_bytes())));
     format!("  recreate  {root}/   {files}{repository}{lacks}\n")

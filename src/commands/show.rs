@@ -15,8 +15,8 @@ use crate::{
     snapshot,
     store::{
         Held,
-        git::{history_words, is_reftable},
         record::{self, StoreKind},
+        repository::{history_words, is_reftable},
     },
     ui::{self, Clock, Style},
 };

@@ -21,7 +21,9 @@ use crate::{
     plan::{Limits, PrunePlan, RetentionInput},
     process::Process,
     state::{RootState, State},
-    store::{RootStatus, Unreadable, git::give_up_history, maintain, own_bytes, record, sweep},
+    store::{
+        RootStatus, Unreadable, maintain, own_bytes, record, repository::give_up_history, sweep,
+    },
     ui,
 };
 

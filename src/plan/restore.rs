@@ -309,7 +309,8 @@ fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
 }
 
 /// What was made since and would go, but cannot be looked at, is in neither tree. It stays, and
-/// has to be named: else it would pass for gone.
+/// has to be named: else it would pass for gone. The same for what lies in a directory that was
+/// something else then.
 fn add_unseen(
     steps: &mut Vec<Step>,
     options: Options,
@@ -322,6 +323,7 @@ fn add_unseen(
         let Ok(path) = RelPath::from_bytes(path) else { continue };
         let author = past.authors.get(&path).copied().unwrap_or_default();
         let goes = !options.keep_new && (options.exact || is_undone(author));
+        let goes = goes || is_in_replaced(steps, &path);
         let is_known = steps.binary_search_by(|step| step.path.cmp(&path)).is_ok();
         let is_left = left_out.then.over(&path).is_some();
         if goes && !is_known && !is_left && *reason != SkipReason::KeptChanging && picked.has(&path)
@@ -335,6 +337,16 @@ fn add_unseen(
         steps.sort_by(|a, b| a.path.cmp(&b.path));
         steps.dedup_by(|a, b| a.path == b.path);
     }
+}
+
+/// Whether a path lies in a directory that something else is to replace.
+fn is_in_replaced(steps: &[Step], path: &RelPath) -> bool {
+    let is_directory = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::Directory);
+    std::iter::successors(path.parent(), RelPath::parent).any(|above| {
+        let at = steps.binary_search_by(|step| step.path.cmp(&above));
+        let step = at.ok().map(|at| &steps[at]).filter(|step| step.action == Action::Restore);
+        step.is_some_and(|step| is_directory(step.now) && !is_directory(step.then))
+    })
 }
 
 /// A repository is in no tree. What it lies in stays with it.

@@ -152,7 +152,7 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
         let path = path.as_bytes().to_vec();
         Skipped { path, reason: SkipReason::Unreadable, size: 1 }
     };
-    let kept = |exact: bool, author: Author, skipped_then: &[Skipped]| {
+    let kept_of = |exact: bool, author: Author, skipped_then: &[Skipped], before| {
         let now = [unreadable("d/a")];
         let past = Past {
             authors: &BTreeMap::from([(path("d"), author), (path("d/a"), author)]),
@@ -163,15 +163,22 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
             skipped_now: &now,
             repositories: &BTreeMap::new(),
         };
-        let changes = vec![Change { path: path("d"), before: None, after: Some(DIRECTORY) }];
-        let options = Options { exact, ..Options::default() };
+        let changes = vec![Change { path: path("d"), before, after: Some(DIRECTORY) }];
+        let options = Options { exact, force: true, ..Options::default() };
         let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &past);
         plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
     };
+    let kept = |exact, author, then: &[Skipped]| kept_of(exact, author, then, None);
     let unseen = [Action::Keep(Kept::InTheWay), Action::Keep(Kept::Unseen(SkipReason::Unreadable))];
     assert_eq!(kept(false, Author::Agent, &[]), unseen);
     assert_eq!(kept(true, Author::Unknown, &[]), unseen);
     assert_eq!(kept(false, Author::Other, &[]), [Action::Keep(Kept::New)], "stays anyway");
+    let file = Some(file(1, 0o644));
+    assert_eq!(
+        kept_of(false, Author::Other, &[], file),
+        unseen,
+        "d was a file, and would be again"
+    );
     let then = [unreadable("d/a")];
     assert_eq!(kept(true, Author::Unknown, &then).len(), 1, "nothing is known of it at either end");
 }

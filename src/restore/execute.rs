@@ -22,8 +22,8 @@ use crate::{
     scan::Scan,
     store::{
         IndexOutcome, RepositoryStep,
-        git::{self, Ends, SetAside},
         record::Record,
+        repository::{self, Ends, SetAside},
     },
 };
 
@@ -221,7 +221,7 @@ pub(super) fn make_repositories<'a>(
     }
     let record = project.record_of(id)?;
     for step in steps {
-        match git::carry_out(&project.state, project.root.path(), &record, step, ends) {
+        match repository::carry_out(&project.state, project.root.path(), &record, step, ends) {
             Err(err @ Error::Damaged { .. }) => {
                 made.missed.push((step.target(), err.to_string()));
             }

@@ -28,7 +28,7 @@ use crate::{
     scan::Scan,
     store::{
         self, HeadMove, IndexOutcome, Source,
-        git::{self, Ends},
+        repository::{self, Ends},
     },
     ui,
 };
@@ -183,9 +183,9 @@ fn settle(
     let record = project.record_of(to)?;
     let records = records(project, [log.held, log.of]);
     let ends = Ends { held: log.held, records: &records };
-    let aside = git::remove_unfinished(&project.state, project.root.path(), &ends);
+    let aside = repository::remove_unfinished(&project.state, project.root.path(), &ends);
     let all = log.repository && toward == Toward::After;
-    let mut steps = git::steps(&project.state, project.root.path(), &record, all);
+    let mut steps = repository::steps(&project.state, project.root.path(), &record, all);
     steps.retain(|step| log.repositories.contains(&step.place));
     let mut removed = make_repositories(project, to, &ends, gone(&steps))?;
     removed.aside.extend(aside);

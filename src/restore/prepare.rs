@@ -25,7 +25,7 @@ use crate::{
     process::Process,
     project::{Later, Project},
     scan::Scan,
-    store::{RepositoryStep, git},
+    store::{RepositoryStep, repository},
 };
 
 /// A plan, and what it was made from.
@@ -42,9 +42,9 @@ pub(crate) struct Prepared {
     /// Repositories that are made again.
     pub(crate) repositories: Vec<RepositoryStep>,
     /// What of repositories is gone and stays so without `--repository`.
-    pub(crate) lost: Vec<git::Lost>,
+    pub(crate) lost: Vec<repository::Lost>,
     /// What goes with repositories that are replaced.
-    pub(crate) losing: Vec<git::Losing>,
+    pub(crate) losing: Vec<repository::Losing>,
     /// What another author changed and the agent of the turn was never seen to touch.
     pub(crate) others: BTreeSet<RelPath>,
     /// The same outside the root.

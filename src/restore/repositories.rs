@@ -17,7 +17,7 @@ use crate::{
     project::Project,
     root::{git_dirs, repository_at},
     scan::Scan,
-    store::{RepositoryStep, StepKind, git, record::Record},
+    store::{RepositoryStep, StepKind, record::Record, repository},
     ui,
 };
 
@@ -42,7 +42,7 @@ impl Repositories {
             return Ok(Self { record: None, steps: Vec::new(), elsewhere: BTreeSet::new() });
         };
         let mut steps =
-            git::steps(&project.state, project.root.path(), &record, request.repository);
+            repository::steps(&project.state, project.root.path(), &record, request.repository);
         // A part of a repository is that of what it belongs to.
         let is_part = |step: &RepositoryStep| matches!(step.kind, StepKind::Part(_));
         let leads = |step: &RepositoryStep| {
@@ -57,10 +57,10 @@ impl Repositories {
     }
 
     /// What is gone of the repositories that stay.
-    pub(super) fn lost(&self, restore: Restore<'_>) -> Vec<git::Lost> {
+    pub(super) fn lost(&self, restore: Restore<'_>) -> Vec<repository::Lost> {
         let Some(record) = &self.record else { return Vec::new() };
         let project = restore.project;
-        let mut lost = git::lost(&project.state, project.root.path(), record);
+        let mut lost = repository::lost(&project.state, project.root.path(), record);
         lost.retain(|lost| {
             let is_replaced = self.steps.iter().any(|step| step.is_all_of(&lost.place));
             is_picked(restore, &lost.place) && !is_replaced
@@ -69,7 +69,7 @@ impl Repositories {
     }
 
     /// What goes with those that are replaced.
-    pub(super) fn losing(&self, project: &Project) -> Vec<git::Losing> {
+    pub(super) fn losing(&self, project: &Project) -> Vec<repository::Losing> {
         let Some(record) = &self.record else { return Vec::new() };
         let losing =
             |step: &RepositoryStep| step.losing(&project.state, project.root.path(), record);

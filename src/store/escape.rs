@@ -1,6 +1,12 @@
 //! Escapes arbitrary bytes as plain text: a space, a backslash and everything outside printable
 //! ASCII become `\0` and three octal digits, which `printf %b` decodes.
 
+use std::{
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
+
 /// Escapes `bytes`; the result contains no spaces, line ends or terminal control characters.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -49,6 +55,18 @@ fn octal_byte(digits: &[u8]) -> Option<u8> {
         _ => None,
     })?;
     u8::try_from(value).ok()
+}
+
+/// The same for a path.
+pub(in crate::store) fn escape_path(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
+}
+
+/// Reads an escaped absolute path; an error is a message fragment.
+pub(in crate::store) fn parse_path(text: &str) -> Result<PathBuf, &'static str> {
+    let bytes = unescape(text).ok_or("a path is not escaped as it should be")?;
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    if path.is_absolute() { Ok(path) } else { Err("a path is not absolute") }
 }
 
 #[cfg(test)]

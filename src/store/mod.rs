@@ -1,13 +1,17 @@
 //! Stores checkpoints. [`Store`] is the interface; [`open`] selects the implementation.
 
+mod anchor;
 pub mod copy;
+pub(crate) mod directory;
 pub mod escape;
 pub mod git;
 pub mod listing;
 pub mod naming;
 pub mod objects;
+mod plumbing;
 pub mod reading;
 pub mod record;
+pub mod repository;
 pub mod root_status;
 pub mod sweep;
 pub mod usage;
@@ -28,9 +32,10 @@ use crate::{
 };
 
 pub use copy::CopyStore;
-pub use git::{GitStore, Held, Opened, Step as RepositoryStep, StepKind, maintain};
+pub use git::GitStore;
 pub use naming::{Source, changes, named_as};
-pub use record::Unreadable;
+pub use record::{Held, Unreadable};
+pub use repository::{Opened, Step as RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;
 pub use usage::own_bytes;
 

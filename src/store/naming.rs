@@ -11,7 +11,7 @@ use std::{
 
 use gix::hash::Kind as HashKind;
 
-use super::{Store, directory_of, git, objects::id_of};
+use super::{Store, directory_of, objects::id_of, plumbing::repo::blob_name};
 use crate::{
     error::Result,
     fs::{Dir, c_name},
@@ -79,7 +79,7 @@ pub fn named_as(
 pub fn is_name_of(id: &ContentId, bytes: &[u8]) -> bool {
     let kinds = [HashKind::Sha1, HashKind::Sha256];
     *id == id_of(bytes)
-        || kinds.into_iter().any(|hash| git::blob_name(hash, bytes).is_ok_and(|it| it == *id))
+        || kinds.into_iter().any(|hash| blob_name(hash, bytes).is_ok_and(|it| it == *id))
 }
 
 /// Opens the file at `path` below `root`, if it is of type `kind`.

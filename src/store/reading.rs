@@ -13,11 +13,17 @@ use std::{
     time::Instant,
 };
 
-use super::objects::Taken;
+use super::{
+    directory::entry_of,
+    listing::{Line, Listing},
+    objects::Taken,
+};
 use crate::{
     error::{Error, Result},
     fs::{Dir, c_name, now_ns, stamp_of, two_can_work},
-    model::{ContentId, DirPath, Found, Fresh, Kind, RelPath, SkipReason, Skipped, Stamp},
+    model::{
+        ContentId, DirPath, Entry, Found, Fresh, Kind, Place, RelPath, SkipReason, Skipped, Stamp,
+    },
     scan::{Scan, Victim, VictimPath, is_racy},
 };
 
@@ -369,4 +375,28 @@ fn last_name(path: &VictimPath) -> &[u8] {
         VictimPath::Below(path) => RelPath::name(path),
         VictimPath::Outside(path) => path.file_name().unwrap_or_default().as_bytes(),
     }
+}
+
+/// The listings of victims below the root and outside it.
+pub(in crate::store) fn victims(victims: &[Victim]) -> (Listing, Listing) {
+    let (mut below, mut outside) = (Listing::new(), Listing::new());
+    for victim in victims {
+        let Some((entry, size)) = victim_entry(&victim.found) else { continue };
+        let listing = match &victim.path {
+            VictimPath::Below(_) => &mut below,
+            VictimPath::Outside(_) => &mut outside,
+        };
+        listing.insert(victim_path(victim), Line { entry, size });
+    }
+    (below, outside)
+}
+
+/// A directory among the victims has no content: its files have lines of their own.
+fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
+    if found.kind() != Some(Kind::Directory) {
+        return entry_of(found, Place::Private);
+    }
+    let permissions = found.stamp.permissions();
+    let entry = Entry { kind: Kind::Directory, permissions, content: None, device: 0 };
+    found.is_held().then_some((entry, 0))
 }

@@ -12,9 +12,12 @@ use std::{
 };
 
 use super::{
-    copy, git, listing,
+    anchor,
+    directory::read_directory,
+    listing,
     objects::Objects,
     record::{self, Needs},
+    repository,
 };
 use crate::{
     crash,
@@ -71,23 +74,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
         }
         std::thread::sleep(REST);
     }
-    let needed = || trees(state);
-    Ok(freed + git::sweep(state, deadline, &needed)?)
-}
-
-/// The trees in private repositories that records need now.
-///
-/// # Errors
-///
-/// Fails if a record cannot be read.
-pub(in crate::store) fn trees(state: &State) -> Result<git::Needed> {
-    let mut trees = git::Needed::new();
-    for root in record::all_roots(state)? {
-        for id in record::ids(&root)? {
-            trees.extend(record::needs(&root, id)?.into_iter().flat_map(|needs| needs.trees));
-        }
-    }
-    Ok(trees)
+    Ok(freed + repository::sweep(state, deadline)?)
 }
 
 /// The objects that the records seen so far need.
@@ -148,7 +135,7 @@ pub(super) fn mark(
         if !is_new(id) {
             continue;
         }
-        for entry in unless_damaged(copy::read_directory(objects, &id))?.values() {
+        for entry in unless_damaged(read_directory(objects, &id))?.values() {
             match (entry.kind, entry.content) {
                 (Kind::Directory, Some(content)) => unread.push(content.id),
                 (_, Some(content)) => drop(is_new(content.id)),
@@ -168,7 +155,7 @@ fn unless_damaged<T: Default>(read: Result<T>) -> Result<T> {
 
 fn remove_anchors(state: &State, needed: &HashSet<ContentId>) -> Result<()> {
     for root in record::all_roots(state)? {
-        if copy::read_anchor(&root).is_some_and(|top| needed.contains(&top)) {
+        if anchor::read(&root).is_some_and(|top| needed.contains(&top)) {
             continue;
         }
         let path = root.anchor();

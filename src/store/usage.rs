@@ -3,9 +3,9 @@
 use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
 
 use super::{
-    git::Weights,
     objects::Objects,
     record::{self, Needs},
+    repository::Weights,
     sweep::mark,
 };
 use crate::{

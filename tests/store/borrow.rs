@@ -9,7 +9,7 @@ use std::{
 
 use beforehand::{
     model::SkipReason,
-    store::{Draft, Store, git::maintain},
+    store::{Draft, Store, maintain},
 };
 
 use super::{

@@ -312,7 +312,7 @@ fn git_sees_nothing_of_ours() {
     write(&root.join("b"), "c");
     let second = save_new(&fixture);
     assert_eq!(fixture.open().check(true).unwrap(), []);
-    beforehand::store::git::maintain(&fixture.state(), u64::MAX).unwrap();
+    beforehand::store::maintain(&fixture.state(), u64::MAX).unwrap();
     fixture.open().remove(&[first]).unwrap();
     fixture.open().repair().unwrap();
     assert_eq!(on_disk(&fixture.git_dir()), before, "not a byte below the user's `.git`");

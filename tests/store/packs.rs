@@ -9,7 +9,7 @@ use std::{
 
 use beforehand::{
     model::CheckpointId,
-    store::{Draft, Store, git::maintain},
+    store::{Draft, Store, maintain},
 };
 
 use super::{Fixture, draft, git::GitFixture, held, save};

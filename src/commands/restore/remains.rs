@@ -12,7 +12,7 @@ use crate::{
     commands::Project,
     model::{CheckpointId, RelPath, Skipped},
     restore::{Prepared, Restore},
-    store::git,
+    store::repository,
     ui,
 };
 
@@ -99,7 +99,7 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     lines
 }
 
-fn lost_names(lost: &git::Lost) -> Vec<String> {
+fn lost_names(lost: &repository::Lost) -> Vec<String> {
     names(&lost.refs, lost.stashes)
 }
 
@@ -119,7 +119,7 @@ fn names(refs: &[String], stashes: usize) -> Vec<String> {
 }
 
 /// What goes with replaced repositories, a line each.
-pub(super) fn losing_lines(losing: &[git::Losing]) -> String {
+pub(super) fn losing_lines(losing: &[repository::Losing]) -> String {
     let mut text = String::new();
     for losing in losing {
         for (branch, commits) in &losing.commits {

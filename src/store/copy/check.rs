@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
-use super::{CopyStore, read_directory};
+use super::CopyStore;
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, Content, ContentId, Entry, Kind},
     store::{
         Damage,
-        git::{Checked, RepositoryLook},
+        directory::read_directory,
         objects::object,
         record::{Record, RecordEntry},
+        repository::{Checked, Look},
     },
 };
 
@@ -54,7 +55,7 @@ impl Check<'_> {
         let outside = self.store.outside(record).map(|held| held.into_values().collect());
         self.listed(besides);
         self.listed(outside);
-        let look = RepositoryLook {
+        let look = Look {
             state: self.store.state.state(),
             root: self.store.root.path(),
             record,

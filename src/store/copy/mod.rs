@@ -5,9 +5,7 @@
 //! or a slower next scan. A save that does not get the root's lock in time proceeds without it and
 //! leaves anchor and cache alone.
 
-mod anchor;
 mod check;
-mod directory;
 
 use std::{
     collections::BTreeMap,
@@ -19,29 +17,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(super) use anchor::{drop_hint, read as read_anchor};
-pub(crate) use directory::{entry_of, parse as parse_directory};
-
 use super::{
     Damage, Draft, Saved, Store, Unreadable,
-    git::{Held, are_same, hold_others, places, pointers_for},
-    listing::{self, Line, Listing},
+    anchor::{self, Newest, drop_hint},
+    directory::{self, read_directory},
+    listing::{self, Listing},
     objects::{Batch, Objects, Taken, id_of, identify_file},
-    reading::{self, Sink, victim_path},
-    record::{self, Record, RecordEntry, StoreKind},
+    reading::{self, Sink, victims},
+    record::{self, Held, Record, RecordEntry, StoreKind},
+    repository::{are_same, hold_others, places, pointers_for, repair_all_refs},
     sweep,
 };
-use anchor::Newest;
 
 use crate::{
     cache::{self, Facts},
     error::{Error, Result},
     fs::{Lock, create_private_dirs},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, Found, Kind,
-        Place, RelPath, Root, SkipReason, Skipped, Tree, Usual,
+        Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, Found, RelPath,
+        Root, SkipReason, Skipped, Tree, Usual,
     },
-    scan::{Scan, Victim, VictimPath},
+    scan::Scan,
     state::{RootState, State},
 };
 
@@ -266,7 +262,7 @@ impl Store for CopyStore {
     }
 
     fn anchor(&self) -> Option<ContentId> {
-        read_anchor(&self.state)
+        anchor::read(&self.state)
     }
 
     fn save(&self, mut draft: Draft) -> Result<Saved> {
@@ -355,7 +351,9 @@ impl Store for CopyStore {
             return Ok(Vec::new());
         }
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
-        record::salvage_all(&self.state, |_| None)
+        let mut done = repair_all_refs(&self.state)?;
+        done.extend(record::salvage_all(&self.state, |_| None)?);
+        Ok(done)
     }
 
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {
@@ -460,30 +458,6 @@ fn name_directories(
     Ok(scan.top())
 }
 
-/// The listings of victims below the root and outside it.
-pub(super) fn victims(victims: &[Victim]) -> (Listing, Listing) {
-    let (mut below, mut outside) = (Listing::new(), Listing::new());
-    for victim in victims {
-        let Some((entry, size)) = victim_entry(&victim.found) else { continue };
-        let listing = match &victim.path {
-            VictimPath::Below(_) => &mut below,
-            VictimPath::Outside(_) => &mut outside,
-        };
-        listing.insert(victim_path(victim), Line { entry, size });
-    }
-    (below, outside)
-}
-
-/// A directory among the victims has no content: its files have lines of their own.
-fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
-    if found.kind() != Some(Kind::Directory) {
-        return entry_of(found, Place::Private);
-    }
-    let permissions = found.stamp.permissions();
-    let entry = Entry { kind: Kind::Directory, permissions, content: None, device: 0 };
-    found.is_held().then_some((entry, 0))
-}
-
 /// Whether the newest checkpoint holds and leaves out the same as a new one would. Sizes of skipped
 /// files do not count: a growing log is no reason for a checkpoint.
 fn is_same(newest: &Record, new: &Record) -> bool {
@@ -495,13 +469,4 @@ fn is_same(newest: &Record, new: &Record) -> bool {
         record.checkpoint.skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
     };
     held(newest) == held(new) && left_out(newest) == left_out(new)
-}
-
-/// Reads a directory object.
-///
-/// # Errors
-///
-/// Fails if it is missing or damaged.
-pub(super) fn read_directory(objects: &Objects, id: &ContentId) -> Result<Directory> {
-    directory::parse(id, &objects.read(id)?)
 }

@@ -53,7 +53,8 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
     let repo = store.repo.refreshed();
     let known = store.loaded(&repo)?;
     let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
-    let mut done = record::salvage_all(&store.state, |id| Some(&seen(id)?.checkpoint))?;
+    let mut done = repository::repair_all_refs(&store.state)?;
+    done.extend(record::salvage_all(&store.state, |id| Some(&seen(id)?.checkpoint))?);
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, &name)?;
         done.push(format!("dropped {name}, which led nowhere"));
@@ -101,7 +102,7 @@ impl Checker<'_> {
             self.found.push(Damage::note(Some(id), self.store.refs.name(id), why.to_owned()));
         }
         let before = self.found.len();
-        match super::read_parts(self.repo, top) {
+        match tree::read_parts(self.repo, top) {
             Ok((parts, meta)) => {
                 self.meta(id, meta);
                 for files in [parts.files, parts.index].into_iter().flatten() {

@@ -6,25 +6,12 @@
 
 mod check;
 mod fallback;
-mod files;
 #[doc(hidden)]
 pub mod fuzzing;
-mod head;
-mod index;
 mod meta;
-mod modes;
-mod names;
-mod objects;
-mod pack;
-mod refs;
-mod repo;
-mod repository;
 mod reset_branch;
-mod restore_index;
 mod save;
 mod sink;
-mod stream;
-mod tree;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -33,35 +20,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gix::{
-    ObjectId,
-    objs::{Kind as ObjectKind, tree::EntryKind},
-};
+use gix::{ObjectId, objs::Kind as ObjectKind};
 
-pub use index::{IndexEntry, IndexFlags};
-pub(super) use repository::{
-    Checked, HeldFile, Look as RepositoryLook, Needed, PointerFile, Weights, are_same, hold_others,
-    parse_pointer, places, pointer_file, pointers_for, repair_refs as repair_repository_refs,
-    sweep,
-};
-pub use repository::{
-    Ends, Held, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, give_up_history,
-    history_words, is_reftable, lost, maintain, remove_unfinished, steps,
-};
+pub use super::plumbing::index::{IndexEntry, IndexFlags};
 
-use self::{
-    refs::Refs,
-    repo::{Repo, content_id},
-    repository::Private,
-    sink::GitSink,
-};
+use self::sink::GitSink;
 use super::{
-    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unreadable,
-    copy::entry_of,
+    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unreadable, anchor,
+    directory::entry_of,
     listing,
     objects::Objects,
+    plumbing::{
+        head, index, modes, refs,
+        refs::Refs,
+        repo::{self, Repo, content_id},
+        restore_index, stream,
+        tree::{self, Parts, read_parts},
+    },
     reading,
     record::{self, Record, RecordEntry, StoreKind},
+    repository::{self, Private},
     sweep as free,
 };
 use crate::{
@@ -93,15 +71,6 @@ pub struct GitStore {
     refs: Refs,
     copies: CopyStore,
     choice: StoreChoice,
-}
-
-/// The entries of a checkpoint's tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Parts {
-    files: Option<ObjectId>,
-    modes: Option<ObjectId>,
-    index: Option<ObjectId>,
-    extra: Option<ObjectId>,
 }
 
 /// A checkpoint that exists; its tree has not been read.
@@ -390,26 +359,6 @@ fn load(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Re
     Loaded { checkpoint, record, tree, parts, usual }
 }
 
-/// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.
-fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
-    let mut parts = Parts::default();
-    let mut meta = None;
-    for (name, kind, id) in tree::entries(repo, &tree)? {
-        let part = match (&name[..], kind) {
-            (b"files", EntryKind::Tree) => &mut parts.files,
-            (b"modes", EntryKind::Blob) => &mut parts.modes,
-            (b"index", EntryKind::Tree) => &mut parts.index,
-            (b"index.extra", EntryKind::Blob) => &mut parts.extra,
-            (b"meta", EntryKind::Blob) => &mut meta,
-            // A newer format may have more entries; its `meta` has a newer version then.
-            _ => continue,
-        };
-        *part = Some(id);
-    }
-    let meta = meta.ok_or_else(|| Error::damaged(format!("tree {tree}"), "it has no `meta`"))?;
-    Ok((parts, meta))
-}
-
 /// The entries in `modes`, with their contents from the tree.
 fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
     let Some(modes) = parts.modes else { return Ok(BTreeMap::new()) };
@@ -594,7 +543,7 @@ impl Store for GitStore {
         there.dedup();
         let stays = |id: &CheckpointId| !ids.contains(id) || self.is_newer(&repo, *id);
         let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(stays);
-        super::copy::drop_hint(&self.state)?;
+        anchor::drop_hint(&self.state)?;
         for id in &go {
             let other = self.repo_of(*id);
             if other.common_dir != repo.common_dir {
@@ -684,13 +633,4 @@ impl Store for GitStore {
         }
         self.shown_by_git(id)
     }
-}
-
-/// The blob id that git gives to these bytes.
-///
-/// # Errors
-///
-/// Fails for bytes of a known SHA-1 collision attack.
-pub(super) fn blob_name(hash: gix::hash::Kind, bytes: &[u8]) -> Result<ContentId> {
-    repo::name(hash, ObjectKind::Blob, bytes).map(|id| content_id(&id))
 }

@@ -22,16 +22,8 @@ use gix::{
 
 use self::unchanged::latest;
 use super::{
-    GitStore, Held, Loaded, Parts,
-    head::{self, count_staged},
-    index, meta,
-    modes::{Summary, summarize},
-    objects::Writer,
-    refs::own,
-    repo::{Odb, Repo, content_id},
-    repository::{self, HeldRepository, Theirs},
+    GitStore, Loaded, meta,
     sink::{GitSink, Private},
-    tree::{self, Builder},
 };
 use crate::{
     cache::{self, Facts, Row},
@@ -43,11 +35,21 @@ use crate::{
     scan::{Scan, is_racy},
     store::{
         Draft, Saved, Store,
-        copy::{entry_of, victims},
+        directory::entry_of,
         listing::{self, Line, Listing},
         objects::id_of,
-        reading,
-        record::{self, Record, RecordEntry, StoreKind},
+        plumbing::{
+            head::{self, count_staged},
+            index,
+            modes::{Summary, summarize},
+            objects::Writer,
+            refs::own,
+            repo::{Odb, Repo, content_id},
+            tree::{self, Builder, Parts},
+        },
+        reading::{self, victims},
+        record::{self, Held, Record, RecordEntry, StoreKind},
+        repository::{self, HeldRepository, Theirs},
     },
 };
 

@@ -10,15 +10,15 @@ use std::{
 
 use gix::{hash::Kind as HashKind, objs::Kind};
 
-use super::{
-    objects::{LARGE_BYTES, Large, Writer, name_stream},
-    repo::{Odb, Repo, content_id, name},
-};
 use crate::{
     error::{Error, Result},
     model::ContentId,
     store::{
         objects::{Batch, Held, Objects, Taken, id_of, identify_file},
+        plumbing::{
+            objects::{LARGE_BYTES, Large, Writer, name_stream},
+            repo::{Odb, Repo, content_id, name},
+        },
         reading::Sink,
     },
 };

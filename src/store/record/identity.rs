@@ -22,15 +22,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{
-    version::{VERSION, Versioned, from_json, to_json},
-    wire::{escape_path, parse_path},
-};
+use super::version::{VERSION, Versioned, from_json, to_json};
 use crate::{
     crash,
     error::{Error, Result},
     fs::{Lock, create_private_dirs, nature, read_small, replace_synced, sync_dir},
     state::{State, hash_name},
+    store::escape::{escape_path, parse_path},
 };
 
 /// Enough for a path and a few numbers.

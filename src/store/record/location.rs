@@ -13,7 +13,7 @@ use super::{
     SIZE_MAX_BYTES,
     identity::{Found, Identity, Registry},
     version::{VERSION, Versioned, from_json, moment, to_json},
-    wire::{escape_path, parse_path, store_name},
+    wire::store_name,
 };
 use crate::{
     error::{Error, Result},
@@ -21,6 +21,7 @@ use crate::{
     journal::{self, Line, LineKind},
     model::{Root, RootKind},
     state::{RootState, State},
+    store::escape::{escape_path, parse_path},
 };
 
 /// The recorded location of a root. It distinguishes a removed root from an unmounted disk.

@@ -3,6 +3,7 @@
 
 pub mod identity;
 
+mod held;
 mod location;
 mod record_cache;
 mod unreadable;
@@ -10,6 +11,7 @@ mod version;
 mod wire;
 
 use std::{
+    collections::HashSet,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -18,6 +20,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
+pub use held::Held;
 pub use location::{RootLocation, known_location, read_location, settle, write_location};
 pub(super) use unreadable::salvage_all;
 pub use unreadable::{
@@ -32,7 +35,7 @@ use self::{
     version::{from_json, to_json},
     wire::RecordFile,
 };
-use super::{git::Held, objects::names_in};
+use super::objects::names_in;
 use crate::{
     error::{Error, Result},
     fs::{create_new_synced, create_private_dirs, is_short_of_means, now_ns, read_small, sync_dir},
@@ -351,4 +354,22 @@ pub(crate) fn parse_any(bytes: &[u8]) {
     let _damaged = from_json::<LocationFile>("x", bytes).map(LocationFile::into_location);
     let _order = guess_order(bytes);
     record_cache::parse_any(bytes);
+}
+
+/// Trees, each with the name of the private repository that has it.
+pub(super) type Trees = HashSet<(String, ContentId)>;
+
+/// The trees in private repositories that records need now.
+///
+/// # Errors
+///
+/// Fails if a record cannot be read.
+pub(in crate::store) fn trees(state: &State) -> Result<Trees> {
+    let mut trees = HashSet::new();
+    for root in all_roots(state)? {
+        for id in ids(&root)? {
+            trees.extend(needs(&root, id)?.into_iter().flat_map(|needs| needs.trees));
+        }
+    }
+    Ok(trees)
 }

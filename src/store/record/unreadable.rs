@@ -9,8 +9,9 @@ use std::{collections::BTreeMap, fs, io, path::PathBuf};
 use serde_json::Value;
 
 use super::{
-    Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots, ids, order_of, path_of, placeholder,
-    read_all, read_entry,
+    Held, Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots,
+    held::{HeldFile, PointerFile, parse_pointer},
+    ids, order_of, path_of, placeholder, read_all, read_entry,
     version::{VERSION, to_json},
     wire::{KEYS, RecordFile, store_name},
 };
@@ -19,11 +20,7 @@ use crate::{
     fs::{create_private_dirs, read_small, replace_synced, sync_dir},
     model::{Checkpoint, CheckpointId, ContentId},
     state::{RootState, State},
-    store::{
-        Damage,
-        git::{Held, HeldFile, PointerFile, parse_pointer, repair_repository_refs},
-        objects::names_in,
-    },
+    store::{Damage, objects::names_in},
 };
 
 /// The objects that a record names directly.
@@ -138,13 +135,6 @@ pub(in crate::store) fn salvage_all<'a>(
     seen: impl Fn(CheckpointId) -> Option<&'a Checkpoint>,
 ) -> Result<Vec<String>> {
     let mut done = Vec::new();
-    for kept in read_all(state)? {
-        let Ok(record) = &kept.record else { continue };
-        // The root's own repository is kept by the checkpoint's ref.
-        for held in record.repositories.iter().filter(|held| record.tree != Some(held.tree)) {
-            done.extend(repair_repository_refs(state.state(), held)?);
-        }
-    }
     for (id, _) in unreadable(state)?.into_iter().filter(|(_, why)| *why == Unreadable::Damaged) {
         done.push(match salvage(state, id, seen(id))? {
             Salvaged::Rebuilt => {

@@ -1,16 +1,11 @@
 //! The JSON format of a record. Any file yields a record or a reason why not.
 
-use std::{
-    ffi::OsString,
-    os::unix::ffi::OsStringExt,
-    path::{Path, PathBuf},
-};
-
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
     Record, StoreKind,
+    held::{HeldFile, PointerFile, parse_pointer, pointer_file},
     version::{VERSION, Versioned, moment},
 };
 use crate::{
@@ -18,10 +13,7 @@ use crate::{
         Agent, By, Cause, Checkpoint, CheckpointId, ContentId, Head, Reason, SessionId, SkipReason,
         Skipped, TurnId,
     },
-    store::{
-        escape::{escape, unescape},
-        git::{HeldFile, PointerFile, parse_pointer, pointer_file},
-    },
+    store::escape::{escape, escape_path, parse_path, unescape},
 };
 
 /// Every key that a record can have.
@@ -255,16 +247,6 @@ fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'static str> {
     text.map(|text| ContentId::parse(&text).ok_or("a content id is not one")).transpose()
 }
 
-pub(super) fn escape_path(path: &Path) -> String {
-    escape(path.as_os_str().as_encoded_bytes())
-}
-
-pub(super) fn parse_path(text: &str) -> Result<PathBuf, &'static str> {
-    let bytes = unescape(text).ok_or("a path is not escaped as it should be")?;
-    let path = PathBuf::from(OsString::from_vec(bytes));
-    if path.is_absolute() { Ok(path) } else { Err("a path is not absolute") }
-}
-
 /// The names of agents on disk. They never change.
 const AGENTS: [(Agent, &str); 19] = [
     (Agent::ClaudeCode, "claude-code"),
@@ -299,14 +281,14 @@ pub(in crate::store) fn agent_named(name: &str) -> Option<Agent> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::ffi::OsStrExt;
+    use std::{os::unix::ffi::OsStrExt, path::Path};
 
     use super::super::identity::Identity;
     use super::{
         super::version::{from_json, migrated, to_json},
         *,
     };
-    use crate::{error::Error, store::git::Held};
+    use crate::{error::Error, store::Held};
 
     fn sample() -> Record {
         let odd = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff \n\\")).to_owned();

@@ -7,11 +7,7 @@ use crate::{
     cache::Table,
     model::{Checkpoint, CheckpointId, ContentId, Kind, Stamp},
     scan::Scan,
-    store::{
-        Draft, Store,
-        git::{GitStore, repository::Administration},
-        record,
-    },
+    store::{Draft, Store, git::GitStore, record, repository::Administration},
 };
 
 impl GitStore {

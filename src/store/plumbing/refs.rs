@@ -1,0 +1,424 @@
+//! The refs of a private repository. Each checkpoint has one below `refs/checkpoints/` and a name
+//! for its worktree; each worktree has an anchor. All of them point at trees.
+//!
+//! Ref files are read directly and with size limits, so the same code reads those of the user's
+//! repositories. Only our own are written. Each has one writer, which holds the root's lock or uses
+//! a name of its own.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, OpenOptions},
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use gix::{ObjectId, bstr::ByteSlice};
+
+use super::repo::Repo;
+use crate::{
+    error::{Error, Result},
+    fs::{all_at_once, create_private_dirs, hand_over, read_small, sync_dir},
+    model::CheckpointId,
+};
+
+/// The refs of checkpoints.
+const CHECKPOINTS: &str = "refs/checkpoints/";
+/// The trees that caches rely on.
+const ANCHORS: &str = "refs/anchors/";
+/// Two hashes and a word, with room for the longest symbolic ref.
+const REF_MAX_BYTES: u64 = 8 << 10;
+/// Enough for five million refs.
+const PACKED_MAX_BYTES: u64 = 512 << 20;
+
+/// The refs of one worktree.
+#[derive(Clone)]
+pub(in crate::store) struct Refs {
+    /// Its name in refs, such as `main`.
+    worktree: String,
+}
+
+impl Refs {
+    /// The refs of the main worktree.
+    pub(in crate::store) fn of_main() -> Self {
+        Self { worktree: "main".to_owned() }
+    }
+
+    /// The refs of the linked worktree at `worktree`, which has, or had, the git directory
+    /// `git_dir`.
+    pub(in crate::store) fn of_linked(git_dir: &Path, worktree: &Path) -> Self {
+        let hash = crate::state::hash_name(&[worktree.as_os_str().as_encoded_bytes()]);
+        let name = git_dir.file_name().unwrap_or_default().to_string_lossy();
+        Self { worktree: format!("{}-{}", plain(&name), &hash[..8]) }
+    }
+
+    /// The full name of a checkpoint's ref.
+    pub(in crate::store) fn name(&self, id: CheckpointId) -> String {
+        format!("{CHECKPOINTS}{}/{id}", self.worktree)
+    }
+
+    fn anchor_name(&self) -> String {
+        format!("{ANCHORS}{}", self.worktree)
+    }
+
+    /// The tree that the anchor points at.
+    pub(in crate::store) fn anchor(&self, repo: &Repo) -> Result<Option<ObjectId>> {
+        read(repo, &self.anchor_name())
+    }
+
+    /// The tree of a checkpoint, wherever its ref is: a worktree that was moved had another name.
+    pub(in crate::store) fn checkpoint(
+        &self,
+        repo: &Repo,
+        id: CheckpointId,
+    ) -> Result<Option<ObjectId>> {
+        if let Some(found) = read(repo, &self.name(id))? {
+            return Ok(Some(found));
+        }
+        match Self::elsewhere(repo, id)? {
+            Some(name) => read(repo, &name),
+            None => Ok(None),
+        }
+    }
+
+    /// The full name of a checkpoint's ref in any worktree; `None` if it has none.
+    pub(in crate::store) fn find(&self, repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
+        let name = self.name(id);
+        if read(repo, &name)?.is_some() { Ok(Some(name)) } else { Self::elsewhere(repo, id) }
+    }
+
+    /// Looks for a checkpoint's ref under other worktrees.
+    fn elsewhere(repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
+        for worktree in names_in(&repo.common_dir.join(CHECKPOINTS))? {
+            let name = format!("{CHECKPOINTS}{}/{id}", worktree.to_string_lossy());
+            if repo.common_dir.join(&name).is_file() {
+                return Ok(Some(name));
+            }
+        }
+        let suffix = format!("/{id}");
+        Ok(packed_below(repo, CHECKPOINTS)?.into_iter().find(|name| name.ends_with(&suffix)))
+    }
+
+    /// All checkpoints of this worktree that have a ref.
+    pub(in crate::store) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
+        let prefix = format!("{CHECKPOINTS}{}/", self.worktree);
+        let mut found: BTreeSet<_> = names_in(&repo.common_dir.join(&prefix))?
+            .iter()
+            .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
+            .collect();
+        let packed = packed_below(repo, &prefix)?;
+        found.extend(
+            packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])),
+        );
+        Ok(found)
+    }
+
+    /// Creates the ref of a new checkpoint and points the anchor at `anchor`. Runs `beside` in
+    /// parallel, because all of it waits for the disk. Both refs are renamed into place after that.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a ref cannot be written or `beside` fails. The checkpoint does not exist then.
+    pub(in crate::store) fn create(
+        &self,
+        repo: &Repo,
+        id: CheckpointId,
+        tree: ObjectId,
+        anchor: Option<ObjectId>,
+        beside: impl Fn() -> Result<()> + Sync,
+    ) -> Result<()> {
+        let mut new = vec![(self.name(id), tree)];
+        new.extend(anchor.map(|anchor| (self.anchor_name(), anchor)));
+        let written = new.iter().map(|(name, id)| Written::new(repo, name, *id));
+        let written = written.collect::<Result<Vec<_>>>()?;
+        let waits: Vec<Option<&Written>> =
+            [None].into_iter().chain(written.iter().map(Some)).collect();
+        all_at_once(&waits, |wait| wait.map_or_else(&beside, Written::sync))?;
+        let dirs: BTreeSet<PathBuf> =
+            written.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
+        written.into_iter().rev().try_for_each(Written::publish)?;
+        all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))
+    }
+
+    /// Points the anchor at another tree.
+    pub(in crate::store) fn move_anchor(&self, repo: &Repo, new: ObjectId) -> Result<()> {
+        if self.anchor(repo).ok().flatten() == Some(new) {
+            return Ok(());
+        }
+        set(repo, &self.anchor_name(), new)
+    }
+
+    /// Deletes the refs of checkpoints that exist, and the anchor too if `all` checkpoints go.
+    pub(in crate::store) fn remove(
+        &self,
+        repo: &Repo,
+        ids: &[CheckpointId],
+        all: bool,
+    ) -> Result<()> {
+        if all {
+            // The anchor first, so that no cache trusts what is about to go.
+            delete(repo, &self.anchor_name())?;
+        }
+        for id in ids {
+            delete(repo, &self.name(*id))?;
+            if let Some(name) = Self::elsewhere(repo, *id)? {
+                delete(repo, &name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refs that are malformed, or that point at a missing object.
+    pub(in crate::store) fn dangling(&self, repo: &Repo) -> Result<Vec<String>> {
+        let ids = self.list(repo)?;
+        let names = ids.iter().map(|id| self.name(*id)).chain([self.anchor_name()]);
+        let leads_nowhere = |name: &String| match read(repo, name) {
+            Ok(Some(tree)) => !repo.has(&tree),
+            Ok(None) => false,
+            Err(_) => true,
+        };
+        Ok(names.filter(leads_nowhere).collect())
+    }
+}
+
+/// Makes temporary names within one process unique.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A ref file that has been written but not renamed yet.
+struct Written {
+    path: PathBuf,
+    lock: PathBuf,
+    file: fs::File,
+    is_done: bool,
+}
+
+impl Written {
+    fn new(repo: &Repo, name: &str, id: ObjectId) -> Result<Self> {
+        let path = repo.common_dir.join(name);
+        if let Some(dir) = path.parent() {
+            create_private_dirs(dir)?;
+        }
+        // Git does not take a file of this name for a ref. Another process may write the same ref
+        // at the same time.
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut lock = path.clone().into_os_string();
+        lock.push(format!(".{}-{number}.lock", std::process::id()));
+        let lock = PathBuf::from(lock);
+        let _left_by_a_killed_process = fs::remove_file(&lock);
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock);
+        let mut file = opened.map_err(Error::io("write", &lock))?;
+        hand_over(&file, &lock);
+        let written = Self {
+            path,
+            lock,
+            file: file.try_clone().map_err(Error::io("write", Path::new(name)))?,
+            is_done: false,
+        };
+        writeln!(file, "{id}").map_err(Error::io("write", &written.lock))?;
+        Ok(written)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(Error::io("sync", &self.lock))
+    }
+
+    fn publish(mut self) -> Result<()> {
+        if self.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            // A directory of that name is not a ref of ours.
+            crate::fs::remove_tree(&self.path).map_err(Error::io("remove", &self.path))?;
+        }
+        fs::rename(&self.lock, &self.path).map_err(Error::io("write", &self.path))?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let _gone = fs::remove_file(&self.lock);
+        }
+    }
+}
+
+/// Points a ref of ours at a tree; on the disk when it returns.
+pub(in crate::store) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
+    let written = Written::new(repo, name, id)?;
+    written.sync()?;
+    let dir = written.path.parent().map(Path::to_owned);
+    written.publish()?;
+    dir.map_or(Ok(()), |dir| sync_dir(&dir))
+}
+
+/// Deletes a ref of ours. A missing one is not an error.
+pub(in crate::store) fn delete(repo: &Repo, name: &str) -> Result<()> {
+    let path = repo.common_dir.join(name);
+    match fs::remove_file(&path) {
+        Err(err) if !is_absent(&err) => return Err(Error::io("remove", &path)(err)),
+        Ok(()) | Err(_) => (),
+    }
+    drop_packed(repo, name)
+}
+
+/// Removes a ref from `packed-refs`, in case the refs were packed.
+fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
+    let packed = packed(repo)?;
+    let is_it =
+        |line: &&[u8]| packed_line(line.trim_end()).is_some_and(|(_, it)| it == name.as_bytes());
+    if !packed.lines_with_terminator().any(|line| is_it(&line)) {
+        return Ok(());
+    }
+    let kept: Vec<u8> =
+        packed.lines_with_terminator().filter(|line| !is_it(line)).flatten().copied().collect();
+    crate::fs::replace_synced(&repo.common_dir.join("packed-refs"), &kept)
+}
+
+/// Every ref of a private repository, by full name.
+pub(in crate::store) fn all(repo: &Repo) -> Result<Vec<String>> {
+    let mut names: BTreeSet<String> = packed_below(repo, "refs/")?.into_iter().collect();
+    let mut dirs = vec!["refs".to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for name in names_in(&repo.common_dir.join(&dir))? {
+            let Some(name) = name.to_str() else { continue };
+            let below = format!("{dir}/{name}");
+            let path = repo.common_dir.join(&below);
+            if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                dirs.push(below);
+            } else if !name.as_bytes().ends_with(b".lock") {
+                names.insert(below);
+            }
+        }
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// Every ref and the object it points at, reading `packed-refs` once; `None` for a symbolic ref or
+/// a malformed one.
+pub(in crate::store) fn read_all(repo: &Repo) -> Result<BTreeMap<String, Option<ObjectId>>> {
+    let packed = packed(repo)?;
+    let packed: BTreeMap<&[u8], ObjectId> =
+        packed.lines().filter_map(packed_line).map(|(id, name)| (name, id)).collect();
+    let read = |name: String| {
+        let path = repo.common_dir.join(&name);
+        let loose = if path.is_file() { read_small(&path, REF_MAX_BYTES)? } else { None };
+        let id = match loose {
+            Some(bytes) => ObjectId::from_hex(bytes.trim_ascii_end()).ok(),
+            None => packed.get(name.as_bytes()).copied(),
+        };
+        Ok((name, id))
+    };
+    all(repo)?.into_iter().map(read).collect()
+}
+
+/// Deletes every anchor, so that no cache is trusted.
+pub(in crate::store) fn drop_anchors(repo: &Repo) -> Result<()> {
+    let names = all(repo)?;
+    names.iter().filter(|name| name.starts_with(ANCHORS)).try_for_each(|name| delete(repo, name))
+}
+
+/// A digest of the names of all refs; `None` if they cannot be listed.
+pub(in crate::store) fn digest(repo: &Repo) -> Option<String> {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    for name in all(repo).ok()?.iter().filter(|name| !name.starts_with(ANCHORS)) {
+        hash.update(name.as_bytes());
+        hash.update([0]);
+    }
+    Some(crate::model::ContentId::new(&hash.finalize()).to_string())
+}
+
+/// Whether `packed-refs` contains a malformed line.
+pub(in crate::store) fn has_garbage(repo: &Repo) -> bool {
+    let Ok(packed) = packed(repo) else { return true };
+    let is_line = |line: &[u8]| {
+        line.is_empty()
+            || line.starts_with(b"#")
+            || line.strip_prefix(b"^").is_some_and(|id| ObjectId::from_hex(id).is_ok())
+            || packed_line(line).is_some()
+    };
+    !packed.lines().all(is_line)
+}
+
+/// Whether a ref is symbolic.
+pub(in crate::store) fn is_symbolic(repo: &Repo, name: &str) -> bool {
+    let bytes = read_small(&repo.common_dir.join(name), REF_MAX_BYTES).ok().flatten();
+    bytes.is_some_and(|bytes| bytes.starts_with(b"ref: "))
+}
+
+/// The name without characters that are not allowed in a ref.
+fn plain(name: &str) -> String {
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' })
+        .take(64)
+        .collect();
+    if name.is_empty() { "worktree".to_owned() } else { name }
+}
+
+fn checkpoint_name(name: &[u8]) -> Option<CheckpointId> {
+    str::from_utf8(name).ok().and_then(CheckpointId::parse)
+}
+
+/// Reads one ref, loose or packed, without following symbolic refs. `None` if it does not exist.
+pub(in crate::store) fn read(repo: &Repo, name: &str) -> Result<Option<ObjectId>> {
+    let damaged = || Error::damaged(name, "not the name of an object");
+    // A directory is not a ref, and a pipe must not block.
+    let path = repo.common_dir.join(name);
+    if path.is_file()
+        && let Some(bytes) = read_small(&path, REF_MAX_BYTES)?
+    {
+        return ObjectId::from_hex(bytes.trim_ascii_end()).map(Some).map_err(|_| damaged());
+    }
+    let packed = packed(repo)?;
+    let mut wanted = name.as_bytes().to_vec();
+    wanted.push(b'\n');
+    let found = packed.find_iter(&wanted).find_map(|at| {
+        let begin = packed[..at].rfind_byte(b'\n').map_or(0, |at| at + 1);
+        packed_line(packed[begin..].lines().next()?).filter(|(_, found)| *found == name.as_bytes())
+    });
+    Ok(found.map(|(id, _)| id))
+}
+
+fn packed(repo: &Repo) -> Result<Vec<u8>> {
+    Ok(read_small(&repo.common_dir.join("packed-refs"), PACKED_MAX_BYTES)?.unwrap_or_default())
+}
+
+/// The names of packed refs that start with `prefix`.
+///
+/// # Errors
+///
+/// Fails if they cannot be read.
+pub(in crate::store) fn packed_below(repo: &Repo, prefix: &str) -> Result<Vec<String>> {
+    let packed = packed(repo)?;
+    let names = packed.lines().filter_map(|line| packed_line(line).map(|(_, name)| name));
+    let below = names.filter(|name| name.starts_with(prefix.as_bytes()));
+    Ok(below.filter_map(|name| str::from_utf8(name).ok().map(str::to_owned)).collect())
+}
+
+fn packed_line(line: &[u8]) -> Option<(ObjectId, &[u8])> {
+    let (id, name) = line.split_once_str(" ")?;
+    Some((ObjectId::from_hex(id).ok()?, name))
+}
+
+fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let names = fs::read_dir(dir).and_then(|names| names.map(|it| Ok(it?.file_name())).collect());
+    match names {
+        // Something other than a directory is there; the records still name the trees.
+        Err(err) if is_absent(&err) => Ok(Vec::new()),
+        names => names.map_err(Error::io("list", dir)),
+    }
+}
+
+fn is_absent(err: &std::io::Error) -> bool {
+    matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+pub(in crate::store) fn full(name: &str) -> Result<gix::refs::FullName> {
+    name.try_into().map_err(|_| Error::damaged(name, "not a name a ref can have"))
+}
+
+/// The path of a file of the worktree's own git directory.
+pub(in crate::store) fn own(repo: &Repo, name: &str) -> PathBuf {
+    repo.git_dir.join(name)
+}

@@ -1,0 +1,245 @@
+//! Converts directories of a scan to git tree objects, and back.
+
+use std::collections::BTreeMap;
+
+use gix::{
+    ObjectId,
+    hash::{Kind as HashKind, oid},
+    objs::{Kind as ObjectKind, TreeRefIter, tree::EntryKind},
+};
+
+use super::{
+    names::{ATTRIBUTES_MAX_BYTES, Bearer, escape, unescape},
+    repo::{Repo, content},
+};
+use crate::{
+    error::{Error, Result},
+    model::{ContentId, DirPath, Directory, Entry, Found, Fresh, Kind, SkipReason, Skipped, Usual},
+};
+
+/// The entries of one tree object, sorted into git's order at the end.
+#[derive(Default)]
+pub(in crate::store) struct Builder(Vec<(Vec<u8>, EntryKind, ObjectId)>);
+
+impl Builder {
+    /// Adds an entry. Each name may be added once.
+    pub(in crate::store) fn add(&mut self, name: &[u8], kind: EntryKind, id: ObjectId) {
+        self.0.push((name.to_vec(), kind, id));
+    }
+
+    /// The bytes of the tree.
+    pub(in crate::store) fn finish(mut self) -> Vec<u8> {
+        // Git sorts a directory as if its name ended in a slash.
+        let slash = |kind: EntryKind| (kind == EntryKind::Tree).then_some(&b'/');
+        self.0.sort_by(|(a, kind_of_a, _), (b, kind_of_b, _)| {
+            let common = a.len().min(b.len());
+            a[..common].cmp(&b[..common]).then_with(|| {
+                let rest_of_a = a[common..].iter().chain(slash(*kind_of_a));
+                rest_of_a.cmp(b[common..].iter().chain(slash(*kind_of_b)))
+            })
+        });
+        let mut body = Vec::with_capacity(self.0.len() * 48);
+        for (name, kind, id) in &self.0 {
+            body.extend_from_slice(kind_text(*kind));
+            body.push(b' ');
+            body.extend_from_slice(name);
+            body.push(0);
+            body.extend_from_slice(id.as_slice());
+        }
+        body
+    }
+}
+
+fn kind_text(kind: EntryKind) -> &'static [u8] {
+    match kind {
+        EntryKind::Tree => b"40000",
+        EntryKind::Blob => b"100644",
+        EntryKind::BlobExecutable => b"100755",
+        EntryKind::Link => b"120000",
+        EntryKind::Commit => b"160000",
+    }
+}
+
+/// Assigns an id to every fresh directory, the deepest first; `each` receives the bytes of its tree
+/// and its entries. Entries without content are left out and added to `skipped`.
+pub(in crate::store) fn build_fresh(
+    repo: &Repo,
+    fresh: &mut BTreeMap<DirPath, Fresh>,
+    skipped: &mut Vec<Skipped>,
+    mut each: impl FnMut(Vec<u8>, &[Found]) -> Result<ObjectId>,
+) -> Result<()> {
+    let paths: Vec<_> = fresh.keys().rev().cloned().collect();
+    for path in paths {
+        let Some(mut dir) = fresh.remove(&path) else { continue };
+        let mut tree = Builder::default();
+        for found in &mut dir.found {
+            if found.kind() == Some(Kind::Directory)
+                && let Some(below) = fresh.get(&DirPath(path.join(&found.name)))
+            {
+                found.content = below.id;
+            }
+            add_found(repo, &path, found, &mut tree, skipped);
+        }
+        dir.id = Some(super::repo::content_id(&each(tree.finish(), &dir.found)?));
+        fresh.insert(path, dir);
+    }
+    Ok(())
+}
+
+fn add_found(
+    repo: &Repo,
+    path: &DirPath,
+    found: &Found,
+    tree: &mut Builder,
+    skipped: &mut Vec<Skipped>,
+) {
+    let Some(kind) = entry_kind(found) else { return };
+    let Some(id) = found.content.map(|id| repo.object_id(&id)) else {
+        let path = path.join(&found.name);
+        skipped.push(Skipped { path, reason: SkipReason::OutOfTime, size: found.stamp.size });
+        return;
+    };
+    let large = found.stamp.size > ATTRIBUTES_MAX_BYTES;
+    let bearer = Bearer { link: kind == EntryKind::Link, large };
+    tree.add(&escape(&found.name, bearer), kind, id);
+}
+
+/// The entries of a directory as they will be read back.
+pub(in crate::store) fn directory_of(repo: &Repo, all: &[Found]) -> Directory {
+    let held = |found: &Found| {
+        let id = repo.object_id(&found.content?);
+        Some((found.name.clone(), entry(entry_kind(found)?, &id)))
+    };
+    all.iter().filter_map(held).collect()
+}
+
+/// The kind of tree entry for a file; `None` if a tree cannot hold it.
+fn entry_kind(found: &Found) -> Option<EntryKind> {
+    if !found.is_held() || found.marks.private {
+        return None;
+    }
+    match found.kind()? {
+        Kind::File if found.stamp.mode & 0o100 != 0 => Some(EntryKind::BlobExecutable),
+        Kind::File => Some(EntryKind::Blob),
+        Kind::Link => Some(EntryKind::Link),
+        Kind::Directory => Some(EntryKind::Tree),
+        Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => None,
+    }
+}
+
+fn entry(kind: EntryKind, id: &ObjectId) -> Entry {
+    let usual = Usual::default();
+    let (kind, permissions) = match kind {
+        EntryKind::Blob => (Kind::File, usual.file),
+        EntryKind::BlobExecutable => (Kind::File, usual.executable),
+        EntryKind::Link => (Kind::Link, 0o777),
+        EntryKind::Tree | EntryKind::Commit => (Kind::Directory, usual.directory),
+    };
+    Entry { kind, permissions, content: Some(content(id)), device: 0 }
+}
+
+/// Reads the tree `id` as a directory.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for anything that [`build_fresh`] does not write.
+pub(in crate::store) fn read(repo: &Repo, id: &ContentId) -> Result<Directory> {
+    let id = repo.object_id(id);
+    directory(repo.hash, &id, &repo.read_checked(&id, ObjectKind::Tree)?)
+}
+
+/// Reads a tree of git's index as a directory, without its gitlinks.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for something that is not a tree.
+pub(in crate::store) fn read_staged(repo: &Repo, id: &ContentId) -> Result<Directory> {
+    let id = repo.object_id(id);
+    let body = repo.read_checked(&id, ObjectKind::Tree)?;
+    let mut directory = Directory::new();
+    for (name, kind, child) in parse(repo.hash, &id, &body)? {
+        if kind != EntryKind::Commit {
+            directory.insert(unescape(&name)?, entry(kind, &child));
+        }
+    }
+    Ok(directory)
+}
+
+/// Parses the bytes of a tree, as [`read`] does.
+pub(in crate::store) fn directory(hash: HashKind, id: &oid, body: &[u8]) -> Result<Directory> {
+    let mut directory = Directory::new();
+    for (name, kind, child) in parse(hash, id, body)? {
+        let refuse = |why| Error::damaged(format!("tree {id}"), why);
+        if kind == EntryKind::Commit {
+            return Err(refuse("it holds a commit"));
+        }
+        if directory.insert(unescape(&name)?, entry(kind, &child)).is_some() {
+            return Err(refuse("it holds a name twice"));
+        }
+    }
+    Ok(directory)
+}
+
+/// The entries of any tree, with names as stored.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] for something that is not a tree, or modes that git does not write.
+pub(in crate::store) fn entries(
+    repo: &Repo,
+    id: &oid,
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+    parse(repo.hash, id, &repo.read(id, ObjectKind::Tree)?)
+}
+
+/// Parses the bytes of a tree, as [`entries`] does.
+pub(in crate::store) fn parse(
+    hash: HashKind,
+    id: &oid,
+    body: &[u8],
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+    let damaged = |why: String| Error::damaged(format!("tree {id}"), why);
+    TreeRefIter::from_bytes(body, hash)
+        .map(|entry| {
+            let entry = entry.map_err(|err| damaged(err.to_string()))?;
+            let kind = match entry.mode.value() {
+                0o40_000 => EntryKind::Tree,
+                0o100_644 => EntryKind::Blob,
+                0o100_755 => EntryKind::BlobExecutable,
+                0o120_000 => EntryKind::Link,
+                0o160_000 => EntryKind::Commit,
+                mode => return Err(damaged(format!("it has an entry of mode {mode:o}"))),
+            };
+            Ok((entry.filename.to_vec(), kind, entry.oid.to_owned()))
+        })
+        .collect()
+}
+
+/// The entries of a checkpoint's tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::store) struct Parts {
+    pub(in crate::store) files: Option<ObjectId>,
+    pub(in crate::store) modes: Option<ObjectId>,
+    pub(in crate::store) index: Option<ObjectId>,
+    pub(in crate::store) extra: Option<ObjectId>,
+}
+
+/// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.
+pub(in crate::store) fn read_parts(repo: &Repo, tree: ObjectId) -> Result<(Parts, ObjectId)> {
+    let mut parts = Parts::default();
+    let mut meta = None;
+    for (name, kind, id) in entries(repo, &tree)? {
+        let part = match (&name[..], kind) {
+            (b"files", EntryKind::Tree) => &mut parts.files,
+            (b"modes", EntryKind::Blob) => &mut parts.modes,
+            (b"index", EntryKind::Tree) => &mut parts.index,
+            (b"index.extra", EntryKind::Blob) => &mut parts.extra,
+            (b"meta", EntryKind::Blob) => &mut meta,
+            // A newer format may have more entries; its `meta` has a newer version then.
+            _ => continue,
+        };
+        *part = Some(id);
+    }
+    let meta = meta.ok_or_else(|| Error::damaged(format!("tree {tree}"), "it has no `meta`"))?;
+    Ok((parts, meta))
+}

@@ -1,0 +1,275 @@
+//! Checks what is held of a repository for damage: whether its files and objects exist and, in a
+//! full check, whether every byte is right.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::{self, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use flate2::read::ZlibDecoder;
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind as ObjectKind, objs::tree::EntryKind};
+
+use super::{
+    Held, Private, borrowed_dirs,
+    history::{self, Lost},
+    names_of,
+};
+use crate::{
+    fs::stat_path,
+    model::{CheckpointId, ContentId},
+    state::State,
+    store::{
+        Damage,
+        plumbing::{refs, repo::Repo, tree},
+        record::Record,
+    },
+};
+
+/// What is damaged, and how.
+type Fault = (String, String);
+
+/// What was checked already: checkpoints share most of it.
+#[derive(Default)]
+pub(in crate::store) struct Checked {
+    trees: HashMap<(String, ContentId), (Vec<Fault>, Vec<Lost>)>,
+    stores: HashSet<String>,
+    history: history::Seen,
+    lost: Vec<Told>,
+}
+
+/// A missing part of a checkpoint's history.
+struct Told {
+    checkpoint: CheckpointId,
+    sequence: u64,
+    store: String,
+    object: ObjectId,
+    fault: Fault,
+    /// Why it could not be held when the checkpoint was taken, if that is known.
+    excuse: Option<&'static str>,
+}
+
+impl Checked {
+    /// The missing history. What the oldest affected checkpoint could not hold is not blamed on
+    /// later ones either.
+    pub(in crate::store) fn lost(mut self) -> Vec<Damage> {
+        self.lost.sort_by_key(|told| told.sequence);
+        let mut first = HashMap::new();
+        for Told { store, object, excuse, .. } in &mut self.lost {
+            let was_excused = *first.entry((store.clone(), *object)).or_insert(excuse.is_some());
+            if was_excused && excuse.is_none() {
+                *excuse = Some("an earlier checkpoint could not have it either");
+            }
+        }
+        let damage = |Told { checkpoint, fault: (what, why), excuse, .. }| match excuse {
+            Some(excuse) => Damage::note(Some(checkpoint), what, format!("{why}; {excuse}")),
+            None => Damage::new(Some(checkpoint), what, why),
+        };
+        self.lost.into_iter().rev().map(damage).collect()
+    }
+}
+
+/// A check of the repositories in one checkpoint.
+pub(in crate::store) struct Look<'a> {
+    pub(in crate::store) state: &'a State,
+    /// Where the root is, or was.
+    pub(in crate::store) root: &'a Path,
+    pub(in crate::store) record: &'a Record,
+    /// Whether to read every byte.
+    pub(in crate::store) read_data: bool,
+}
+
+impl Look<'_> {
+    /// Everything wrong with the repositories in the checkpoint, except missing history, which
+    /// [`Checked::lost`] returns. What several checkpoints share is reported once.
+    pub(in crate::store) fn check(&self, checked: &mut Checked) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for held in &self.record.repositories {
+            let private = Private::named(self.state, &held.store);
+            let key = (held.store.clone(), held.tree);
+            let found = match checked.trees.get(&key) {
+                Some(known) => known.clone(),
+                None => self.held(&private, held, &mut checked.history),
+            };
+            checked.trees.insert(key, found.clone());
+            faults.extend(found.0);
+            checked.lost.extend(found.1.iter().map(|lost| Told {
+                checkpoint: self.record.checkpoint.id,
+                sequence: self.record.checkpoint.sequence,
+                store: held.store.clone(),
+                object: lost.object,
+                fault: lost.words(held),
+                excuse: self.excuse(&private, held, lost),
+            }));
+            if checked.stores.insert(held.store.clone()) {
+                self.private(&private, &mut faults);
+            }
+        }
+        faults
+    }
+
+    /// Checks what is held of one git directory.
+    fn held(
+        &self,
+        private: &Private,
+        held: &Held,
+        seen: &mut history::Seen,
+    ) -> (Vec<Fault>, Vec<Lost>) {
+        let (repo, mut faults) = (private.repo(), Vec::new());
+        // The checkpoint's own ref keeps the root's repository.
+        let is_own = self.record.tree == Some(held.tree);
+        if !is_own && !is_kept(&repo, held) {
+            let name = format!("refs/repository/{}", held.tree);
+            faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));
+        }
+        let commit = self.record.checkpoint.head.as_ref().and_then(|head| head.commit.as_deref());
+        let looked = files(&repo, held).and_then(|()| {
+            let commit = commit.filter(|_| is_own);
+            let lost = history::lost(private, held, commit, self.read_data, seen);
+            lost.map_err(|err| err.to_string())
+        });
+        let lost = looked.unwrap_or_else(|err| {
+            faults.push((format!("{}/", shown(&held.path)), err));
+            Vec::new()
+        });
+        (faults, lost)
+    }
+
+    /// Why part of the history could not be held when the checkpoint was taken.
+    fn excuse(&self, private: &Private, held: &Held, lost: &Lost) -> Option<&'static str> {
+        let objects = [&held.path[..], b"/objects"].concat();
+        if self.record.checkpoint.skipped.iter().any(|skipped| skipped.path == objects) {
+            return Some("not all of the repository's objects could be held");
+        }
+        if !held.is_usable {
+            return Some("git could not work with the repository then");
+        }
+        let is_lost_there = lost.is_lost_there(self.root, held, private);
+        is_lost_there.then_some("the repository itself does not have it either")
+    }
+
+    /// Checks what all checkpoints in a private repository share.
+    fn private(&self, private: &Private, faults: &mut Vec<Fault>) {
+        let odd = private.odd_files().into_iter();
+        faults.extend(odd.map(|(name, why)| {
+            (format!("repositories/{}/{name}", private.name()), why.to_owned())
+        }));
+        if self.read_data {
+            for dir in borrowed_dirs(&private.linked()) {
+                borrowed(&dir, faults);
+            }
+        }
+    }
+}
+
+/// Whether a ref keeps what is held: one of its own, or that of the checkpoint.
+pub(super) fn is_kept(repo: &Repo, held: &Held) -> bool {
+    let tree = repo.object_id(&held.tree);
+    let names = refs::all(repo).unwrap_or_default();
+    names.iter().any(|name| refs::read(repo, name).ok().flatten() == Some(tree))
+}
+
+fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).escape_debug().to_string()
+}
+
+/// Reads every file of the git directory that is held.
+fn files(repo: &Repo, held: &Held) -> Result<(), String> {
+    let top = repo.object_id(&held.tree);
+    let told = |err: crate::error::Error| err.to_string();
+    let mut open: Vec<_> = tree::entries(repo, &top).map_err(told)?;
+    open.retain(|(name, _, _)| name.starts_with(b"repository"));
+    if open.is_empty() {
+        return Err("nothing is held of it".to_owned());
+    }
+    while let Some((_, kind, id)) = open.pop() {
+        match kind {
+            EntryKind::Tree => open.extend(tree::entries(repo, &id).map_err(told)?),
+            EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
+                repo.read_checked(&id, ObjectKind::Blob).map_err(told)?;
+            }
+            EntryKind::Commit => (),
+        }
+    }
+    Ok(())
+}
+
+/// Verifies the packs and loose objects in one borrowed object directory.
+fn borrowed(objects: &Path, faults: &mut Vec<Fault>) {
+    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
+    let fault = |path: &Path, why: String| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (format!("{name}, borrowed from the user's repository"), why)
+    };
+    let packs = objects.join("pack");
+    for name in names_of(&packs).unwrap_or_default() {
+        let path = packs.join(&name);
+        if !is_file(&path) {
+            faults.push(fault(&path, "it is no file".to_owned()));
+            continue;
+        }
+        let looked = trailer_fits(&path);
+        match looked {
+            Ok(true) => (),
+            Ok(false) => faults.push(fault(&path, "it is not what it was".to_owned())),
+            Err(err) => faults.push(fault(&path, err.to_string())),
+        }
+    }
+    for fan in names_of(objects).unwrap_or_default() {
+        let Some(fan) = fan.to_str().filter(|fan| fan.len() == 2) else { continue };
+        for rest in names_of(&objects.join(fan)).unwrap_or_default() {
+            let path: PathBuf = objects.join(fan).join(&rest);
+            if !is_file(&path) {
+                faults.push(fault(&path, "it is no file".to_owned()));
+                continue;
+            }
+            let Some(name) = rest.to_str().map(|rest| format!("{fan}{rest}")) else { continue };
+            let Some(kind) = hash_of(&name) else { continue };
+            let read = File::open(&path)
+                .and_then(|file| Ok(hash_read(kind, &mut ZlibDecoder::new(file))?.to_string()));
+            match read {
+                Ok(found) if found == name => (),
+                Ok(_) => faults.push(fault(&path, "it is not what its name says".to_owned())),
+                Err(err) => faults.push(fault(&path, err.to_string())),
+            }
+        }
+    }
+}
+
+/// The hash function of an object or pack name.
+fn hash_of(hex: &str) -> Option<HashKind> {
+    let kind = match hex.len() {
+        40 => HashKind::Sha1,
+        64 => HashKind::Sha256,
+        _ => return None,
+    };
+    hex.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(kind)
+}
+
+/// Whether a pack file ends in the hash of everything before.
+fn trailer_fits(path: &Path) -> io::Result<bool> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let is_hashed = path.extension().is_some_and(|end| end == "pack" || end == "idx");
+    let kind = stem.strip_prefix("pack-").and_then(hash_of).filter(|_| is_hashed);
+    let Some(kind) = kind else { return Ok(true) };
+    let size = stat_path(path)?.size;
+    let Some(body) = size.checked_sub(kind.len_in_bytes() as u64) else { return Ok(false) };
+    let mut reader = BufReader::new(File::open(path)?);
+    let hash = hash_read(kind, &mut Read::by_ref(&mut reader).take(body))?;
+    let mut trailer = Vec::new();
+    reader.read_to_end(&mut trailer)?;
+    Ok(hash.as_slice() == trailer)
+}
+
+fn hash_read(kind: HashKind, reader: &mut dyn Read) -> io::Result<ObjectId> {
+    let mut hasher = gix::hash::hasher(kind);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => break,
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+    hasher.try_finalize().map_err(|err| io::Error::other(err.to_string()))
+}

@@ -1,0 +1,36 @@
+//! Describes a repository for the record of a checkpoint.
+
+use std::path::Path;
+
+use super::{Administration, Held, Private, RepositoryLocation, path_for, pointers_for};
+use crate::{fs::stat_path, model::ContentId, store::record::identity::Identity};
+
+/// The description of a repository for the record.
+pub(in crate::store) fn held(
+    root: &Path,
+    place: &RepositoryLocation,
+    private: &Private,
+    tree: ContentId,
+    administration: &Administration,
+    is_usable: bool,
+) -> Held {
+    Held {
+        path: path_for(root, &place.common_dir),
+        store: private.name().to_owned(),
+        tree,
+        digest: administration.digest,
+        identity: Identity::of(&place.common_dir).ok(),
+        permissions: stat_path(&place.common_dir).map_or(0o755, |stamp| stamp.permissions()),
+        is_usable,
+        pointers: pointers_for(root, &place.pointers),
+    }
+}
+
+/// Whether two lists of repositories are the same in everything that matters.
+pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
+    let matters = |held: &Held| {
+        let what = (held.digest, held.permissions, held.identity, held.is_usable);
+        (held.path.clone(), held.store.clone(), held.pointers.clone(), what)
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| matters(old) == matters(new))
+}
