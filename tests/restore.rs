@@ -635,3 +635,23 @@ fn a_yes_does_not_reach_further_than_the_plan() {
     let done = world.run_asked(&["restore", "latest", "--outside"], &mut "y\n".as_bytes());
     assert_eq!((done.exit, file.exists()), (Exit::Ok, true), "{}", done.stdout);
 }
+
+/// A directory that was a file stays while something in it cannot be held.
+#[test]
+fn what_is_not_held_keeps_its_directory_from_becoming_a_file_again() {
+    for with_git in [false, true] {
+        let mut world = if with_git { World::with_git() } else { World::new() };
+        write(&world.settings(), "max_file_size = \"1 MB\"\nmax_victim_size = \"2 MB\"\n");
+        world.write("d", "mine");
+        world.before_bash("t1", "rm d");
+        std::fs::remove_file(world.root().join("d")).unwrap();
+        world.write("d/big", "x".repeat(3_000_000));
+        let args = ["restore", "latest", "--exact", "--force", "--yes"];
+        let shown = world.run(&[&args[..4], &["--dry-run"]].concat()).stdout;
+        let done = world.run(&args);
+        assert!(shown.contains("something in it, or in its place, stays"), "{shown}");
+        let why = "not restored: d/big: what is there now is too large to be held unasked\n";
+        assert_eq!(done.stderr, format!("warning: {why}"));
+        assert_eq!(world.read("d/big").len(), 3_000_000);
+    }
+}

@@ -343,6 +343,23 @@ impl SkipReason {
         }
     }
 
+    /// The same as what is said of a file, as in "what is there now {}".
+    pub fn predicate(self) -> String {
+        match self {
+            Self::MadeAgain | Self::Unreadable | Self::KeptChanging => self.words().to_owned(),
+            Self::OutOfTime => "could not be looked at in time".to_owned(),
+            Self::Ignored
+            | Self::Excluded
+            | Self::TooLarge
+            | Self::OtherFileSystem
+            | Self::TooMany
+            | Self::TooDeep
+            | Self::UnknownKind
+            | Self::GitPrivate
+            | Self::Output => format!("is {}", self.words()),
+        }
+    }
+
     /// Whether a user wants to hear of it: bytes that cannot be made again are not held.
     pub fn matters(self) -> bool {
         match self {

@@ -11,7 +11,7 @@ use super::{
     head::{self, HeadPlan},
     inner,
     left_out::{left_out, new_unheld, refuse_unknown},
-    look::{Seen, add_parents, see, seen_by_plan},
+    look::{Seen, add_parents, see, seen_by_plan, skipped},
     merge::{self, Merges},
     outside,
     repositories::Repositories,
@@ -20,7 +20,7 @@ use crate::{
     error::Result,
     ledger,
     left::Side,
-    model::{Checkpoint, CheckpointId, RelPath, Skipped, Stamp, Tree},
+    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp, Tree},
     plan::{self, Action, Change, Kept, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{Later, Project},
@@ -224,13 +224,15 @@ impl Restore<'_> {
         let Self { project, checkpoint, request } = self;
         let changes = std::mem::take(&mut view.seen.changes);
         let scan = &view.seen.scan;
+        let mut skipped_now = view.seen.skipped.clone();
+        skipped_now.extend(left_in_replaced(&changes, scan));
         let past = Past {
             authors: &known.authorship.authors,
             edited: &known.authorship.edited,
             merges: &known.merges.files,
             ignored: &ignored_now(&changes, scan),
             skipped_then: &left_out(checkpoint, &view.then),
-            skipped_now: &view.seen.skipped,
+            skipped_now: &skipped_now,
             repositories: &repositories.made_since(project, scan),
         };
         let (options, picked) = (request.options, &request.picked);
@@ -240,6 +242,28 @@ impl Restore<'_> {
         add_parents(project.root.path(), &mut plan.steps);
         plan
     }
+}
+
+/// What the scan left out, for whatever reason, in directories that were something else: it stays,
+/// and they cannot become what they were.
+fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
+    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
+    let is_replaced = |change: &&Change| {
+        change.before.is_some_and(|then| !is_directory(&then))
+            && change.after.is_some_and(|now| is_directory(&now))
+    };
+    let replaced: Vec<&RelPath> =
+        changes.iter().filter(is_replaced).map(|change| &change.path).collect();
+    if replaced.is_empty() {
+        return Vec::new();
+    }
+    // A repository is restored by steps of its own.
+    let mut left = skipped(scan, |reason| reason != SkipReason::GitPrivate);
+    left.retain(|it| {
+        let path = RelPath::from_bytes(&it.path);
+        path.is_ok_and(|path| replaced.iter().any(|dir| path.is_within(dir)))
+    });
+    left
 }
 
 /// What is new since, and ignored now.

@@ -45,7 +45,7 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     }
     let unseen = unseen(&came.shown.prepared.plan);
     for (path, why) in &unseen {
-        let (path, why) = (ui::escape_path(path), why.words());
+        let (path, why) = (ui::escape_path(path), why.predicate());
         say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
     }
     if !came.report.is_settled {

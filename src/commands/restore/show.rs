@@ -267,7 +267,7 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
         (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
         (Action::Keep(Kept::Unseen(why)), _) => {
-            return ("leave", format!("what is there now {}", why.words()));
+            return ("leave", format!("what is there now {}", why.predicate()));
         }
         (Action::Keep(Kept::NotCovered(why)), _) => {
             return ("leave", format!("not covered: {}", why.words()));
