@@ -35,7 +35,7 @@ fn a_sparse_file_counts_with_its_room_and_comes_back_with_its_holes() {
         File::open(world.state())
             .and_then(|dir| rustix::fs::syncfs(dir).map_err(Into::into))
             .unwrap();
-        let stored = beforehand::store::own_bytes(&world.state());
+        let stored = beforehand::fs::own_bytes(&world.state());
         assert!(stored < 2 << 20, "{stored} bytes in the store");
         fs::remove_file(&path).unwrap();
         restore(&mut world);

@@ -9,11 +9,11 @@ use std::{
 };
 
 use beforehand::{
+    fs::own_bytes,
     model::CheckpointId,
     process::{Exit, Stdin},
     restore_log::RestoreLog,
     state::{RootState, State},
-    store::own_bytes,
 };
 use serde_json::{Value, json};
 

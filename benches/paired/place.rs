@@ -197,7 +197,7 @@ impl Place {
         let from_git = if self.kind == Kind::Plain || self.is_ours { "" } else { from_git };
         // A round of maintenance may still be writing there.
         let forget = format!(
-            "{from_git}\nuntil rm -rf \"$STORE\" && mkdir \"$STORE\"; do sleep 0.1; done 2>/dev/null"
+            "{from_git}\nfor n in $(seq 50); do rm -rf \"$STORE\" && mkdir \"$STORE\" && exit; sleep 0.1; done; false"
         );
         self.time(self.system(), &forget)?;
         pause();

@@ -10,11 +10,12 @@ use super::{Project, print, prune};
 use crate::{
     config,
     error::Result,
+    fs::own_bytes,
     maintenance::{self, MaintenanceState, RootInventory},
     plan::{self, RetentionInput},
     process::{Exit, Process},
     state::RootState,
-    store::{own_bytes, record, sweep},
+    store::{record, sweep},
     ui,
 };
 

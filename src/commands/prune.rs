@@ -6,13 +6,14 @@ use super::{Project, print, print_json};
 use crate::{
     config,
     error::{Error, Result},
+    fs::own_bytes,
     ledger, maintenance,
     model::{Checkpoint, CheckpointId},
     plan::{self, Limits, Pins, PrunePlan, RetentionInput, Why},
     process::{Exit, Process},
     restore_log,
     state::RootState,
-    store::{own_bytes, record, usage::UsageIndex},
+    store::{record, usage::UsageIndex},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
 

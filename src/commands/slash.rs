@@ -70,7 +70,7 @@ fn refusal(name: Name, why: String) -> Error {
         why,
         match name {
             Name::Checkpoint => {
-                "/checkpoint [list | show ID | diff ID | restore ID [OPTION…] [FILE…] | create MESSAGE]"
+                "/checkpoint [list | show ID | diff ID | restore ID [OPTION…] [FILE…] | create [MESSAGE]]"
             }
             Name::Rollback => "/rollback [N [OPTION…] [FILE…] | diff N]",
             Name::Undo => "/undo [OPTION…]",
@@ -152,19 +152,28 @@ fn rollback(words: &[String]) -> Result<Wish, String> {
 }
 
 /// The arguments of a restore as `beforehand restore` takes them: in a slash command, paths need no
-/// `--` before them, but may have one.
+/// `--` before them, but may have one. The first word that is no option is the checkpoint.
 fn with_paths_apart(words: &[String]) -> Vec<String> {
-    let (checkpoint, rest) = words.split_at(words.len().min(1));
-    let dashes = rest.iter().position(|word| word == "--");
-    let (rest, paths) = rest.split_at(dashes.unwrap_or(rest.len()));
-    let (options, files): (Vec<_>, Vec<_>) =
-        rest.iter().cloned().partition(|word| word.starts_with('-'));
-    let mut args = checkpoint.to_vec();
-    args.extend(options);
-    if !files.is_empty() || !paths.is_empty() {
+    let (mut args, mut paths) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    let mut has_checkpoint = false;
+    while let Some(word) = words.next() {
+        let has_value = matches!(&word[..], "--into" | "--root");
+        if word == "--" {
+            paths.extend(words.by_ref().cloned());
+        } else if word.starts_with('-') {
+            args.push(word.clone());
+            args.extend(words.by_ref().take(usize::from(has_value)).cloned());
+        } else if has_checkpoint {
+            paths.push(word.clone());
+        } else {
+            has_checkpoint = true;
+            args.push(word.clone());
+        }
+    }
+    if !paths.is_empty() {
         args.push("--".to_owned());
-        args.extend(files);
-        args.extend(paths.iter().skip(1).cloned());
+        args.extend(paths);
     }
     args
 }
@@ -310,6 +319,7 @@ mod tests {
             ("diff 2", Wish::Diff("2".to_owned())),
             ("2 src/main.rs 'a b'", restore(&["2", "--", "src/main.rs", "a b"])),
             ("2 a --force -- -b", restore(&["2", "--force", "--", "a", "-b"])),
+            ("--force 2 --into out a", restore(&["--force", "2", "--into", "out", "--", "a"])),
             ("--continue", restore(&["--continue"])),
             ("\"2 src/main.rs\"", restore(&["2", "--", "src/main.rs"])),
             ("\"\"", Wish::List),

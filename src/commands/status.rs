@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    fs::PathResolver,
+    fs::{PathResolver, own_bytes},
     journal::{self, Line, LineKind},
     ledger,
     maintenance::{self, Disk, MaintenanceState, Report, RootInventory},
@@ -25,7 +25,7 @@ use crate::{
     reach::{Surroundings, root_around},
     snapshot,
     state::State,
-    store::{RootStatus, Unreadable, own_bytes, record, usage::UsageIndex},
+    store::{RootStatus, Unreadable, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 

@@ -15,7 +15,10 @@ mod private;
 mod sync;
 mod system;
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    os::unix::fs::MetadataExt,
+    path::{Component, Path, PathBuf},
+};
 
 pub use attributes::Owner;
 pub use dir::{Dir, Listed, names_in, stat_path};
@@ -47,6 +50,28 @@ pub fn without_dots(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+/// Nothing of ours is nested deeper.
+const DEPTH_MAX: usize = 32;
+
+/// The disk usage of everything below a directory of ours. A file with another hard link belongs to
+/// the user as well and does not count.
+pub fn own_bytes(dir: &Path) -> u64 {
+    own_bytes_in(dir, 0)
+}
+
+fn own_bytes_in(dir: &Path, depth: usize) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let each = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() && depth < DEPTH_MAX => {
+            found.blocks() * 512 + own_bytes_in(&entry.path(), depth + 1)
+        }
+        Ok(found) if found.nlink() > 1 => 0,
+        Ok(found) => found.blocks() * 512,
+        Err(_) => 0,
+    });
+    each.sum()
 }
 
 /// The system clock in nanoseconds since 1970, for comparison with file stamps.

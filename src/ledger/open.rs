@@ -1,5 +1,5 @@
-//! The part of a ledger about commands: which of them were not seen to end, and what the user was told
-//! of what they did.
+//! The part of a ledger about what goes on: commands that were not seen to end, what the user was told
+//! of what they did, what the model is to be told, and where the agent's server listens.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ const OPEN_MAX: usize = 20;
 /// A command that was not seen to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// The call; see `left`.
+    /// The name of the call, as `left` logs it.
     pub call: String,
     /// The root it works in.
     pub root: PathBuf,
@@ -108,7 +108,7 @@ impl Ledger {
         };
         let new = self.wire.open.iter().filter(|open| !open.seen);
         let open: Vec<Open> = new.filter_map(read).collect();
-        self.changed |= !open.is_empty();
+        self.changed |= self.wire.open.iter().any(|open| !open.seen);
         self.wire.open.iter_mut().for_each(|open| open.seen = true);
         open
     }

@@ -1,5 +1,5 @@
 //! The part of a ledger about calls that were refused: so that a person can allow one of them once,
-//! and that the agent cannot do it in their place.
+//! and so that the agent cannot do it in their place.
 
 use std::{ffi::OsStr, path::PathBuf};
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Blast, Line, Side, Since, What, after_edit, after_shell, append, append_again, author,
+    Blast, Line, Side, Since, What, after_edit, after_shell, append, append_again, at, author,
     state_before, until,
 };
 use crate::{
@@ -220,9 +220,4 @@ pub fn name(call: &ToolCall) -> String {
         Some(id) => hash_name(&[id.as_bytes()]),
         None => hash_name(&[call.tool.as_bytes(), format!("{:?}", call.intent).as_bytes()]),
     }
-}
-
-/// When we are called, as checkpoints have it.
-pub(super) fn at(process: &Process<'_>) -> i64 {
-    process.now.timestamp_nanos_opt().unwrap_or(i64::MAX)
 }

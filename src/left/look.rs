@@ -10,14 +10,14 @@ use std::{
 };
 
 use super::{
-    BYTES_MAX, Blast, Line, Outside, Side, State, What, append, blast, digest, keep, path_text,
+    BYTES_MAX, Blast, Line, Outside, Side, Since, State, What, append, at, blast, digest, keep,
+    path_text,
 };
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
-    model::{CheckpointId, Entry, Kind, Reach, Root, Scope, Settings, Tree},
+    model::{CheckpointId, Entry, Kind, Reach, Root, Scope, Tree},
     plan::Change,
-    process::Process,
     scan::Named,
     snapshot::{self, ScanOptions},
     state,
@@ -43,7 +43,7 @@ const DEADLINE_PART: u32 = 8;
 /// Fails if the log cannot be written.
 pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) -> Result<()> {
     let place = since.state.root(since.root);
-    let at = super::call::at(since.process);
+    let at = at(since.process);
     let line = |what| Line { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
     let mut paths = paths.to_vec();
@@ -58,23 +58,6 @@ pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) ->
     }
     lines.push(line(What::Done { call: call.to_owned() }));
     append(&place, &lines)
-}
-
-/// A root in which something was done since a checkpoint, and by whom.
-#[derive(Clone, Copy)]
-pub struct Since<'a, 'p> {
-    /// The process that looks.
-    pub process: &'a Process<'p>,
-    /// Where our own files are.
-    pub state: &'a state::State,
-    /// The settings for the root.
-    pub settings: &'a Settings,
-    /// The root.
-    pub root: &'a Root,
-    /// The checkpoint that covers what was done.
-    pub of: CheckpointId,
-    /// The session, by its name in the log.
-    pub by: &'a str,
 }
 
 /// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. Notes
@@ -97,7 +80,7 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
     let is_known = there.len() <= PATHS_MAX && Instant::now() <= deadline;
     if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {
-        let at = super::call::at(since.process);
+        let at = at(since.process);
         let line = |what| Line { at, by: since.by.to_owned(), what };
         let mut budget = KEPT_MAX_BYTES;
         let noted = there.into_iter().chain(new).take(PATHS_MAX);

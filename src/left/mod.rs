@@ -26,15 +26,17 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, hand_over, open_options, read_small, replace, stamp_of},
-    model::{Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId},
-    state::{RootState, hash_name},
+    model::{
+        Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId, Settings,
+    },
+    process::Process,
+    state::{RootState, State as StateDir, hash_name},
     store::HeadMove,
 };
 
 pub use authors::{Here, Knowledge};
 pub use blast::Blast;
 pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
-pub use look::Since;
 use look::{after_edit, after_shell, state_before, until};
 pub use outside::Outside;
 
@@ -44,6 +46,23 @@ const LOG_MAX_BYTES: u64 = 4 << 20;
 const BYTES_MAX: u64 = 256 << 10;
 /// Below 20 MB for texts of ordinary size.
 const FILES_MAX: usize = 500;
+
+/// A root in which something was done since a checkpoint, and by whom.
+#[derive(Clone, Copy)]
+pub struct Since<'a, 'p> {
+    /// The process that looks.
+    pub process: &'a Process<'p>,
+    /// Where our own files are.
+    pub state: &'a StateDir,
+    /// The settings for the root.
+    pub settings: &'a Settings,
+    /// The root.
+    pub root: &'a Root,
+    /// The checkpoint that covers what was done.
+    pub of: CheckpointId,
+    /// The session, by its name in the log.
+    pub by: &'a str,
+}
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -444,4 +463,9 @@ fn hex(bytes: &[u8]) -> String {
         write!(text, "{byte:02x}").expect("a string takes every write");
         text
     })
+}
+
+/// When we are called, as checkpoints have it.
+fn at(process: &Process<'_>) -> i64 {
+    process.now.timestamp_nanos_opt().unwrap_or(i64::MAX)
 }

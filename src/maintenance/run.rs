@@ -15,15 +15,13 @@ use super::{
 use crate::{
     config, crash,
     error::{Error, Result},
-    fs::{Lock, stat_path},
+    fs::{Lock, own_bytes, stat_path},
     journal::{self, Line, LineKind},
     model::{Agent, CheckpointId, SessionId, Settings},
     plan::{Limits, PrunePlan, RetentionInput},
     process::Process,
     state::{RootState, State},
-    store::{
-        RootStatus, Unreadable, maintain, own_bytes, record, repository::give_up_history, sweep,
-    },
+    store::{RootStatus, Unreadable, maintain, record, repository::give_up_history, sweep},
     ui,
 };
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    fs::space,
+    fs::{own_bytes, space},
     model::{CheckpointId, Settings},
     plan::{self, RetentionInput},
     state::{RootState, State},
-    store::{own_bytes, usage::UsageIndex},
+    store::usage::UsageIndex,
     ui,
 };
 

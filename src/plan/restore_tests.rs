@@ -164,7 +164,7 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
             repositories: &BTreeMap::new(),
         };
         let changes = vec![Change { path: path("d"), before, after: Some(DIRECTORY) }];
-        let options = Options { exact, force: true, ..Options::default() };
+        let options = Options { exact, force: before.is_some(), ..Options::default() };
         let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &past);
         plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
     };

@@ -73,7 +73,7 @@ pub struct Request<'a> {
     pub victims: &'a [PathBuf],
     /// The state directory, which is never a victim.
     pub ours: &'a Path,
-    /// How much of each of them.
+    /// How much of each victim.
     pub named: Named,
     /// When the scan began, in nanoseconds since 1970. A later change, or one shortly before, is
     /// checked again by the next scan.

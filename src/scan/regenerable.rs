@@ -23,8 +23,8 @@ const FILLED_FROM: &[(&CStr, &[&CStr])] = &[
         &[c"settings.gradle", c"settings.gradle.kts", c"build.gradle", c"build.gradle.kts"],
     ),
 ];
-/// What npm, pnpm and Yarn leave in a `node_modules` without a manifest next to it.
 const MODULES: &CStr = c"node_modules";
+/// What npm, pnpm and Yarn leave in a `node_modules` without a manifest next to it.
 const LEFT_IN_MODULES: &[&CStr] =
     &[c".package-lock.json", c".modules.yaml", c".yarn-integrity", c".yarn-state.yml"];
 /// What Python and Conda leave in an environment, whatever it is called.
@@ -66,7 +66,7 @@ pub(super) fn is_proven(parent: &Dir, name: &CStr) -> bool {
 }
 
 /// Whether a repository lies in a directory, where package managers put one: as one of its
-/// directories, or in one of those. With very many of them, only in one that is for a scope.
+/// directories, or in one of those. With very many of them, only in npm scopes (`@name`).
 fn has_repository(dir: &Dir) -> bool {
     let names = directories(dir);
     let is_few = names.len() <= LOOKED_INTO_MAX;

@@ -13,7 +13,7 @@ const TRUSTED: &[&str] = &[
     "/opt/homebrew/bin/", "/usr/local/go/bin/",
 ];
 
-/// What a walk asks of programs.
+/// The functions of this module that a walk calls.
 pub(super) const PROGRAMS: Programs = Programs { judge, is_in_shell };
 
 /// Judges one command of known words.
@@ -43,7 +43,7 @@ fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdic
     }
 }
 
-/// Whether a command runs in the shell itself, as its builtins do, and functions that an earlier
+/// Whether a command may run in the shell itself, as its builtins do, and functions that an earlier
 /// line or the user's profile may have defined. Every program of the tables that is no builtin is
 /// a process of its own.
 fn is_in_shell(words: &[Field]) -> bool {

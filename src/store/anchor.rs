@@ -1,5 +1,6 @@
-//! The anchor of the file store: the directory that the cache was written for, and a hint that
-//! tells the newest checkpoint, so that a save need not read all records.
+//! The anchor file of a root: the directory that the cache was written for, and a hint that tells
+//! the newest checkpoint, so that a save need not read all records. Written by the file store. The
+//! git store has its anchor in a ref, and only drops the hint when it forgets checkpoints.
 //!
 //! Two lines: the directory's id; then the number of records, the greatest sequence number and its
 //! checkpoint. A save without the root's lock makes the number wrong, which invalidates the hint;

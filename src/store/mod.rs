@@ -37,7 +37,6 @@ pub use naming::{Source, changes, named_as};
 pub use record::{Held, Unreadable};
 pub use repository::{Opened, Step as RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;
-pub use usage::own_bytes;
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]

@@ -186,7 +186,7 @@ fn size_of(stamp: Stamp) -> u64 {
 }
 
 /// The path of a victim as bytes: below the root, or absolute.
-pub fn victim_path(victim: &Victim) -> Vec<u8> {
+fn victim_path(victim: &Victim) -> Vec<u8> {
     match &victim.path {
         VictimPath::Below(path) => path.as_bytes().to_vec(),
         VictimPath::Outside(path) => path.as_os_str().as_bytes().to_vec(),

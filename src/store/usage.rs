@@ -14,28 +14,6 @@ use crate::{
     state::{RootState, State},
 };
 
-/// Nothing of ours is nested deeper.
-const DEPTH_MAX: usize = 32;
-
-/// The disk usage of everything below a directory of ours. A file with another hard link belongs to
-/// the user as well and does not count.
-pub fn own_bytes(dir: &Path) -> u64 {
-    below(dir, 0)
-}
-
-fn below(dir: &Path, depth: usize) -> u64 {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let each = entries.map(|entry| match entry.metadata() {
-        Ok(found) if found.is_dir() && depth < DEPTH_MAX => {
-            found.blocks() * 512 + below(&entry.path(), depth + 1)
-        }
-        Ok(found) if found.nlink() > 1 => 0,
-        Ok(found) => found.blocks() * 512,
-        Err(_) => 0,
-    });
-    each.sum()
-}
-
 /// What the checkpoints of one or more roots take, and which of them need each object.
 pub struct UsageIndex {
     objects: Objects,

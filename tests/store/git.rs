@@ -380,7 +380,7 @@ fn removing_frees_the_objects_at_once_and_the_repository_with_the_last_checkpoin
     let first = save_new(&fixture);
     write(&fixture.root().path().join("a"), noise(2, 1 << 20));
     let second = save_new(&fixture);
-    let bytes = || beforehand::store::own_bytes(fixture.state().dir());
+    let bytes = || beforehand::fs::own_bytes(fixture.state().dir());
     let before = bytes();
     let freed = fixture.open().remove(&[first]).unwrap();
     assert!(freed > 1 << 20, "{freed} bytes were freed");

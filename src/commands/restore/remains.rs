@@ -1,4 +1,4 @@
-//! What a restore does not bring back, in words: what it leaves, and what goes for good with it.
+//! What a restore leaves as it is, and what is replaced with a repository, in words.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ pub(super) fn remaining(shown: Shown<'_>) -> Vec<String> {
     made_since.chain(unchanged(shown)).collect()
 }
 
-/// The same, but for what a plan has a row for.
+/// The same without the repositories made since, for which a plan has rows.
 pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
     let Shown { restore: Restore { project, .. }, prepared } = shown;
     let inner = prepared.inner_roots.iter().map(|path| {
@@ -52,7 +52,7 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The user's work of the middle of a turn, a line for each step that holds it.
+/// Files that the user changed in the middle of a turn: a line for each later step that holds them.
 fn inner_lines(prepared: &Prepared) -> Vec<String> {
     let mut by_step: BTreeMap<CheckpointId, Vec<&RelPath>> = BTreeMap::new();
     for (path, id) in &prepared.inner_steps {
@@ -63,12 +63,12 @@ fn inner_lines(prepared: &Prepared) -> Vec<String> {
         let id = id.get(..ID_DIGITS).unwrap_or(&id);
         let quoted = paths.iter().map(|path| ui::quote(path.as_bytes()));
         let picked = match paths.len() {
-            0..=NAMED_MAX => format!(" -- {}", quoted.collect::<Vec<_>>().join(" ")),
-            _ => String::new(),
+            0..=NAMED_MAX => quoted.collect::<Vec<_>>().join(" "),
+            _ => "PATH…".to_owned(),
         };
         let named = some(paths.into_iter());
         format!(
-            "not restored, a later step of the turn holds it: {named}; `beforehand restore {id}{picked}`"
+            "not restored, a later step of the turn holds it: {named}; `beforehand restore {id} -- {picked}`"
         )
     };
     by_step.into_iter().map(line).collect()

@@ -1,4 +1,4 @@
-//! What the words of a plan and of its report are made from.
+//! A prepared restore with its request, as `show`, `remains` and `report` put it into words.
 
 use super::head;
 use crate::restore::{Prepared, Restore};

@@ -49,7 +49,8 @@ pub(super) enum Base {
     Dynamic,
 }
 
-/// What a walk asks of programs. They walk in turn: what `sudo` runs, what a script says.
+/// The functions of `judge` that a walk calls. They are passed in, because judging `sudo …` or
+/// `sh -c …` walks a script again, and `walk` must not import `judge`.
 #[derive(Clone, Copy)]
 pub(super) struct Programs {
     /// Judges one command of known words.

@@ -25,7 +25,7 @@ use super::{
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victims},
     record::{self, Held, Record, RecordEntry, StoreKind},
-    repository::{are_same, hold_others, places, pointers_for, repair_all_refs},
+    repository::{are_same, hold_others, places, pointers_for, repair_repository_refs},
     sweep,
 };
 
@@ -351,7 +351,7 @@ impl Store for CopyStore {
             return Ok(Vec::new());
         }
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
-        let mut done = repair_all_refs(&self.state)?;
+        let mut done = repair_repository_refs(&self.state)?;
         done.extend(record::salvage_all(&self.state, |_| None)?);
         Ok(done)
     }

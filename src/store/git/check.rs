@@ -53,7 +53,7 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
     let repo = store.repo.refreshed();
     let known = store.loaded(&repo)?;
     let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
-    let mut done = repository::repair_all_refs(&store.state)?;
+    let mut done = repository::repair_repository_refs(&store.state)?;
     done.extend(record::salvage_all(&store.state, |id| Some(&seen(id)?.checkpoint))?);
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, &name)?;

@@ -1,8 +1,7 @@
 //! The git store: a checkpoint is a tree in a private repository of ours, plus a private record.
 //! `docs/FORMAT.md` describes the format.
 //!
-//! Reads and writes objects and refs with gix and directly. Never runs git, nor anything that a
-//! repository configures. Nothing of ours is below the user's `.git`: see `repository`.
+//! Nothing of ours is below the user's `.git`: see `store::repository`.
 
 mod check;
 mod fallback;
@@ -40,7 +39,7 @@ use super::{
     reading,
     record::{self, Record, RecordEntry, StoreKind},
     repository::{self, Private},
-    sweep as free,
+    sweep,
 };
 use crate::{
     cache::Table,
@@ -558,7 +557,7 @@ impl Store for GitStore {
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
         match self.forget(ids)? {
             0 => Ok(0),
-            _ => match free::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
+            _ => match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
                 // The checkpoints are gone; the next removal frees their objects.
                 Err(Error::Busy { .. }) => Ok(0),
                 swept => swept,

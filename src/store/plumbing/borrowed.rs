@@ -1,5 +1,5 @@
-//! What a private repository borrows from the user's: where it lies, and what other repositories
-//! that one borrows from in turn.
+//! Directories of borrowed objects: those in the `linked` directory of a private repository, and the
+//! alternates of a user's repository.
 
 use std::{
     ffi::{OsStr, OsString},

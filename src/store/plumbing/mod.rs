@@ -1,6 +1,7 @@
-//! Git's formats, read and written with gix and directly: objects, packs, refs and indexes, of the
-//! user's repositories and of private ones. Never runs git, nor anything that a repository
-//! configures. Knows nothing of checkpoints but the layout of their trees.
+//! Git's formats, and how a checkpoint is laid out in them: objects, packs, trees, modes, refs and
+//! indexes, of the user's repositories and of private ones, read and written with gix and directly.
+//! Never runs git, nor anything that a repository configures. Does not decide when something is
+//! saved, freed or restored.
 
 pub(in crate::store) mod borrowed;
 pub(in crate::store) mod files;

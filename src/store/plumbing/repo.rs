@@ -251,7 +251,7 @@ pub(in crate::store) fn open_odb(
     Ok(odb)
 }
 
-/// The id of an object as used outside this module.
+/// The id of an object as the stores and the model use it.
 pub(in crate::store) fn content_id(id: &oid) -> ContentId {
     ContentId::new(id.as_bytes())
 }

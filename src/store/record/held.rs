@@ -17,7 +17,7 @@ pub struct Held {
     pub store: String,
     /// A tree in it, with the entries `repository` and `repository.modes`.
     pub tree: ContentId,
-    /// See `Administration::digest`.
+    /// A digest of all of it but objects. If it is the same, nothing that is held has changed.
     pub digest: ContentId,
     /// The identity of the git directory; `None` if it was gone by then.
     pub identity: Option<Identity>,

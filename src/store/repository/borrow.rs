@@ -46,7 +46,6 @@ pub(super) const BACKGROUND_MAX_BYTES: u64 = 256 << 20;
 const SEEN_MAX_BYTES: u64 = 64 << 20;
 /// Deeper than git follows alternates, and than submodules nest.
 const DEPTH_MAX: usize = 100;
-/// Opening a pipe must not block.
 /// How often packs are listed again if git replaces some meanwhile.
 const TRIES: usize = 4;
 

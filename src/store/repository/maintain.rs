@@ -82,7 +82,7 @@ fn each(state: &State, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> 
 ///
 /// Fails as [`maintain`] does.
 pub fn give_up_history(state: &State) -> Result<u64> {
-    let before = crate::store::own_bytes(&state.repositories());
+    let before = crate::fs::own_bytes(&state.repositories());
     each(state, |one| {
         one.alone_at_it(|| match one.origin() {
             Some(origin) if one.has_every_head(&origin)? => one.let_go(Some(&origin), i64::MAX),
@@ -90,7 +90,7 @@ pub fn give_up_history(state: &State) -> Result<u64> {
             Some(_) | None => Ok(()),
         })
     })?;
-    Ok(before.saturating_sub(crate::store::own_bytes(&state.repositories())))
+    Ok(before.saturating_sub(crate::fs::own_bytes(&state.repositories())))
 }
 
 impl Private {

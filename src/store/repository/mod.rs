@@ -434,7 +434,7 @@ pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option
 /// # Errors
 ///
 /// Fails if a ref cannot be written.
-fn repair_refs(state: &State, held: &Held) -> Result<Option<String>> {
+fn repair_repository_ref(state: &State, held: &Held) -> Result<Option<String>> {
     let private = Private::named(state, &held.store);
     let repo = private.repo();
     let tree = repo.object_id(&held.tree);
@@ -446,17 +446,18 @@ fn repair_refs(state: &State, held: &Held) -> Result<Option<String>> {
     Ok(Some(format!("made {name} again")))
 }
 
-/// The same for every repository of a root's checkpoints but its own, which their refs keep.
+/// Does this for every repository that the root's records name, except the root's own: the refs of
+/// its checkpoints keep that one.
 ///
 /// # Errors
 ///
 /// Fails if records cannot be listed, or a ref cannot be written.
-pub(in crate::store) fn repair_all_refs(state: &RootState) -> Result<Vec<String>> {
+pub(in crate::store) fn repair_repository_refs(state: &RootState) -> Result<Vec<String>> {
     let mut done = Vec::new();
     for kept in record::read_all(state)? {
         let Ok(record) = &kept.record else { continue };
         for held in record.repositories.iter().filter(|held| record.tree != Some(held.tree)) {
-            done.extend(repair_refs(state.state(), held)?);
+            done.extend(repair_repository_ref(state.state(), held)?);
         }
     }
     Ok(done)

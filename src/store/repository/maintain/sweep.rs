@@ -192,7 +192,7 @@ impl Sweep<'_> {
 /// Removes a private repository. Renames it first, so that a partial removal never looks like a
 /// repository.
 fn remove_repository(state: &State, private: &Private) -> Result<u64> {
-    let freed = crate::store::own_bytes(private.dir());
+    let freed = crate::fs::own_bytes(private.dir());
     let mut buried = private.dir().as_os_str().to_owned();
     buried.push(BURIED);
     fs::rename(private.dir(), &buried).map_err(Error::io("remove", private.dir()))?;
