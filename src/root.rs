@@ -126,6 +126,13 @@ pub fn repository_at(dot_git: &Path) -> Option<(PathBuf, Option<Vec<u8>>)> {
     common_dir_of(&git_dir).map(|dir| (dir, Some(text)))
 }
 
+/// Whether a directory is a git directory, whatever it is called.
+pub fn is_git_dir(dir: &Path) -> bool {
+    let found = |name: &str| fs::symlink_metadata(dir.join(name)).ok();
+    found("HEAD").is_some_and(|head| head.is_file())
+        && ["objects", "refs"].iter().all(|name| found(name).is_some_and(|it| it.is_dir()))
+}
+
 /// The text of a `.git` file or symlink that leads to no repository, in the form of
 /// [`repository_at`]. `None` for anything else.
 pub fn dangling(dot_git: &Path) -> Option<Vec<u8>> {

@@ -605,3 +605,63 @@ fn turns_that_work_outside_alone_are_undone_one_by_one() {
         assert_eq!(there(), [true, false]);
     }
 }
+
+/// Git directories that are not called `.git`: what an agent pushed may be what others build on.
+#[test]
+fn an_undo_takes_nothing_out_of_a_git_directory() {
+    for place in ["../remote.git", "remote.git"] {
+        let mut world = repository();
+        let root = world.root();
+        git(&world, &root, &format!("git init -q --bare {place}"));
+        prompts(&mut world, "one");
+        let push = format!("git push -q {place} HEAD:refs/heads/main");
+        run(&mut world, "one", &format!("echo agent > a; {push}"), |world| {
+            world.write("a", "agent");
+            git(world, &root, &push);
+        });
+        let mate = root.with_file_name("mate");
+        let clones = format!("git clone -q -b main {place} {}", mate.display());
+        git(&world, &root, &clones);
+        git(&world, &mate, "echo m > m && git add m && git commit -qm mate && git push -q");
+        let mut bare = root.clone();
+        bare.push(place);
+        let before = git(&world, &bare, "git log --all --format=%s");
+        let shown = world.run(&["undo", "--dry-run"]).stdout;
+        let undone = world.run(&["undo", "--yes"]);
+        assert_eq!(world.read("a"), "first", "{}{}", undone.stdout, undone.stderr);
+        assert!(shown.contains("git's own"), "{shown}");
+        git(&world, &bare, "git fsck --strict");
+        assert_eq!(git(&world, &bare, "git log --all --format=%s"), before);
+    }
+}
+
+/// The project's own git directory has another name: HEAD and branches stay all the same.
+#[test]
+fn an_undo_moves_no_branch_of_a_separate_git_directory() {
+    let mut world = World::new();
+    world.write("a", "first");
+    let root = world.root();
+    git(&world, &root, "git init -q --separate-git-dir=.store . && git add a");
+    git(&world, &root, "git commit -qm one");
+    prompts(&mut world, "one");
+    let line = "echo agent > a; git commit -qam agent; git branch feat";
+    run(&mut world, "one", line, |world| drop(git(world, &root, line)));
+    let before = git(&world, &root, "git log --all --format=%s%d");
+    world.run(&["undo", "--yes"]);
+    assert_eq!(world.read("a"), "first");
+    git(&world, &root, "git fsck --strict");
+    assert_eq!(git(&world, &root, "git log --all --format=%s%d"), before);
+}
+
+/// What was made since is what `.git` leads to now.
+#[test]
+fn a_git_directory_behind_a_link_stays_whole() {
+    let mut world = repository();
+    prompts(&mut world, "one");
+    run(&mut world, "one", "mv .git .old; ln -s .old .git; echo agent > a", |world| {
+        git(world, &world.root(), "mv .git .old && ln -s .old .git && echo agent > a");
+    });
+    world.run(&["undo", "--yes"]);
+    assert_eq!(world.read("a"), "first");
+    git(&world, &world.root(), "git fsck --strict && git status");
+}

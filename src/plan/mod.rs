@@ -16,6 +16,7 @@ pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
 pub use prune::{Limits, Pin, Pins, PrunePlan, RetentionInput, Why, ages};
 pub use restore::{
-    Action, Author, Kept, Merged, Options, OutsidePlan, Past, RestorePlan, Step, restore,
+    Action, Author, Kept, Merged, Options, OutsidePlan, Past, RestorePlan, Step, keep_parents,
+    restore,
 };
 pub use settle::{Unsettled, settle};

@@ -450,7 +450,7 @@ fn keep_below_files(steps: &mut [Step]) {
 
 /// A directory stays if something in it stays; and where a directory stays that was a file, the
 /// file cannot come back.
-pub(super) fn keep_parents(steps: &mut [Step]) {
+pub fn keep_parents(steps: &mut [Step]) {
     let mut kept: BTreeSet<RelPath> = BTreeSet::new();
     for step in steps.iter_mut().rev() {
         let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);

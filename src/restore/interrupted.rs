@@ -98,8 +98,13 @@ pub(crate) fn is_interrupted(project: &Project) -> Result<bool> {
 pub(crate) enum Before {
     /// There is none.
     Nothing,
-    /// There is one, and it stays: nothing is to be done.
-    Left,
+    /// There is one, and it stays: nothing is to be done now.
+    Left {
+        /// The word that led to it.
+        verb: String,
+        /// Whether to take it back would be all the user asks for.
+        is_all: bool,
+    },
     /// It was taken back.
     TookBack {
         /// The word that led to it.
@@ -129,8 +134,11 @@ pub(crate) fn before(
         drop_announced(project, &place)?;
     }
     let Some(log) = RestoreLog::read(&place)? else { return Ok(Before::Nothing) };
+    // To undo a restore that was interrupted is to take it back. An undo that was interrupted is
+    // still to be done.
+    let is_all = request.verb == "undo" && log.verb != "undo";
     if dry_run {
-        return Ok(Before::Left);
+        return Ok(Before::Left { verb: log.verb, is_all });
     }
     if !yes {
         return Err(Error::other(
@@ -141,9 +149,6 @@ pub(crate) fn before(
     let settled = Box::new(settle(process, project, &log, Toward::Before)?);
     // What cannot be taken back is told, and stays held: it must not keep all others from going on.
     end(project, &log, Toward::Before)?;
-    // To undo a restore that was interrupted is to take it back. An undo that was interrupted is
-    // still to be done.
-    let is_all = request.verb == "undo" && log.verb != "undo";
     Ok(Before::TookBack { verb: log.verb, settled, is_all })
 }
 

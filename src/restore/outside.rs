@@ -11,6 +11,7 @@ use super::{
     Restore,
     authors::{self, Authors},
     look::{Seen, add_parents},
+    repositories::keep_in_git_dirs,
 };
 use crate::{
     error::Result,
@@ -90,6 +91,7 @@ pub(super) fn plan(
     };
     let mut steps =
         plan::restore(checkpoint.id, changes, request.options, &Picked::All, &past).steps;
+    keep_in_git_dirs(Path::new("/"), None, &mut steps);
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
     let others = knowledge.others(&authorship, request);

@@ -14,13 +14,15 @@ use super::{
     look::{Seen, add_parents, see, seen_by_plan, skipped},
     merge::{self, Merges},
     outside,
-    repositories::Repositories,
+    repositories::{Repositories, keep_in_git_dirs},
 };
 use crate::{
     error::Result,
     ledger,
     left::Side,
-    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp, Tree},
+    model::{
+        Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
+    },
     plan::{self, Action, Change, Kept, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{Later, Project},
@@ -237,6 +239,11 @@ impl Restore<'_> {
         };
         let (options, picked) = (request.options, &request.picked);
         let mut plan = plan::restore(checkpoint.id, changes, options, picked, &past);
+        let own = match project.root.kind() {
+            RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
+            RootKind::Plain { .. } => None,
+        };
+        keep_in_git_dirs(project.root.path(), own.as_ref(), &mut plan.steps);
         repositories.keep_in_the_way(project, &mut plan);
         plan.not_covered.retain(|skipped| project.has_changed(checkpoint, skipped));
         add_parents(project.root.path(), &mut plan.steps);
@@ -244,8 +251,8 @@ impl Restore<'_> {
     }
 }
 
-/// What the scan left out, for whatever reason, in directories that were something else: it stays,
-/// and they cannot become what they were.
+/// What the scan left out in directories that were something else: it stays, and they cannot become
+/// what they were.
 fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
     let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
     let is_replaced = |change: &&Change| {
@@ -257,8 +264,9 @@ fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
     if replaced.is_empty() {
         return Vec::new();
     }
-    // A repository is restored by steps of its own.
-    let mut left = skipped(scan, |reason| reason != SkipReason::GitPrivate);
+    // A repository is restored by steps of its own, and what can be made again makes room.
+    let stays = |reason| !matches!(reason, SkipReason::GitPrivate | SkipReason::MadeAgain);
+    let mut left = skipped(scan, stays);
     left.retain(|it| {
         let path = RelPath::from_bytes(&it.path);
         path.is_ok_and(|path| replaced.iter().any(|dir| path.is_within(dir)))

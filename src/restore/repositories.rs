@@ -13,9 +13,9 @@ use crate::{
     error::{Error, Result},
     fs::stat_path,
     model::{Entry, Kind, RelPath, RootKind},
-    plan::{Action, Author, Kept, Picked, RestorePlan, Step},
+    plan::{Action, Author, Kept, Picked, RestorePlan, Step, keep_parents},
     project::Project,
-    root::{git_dirs, repository_at},
+    root::{git_dirs, is_git_dir, repository_at},
     scan::Scan,
     store::{RepositoryStep, StepKind, record::Record, repository},
     ui,
@@ -117,6 +117,30 @@ impl Repositories {
         plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
         self.steps = free;
     }
+}
+
+/// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
+/// object, whoever made either. Below `top`. What a restore put there goes with it. In `own`, the
+/// project's own one, nothing is changed either: HEAD and branches stay.
+pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
+    let mut known: BTreeMap<RelPath, bool> = BTreeMap::new();
+    let mut is_git = |dir: RelPath| {
+        let look = |dir: &RelPath| is_git_dir(&top.join(dir.as_path()));
+        *known.entry(dir).or_insert_with_key(look)
+    };
+    for step in steps.iter_mut() {
+        let is_own = own.is_some_and(|own| step.path.is_within(own));
+        let stays = match step.action {
+            Action::Remove => step.author != Author::Restore,
+            Action::Restore | Action::Merge => is_own,
+            Action::Recreate | Action::Keep(_) => false,
+        };
+        let mut way = std::iter::successors(Some(step.path.clone()), RelPath::parent);
+        if stays && way.any(&mut is_git) {
+            step.action = Action::Keep(Kept::GitPrivate);
+        }
+    }
+    keep_parents(steps);
 }
 
 /// Whether the project's own repository stays as it is, so that its index can be restored: one that

@@ -29,7 +29,7 @@ const LETTERS: [(Kind, &str); 7] = [
 type Line = (Entry, u64);
 
 /// The entry of a scanned file, and the size of its content; `None` if it is not held.
-pub(crate) fn entry_of(found: &Found, place: Place) -> Option<Line> {
+pub(in crate::store) fn entry_of(found: &Found, place: Place) -> Option<Line> {
     let kind = found.kind().filter(|_| found.is_held())?;
     let content = found.content.map(|id| Content { id, place });
     let has_content = kind.has_content() || kind == Kind::Directory;

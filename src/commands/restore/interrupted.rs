@@ -36,8 +36,16 @@ pub(super) fn before(
 ) -> Result<Option<Exit>> {
     match restore::before(process, project, request, consent.dry_run, consent.yes)? {
         Before::Nothing => Ok(None),
-        Before::Left => {
+        Before::Left { verb, is_all: true } => {
+            show::say(
+                process,
+                &format!("this takes back the interrupted {verb}, and nothing else"),
+            )?;
+            Ok(Some(Exit::Ok))
+        }
+        Before::Left { verb, is_all: false } => {
             show::say(process, &format!("note: {}", restore_log::LEFT))?;
+            show::say(process, &format!("note: the interrupted {verb} is taken back first"))?;
             Ok(None)
         }
         Before::TookBack { verb, settled, is_all } => {

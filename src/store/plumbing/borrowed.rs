@@ -10,8 +10,10 @@ use std::{
 
 use crate::fs::read_small;
 
+/// Longer than any real list of alternates.
+pub(in crate::store) const ALTERNATES_MAX_BYTES: u64 = 1 << 20;
 /// How deep alternates of alternates are followed; git's own limit.
-const ALTERNATES_MAX: usize = 5;
+const DEPTH_MAX: usize = 5;
 
 /// The object directories in `linked`, for an object database that reads from them.
 pub(in crate::store) fn borrowed_dirs(linked: &Path) -> Vec<PathBuf> {
@@ -22,11 +24,11 @@ pub(in crate::store) fn borrowed_dirs(linked: &Path) -> Vec<PathBuf> {
 }
 
 /// Adds the object directories that `objects` borrows from, each once.
-pub(in crate::store) fn follow_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    if depth >= ALTERNATES_MAX {
+fn follow_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    if depth >= DEPTH_MAX {
         return;
     }
-    let list = read_small(&objects.join("info/alternates"), 1 << 20).ok().flatten();
+    let list = read_small(&objects.join("info/alternates"), ALTERNATES_MAX_BYTES).ok().flatten();
     for line in list.unwrap_or_default().split(|&byte| byte == b'\n') {
         if line.is_empty() || line[0] == b'#' || line[0] == b'"' {
             continue;

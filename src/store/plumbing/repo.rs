@@ -16,7 +16,7 @@ use gix::{
     objs::{Data, Exists, Find, Kind},
 };
 
-use super::borrowed::{alternates_of, open_up};
+use super::borrowed::{ALTERNATES_MAX_BYTES, alternates_of, open_up};
 use crate::{
     error::{Error, Result},
     model::{Content, ContentId, Place, Root, RootKind},
@@ -219,9 +219,6 @@ pub(in crate::store) fn pipes_in(objects: &Path) -> Vec<PathBuf> {
     };
     odd.map(|entry| entry.path()).filter(is_pipe).collect()
 }
-
-/// Longer than any real list of alternates.
-const ALTERNATES_MAX_BYTES: u64 = 1 << 20;
 
 /// Opens a directory of objects.
 pub(in crate::store) fn open_odb(

@@ -20,8 +20,9 @@ use std::{
 };
 
 use super::{
+    alternates_of,
     damaged_packs::{is_sound, marked_damaged},
-    follow_alternates, names_of,
+    names_of,
 };
 use crate::{
     error::{Error, Result},
@@ -101,12 +102,13 @@ pub(super) fn borrow(
     for name in &dirs {
         let from = common_dir.join(OsStr::from_bytes(name));
         borrow.objects(&from, name)?;
-        follow_alternates(&from, 0, &mut alternates);
+        alternates.extend(alternates_of(&from));
     }
+    alternates.sort();
+    alternates.dedup();
     // Objects that come from another repository through alternates.
-    for from in alternates {
-        let hash = crate::state::hash_name(&[from.as_os_str().as_bytes()]);
-        borrow.objects(&from, format!("alternates/{hash}").as_bytes())?;
+    for (name, from) in alternates {
+        borrow.objects(&from, format!("alternates/{name}").as_bytes())?;
     }
     borrow.finish()
 }

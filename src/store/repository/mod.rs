@@ -46,7 +46,7 @@ pub use rebuild::{
 
 use super::{
     plumbing::{
-        borrowed::{alternates_of, borrowed_dirs, follow_alternates, names_of, open_up},
+        borrowed::{alternates_of, borrowed_dirs, names_of, open_up},
         objects::Writer,
         refs,
         repo::{Repo, content_id},
