@@ -218,7 +218,7 @@ fn what_never_began_is_cleared_away_however_often_that_is_killed() {
 #[test]
 fn a_preview_says_that_an_interrupted_restore_is_taken_back() {
     for mut world in three_turns() {
-        assert!(dies_at(&world, &["restore", "3", "--yes"], "apply-rename:1"));
+        assert!(dies_at(&world, &["restore", "1", "--yes"], "apply-rename:1"));
         world.wait(1);
         let shown = world.run(&["undo", "--dry-run"]);
         assert_eq!(shown.stderr, "this takes back the interrupted restore, and nothing else\n");
