@@ -448,6 +448,14 @@ fn doctor_runs_what_is_registered_as_an_agent_would() {
     assert!(told.contains("which fails: it ended with exit status: 3"), "{told}");
 }
 
+/// Copies the program in a process of its own: what this one writes, a child that another test
+/// starts meanwhile may hold open, and then it cannot be run ("text file busy").
+fn copy_to(place: impl AsRef<Path>) {
+    let mut copy = Command::new("cp");
+    let copied = copy.arg(env!("CARGO_BIN_EXE_beforehand")).arg(place.as_ref()).status();
+    assert!(copied.unwrap().success());
+}
+
 /// A copy of the program under another name, run as a process of its own, with little memory and
 /// time: a loop must end this test and not the machine.
 fn run_as(program: &Path, world: &World, args: &str) -> (bool, String) {
@@ -466,7 +474,7 @@ fn a_program_of_any_name_is_installed_and_taken_out() {
         let world = world();
         let program = world.root().join("../bin").join(name);
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_beforehand"), &program).unwrap();
+        copy_to(&program);
         let before = all(&home(&world));
         let (is_done, said) = run_as(&program, &world, "install --yes");
         // A path that is not plain fits into no slash command; that is refused and said.
@@ -495,7 +503,7 @@ fn a_program_that_was_renamed_finds_what_it_wrote() {
     let world = world();
     let program = |name: &str| world.root().join("../bin").join(name);
     fs::create_dir_all(program("")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_beforehand"), program("one")).unwrap();
+    copy_to(program("one"));
     let before = all(&home(&world));
     assert!(run_as(&program("one"), &world, "install --yes").0);
     fs::rename(program("one"), program("two")).unwrap();

@@ -665,3 +665,20 @@ fn a_git_directory_behind_a_link_stays_whole() {
     assert_eq!(world.read("a"), "first");
     git(&world, &world.root(), "git fsck --strict && git status");
 }
+
+/// A file too large to be looked at after a call is not said to be somebody else's.
+#[test]
+fn of_a_file_too_large_to_be_read_it_is_not_known_who_made_it() {
+    let mut world = repository();
+    prompts(&mut world, "one");
+    run(&mut world, "one", "make; rm b", |world| {
+        fs::remove_file(world.root().join("b")).unwrap();
+        world.write("c", noise(1, 16_000_000));
+        world.write("d", noise(2, 16_000_001));
+    });
+    let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(plan.contains("c   made by the agent; held first"), "{plan}");
+    assert!(plan.contains("d   not known who made it (--exact removes it)"), "{plan}");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(world.read("b"), "first");
+}

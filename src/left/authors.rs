@@ -207,6 +207,7 @@ impl Knowledge {
                 None if self.likely.is_some() && reaches(&self.ended, path) && here.is_likely() => {
                     Author::Agent
                 }
+                None if self.was_left_unread(path) => Author::Unknown,
                 None => Author::Other,
             },
         }
@@ -236,6 +237,15 @@ impl Knowledge {
 
     fn seen(&self, path: &RelPath) -> &[Seen] {
         self.seen.get(path).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the agent left something at `path` last that was too large to be read: whether it is
+    /// what is there now cannot be told.
+    fn was_left_unread(&self, path: &RelPath) -> bool {
+        self.seen(path).last().is_some_and(|seen| match &seen.there {
+            There::This(state) => seen.by == By::Agent && state.is_unread(),
+            There::Nothing | There::Directory => false,
+        })
     }
 
     /// Whether something that the agent made was at `path`, or in it, when it was last seen.
@@ -388,7 +398,11 @@ mod tests {
         let gone = line("me", What::Left { path: "a".to_owned(), state: None });
         let again = [edit("me"), vec![gone]].concat();
         let there = [vec![ended("0"), left("", "a", "x")], edit("me")].concat();
-        let cases: [(&str, &[Line], &str, &'static str, Author); 16] = [
+        let large = State { kind: 0o100_000, permissions: 0o644, id: None, sha: None };
+        let large = line("me", What::Left { path: "a".to_owned(), state: Some(large) });
+        let large = [began("me", "1", 1, None), large, done("me", "1")];
+        let cases: [(&str, &[Line], &str, &'static str, Author); 17] = [
+            ("too large to be read after the call", &large, "a", "x", Unknown),
             ("nothing is known", &[], "a", "x", Unknown),
             ("the agent's, untouched", &edit("me"), "a", "x", Agent),
             ("the agent's, edited since", &edit("me"), "a", "z", Other),

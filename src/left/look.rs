@@ -16,9 +16,11 @@ use super::{
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
-    model::{CheckpointId, Entry, Kind, Reach, Root, Scope, Tree},
+    model::{
+        CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, Scope, SkipReason, Skipped, Tree,
+    },
     plan::Change,
-    scan::Named,
+    scan::{Named, Scan},
     snapshot::{self, ScanOptions},
     state,
     store::{self, Source, Store, record},
@@ -72,7 +74,7 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let place = since.state.root(since.root);
     let absent = calls.map(|calls| absent_before(&place, calls)).unwrap_or_default();
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
-    let Found { changes, outside } = found;
+    let Found { changes, outside, unread } = found;
     // Counting is for a notice; who made what must not depend on it.
     let blast = blast::count(since, store.as_ref(), &changes);
     // What was there comes first. Of a build that makes very many files the rest has no author of
@@ -95,8 +97,12 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
             path: Side::Outside.text(&change.path),
             state: change.after.as_ref().map(State::of),
         });
+        let unread = unread.into_iter().map(|(path, permissions)| What::Left {
+            path,
+            state: Some(State::unread(permissions)),
+        });
         let done = calls.iter().map(|call| What::Done { call: call.clone() });
-        let lines: Vec<Line> = left.chain(outside).chain(done).map(line).collect();
+        let lines: Vec<Line> = left.chain(outside).chain(unread).chain(done).map(line).collect();
         append(&place, &lines)?;
     }
     blast.map(Some)
@@ -135,6 +141,9 @@ struct Found {
     /// The same outside the root, of what the checkpoint holds there; `None` if that is too much
     /// to be read.
     outside: Option<Vec<Change>>,
+    /// Files that were not there, or held, and are too large to be read: their paths as the log has
+    /// them, and their permissions.
+    unread: Vec<(String, u32)>,
 }
 
 /// What differs from the checkpoint; `None` if there is no time to see it all.
@@ -161,7 +170,9 @@ fn changes(
     let room = OUTSIDE_MAX_BYTES.checked_sub(known.iter().map(|path| size(path)).sum());
     let is_too_much = room.is_none();
     let mut paths = known;
-    paths.extend(smallest(new, room.unwrap_or_default()));
+    paths.extend(smallest(&new, room.unwrap_or_default()));
+    let mut unread: Vec<_> =
+        new.difference(&paths).filter_map(|path| unread_outside(path)).collect();
     let victims = if is_too_much { Vec::new() } else { paths.iter().cloned().collect() };
     let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims };
     let limits = snapshot::scan_limits(since.settings);
@@ -172,9 +183,10 @@ fn changes(
         return Ok(None);
     }
     if scan.is_unchanged() && outside.is_none() {
-        return Ok(Some(Found { changes: Vec::new(), outside: Some(Vec::new()) }));
+        return Ok(Some(Found { changes: Vec::new(), outside: Some(Vec::new()), unread }));
     }
     let now = store.identify(&mut scan)?;
+    unread.extend(unread_in(&scan, &held.skipped));
     let elsewhere = match outside {
         Some(_) if is_too_much => None,
         Some(outside) => Some(outside.changes(&paths, &now.outside)),
@@ -182,7 +194,29 @@ fn changes(
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
     let changes = differences(since.root, store, &then, &now, Source::Disk)?;
-    Ok(Some(Found { changes, outside: elsewhere }))
+    Ok(Some(Found { changes, outside: elsewhere, unread }))
+}
+
+/// Files that a scan left out for their size and a checkpoint did not.
+fn unread_in(scan: &Scan, skipped_then: &[Skipped]) -> Vec<(String, u32)> {
+    let then: BTreeSet<&[u8]> = skipped_then.iter().map(|skipped| &skipped.path[..]).collect();
+    let mut unread = Vec::new();
+    scan.each(|dir, row| {
+        let is_large = matches!(row.skipped, Some(SkipReason::TooLarge | SkipReason::TooMany));
+        if is_large && row.kind() == Some(Kind::File) {
+            let path = DirPath(dir.to_vec()).join(row.name);
+            let path = RelPath::from_bytes(&path).ok().filter(|_| !then.contains(&path[..]));
+            unread.extend(path.map(|path| (path_text(&path), row.stamp.permissions())));
+        }
+    });
+    unread.truncate(PATHS_MAX);
+    unread
+}
+
+/// The same for a path outside the root.
+fn unread_outside(path: &Path) -> Option<(String, u32)> {
+    let stamp = stat_path(path).ok().filter(|stamp| stamp.kind() == Some(Kind::File))?;
+    Some((Side::Outside.text(&RelPath::from_top(path).ok()?), stamp.permissions()))
 }
 
 /// Where nothing was outside the root before some calls that name it.
@@ -203,9 +237,9 @@ fn size(path: &Path) -> u64 {
 
 /// The smallest of some paths, as many as there is room for: a large new file is no reason not to
 /// tell of all others.
-fn smallest(paths: BTreeSet<PathBuf>, mut room: u64) -> impl Iterator<Item = PathBuf> {
+fn smallest(paths: &BTreeSet<PathBuf>, mut room: u64) -> impl Iterator<Item = PathBuf> {
     let mut sized: Vec<(u64, PathBuf)> =
-        paths.into_iter().map(|path| (size(&path), path)).collect();
+        paths.iter().map(|path| (size(path), path.clone())).collect();
     sized.sort();
     sized.into_iter().map_while(move |(size, path)| {
         room = room.checked_sub(size)?;

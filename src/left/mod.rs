@@ -167,6 +167,17 @@ pub struct State {
 }
 
 impl State {
+    /// A file whose bytes were not read.
+    pub fn unread(permissions: u32) -> Self {
+        Self { kind: Kind::File.mode_bits(), permissions, id: None, sha: None }
+    }
+
+    /// Whether it is a file whose bytes were not read.
+    pub fn is_unread(&self) -> bool {
+        let is_file = self.kind() == Some(Kind::File);
+        is_file && self.id.is_none() && self.sha.is_none()
+    }
+
     /// What a tree has at a path.
     pub fn of(entry: &Entry) -> Self {
         let id = entry.content.filter(|_| entry.kind.has_content());

@@ -211,7 +211,10 @@ impl Intake<'_, '_> {
         for Offer { dir, name, bytes, .. } in offers {
             let is_large = bytes > self.file_max;
             let fits = !is_large && room.files > 0 && bytes <= room.bytes;
-            let reason = if is_large { SkipReason::TooLarge } else { SkipReason::Ignored };
+            let is_ignored = find(self.scan, &dir, &name).is_some_and(|found| found.marks.ignored);
+            // What git does not ignore is offered only if it is large.
+            let reason =
+                if is_ignored && !is_large { SkipReason::Ignored } else { SkipReason::TooLarge };
             let rejected = (!fits).then(|| self.reason_for(&dir, &name, reason));
             let Some(found) = find(self.scan, &dir, &name) else { continue };
             let before = self.old.and_then(|old| old.find_dir(&dir.0)?.row(&name));
@@ -222,7 +225,7 @@ impl Intake<'_, '_> {
             }
             let unread = if found.content.is_none() { bytes } else { 0 };
             if room.unread < unread {
-                found.skipped = Some(SkipReason::Ignored);
+                found.skipped = Some(reason);
                 // Racy, so that the next scan decides again whatever the stamp.
                 found.marks.racy = true;
                 continue;

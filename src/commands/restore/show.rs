@@ -258,6 +258,12 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         (Action::Keep(Kept::Edited), _) => ("keep", shown.edited_words()),
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
         (Action::Keep(Kept::New), Author::Restore) => ("keep", "put there by a restore"),
+        (Action::Keep(Kept::New), Author::Unknown | Author::Unclear) if shown.takes_options() => {
+            ("keep", "not known who made it (--exact removes it)")
+        }
+        (Action::Keep(Kept::New), Author::Unknown | Author::Unclear) => {
+            ("keep", "not known who made it")
+        }
         (Action::Keep(Kept::New), _) if shown.takes_options() => {
             ("keep", "not made by the agent (--exact removes it)")
         }
