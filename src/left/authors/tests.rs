@@ -1,0 +1,136 @@
+//! Who made what, case by case.
+
+use chrono::DateTime;
+
+use super::*;
+use crate::model::Cause;
+
+struct Is(&'static str);
+
+impl Here for Is {
+    fn is(&self, state: &State) -> bool {
+        state.sha.as_deref() == Some(self.0)
+    }
+
+    fn is_directory(&self) -> bool {
+        false
+    }
+
+    fn is_likely(&self) -> bool {
+        self.0 == "likely"
+    }
+}
+
+fn checkpoint() -> Checkpoint {
+    Checkpoint {
+        id: CheckpointId::from_bits(1),
+        sequence: 1,
+        taken_at: DateTime::from_timestamp_nanos(100),
+        cause: Cause::asked(None),
+        top: None,
+        files: 0,
+        partial: false,
+        skipped: Vec::new(),
+        outside: Vec::new(),
+        head: None,
+        staged: None,
+    }
+}
+
+fn line(by: &str, what: What) -> Line {
+    Line { at: 200, by: by.to_owned(), what }
+}
+
+fn began(by: &str, call: &str, of: u64, paths: Option<&[&str]>) -> Line {
+    let paths = paths.map(|paths| paths.iter().map(|&path| path.to_owned()).collect());
+    let of = CheckpointId::from_bits(of).to_string();
+    let (call, makes) = (call.to_owned(), Vec::new());
+    line(by, What::Began { of, call, paths, makes, absent: Vec::new(), tells: false })
+}
+
+fn left(by: &str, path: &str, sha: &str) -> Line {
+    let sha = Some(sha.to_owned());
+    let state = Some(State { kind: 0o100_000, permissions: 0o644, id: None, sha });
+    line(by, What::Left { path: path.to_owned(), state })
+}
+
+fn done(by: &str, call: &str) -> Line {
+    line(by, What::Done { call: call.to_owned() })
+}
+
+#[test]
+fn whose_it_is() {
+    use Author::{Agent, Other, Unclear, Unknown};
+    let edit = |by| vec![began(by, "1", 1, Some(&["a"])), left(by, "a", "x"), done(by, "1")];
+    let mut two = edit("me");
+    two.extend([began("you", "2", 1, None), left("you", "b", "y"), done("you", "2")]);
+    two.extend([began("me", "3", 1, None), left("me", "b", "y"), done("me", "3")]);
+    let shell = vec![began("me", "1", 1, None)];
+    let later = vec![began("me", "1", 1, None), began("me", "2", 2, None), done("me", "2")];
+    let covered = vec![began("me", "1", 2, None), began("me", "2", 2, Some(&["a"]))];
+    let ended = |call: &str| line("me", What::Ended { call: call.to_owned() });
+    // The agent told of an end before; a call that it was cut off in was not told of.
+    let cut = [&[ended("0")], &later[..], &[ended("2")]].concat();
+    let unlooked = vec![began("me", "1", 1, None), ended("1")];
+    // A second life with the same bytes is not the agent's.
+    let gone = line("me", What::Left { path: "a".to_owned(), state: None });
+    let again = [edit("me"), vec![gone]].concat();
+    let there = [vec![ended("0"), left("", "a", "x")], edit("me")].concat();
+    let large = State { kind: 0o100_000, permissions: 0o644, id: None, sha: None };
+    let large = line("me", What::Left { path: "a".to_owned(), state: Some(large) });
+    let large = [began("me", "1", 1, None), large, done("me", "1")];
+    let cases: [(&str, &[Line], &str, &'static str, Author); 17] = [
+        ("too large to be read after the call", &large, "a", "x", Unknown),
+        ("nothing is known", &[], "a", "x", Unknown),
+        ("the agent's, untouched", &edit("me"), "a", "x", Agent),
+        ("the agent's, edited since", &edit("me"), "a", "z", Other),
+        ("the agent never touched it", &edit("me"), "b", "z", Other),
+        ("another session's", &two, "b", "y", Other),
+        ("a call that was not seen to end", &shell, "b", "z", Unknown),
+        ("an edit that was not seen to end", &edit("me")[..1], "a", "z", Unknown),
+        ("another path of such an edit", &edit("me")[..1], "b", "z", Other),
+        ("seen at the next call", &later, "a", "likely", Agent),
+        ("the next call took no checkpoint", &covered, "b", "z", Unknown),
+        ("changed after the next call", &later, "a", "z", Other),
+        ("a call that was cut off", &cut, "b", "z", Unclear),
+        ("seen at the next call after one that was cut off", &cut, "a", "likely", Unclear),
+        ("a call that ended and was not looked at", &unlooked, "a", "z", Unknown),
+        ("made again by another", &again, "a", "x", Other),
+        ("there before the agent wrote the same", &there, "a", "x", Other),
+    ];
+    for (case, lines, path, sha, expected) in cases {
+        let path = RelPath::from_bytes(path.as_bytes()).unwrap();
+        let known = Knowledge::since(&checkpoint(), Some("me"), lines, Side::Root);
+        assert_eq!(known.author(&path, &Is(sha)), expected, "{case}");
+    }
+}
+
+#[test]
+fn what_a_restore_put_back_has_the_author_it_had_then() {
+    let back = |then| {
+        let state = left("", "a", "x").what;
+        let What::Left { path, state } = state else { unreachable!() };
+        Line { at: 300, ..line("", What::Back { path, state, then }) }
+    };
+    let mut edit = vec![began("me", "1", 1, Some(&["a"])), left("me", "a", "x")];
+    edit.push(done("me", "1"));
+    let author_of = |lines: &[Line]| {
+        let path = RelPath::from_bytes(b"a").unwrap();
+        Knowledge::since(&checkpoint(), Some("me"), lines, Side::Root).author(&path, &Is("x"))
+    };
+    let of = |then| [edit.clone(), vec![back(then)]].concat();
+    assert_eq!(author_of(&of(250)), Author::Agent);
+    assert_eq!(author_of(&of(50)), Author::Restore, "older than the checkpoint");
+    assert_eq!(author_of(&of(10_000)), Author::Agent, "by a clock that was ahead");
+    edit[1].at = 280;
+    assert_eq!(author_of(&[edit.clone(), vec![back(250)]].concat()), Author::Other);
+}
+
+#[test]
+fn what_came_before_the_checkpoint_says_nothing() {
+    let mut lines = vec![began("me", "1", 7, None)];
+    lines[0].at = 99;
+    let known = Knowledge::since(&checkpoint(), Some("me"), &lines, Side::Root);
+    let path = RelPath::from_bytes(b"a").unwrap();
+    assert_eq!(known.author(&path, &Is("x")), Author::Unknown);
+}
