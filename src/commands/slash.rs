@@ -5,6 +5,8 @@
 
 use std::{ffi::OsString, io::Read};
 
+use clap::Args as _;
+
 use super::{create, diff, error_text, list, parse, print, restore, show, undo};
 use crate::{
     error::{Error, Result},
@@ -154,16 +156,20 @@ fn rollback(words: &[String]) -> Result<Wish, String> {
 /// The arguments of a restore as `beforehand restore` takes them: in a slash command, paths need no
 /// `--` before them, but may have one. The first word that is no option is the checkpoint.
 fn with_paths_apart(words: &[String]) -> Vec<String> {
+    let parser = restore::Args::augment_args(clap::Command::new("restore"));
+    let takes_value = |word: &str| {
+        let mut options = parser.get_opts().filter(|it| it.get_action().takes_values());
+        options.any(|it| it.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long)))
+    };
     let (mut args, mut paths) = (Vec::new(), Vec::new());
     let mut words = words.iter();
     let mut has_checkpoint = false;
     while let Some(word) = words.next() {
-        let has_value = matches!(&word[..], "--into" | "--root");
         if word == "--" {
             paths.extend(words.by_ref().cloned());
         } else if word.starts_with('-') {
             args.push(word.clone());
-            args.extend(words.by_ref().take(usize::from(has_value)).cloned());
+            args.extend(words.by_ref().take(usize::from(takes_value(word))).cloned());
         } else if has_checkpoint {
             paths.push(word.clone());
         } else {
@@ -207,35 +213,33 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
         }
         Wish::Restore(words) => match parse::<restore::Args>(&words) {
             Err(err) => not_understood(&err),
-            Ok(args) if args.dry_run || args.checkpoint.is_none() => {
+            // What finishes or takes back a restore has no preview.
+            Ok(args) if args.checkpoint.is_none() => {
                 inside(process, |inner| restore::run(inner, &args)).all()
             }
-            Ok(args) => twice(process, |inner, dry_run| {
+            Ok(args) => planned(process, args.dry_run, |inner, dry_run| {
                 restore::run(inner, &restore::Args { dry_run, yes: !dry_run, ..args.clone() })
             }),
         },
         Wish::Undo(words) => match parse::<undo::Args>(&words) {
             Err(err) => not_understood(&err),
-            Ok(args) => {
-                let act = |inner: &mut Process<'_>, dry_run| {
-                    let how = undo::How { yes: true, dry_run, ..args.how.clone() };
-                    undo::undo(inner, &undo::Args { how, ..args.clone() })
-                };
-                if args.how.dry_run {
-                    inside(process, |inner| act(inner, true)).all()
-                } else {
-                    twice(process, act)
-                }
-            }
+            Ok(args) => planned(process, args.how.dry_run, |inner, dry_run| {
+                let how = undo::How { yes: true, dry_run, ..args.how.clone() };
+                undo::undo(inner, &undo::Args { how, ..args.clone() })
+            }),
         },
     }
 }
 
-/// Typed by the user, it is the user's yes. What was carried out is printed with what came of it:
-/// `act` shows its plan, then does it.
-fn twice(process: &Process<'_>, act: impl Fn(&mut Process<'_>, bool) -> Result<Exit>) -> String {
+/// Shows what `act` would do and, unless that is all that was asked for, does it. Typed by the user,
+/// it is the user's yes.
+fn planned(
+    process: &Process<'_>,
+    is_dry: bool,
+    act: impl Fn(&mut Process<'_>, bool) -> Result<Exit>,
+) -> String {
     let plan = inside(process, |inner| act(inner, true));
-    if !plan.done {
+    if is_dry || !plan.done {
         return plan.all();
     }
     let done = inside(process, |inner| act(inner, false));
