@@ -186,7 +186,7 @@ impl Aside for OsAside {
         let running = Running(Some(child));
         let (teller, told) = std::sync::mpsc::channel();
         let wanted = wanted.to_owned();
-        // It ends with the program, whose output it reads to the end.
+        // It ends with the program, and reads its output to the end.
         std::thread::spawn(move || {
             let lines = stdout.into_iter().flat_map(|out| io::BufReader::new(out).lines());
             for line in lines.map_while(Result::ok) {

@@ -53,7 +53,7 @@ pub fn look(worktree: &Path) -> (RootKind, Option<GitDirs>) {
     }
 }
 
-/// Finds the repository whose worktree begins at `worktree`, which must be canonical. `None` if
+/// Finds the repository with its worktree at `worktree`, which must be canonical. `None` if
 /// there is none.
 ///
 /// # Errors

@@ -39,7 +39,7 @@ const READS: &[&str] = &[
     // They look at files.
     "Read", "Glob", "Grep", "LS", "NotebookRead", // They look elsewhere.
     "WebFetch", "WebSearch", "ListMcpResourcesTool", "ReadMcpResourceTool",
-    // They start or watch work whose own calls fire hooks (seen for sub-agents).
+    // They start or watch work that fires hooks itself (seen for sub-agents).
     "Agent", "Task", "TaskOutput", "BashOutput", "ToolSearch",
     // They keep the agent's own list of things to do.
     "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",

@@ -51,7 +51,7 @@ pub(super) struct Input {
 enum Value {
     /// A text, alone or in a list.
     Text(String),
-    /// An object, whose own arguments follow.
+    /// An object. Its own arguments follow.
     Nested,
     /// Nothing we understand.
     Odd,

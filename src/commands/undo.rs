@@ -21,7 +21,7 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) how: How,
-    /// Take back the last turn of the session whose name begins so
+    /// Take back the last turn of the session with a name that begins so
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// Take back everything the session did that worked here last, or the one named

@@ -1,4 +1,4 @@
-//! The quick look at a plain edit whose files the turn has already. It says yes, or nothing: then
+//! The quick look at a plain edit of files that the turn has already. It says yes, or nothing: then
 //! the whole way decides.
 //!
 //! The session's ledger is looked at without its lock. A use stands in it only when its checkpoint

@@ -144,7 +144,7 @@ impl Hook<'_, '_> {
         news(ledger, self.loaded.settings.notice, &blasts)
     }
 
-    /// Keeps in mind that a command begins whose end may go unseen.
+    /// Keeps in mind that a command begins. Its end may go unseen.
     pub(super) fn keep_open(&self, ledger: &mut Ledger, reach: &Reach) {
         let is_command = matches!(self.effect, Effect::Destroys(_) | Effect::Unknown(_));
         let of = ledger.covering(reach.root.path());

@@ -24,7 +24,7 @@ const ID_DIGITS: usize = 8;
 /// What a command did to files that were there before it. What it made counts for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blast {
-    /// Files whose bytes, kind or permissions are others.
+    /// Files with other bytes, another kind or other permissions.
     pub changed: u64,
     /// Files that are gone.
     pub deleted: u64,

@@ -167,12 +167,12 @@ pub struct State {
 }
 
 impl State {
-    /// A file whose bytes were not read.
+    /// A file that was not read.
     pub fn unread(permissions: u32) -> Self {
         Self { kind: Kind::File.mode_bits(), permissions, id: None, sha: None }
     }
 
-    /// Whether it is a file whose bytes were not read.
+    /// Whether it is a file that was not read.
     pub fn is_unread(&self) -> bool {
         let is_file = self.kind() == Some(Kind::File);
         is_file && self.id.is_none() && self.sha.is_none()

@@ -218,7 +218,7 @@ impl MaintenanceState {
         since.map(|since| Duration::from_secs(lived.saturating_sub(since))).collect()
     }
 
-    /// Forgets roots whose state directory no longer exists.
+    /// Forgets roots that have no state directory any more.
     pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
         self.roots.retain(|root, _| is_there(root));
     }

@@ -46,7 +46,7 @@ pub struct RootInventory {
     pub settings: Settings,
     /// All checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// Checkpoints whose records cannot be read, and why.
+    /// Checkpoints with records that cannot be read, and why.
     pub unreadable: BTreeMap<CheckpointId, Unreadable>,
     ages: Vec<Duration>,
     pinned: Pins,

@@ -86,7 +86,7 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     if scope == Scope::Named {
         return Ok(());
     }
-    // A root whose earlier location cannot be found counts as new.
+    // A root counts as new if its earlier location cannot be found.
     let _found = record::settle(&state, root.path(), process.now);
     let place = state.root(&root);
     create_private_dirs(place.dir())?;

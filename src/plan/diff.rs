@@ -99,7 +99,7 @@ pub fn entry_at(tree: &Tree, path: &RelPath, read: &mut Reader<'_>) -> Result<Op
     Ok(found)
 }
 
-/// Collects the paths below two directories whose entries are not equal.
+/// Collects the paths below two directories that have different entries.
 fn compare(
     before: &Tree,
     after: &Tree,

@@ -1,4 +1,4 @@
-//! Finds the root of a project whose `.git`, or whose directory, is gone, by what the store knows.
+//! Finds the root of a project by what the store knows, if its `.git` or its directory is gone.
 
 use std::path::{Path, PathBuf};
 

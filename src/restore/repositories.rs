@@ -120,7 +120,7 @@ impl Repositories {
 }
 
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
-/// object, whoever made either. Below `top`. What a restore put there goes with it. In `own`, the
+/// object that another author made. Below `top`. What a restore put there goes with it. In `own`, the
 /// project's own one, nothing is changed either: HEAD and branches stay.
 pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
     let mut known: BTreeMap<RelPath, bool> = BTreeMap::new();

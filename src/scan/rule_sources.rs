@@ -37,7 +37,7 @@ pub struct UserDirs {
 pub struct ScanLimits {
     /// Patterns of untracked files to leave out.
     pub exclude: Vec<String>,
-    /// Patterns of untracked files whose bytes never go into a repository.
+    /// Patterns of untracked files that never go into a repository.
     pub private: Vec<String>,
     /// Larger untracked files are left out.
     pub file_size_max: u64,

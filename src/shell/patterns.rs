@@ -5,7 +5,7 @@ use regex::{RegexSet, RegexSetBuilder};
 use super::verdict::{Verdict, destroys};
 use crate::model::Level;
 
-/// Programs whose operands are programs: to never look at them is to never look at anything.
+/// Programs that run their operands: to never look at them is to never look at anything.
 const RUNNERS: &[&str] = &[
     "sh", "bash", "zsh", "dash", "ksh", "fish", "env", "sudo", "doas", "xargs", "eval", "exec",
     "command", "python", "python3", "node", "perl", "ruby", "php", "busybox", "find", "ssh",

@@ -181,7 +181,7 @@ pub trait Store {
     /// Opens the content of one file.
     fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
 
-    /// The checkpoints in [`Store::list`] whose records cannot be read, and why.
+    /// The checkpoints in [`Store::list`] with records that cannot be read, and why.
     ///
     /// # Errors
     ///

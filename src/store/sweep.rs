@@ -34,7 +34,7 @@ const REST: Duration = Duration::from_millis(40);
 /// Removes every object that no record needs and returns the bytes freed. Waits until `deadline`
 /// for saves. Removes an anchor before the object it names.
 ///
-/// Removes nothing while there is a record whose needs are unknown; see [`record::gc_blocker`]. If
+/// Removes nothing while the needs of a record are unknown; see [`record::gc_blocker`]. If
 /// it is killed, the next sweep does the rest.
 ///
 /// # Errors

@@ -17,13 +17,13 @@ pub(super) enum What {
     All,
     /// Files and directories with this name.
     Name(Vec<u8>),
-    /// Files and directories whose path ends so.
+    /// Files and directories with a path that ends so.
     End(Vec<u8>),
     /// What is, or was, at this very place.
     Place(PathBuf),
-    /// Files whose name fits a pattern.
+    /// Files with a name that fits a pattern.
     Names(Vec<u8>),
-    /// Files whose path fits a pattern; a `*` stays within a name, `**` does not.
+    /// Files with a path that fits a pattern; a `*` stays within a name, `**` does not.
     Paths(Vec<u8>),
 }
 

@@ -27,7 +27,7 @@ pub(in crate::fs) fn path_only() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// The same for a path whose symlinks were looked at already.
+/// The same for a path that is known to have no symlinks in it.
 pub(in crate::fs) fn path_only_resolved() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }

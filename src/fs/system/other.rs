@@ -23,7 +23,7 @@ pub(in crate::fs) fn path_only() -> OFlags {
     OPEN_DIR | OFlags::NOFOLLOW
 }
 
-/// The same for a path whose symlinks were looked at already.
+/// The same for a path that is known to have no symlinks in it.
 pub(in crate::fs) fn path_only_resolved() -> OFlags {
     OPEN_DIR
 }

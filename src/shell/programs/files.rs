@@ -1,4 +1,4 @@
-//! Programs about files whose options change what is written: links, archives, copies of blocks.
+//! Programs that write files according to their options: links, archives, copies of blocks.
 
 use super::{all, closed, copied, strayed};
 use crate::model::{Certainty, Level, Spares, Target, TargetAction};

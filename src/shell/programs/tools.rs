@@ -1,4 +1,4 @@
-//! Development and cloud tools whose options decide between looking and changing.
+//! Development and cloud tools that look or change, depending on their options.
 
 use super::{all, closed};
 use crate::model::{Level, TargetAction};

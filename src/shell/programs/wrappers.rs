@@ -7,7 +7,7 @@ use crate::shell::names;
 use crate::shell::verdict::{Call, Stdin, Verdict, reads, unknown};
 use crate::shell::walk::Walk;
 
-/// A command whose inner command is judged apart.
+/// A command around another one, which is judged apart.
 const RUNS: &str = "runs another command, judged by itself";
 
 /// Runs the rest of the words after a wrapper's own flags and operands.

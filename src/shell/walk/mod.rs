@@ -173,7 +173,7 @@ impl<'scope> Walk<'scope> {
         self.run(&fields, &Stdin::Inherited);
     }
 
-    /// Judges a script whose directory and variables are its own.
+    /// Judges a script with a directory and variables of its own.
     pub(super) fn subscript(&mut self, text: &str) {
         self.apart(|walk| walk.script(text));
     }

@@ -122,7 +122,7 @@ impl RecordEntry {
     }
 }
 
-/// What a list shows for a checkpoint whose record cannot be read.
+/// What a list shows for a checkpoint if its record cannot be read.
 pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &str) -> Checkpoint {
     Checkpoint {
         id,

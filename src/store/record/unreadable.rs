@@ -186,7 +186,7 @@ pub fn quarantined(state: &RootState) -> Result<Vec<CheckpointId>> {
     Ok(names.iter().filter_map(id).collect())
 }
 
-/// Removes an unreadable or quarantined record whose retention time is over.
+/// Removes an unreadable or quarantined record once its retention time is over.
 ///
 /// # Errors
 ///

@@ -450,7 +450,7 @@ pub(super) enum ObjectDirKind {
     Packs,
     /// `objects/ab`: loose objects.
     Fan,
-    /// Anything of an extension of git, whose files have any name.
+    /// Anything of a git extension. Its files have arbitrary names.
     Extension,
     /// Anything else.
     Other,

@@ -25,7 +25,7 @@ pub(super) fn damaged_indexes(dirs: &[PathBuf]) -> Vec<PathBuf> {
     paths.filter(|path| is_index(path) && path.is_file() && !is_sound(path)).collect()
 }
 
-/// The packs in a directory whose indexes carry the suffix.
+/// The packs in a directory that have the suffix on their index.
 pub(super) fn packs(dir: &Path) -> Vec<PathBuf> {
     let names = names_of(dir).unwrap_or_default();
     let indexes = names.iter().filter(|name| name.as_bytes().ends_with(DAMAGED_SUFFIX.as_bytes()));

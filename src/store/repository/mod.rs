@@ -507,7 +507,7 @@ fn is_object_dir(top: &Path, path: &[u8]) -> bool {
         || dir.join("objects/pack").is_dir()
 }
 
-/// Whether an object directory belongs to a git extension, whose files have arbitrary names.
+/// Whether an object directory belongs to a git extension. Its files have arbitrary names.
 fn is_extension(path: &[u8]) -> bool {
     [&b"lfs/objects"[..], b"annex/objects"].iter().any(|end| {
         path.strip_suffix(*end).is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
