@@ -10,7 +10,7 @@ use crate::{
     model::{Content, ContentId, Directory, Entry, Found, Kind, Place},
     store::{
         escape::{escape_into, unescape},
-        listing::parse_content,
+        listing::{Line, parse_content},
         objects::{Objects, object},
     },
 };
@@ -24,9 +24,6 @@ const LETTERS: [(Kind, &str); 7] = [
     (Kind::CharDevice, "c"),
     (Kind::BlockDevice, "b"),
 ];
-
-/// A line without its name: an entry, and the size of its content.
-type Line = (Entry, u64);
 
 /// The entry of a scanned file, and the size of its content; `None` if it is not held.
 pub(in crate::store) fn entry_of(found: &Found, place: Place) -> Option<Line> {
@@ -43,15 +40,16 @@ pub(in crate::store) fn entry_of(found: &Found, place: Place) -> Option<Line> {
         content: content.filter(|_| has_content),
         device: if is_device { found.stamp.size } else { 0 },
     };
-    Some((entry, if kind.has_content() { found.stamp.size } else { 0 }))
+    let size = if kind.has_content() { found.stamp.size } else { 0 };
+    Some(Line { entry, size })
 }
 
 /// The text of a directory. Entries that are not held are left out.
 pub(in crate::store) fn to_text(found: &[Found]) -> String {
     let mut text = String::with_capacity(found.len() * 100);
     for found in found {
-        if let Some((entry, size)) = entry_of(found, Place::Private) {
-            put_line(&mut text, &found.name, &entry, size);
+        if let Some(line) = entry_of(found, Place::Private) {
+            put_line(&mut text, &found.name, line);
         }
     }
     text
@@ -59,11 +57,11 @@ pub(in crate::store) fn to_text(found: &[Found]) -> String {
 
 /// The entries of a directory, as [`parse`] would return them.
 pub(in crate::store) fn entries(found: &[Found]) -> Directory {
-    let entry = |found: &Found| Some((found.name.clone(), entry_of(found, Place::Private)?.0));
+    let entry = |found: &Found| Some((found.name.clone(), entry_of(found, Place::Private)?.entry));
     found.iter().filter_map(entry).collect()
 }
 
-fn put_line(text: &mut String, name: &[u8], entry: &Entry, size: u64) {
+fn put_line(text: &mut String, name: &[u8], Line { entry, size }: Line) {
     let letter = LETTERS.iter().find(|(kind, _)| *kind == entry.kind).map_or("?", |known| known.1);
     let number = if entry.device == 0 { size } else { entry.device };
     write!(text, "{letter} {:04o} {number} ", entry.permissions)

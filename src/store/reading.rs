@@ -381,22 +381,22 @@ fn last_name(path: &VictimPath) -> &[u8] {
 pub(in crate::store) fn victims(victims: &[Victim]) -> (Listing, Listing) {
     let (mut below, mut outside) = (Listing::new(), Listing::new());
     for victim in victims {
-        let Some((entry, size)) = victim_entry(&victim.found) else { continue };
+        let Some(line) = victim_line(&victim.found) else { continue };
         let listing = match &victim.path {
             VictimPath::Below(_) => &mut below,
             VictimPath::Outside(_) => &mut outside,
         };
-        listing.insert(victim_path(victim), Line { entry, size });
+        listing.insert(victim_path(victim), line);
     }
     (below, outside)
 }
 
 /// A directory among the victims has no content: its files have lines of their own.
-fn victim_entry(found: &Found) -> Option<(Entry, u64)> {
+fn victim_line(found: &Found) -> Option<Line> {
     if found.kind() != Some(Kind::Directory) {
         return entry_of(found, Place::Private);
     }
     let permissions = found.stamp.permissions();
     let entry = Entry { kind: Kind::Directory, permissions, content: None, device: 0 };
-    found.is_held().then_some((entry, 0))
+    found.is_held().then_some(Line { entry, size: 0 })
 }

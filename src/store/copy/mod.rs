@@ -25,7 +25,7 @@ use super::{
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victims},
     record::{self, Held, Record, RecordEntry, StoreKind},
-    repository::{are_same, hold_others, places, pointers_for, repair_repository_refs},
+    repository::{hold_others, places, pointers_for, repair_repository_refs},
     sweep,
 };
 
@@ -284,7 +284,7 @@ impl Store for CopyStore {
         let record = self.compose(&draft, &named, &newest);
         let is_same = |newest: &Record| {
             is_same(newest, &record)
-                && are_same(&newest.repositories, &record.repositories)
+                && record::are_same_repositories(&newest.repositories, &record.repositories)
                 && newest.dangling == record.dangling
         };
         let newest = newest.record.filter(|newest| !draft.always && is_same(newest));

@@ -406,7 +406,7 @@ impl Lookup<'_> {
 /// The entries of files with unusual modes, from a scan instead of a tree.
 fn odd_found(odd: &[(Vec<u8>, Found)]) -> Result<BTreeMap<RelPath, Entry>> {
     let entry = |(path, found): &(Vec<u8>, Found)| {
-        let entry = entry_of(found, Place::Store)?.0;
+        let entry = entry_of(found, Place::Store)?.entry;
         let path = RelPath::from_bytes(path).map_err(|_| {
             Error::damaged(String::from_utf8_lossy(path).escape_debug().to_string(), "not a path")
         });

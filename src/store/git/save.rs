@@ -36,7 +36,7 @@ use crate::{
     store::{
         Draft, Saved, Store,
         directory::entry_of,
-        listing::{self, Line, Listing},
+        listing::{self, Listing},
         objects::id_of,
         plumbing::{
             head::{self, count_staged},
@@ -262,7 +262,8 @@ impl<'a> Save<'a> {
         let new = self.repositories(made, None);
         let has_repositories = |newest: &Loaded| {
             newest.record.as_ref().is_some_and(|old| {
-                repository::are_same(&old.repositories, &new) && old.dangling == made.dangling
+                record::are_same_repositories(&old.repositories, &new)
+                    && old.dangling == made.dangling
             })
         };
         let head = self.head.as_ref();
@@ -612,9 +613,7 @@ fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>
 pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
     let (mut below, outside) = victims(&scan.victims);
     for (path, found) in &summary.private {
-        if let Some((entry, size)) = entry_of(found, Place::Private) {
-            below.insert(path.clone(), Line { entry, size });
-        }
+        below.extend(entry_of(found, Place::Private).map(|line| (path.clone(), line)));
     }
     (below, outside)
 }

@@ -105,3 +105,12 @@ fn is_plain_place(path: &[u8]) -> bool {
     !path.contains(&0)
         && below.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
+
+/// Whether two lists of repositories are the same in everything that matters.
+pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
+    let matters = |held: &Held| {
+        let what = (held.digest, held.permissions, held.identity, held.is_usable);
+        (held.path.clone(), held.store.clone(), held.pointers.clone(), what)
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| matters(old) == matters(new))
+}

@@ -21,6 +21,7 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
 pub use held::Held;
+pub(super) use held::are_same as are_same_repositories;
 pub use location::{RootLocation, known_location, read_location, settle, write_location};
 pub(super) use unreadable::salvage_all;
 pub use unreadable::{

@@ -25,12 +25,3 @@ pub(in crate::store) fn held(
         pointers: pointers_for(root, &place.pointers),
     }
 }
-
-/// Whether two lists of repositories are the same in everything that matters.
-pub(in crate::store) fn are_same(old: &[Held], new: &[Held]) -> bool {
-    let matters = |held: &Held| {
-        let what = (held.digest, held.permissions, held.identity, held.is_usable);
-        (held.path.clone(), held.store.clone(), held.pointers.clone(), what)
-    };
-    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| matters(old) == matters(new))
-}

@@ -35,7 +35,7 @@ use gix::{
 pub(in crate::store) use administration::Administration;
 use borrow::Limits;
 pub(in crate::store) use check::{Checked, Look};
-pub(in crate::store) use held::{are_same, held};
+pub(in crate::store) use held::held;
 pub(super) use maintain::rows;
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use maintain::{give_up_history, maintain};
