@@ -338,7 +338,7 @@ fn block(path: &Path, how: usize) {
 fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
     let of_root = [
         "anchor", "cache", "lock", "records", "restore-lock", "restore-log", "root.json",
-        "stats.json", "warming", "left/log", "left/log.old",
+        "stats.json", "warming", "left/log", "left/log.old", "left/texts", "left/texts.old",
     ];
     let shared =
         ["house.json", "house.lock", "installed.json", "journal", "journal.old", "objects.lock"];

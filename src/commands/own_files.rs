@@ -38,6 +38,8 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
         own.restore_lock(),
         left("log"),
         left("log.old"),
+        left("texts"),
+        left("texts.old"),
     ];
     named(own.dir(), paths.into())
 }

@@ -11,9 +11,12 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, openat, readlinkat, renameat,
-    renameat_with, statat, symlinkat, unlinkat,
+use rustix::{
+    fs::{
+        AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, openat, readlinkat,
+        renameat, renameat_with, statat, symlinkat, unlinkat,
+    },
+    path::Arg,
 };
 
 use super::system::{self, mode_of, path_only};
@@ -93,7 +96,7 @@ impl Dir {
     }
 
     /// The stamp of `name`. A symlink is not followed.
-    pub fn stat_child(&self, name: &CStr) -> io::Result<Stamp> {
+    pub fn stat_child(&self, name: impl Arg) -> io::Result<Stamp> {
         Ok(stamp(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 

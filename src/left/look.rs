@@ -10,8 +10,8 @@ use std::{
 };
 
 use super::{
-    BYTES_MAX, Blast, Line, Outside, Side, Since, State, What, append, at, blast, digest, keep,
-    path_text,
+    Blast, Line, Outside, Side, Since, State, What, append, at, blast, digest, path_text,
+    texts::{BYTES_MAX, Texts},
 };
 use crate::{
     error::Result,
@@ -48,10 +48,11 @@ pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) ->
     let at = at(since.process);
     let line = |what| Line { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
+    let mut texts = Texts::new(&place);
     let mut paths = paths.to_vec();
     while let Some(path) = paths.pop() {
         let Some(text) = Side::text_of(since.root, &path) else { continue };
-        let state = state_of(&path, |bytes| Some(keep(&place, bytes)));
+        let state = state_of(&path, |bytes| Some(texts.add(bytes)));
         if state.as_ref().is_some_and(|state| state.kind() == Some(Kind::Link)) {
             // What is written through a symlink is written to what it leads to.
             paths.extend(std::fs::canonicalize(&path));
@@ -59,6 +60,7 @@ pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) ->
         lines.push(line(What::Left { path: text, state }));
     }
     lines.push(line(What::Done { call: call.to_owned() }));
+    texts.store()?;
     append(&place, &lines)
 }
 
@@ -84,13 +86,14 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {
         let at = at(since.process);
         let line = |what| Line { at, by: since.by.to_owned(), what };
-        let mut budget = KEPT_MAX_BYTES;
+        let mut texts = Texts::new(&place);
+        let mut room = KEPT_MAX_BYTES;
         let noted = there.into_iter().chain(new).take(PATHS_MAX);
         let left = noted.map(|change| What::Left {
             path: path_text(&change.path),
             state: change.after.map(|entry| {
                 let path = since.root.join(&change.path);
-                State { sha: kept_text(&place, &path, &entry, &mut budget), ..State::of(&entry) }
+                State { sha: add_text(&mut texts, &path, &entry, &mut room), ..State::of(&entry) }
             }),
         });
         let outside = outside.into_iter().map(|change| What::Left {
@@ -103,6 +106,7 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
         });
         let done = calls.iter().map(|call| What::Done { call: call.clone() });
         let lines: Vec<Line> = left.chain(outside).chain(unread).chain(done).map(line).collect();
+        texts.store()?;
         append(&place, &lines)?;
     }
     blast.map(Some)
@@ -247,12 +251,8 @@ fn smallest(paths: &BTreeSet<PathBuf>, mut room: u64) -> impl Iterator<Item = Pa
     })
 }
 
-fn kept_text(
-    place: &state::RootState,
-    path: &Path,
-    entry: &Entry,
-    room: &mut u64,
-) -> Option<String> {
+/// Adds a file, if it is a small text and there is room.
+fn add_text(texts: &mut Texts<'_>, path: &Path, entry: &Entry, room: &mut u64) -> Option<String> {
     if entry.kind != Kind::File || *room == 0 {
         return None;
     }
@@ -260,7 +260,7 @@ fn kept_text(
     let size = bytes.len() as u64;
     let fits = size <= *room && !bytes.contains(&0);
     *room = room.saturating_sub(size);
-    fits.then(|| keep(place, &bytes))
+    fits.then(|| texts.add(&bytes))
 }
 
 /// What is at `path` before a call, which waits for it; `None` if nothing is, or it is too large to

@@ -3,14 +3,14 @@
 //! One log for each root: a line for each call that begins, each path it left and each call that was
 //! seen to end, and for what restores put back, merged and moved. It is only appended to. A lost line
 //! of a call makes an author unknown, never wrong; a lost line of a restore makes its undo leave the
-//! branch, or a merged file, as it is. Beside the log lie the bytes of small files as the agent left
-//! them: the base of a merge.
+//! branch, or a merged file, as it is.
 
 mod authors;
 mod blast;
 mod call;
 mod look;
 mod outside;
+mod texts;
 
 use std::{
     collections::BTreeSet,
@@ -20,12 +20,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, hand_over, open_options, read_small, replace, stamp_of},
+    fs::{create_private_dirs, hand_over, open_options, read_small, stamp_of},
     model::{
         Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId, Settings,
     },
@@ -39,13 +40,10 @@ pub use blast::Blast;
 pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
 use look::{after_edit, after_shell, state_before, until};
 pub use outside::Outside;
+pub use texts::text;
 
 /// Some 30,000 lines; one older log of that size is kept beside it.
 const LOG_MAX_BYTES: u64 = 4 << 20;
-/// Larger files are no text a merge would make sense of.
-const BYTES_MAX: u64 = 256 << 10;
-/// Below 20 MB for texts of ordinary size.
-const FILES_MAX: usize = 500;
 
 /// A root in which something was done since a checkpoint, and by whom.
 #[derive(Clone, Copy)]
@@ -266,15 +264,7 @@ pub fn path_of(text: &str) -> Option<RelPath> {
 ///
 /// Fails if the log cannot be written.
 pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
-    let path = log(place);
-    let file = match open_log(&path, true) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => {
-            create_private_dirs(&place.left())?;
-            open_log(&path, true)
-        }
-        opened => opened,
-    };
-    file.and_then(|file| write_to(file, &path, lines)).map_err(Error::io("write", &path))
+    append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
 }
 
 /// Adds lines where there is a log; elsewhere nothing.
@@ -284,13 +274,43 @@ pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
 /// Fails if the log cannot be written.
 fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
     let path = log(place);
-    match open_log(&path, false).and_then(|file| write_to(file, &path, lines)) {
+    match open_to_append(&path, false) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
-        written => written.map_err(Error::io("write", &path)),
+        opened => opened
+            .and_then(|file| write_bounded(file, &path, &text_of(lines), LOG_MAX_BYTES))
+            .map_err(Error::io("write", &path)),
     }
 }
 
-fn open_log(path: &Path, makes: bool) -> io::Result<File> {
+fn text_of(lines: &[Line]) -> Vec<u8> {
+    // A line that a killed process left unfinished must not swallow the next one.
+    let mut bytes = vec![b'\n'];
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line).expect("strings and numbers always serialize");
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// Appends to a file, and makes it if needed. One that is larger than `size_max` bytes becomes the
+/// older file first, with the extension `old`.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
+    let file = match open_to_append(path, true) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            path.parent().map_or(Ok(()), create_private_dirs)?;
+            open_to_append(path, true)
+        }
+        opened => opened,
+    };
+    file.and_then(|file| write_bounded(file, path, bytes, size_max))
+        .map_err(Error::io("write", path))
+}
+
+fn open_to_append(path: &Path, makes: bool) -> io::Result<File> {
     let file = open_options().append(true).create(makes).mode(0o600).open(path)?;
     if makes {
         hand_over(&file, path);
@@ -298,19 +318,13 @@ fn open_log(path: &Path, makes: bool) -> io::Result<File> {
     Ok(file)
 }
 
-fn write_to(mut file: File, path: &Path, lines: &[Line]) -> io::Result<()> {
-    if stamp_of(&file)?.size > LOG_MAX_BYTES {
-        // A process that loses this race appends to the new log or the old one; both are read.
+fn write_bounded(mut file: File, path: &Path, bytes: &[u8], size_max: u64) -> io::Result<()> {
+    if stamp_of(&file)?.size > size_max {
+        // A process that loses this race appends to the new file or the old one; both are read.
         let _moved = fs::rename(path, path.with_extension("old"));
-        file = open_log(path, true)?;
+        file = open_to_append(path, true)?;
     }
-    // A line that a killed process left unfinished must not swallow the next one.
-    let mut bytes = vec![b'\n'];
-    for line in lines {
-        serde_json::to_writer(&mut bytes, line).expect("strings and numbers always serialize");
-        bytes.push(b'\n');
-    }
-    file.write_all(&bytes)
+    file.write_all(bytes)
 }
 
 /// Every line that can be read, oldest first.
@@ -330,24 +344,29 @@ const RECENT_BYTES: i64 = 64 << 10;
 
 /// The last lines of the log.
 fn recent(place: &RootState) -> Vec<Line> {
+    parse(&recent_bytes(place))
+}
+
+fn recent_bytes(place: &RootState) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = open_options().read(true).open(log(place)).and_then(|mut file| {
         let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
         file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)
     });
-    read.map(|_| parse(&bytes)).unwrap_or_default()
+    read.map(|_| bytes).unwrap_or_default()
 }
 
 /// Whether calls that a checkpoint covers left something outside the root. Of calls long ago nothing
 /// is known.
 pub fn is_left_outside(place: &RootState, of: CheckpointId) -> bool {
-    let of = of.to_string();
-    let lines = recent(place);
-    let is_its = |line: &Line| matches!(&line.what, What::Began { of: its, .. } if *its == of);
-    let since = lines.iter().position(is_its).unwrap_or(lines.len());
-    lines[since..].iter().any(|line| match &line.what {
-        What::Left { path, .. } => !line.by.is_empty() && Side::Outside.path(path).is_some(),
-        _ => false,
+    let bytes = recent_bytes(place);
+    let began = format!("\"of\":\"{of}\"");
+    let since = memmem::find(&bytes, began.as_bytes()).map_or(&[][..], |at| &bytes[at..]);
+    // The hook waits for this: of a log of calls below the root no line is parsed.
+    let is_outside = |line: &&[u8]| memmem::find(line, br#""path":"/"#).is_some();
+    since.split(|&byte| byte == b'\n').filter(is_outside).flat_map(parse).any(|line| {
+        matches!(line.what, What::Left { path, .. }
+            if !line.by.is_empty() && Side::Outside.path(&path).is_some())
     })
 }
 
@@ -424,44 +443,9 @@ pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
     read(place).into_iter().filter_map(held).collect()
 }
 
-/// Keeps the bytes of a file as an agent left it, for a merge. Not kept: the large, and the rest
-/// when there is no room.
-pub fn keep(place: &RootState, bytes: &[u8]) -> String {
-    let sha = digest(bytes);
-    let path = place.left().join(&sha);
-    if bytes.len() as u64 <= BYTES_MAX && !path.exists() {
-        let _kept = create_private_dirs(&place.left()).and_then(|()| replace(&path, bytes));
-        // Now and then, so that a call rarely pays for it.
-        if sha.starts_with('0') {
-            drop_oldest(&place.left());
-        }
-    }
-    sha
-}
-
-/// The bytes that [`keep`] kept.
-pub fn kept(place: &RootState, sha: &str) -> Option<Vec<u8>> {
-    let is_name = sha.len() == 64 && sha.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let path = place.left().join(sha);
-    let bytes = read_small(&path, BYTES_MAX).ok().flatten().filter(|_| is_name)?;
-    Some(bytes).filter(|bytes| digest(bytes) == sha)
-}
-
 /// The SHA-256 of bytes, in hex.
 pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-fn drop_oldest(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    let is_kept = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == 64);
-    let age = |path: PathBuf| Some((fs::metadata(&path).ok()?.modified().ok()?, path));
-    let paths = entries.flatten().map(|entry| entry.path()).filter(is_kept);
-    let mut files: Vec<_> = paths.filter_map(age).collect();
-    files.sort();
-    for (_, path) in files.iter().take(files.len().saturating_sub(FILES_MAX)) {
-        let _gone = fs::remove_file(path);
-    }
 }
 
 fn log(place: &RootState) -> PathBuf {

@@ -64,7 +64,7 @@ fn one(project: &Project, change: &Change, knowledge: &Authors, markers: bool) -
     let mut bases = knowledge.knowledge.bases(&change.path);
     let base = bases.find_map(|state| {
         let sha = state.sha.as_deref()?;
-        Some((left::kept(&place, sha)?, state.permissions))
+        Some((left::text(&place, sha)?, state.permissions))
     });
     // Where the agent was not seen to leave a text, there is nothing of its own to take back.
     let (base, left) = base?;

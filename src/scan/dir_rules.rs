@@ -2,7 +2,7 @@
 //! ignore files on the way down change them.
 
 use std::{
-    ffi::CString,
+    ffi::{CStr, CString},
     io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -170,7 +170,7 @@ pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
     if !bytes.eq_ignore_ascii_case(b".git") {
         return false;
     }
-    let inode = |name| open.stat_child(name).ok().map(|stamp| stamp.inode);
+    let inode = |name: &CStr| open.stat_child(name).ok().map(|stamp| stamp.inode);
     inode(name).is_some_and(|this| inode(c".git") == Some(this))
 }
 

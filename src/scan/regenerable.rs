@@ -100,7 +100,7 @@ pub(super) fn is_output(parent: &Dir, name: &CStr) -> bool {
 }
 
 fn has_any(dir: &Dir, names: &[&CStr]) -> bool {
-    names.iter().any(|name| dir.stat_child(name).is_ok())
+    names.iter().any(|&name| dir.stat_child(name).is_ok())
 }
 
 fn is_tagged(dir: &Dir) -> bool {

@@ -137,7 +137,7 @@ fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspec
                     suspects.relist.push(number);
                 }
             }
-            Check::At => match c_name(row.name).and_then(|name| open.stat_child(&name)) {
+            Check::At => match open.stat_child(row.name) {
                 Ok(stamp) if is_same(&row, &stamp) => (),
                 // Whether it is made again is decided anew where all names are.
                 Ok(_) if row.skipped == Some(SkipReason::MadeAgain) => {

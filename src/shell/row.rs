@@ -1,5 +1,7 @@
 //! The form of a fact about a program: [`Row`]. The facts themselves are in `table`.
 
+use memchr::memmem;
+
 use super::verdict::{Call, Verdict};
 use super::walk::Walk;
 use crate::model::TargetAction;
@@ -48,6 +50,10 @@ pub(super) struct Row {
 impl Row {
     /// Whether the row is about this program or sub-command.
     pub(super) fn is(&self, name: &str) -> bool {
+        // Every row is asked, and the hook waits: names are told apart only where it may be one.
+        if memmem::find(self.names.as_bytes(), name.as_bytes()).is_none() {
+            return false;
+        }
         if self.names.contains(',') {
             return self.names.split(',').any(|known| known.trim() == name);
         }
