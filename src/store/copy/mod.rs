@@ -18,7 +18,7 @@ use std::{
 };
 
 use super::{
-    Damage, Draft, Saved, Store, Unreadable,
+    Damage, Draft, GitStore, Saved, Store, Unreadable,
     anchor::{self, Newest, drop_hint},
     directory::{self, read_directory},
     listing::{self, Listing},
@@ -261,6 +261,10 @@ impl Store for CopyStore {
         &self.root
     }
 
+    fn git(&self) -> Option<&GitStore> {
+        None
+    }
+
     fn anchor(&self) -> Option<ContentId> {
         anchor::read(&self.state)
     }
@@ -380,10 +384,6 @@ impl Store for CopyStore {
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
         Ok(check::check(self, self.records()?, read_data))
-    }
-
-    fn staged(&self, _: CheckpointId) -> Result<Option<ContentId>> {
-        Ok(None)
     }
 
     fn by_hand(&self, id: CheckpointId) -> String {
