@@ -13,10 +13,15 @@ pub mod reading;
 pub mod record;
 pub mod repository;
 pub mod root_status;
+mod save;
 pub mod sweep;
 pub mod usage;
 
-use std::{collections::BTreeMap, io::Read, time::Instant};
+use std::{
+    collections::BTreeMap,
+    io::Read,
+    time::{Duration, Instant},
+};
 
 use chrono::{DateTime, Utc};
 
@@ -37,6 +42,9 @@ pub use naming::{Source, changes, named_as};
 pub use record::{Held, Unreadable};
 pub use repository::{Opened, Step as RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;
+
+/// How long a removal, a repair, and a save without a deadline wait for other saves.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     io::Read,
     path::Path,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use gix::{ObjectId, objs::Kind as ObjectKind};
@@ -26,7 +26,7 @@ pub use super::plumbing::index::{IndexEntry, IndexFlags};
 
 use self::sink::GitSink;
 use super::{
-    CopyStore, Damage, Draft, Saved, Store, Unreadable, anchor,
+    CopyStore, Damage, Draft, LOCK_WAIT, Saved, Store, Unreadable, anchor,
     directory::entry_of,
     listing,
     objects::Objects,
@@ -53,9 +53,6 @@ use crate::{
     scan::Scan,
     state::{RootState, State},
 };
-
-/// How long a removal waits for saves.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// The git store of one root. Also reads the copies it has from before it was a git repository.
 pub struct GitStore {
@@ -506,14 +503,7 @@ impl Store for GitStore {
     }
 
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
-        match self.forget(ids)? {
-            0 => Ok(0),
-            _ => match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
-                // The checkpoints are gone; the next removal frees their objects.
-                Err(Error::Busy { .. }) => Ok(0),
-                swept => swept,
-            },
-        }
+        sweep::remove(self, self.state.state(), ids)
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
