@@ -9,7 +9,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::{self, BufRead, Read, Write},
-    mem::ManuallyDrop,
+    mem::{self, ManuallyDrop},
     os::{
         fd::OwnedFd,
         unix::{ffi::OsStrExt, fs::PermissionsExt, process::CommandExt},
@@ -295,7 +295,67 @@ impl Stdin for OsStdin {
     }
 }
 
+/// Where and when a process runs. Unlike its streams, another thread can have it.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// As in [`Process::cwd`].
+    pub cwd: Option<PathBuf>,
+    /// As in [`Process::env`].
+    pub env: BTreeMap<OsString, OsString>,
+    /// As in [`Process::now`].
+    pub now: DateTime<Utc>,
+}
+
+/// What a command printed.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    /// On stdout.
+    pub stdout: String,
+    /// On stderr.
+    pub stderr: String,
+}
+
+impl Context {
+    /// Runs `act` as a process of its own would, which reads `input`. Returns its result, and what
+    /// it printed.
+    pub fn run<T>(
+        self,
+        mut input: &[u8],
+        terminal: Terminal,
+        aside: &dyn Aside,
+        act: impl FnOnce(&mut Process<'_>) -> T,
+    ) -> (T, Printed) {
+        let Self { cwd, env, now } = self;
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let result = act(&mut Process {
+            args: Vec::new(),
+            cwd,
+            env,
+            now,
+            started: Instant::now(),
+            stdin: &mut input,
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+            terminal,
+            aside,
+        });
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (result, Printed { stdout: text(&stdout), stderr: text(&stderr) })
+    }
+}
+
 impl Process<'_> {
+    /// Runs `act` without arguments, input and terminal. Returns its result, and what it printed.
+    pub fn quietly<T>(&mut self, act: impl FnOnce(&mut Process<'_>) -> T) -> (T, Printed) {
+        let (cwd, env) = (self.cwd.take(), mem::take(&mut self.env));
+        let context = Context { cwd, env, now: self.now };
+        context.run(b"", Terminal::default(), self.aside, |quiet| {
+            let result = act(quiet);
+            (self.cwd, self.env) = (quiet.cwd.take(), mem::take(&mut quiet.env));
+            result
+        })
+    }
+
     /// An environment variable, unless it is unset or empty.
     pub fn var(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())

@@ -20,7 +20,7 @@ use crate::{
     reach::Stake,
     scan::{self, Named, Request, Scan, ScanLimits, UserDirs},
     state::{RootState, State},
-    store::{self, Draft, Saved, Store},
+    store::{self, Draft, GitStore, Saved, Store},
 };
 
 /// How long a save waits for a warm-up in the background before it proceeds on its own.
@@ -78,7 +78,7 @@ pub fn take_into(
     let look = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
-    if saved.is_new && store.is_untidy() {
+    if saved.is_new && store.git().is_some_and(GitStore::is_untidy) {
         let args = ["housekeep".into(), "--tidy".into(), reach.root.path().into()];
         // If this fails, the next save tries again.
         let _later = process.start_aside(&args);
@@ -304,11 +304,12 @@ fn real(place: &Path) -> PathBuf {
 
 /// Where the checkpoints of a root are kept and, if not in a private repository, why.
 pub fn store_kind(store: &dyn Store, choice: StoreChoice) -> (&'static str, Option<&str>) {
+    let is_in_repository = store.git().is_some_and(GitStore::is_in_repository);
     match (store.root().kind(), choice) {
         (RootKind::Git { .. }, StoreChoice::Files) => ("files", Some("your settings say so")),
         (RootKind::Git { .. }, StoreChoice::Auto) => ("git", None),
         // It had a repository, or has one that cannot be used now.
-        (RootKind::Plain { why }, _) if store.is_in_repository() => ("git", why.as_deref()),
+        (RootKind::Plain { why }, _) if is_in_repository => ("git", why.as_deref()),
         (RootKind::Plain { why }, _) => ("files", why.as_deref()),
     }
 }

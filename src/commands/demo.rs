@@ -18,7 +18,7 @@ use super::{diff, list, print, restore};
 use crate::{
     error::{Error, Result},
     hook,
-    process::{Exit, Process, Terminal},
+    process::{Context, Exit, Process, Terminal},
     ui::Style,
 };
 
@@ -239,24 +239,13 @@ impl Story<'_, '_, '_> {
         for name in ["TERM", "NO_COLOR"] {
             env.extend(self.process.var(name).map(|value| (name.into(), value.to_owned())));
         }
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let terminal = Terminal { stdin: false, stderr: false, ..self.process.terminal };
         // The agent worked a moment ago, so that times in the list read as they will.
         let ago = if stdin.is_empty() { TimeDelta::zero() } else { TimeDelta::minutes(2) };
-        let exit = command(&mut Process {
-            args: Vec::new(),
-            cwd: Some(self.project.clone()),
-            env,
-            now: self.process.now - ago,
-            started: std::time::Instant::now(),
-            stdin: &mut stdin.as_bytes(),
-            stdout: &mut stdout,
-            stderr: &mut stderr,
-            terminal,
-            aside: &(),
-        })?;
-        let said = String::from_utf8_lossy(&stdout).trim_end().to_owned();
-        Ok((said, exit))
+        let (cwd, now) = (Some(self.project.clone()), self.process.now - ago);
+        let stdin = stdin.as_bytes();
+        let (exit, printed) = Context { cwd, env, now }.run(stdin, terminal, &(), command);
+        Ok((printed.stdout.trim_end().to_owned(), exit?))
     }
 
     fn say(&mut self, text: &str) -> Result<()> {

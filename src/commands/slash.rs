@@ -10,7 +10,7 @@ use clap::Args as _;
 use super::{create, diff, error_text, list, parse, print, restore, show, undo};
 use crate::{
     error::{Error, Result},
-    process::{Exit, Process, Terminal},
+    process::{Exit, Printed, Process},
     ui::{Style, escape_text},
 };
 
@@ -217,13 +217,13 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
             Ok(args) if args.checkpoint.is_none() => {
                 inside(process, |inner| restore::run(inner, &args)).all()
             }
-            Ok(args) => planned(process, args.dry_run, |inner, dry_run| {
+            Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
                 restore::run(inner, &restore::Args { dry_run, yes: !dry_run, ..args.clone() })
             }),
         },
         Wish::Undo(words) => match parse::<undo::Args>(&words) {
             Err(err) => not_understood(&err),
-            Ok(args) => planned(process, args.how.dry_run, |inner, dry_run| {
+            Ok(args) => planned(process, args.how.dry_run, args.how.json, |inner, dry_run| {
                 let how = undo::How { yes: true, dry_run, ..args.how.clone() };
                 undo::undo(inner, &undo::Args { how, ..args.clone() })
             }),
@@ -232,14 +232,18 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
 }
 
 /// Shows what `act` would do and, unless that is all that was asked for, does it. Typed by the user,
-/// it is the user's yes.
+/// it is the user's yes. As JSON only one of the two is printed, so that it is one document.
 fn planned(
-    process: &Process<'_>,
+    process: &mut Process<'_>,
     is_dry: bool,
+    is_json: bool,
     act: impl Fn(&mut Process<'_>, bool) -> Result<Exit>,
 ) -> String {
+    if is_dry || is_json {
+        return inside(process, |inner| act(inner, is_dry)).all();
+    }
     let plan = inside(process, |inner| act(inner, true));
-    if is_dry || !plan.done {
+    if !plan.done {
         return plan.all();
     }
     let done = inside(process, |inner| act(inner, false));
@@ -273,27 +277,15 @@ impl Said {
 }
 
 /// Runs another command without a terminal and without input.
-fn inside(process: &Process<'_>, command: impl FnOnce(&mut Process<'_>) -> Result<Exit>) -> Said {
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let mut inner = Process {
-        args: Vec::new(),
-        cwd: process.cwd.clone(),
-        env: process.env.clone(),
-        now: process.now,
-        started: process.started,
-        stdin: &mut &b""[..],
-        stdout: &mut stdout,
-        stderr: &mut stderr,
-        terminal: Terminal::default(),
-        aside: process.aside,
-    };
-    let done = command(&mut inner);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let mut said = Said { stdout: text(&stdout), stderr: text(&stderr), done: done.is_ok() };
-    if let Err(err) = done {
-        said.stderr.push_str(&error_text(&err, Style::PLAIN));
+fn inside(
+    process: &mut Process<'_>,
+    command: impl FnOnce(&mut Process<'_>) -> Result<Exit>,
+) -> Said {
+    let (result, Printed { stdout, mut stderr }) = process.quietly(command);
+    if let Err(err) = &result {
+        stderr.push_str(&error_text(err, Style::PLAIN));
     }
-    said
+    Said { stdout, stderr, done: result.is_ok() }
 }
 
 fn shortened(said: String) -> String {

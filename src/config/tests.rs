@@ -6,13 +6,13 @@ use std::{
     ffi::OsString,
     fs,
     sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::*;
 use crate::{
     model::{Answer, BeforeShell, Dedupe},
-    process::Terminal,
+    process::{Context, Terminal},
 };
 
 /// A home, a project, and an environment.
@@ -53,18 +53,9 @@ impl Place {
     }
 
     fn process<T>(&self, f: impl FnOnce(&Process<'_>) -> T) -> T {
-        f(&Process {
-            args: Vec::new(),
-            cwd: None,
-            env: self.env.clone(),
-            now: chrono::DateTime::UNIX_EPOCH,
-            started: Instant::now(),
-            stdin: &mut &b""[..],
-            stdout: &mut Vec::new(),
-            stderr: &mut Vec::new(),
-            terminal: Terminal::default(),
-            aside: &(),
-        })
+        let context =
+            Context { cwd: None, env: self.env.clone(), now: chrono::DateTime::UNIX_EPOCH };
+        context.run(b"", Terminal::default(), &(), |process| f(process)).0
     }
 
     fn load(&self) -> Loaded {

@@ -2,13 +2,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "the files of a test are its own")]
 
-use std::time::Instant;
-
 use super::*;
 use crate::{
     fs::{create_private_dirs, replace},
     model::Language,
-    process::Terminal,
+    process::{Context, Terminal},
     shell::Scope,
 };
 
@@ -16,31 +14,24 @@ use crate::{
 fn threat_with(variables: &[(&str, &str)], command: &str) -> Option<String> {
     let home = [("HOME", "/home/me")];
     let variables = home.iter().chain(variables);
-    let process = Process {
-        args: Vec::new(),
-        cwd: None,
-        env: variables.map(|(name, value)| (name.into(), value.into())).collect(),
-        now: chrono::DateTime::UNIX_EPOCH,
-        started: Instant::now(),
-        stdin: &mut &b""[..],
-        stdout: &mut Vec::new(),
-        stderr: &mut Vec::new(),
-        terminal: Terminal::default(),
-        aside: &(),
-    };
-    let ours = Ours {
-        process: &process,
-        agent: "claude-code",
-        state: Path::new("/home/me/.local/state/beforehand"),
-        settings: &["/home/me/.config/beforehand/config.toml".into()],
-        cwd: Path::new("/home/me/p"),
-        root: Path::new("/home/me/p"),
-        real: &PathResolver::default(),
-    };
+    let env = variables.map(|(name, value)| (name.into(), value.into())).collect();
+    let context = Context { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
     let scope = Scope { home: Some("/home/me".to_owned()), ..Scope::default() };
     let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };
     let effect = shell::effect(&intent, &scope);
-    threat(&ours, &intent, &effect, &[])
+    let threat_in = |process: &Process<'_>| {
+        let ours = Ours {
+            process,
+            agent: "claude-code",
+            state: Path::new("/home/me/.local/state/beforehand"),
+            settings: &["/home/me/.config/beforehand/config.toml".into()],
+            cwd: Path::new("/home/me/p"),
+            root: Path::new("/home/me/p"),
+            real: &PathResolver::default(),
+        };
+        threat(&ours, &intent, &effect, &[])
+    };
+    context.run(b"", Terminal::default(), &(), |process| threat_in(process)).0
 }
 
 fn threat_of(command: &str) -> Option<String> {

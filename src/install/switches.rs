@@ -393,10 +393,10 @@ fn text(path: &Path) -> Option<String> {
 mod tests {
     #![expect(clippy::disallowed_methods, reason = "the files of a test are its own")]
 
-    use std::{collections::BTreeMap, fs, time::Instant};
+    use std::{collections::BTreeMap, fs};
 
     use super::{super::ROWS, *};
-    use crate::process::Terminal;
+    use crate::process::{Context, Terminal};
 
     #[test]
     fn what_an_administrator_says_wins() {
@@ -406,18 +406,8 @@ mod tests {
         fs::create_dir_all(system.join("etc/claude-code")).unwrap();
         let users = dir.join("home/.claude/settings.json");
         let managed = system.join("etc/claude-code/managed-settings.json");
-        let process = Process {
-            args: Vec::new(),
-            cwd: None,
-            env: BTreeMap::from([("HOME".into(), dir.join("home").into())]),
-            now: chrono::DateTime::UNIX_EPOCH,
-            started: Instant::now(),
-            stdin: &mut &b""[..],
-            stdout: &mut Vec::new(),
-            stderr: &mut Vec::new(),
-            terminal: Terminal::default(),
-            aside: &(),
-        };
+        let env = BTreeMap::from([("HOME".into(), dir.join("home").into())]);
+        let context = Context { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
         let row = ROWS.iter().find(|row| row.agent == "claude-code").unwrap();
         for (managed_says, user_says, told) in [
             ("{\"disableAllHooks\": false}", "{\"disableAllHooks\": true}", None),
@@ -432,8 +422,10 @@ mod tests {
         ] {
             fs::write(&managed, managed_says).unwrap();
             fs::write(&users, user_says).unwrap();
-            let places = Places { row, process: &process, root: None, system: &system };
-            let off = places.off(&[]);
+            let off = |process: &mut Process<'_>| {
+                Places { row, process, root: None, system: &system }.off(&[])
+            };
+            let (off, _) = context.clone().run(b"", Terminal::default(), &(), off);
             let is_told = match (&off, told) {
                 (None, None) => true,
                 (Some(off), Some(told)) => off.told.contains(told),

@@ -12,7 +12,7 @@ use crate::{
     model::{CheckpointId, ContentId, Directory, Entry, Kind, Notice, RelPath, Root, Tree},
     plan::{self, Change},
     store::{
-        Held, Store,
+        GitStore, Held, Store,
         record::{self, Record},
     },
     ui,
@@ -129,9 +129,11 @@ pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change])
     }
     // What a nested repository tracks, the root's own index does not tell.
     gone.retain(|path| !record.repositories.iter().any(|held| is_in(path, held)));
-    let staged = if gone.is_empty() { None } else { store.staged(since.of)? };
-    if let Some(top) = staged {
-        blast.untracked = untracked(store, top, &gone)?;
+    let git = store.git().filter(|_| !gone.is_empty());
+    if let Some(git) = git
+        && let Some(top) = git.staged(since.of)?
+    {
+        blast.untracked = untracked(git, top, &gone)?;
     }
     blast.is_inner = blast.is_much(since.settings.notice) && is_inner(since, store, &record)?;
     Ok(blast)
@@ -149,14 +151,14 @@ fn is_in(path: &RelPath, held: &Held) -> bool {
 }
 
 /// How many of these paths were not staged.
-fn untracked(store: &dyn Store, top: ContentId, gone: &[&RelPath]) -> Result<u64> {
+fn untracked(git: &GitStore, top: ContentId, gone: &[&RelPath]) -> Result<u64> {
     let staged = Tree { top: Some(top), ..Tree::default() };
     let mut known: HashMap<ContentId, Directory> = HashMap::new();
     let mut read = |_: &Tree, id: &ContentId| {
         if let Some(dir) = known.get(id) {
             return Ok(dir.clone());
         }
-        let dir = store.staged_directory(id)?;
+        let dir = git.staged_directory(id)?;
         known.insert(*id, dir.clone());
         Ok(dir)
     };

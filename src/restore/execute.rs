@@ -138,7 +138,7 @@ impl Restore<'_> {
         let Self { project, checkpoint, request } = self;
         let Some(there) = &prepared.head.moves else { return Ok(false) };
         let why = format!("{} to {}", request.verb, checkpoint.id.short());
-        if !project.store.move_head(there, &why)? {
+        if !head::execute(project, there, &why)? {
             return Ok(true);
         }
         head::note(project, there, held).map(|()| false)
@@ -148,7 +148,8 @@ impl Restore<'_> {
     fn stage(self, prepared: &Prepared) -> Option<Result<IndexOutcome>> {
         let Self { project, checkpoint, request } = self;
         let stages = request.index && keeps_own(project, &prepared.repositories);
-        stages.then(|| project.store.restore_index(checkpoint.id))
+        let git = project.store.git().filter(|_| stages)?;
+        Some(git.restore_index(checkpoint.id))
     }
 
     fn log(self, prepared: &Prepared, held: CheckpointId) -> RestoreLog {

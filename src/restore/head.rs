@@ -52,7 +52,10 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
         };
         let then = checkpoint.head.as_ref();
         let then = then.ok_or_else(|| refuse("the checkpoint does not say where it stood"))?;
-        return project.store.plan_head(then).map_err(|why| refuse(&why));
+        let git = project.store.git();
+        let git =
+            git.ok_or_else(|| refuse("these checkpoints are not kept in a git repository"))?;
+        return git.plan_head(then).map_err(|why| refuse(&why));
     }
     if request.of_restore.is_none() {
         return Ok(None);
@@ -62,7 +65,7 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
     Ok(moved.map(reversed).filter(|back| {
         let (branch, commit) = (Some(back.branch.clone()), Some(back.from.clone()));
         let there = Head { branch, commit, in_progress: None };
-        let since = project.store.commits_since(&there);
+        let since = project.store.git().and_then(|git| git.commits_since(&there));
         since.is_some_and(|since| since.count == Some(0) && since.branch == there.branch)
     }))
 }
@@ -70,6 +73,11 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
 /// The same way in the other direction.
 pub(super) fn reversed(there: HeadMove) -> HeadMove {
     HeadMove { from: there.to, to: there.from, count: 0, ..there }
+}
+
+/// Moves the branch, unless it has moved since the plan was made; returns whether it did.
+pub(super) fn execute(project: &Project, to: &HeadMove, why: &str) -> Result<bool> {
+    project.store.git().map_or(Ok(false), |git| git.move_head(to, why))
 }
 
 /// Notes a move, so that taking the restore back moves it back.
@@ -83,7 +91,7 @@ pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> R
 /// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.
 pub(super) fn since(project: &Project, checkpoint: &Checkpoint) -> Option<HeadSince> {
     let then = checkpoint.head.as_ref()?;
-    let since = project.store.commits_since(then)?;
+    let since = project.store.git()?.commits_since(then)?;
     then.commit.as_ref()?;
     if since.branch != then.branch {
         return Some(HeadSince::Switched { then: then.branch.clone(), now: since.branch });

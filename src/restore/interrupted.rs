@@ -203,7 +203,8 @@ fn settle(
     move_head(project, log, toward)?;
     make_repositories(project, to, &ends, made(&steps))?.join(&mut outcome);
     let stages = log.index && keeps_own(project, &steps);
-    let index = stages.then(|| project.store.restore_index(to)).transpose()?;
+    let git = project.store.git().filter(|_| stages);
+    let index = git.map(|git| git.restore_index(to)).transpose()?;
     let merged = |path: &&RelPath| log.merged.iter().all(|(merged, _)| merged != *path);
     let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
     let back = log.paths.iter().filter(merged).filter(|path| !kept.contains(path)).map(|path| {
@@ -231,12 +232,12 @@ fn move_head(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> 
     match toward {
         Toward::After => {
             let why = format!("{} to {}", log.verb, log.of.short());
-            project.store.move_head(&there, &why)?;
+            head::execute(project, &there, &why)?;
             head::note(project, &there, log.held)
         }
         Toward::Before => {
             let why = format!("{} taken back", log.verb);
-            project.store.move_head(&head::reversed(there), &why).map(|_| ())
+            head::execute(project, &head::reversed(there), &why).map(|_| ())
         }
     }
 }

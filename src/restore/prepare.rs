@@ -172,10 +172,16 @@ impl Restore<'_> {
             inner_roots: view.inner_roots,
             inner_steps,
             marked: known.merges.marked,
-            stages: request.index && project.store.index_differs(checkpoint.id)?,
+            stages: self.stages()?,
             looked: view.seen.looked,
             plan,
         })
+    }
+
+    /// Whether the index would change.
+    fn stages(self) -> Result<bool> {
+        let git = self.project.store.git().filter(|_| self.request.index);
+        git.map_or(Ok(false), |git| git.index_differs(self.checkpoint.id))
     }
 
     fn view(self, process: &Process<'_>) -> Result<View> {

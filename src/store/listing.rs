@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     escape::{escape_into, unescape},
-    objects::object,
+    objects::{self, object},
 };
 use crate::{
     error::{Error, Result},
@@ -47,6 +47,11 @@ pub fn to_text(listing: &Listing) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The id that a listing has or would have; `None` for an empty one, which is not stored.
+pub fn id_of(listing: &Listing) -> Option<ContentId> {
+    (!listing.is_empty()).then(|| objects::id_of(to_text(listing).as_bytes()))
 }
 
 /// Parses the listing stored as `id`.

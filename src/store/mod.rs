@@ -13,18 +13,23 @@ pub mod reading;
 pub mod record;
 pub mod repository;
 pub mod root_status;
+mod save;
 pub mod sweep;
 pub mod usage;
 
-use std::{collections::BTreeMap, io::Read, time::Instant};
+use std::{
+    collections::BTreeMap,
+    io::Read,
+    time::{Duration, Instant},
+};
 
 use chrono::{DateTime, Utc};
 
 use crate::{
     error::Result,
     model::{
-        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Head, Kind,
-        Manifest, RelPath, Root, RootKind, StoreChoice, Tree, Usual,
+        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Manifest,
+        RelPath, Root, RootKind, StoreChoice, Tree, Usual,
     },
     root::GitDirs,
     scan::Scan,
@@ -37,6 +42,9 @@ pub use naming::{Source, changes, named_as};
 pub use record::{Held, Unreadable};
 pub use repository::{Opened, Step as RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;
+
+/// How long a removal, a repair, and a save without a deadline wait for other saves.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]
@@ -139,16 +147,14 @@ impl Damage {
 
 /// The checkpoints of one root.
 ///
-/// There are two implementations, and callers never know which one they have. Both, and an
-/// in-memory one, pass every test in `tests/store.rs`, which is the complete contract.
+/// There are two implementations. Callers know which one they have only if they ask [`Store::git`].
+/// Both, and an in-memory one, pass every test in `tests/store.rs`, which is the complete contract.
 pub trait Store {
     /// The root that the checkpoints belong to.
     fn root(&self) -> &Root;
 
-    /// Whether new checkpoints go to a private repository.
-    fn is_in_repository(&self) -> bool {
-        false
-    }
+    /// This store, if it is the git store: for the index, HEAD and the private repository.
+    fn git(&self) -> Option<&GitStore>;
 
     /// The current anchor. A cache with another anchor must not be trusted about what is stored.
     fn anchor(&self) -> Option<ContentId>;
@@ -186,9 +192,7 @@ pub trait Store {
     /// # Errors
     ///
     /// Fails if they cannot be listed.
-    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
-        Ok(BTreeMap::new())
-    }
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>>;
 
     /// Forgets checkpoints and returns how many existed. A missing one is not an error, and one
     /// that a newer beforehand wrote stays. The next [`sweep`](sweep::sweep) frees what only they
@@ -202,11 +206,6 @@ pub trait Store {
     /// Forgets checkpoints and returns how many bytes that freed. A missing one is not an error.
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64>;
 
-    /// Whether [`maintain`] has enough to do.
-    fn is_untidy(&self) -> bool {
-        false
-    }
-
     /// Looks for damage: reads every checkpoint and, with `read_data`, verifies every byte.
     fn check(&self, read_data: bool) -> Result<Vec<Damage>>;
 
@@ -216,64 +215,7 @@ pub trait Store {
     /// # Errors
     ///
     /// Fails if something cannot be read or written.
-    fn repair(&self) -> Result<Vec<String>> {
-        Ok(Vec::new())
-    }
-
-    /// The tree of git's index that a checkpoint holds, if it holds one.
-    fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>>;
-
-    /// One directory of that tree, but for its gitlinks: what they lead to is no part of it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be read.
-    fn staged_directory(&self, id: &ContentId) -> Result<Directory> {
-        self.directory(id)
-    }
-
-    /// Restores the index of a checkpoint. Leaves the files alone.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the index cannot be read or written, or if another git process has locked it. It is
-    /// unchanged then.
-    fn restore_index(&self, _id: CheckpointId) -> Result<IndexOutcome> {
-        Ok(IndexOutcome::NotKept)
-    }
-
-    /// The position of HEAD relative to `then`; `None` if it cannot be determined.
-    fn commits_since(&self, _then: &Head) -> Option<Since> {
-        None
-    }
-
-    /// Plans a reset of the current branch to the commit of `then`; `None` if it is there already.
-    ///
-    /// # Errors
-    ///
-    /// Why the branch must not be reset, as a message fragment.
-    fn plan_head(&self, _then: &Head) -> Result<Option<HeadMove>, String> {
-        Err("these checkpoints are not kept in a git repository".to_owned())
-    }
-
-    /// Resets the current branch, unless it has moved since the plan was made; returns whether it
-    /// did. Files and index stay as they are.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the repository cannot be written; nothing is changed then.
-    fn move_head(&self, _to: &HeadMove, _why: &str) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Whether [`Store::restore_index`] would change the index.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the checkpoint cannot be read.
-    fn index_differs(&self, _id: CheckpointId) -> Result<bool> {
-        Ok(false)
-    }
+    fn repair(&self) -> Result<Vec<String>>;
 
     /// How to read a file of a checkpoint without beforehand: a command line, or a directory.
     fn by_hand(&self, id: CheckpointId) -> String;

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashSet,
-    ffi::CString,
+    ffi::{CString, OsStr},
     fs::File,
     io,
     os::unix::ffi::OsStrExt,
@@ -146,7 +146,8 @@ fn next_part<T>(parts: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
 }
 
 /// The paths outside that a checkpoint tells of: those `held`, and those where nothing was.
-pub fn outside(held: impl Iterator<Item = PathBuf>, scan: &Scan) -> Vec<PathBuf> {
+pub fn outside(held: &Listing, scan: &Scan) -> Vec<PathBuf> {
+    let held = held.keys().map(|path| OsStr::from_bytes(path).into());
     let mut paths: Vec<PathBuf> = held.chain(scan.absent.iter().cloned()).collect();
     paths.sort();
     paths

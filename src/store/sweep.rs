@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    anchor,
+    LOCK_WAIT, Store, anchor,
     directory::read_directory,
     listing,
     objects::Objects,
@@ -30,6 +30,18 @@ use crate::{
 const SLICE: Duration = Duration::from_millis(40);
 /// The pause between slices, which gives a waiting save two chances to take the lock.
 const REST: Duration = Duration::from_millis(40);
+
+/// Implements [`Store::remove`]: forgets checkpoints and sweeps.
+pub(super) fn remove(store: &dyn Store, state: &State, ids: &[CheckpointId]) -> Result<u64> {
+    if store.forget(ids)? == 0 {
+        return Ok(0);
+    }
+    match sweep(state, Instant::now() + LOCK_WAIT) {
+        // The checkpoints are gone; the next removal frees their objects.
+        Err(Error::Busy { .. }) => Ok(0),
+        swept => swept,
+    }
+}
 
 /// Removes every object that no record needs and returns the bytes freed. Waits until `deadline`
 /// for saves. Removes an anchor before the object it names.

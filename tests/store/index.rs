@@ -44,25 +44,25 @@ fn what_was_staged_is_staged_again() {
     assert_ne!(look(), before);
     let held = fixture.git_dir().join("index.lock");
     write(&held, "");
-    assert!(fixture.open().restore_index(saved.id).is_err());
+    assert!(fixture.store().restore_index(saved.id).is_err());
     fs::remove_file(&held).unwrap();
     // One of ours, whose owner was killed, is no obstacle.
     write(&fixture.git_dir().join("beforehand-index"), "");
     fs::hard_link(fixture.git_dir().join("beforehand-index"), &held).unwrap();
-    assert!(fixture.open().index_differs(saved.id).unwrap());
-    let outcome = fixture.open().restore_index(saved.id).unwrap();
+    assert!(fixture.store().index_differs(saved.id).unwrap());
+    let outcome = fixture.store().restore_index(saved.id).unwrap();
     assert_eq!(outcome, IndexOutcome::Restored(3));
     assert!(!held.exists() && !fixture.git_dir().join("beforehand-index").exists());
     assert_eq!(look(), before);
-    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
+    assert_eq!(fixture.store().restore_index(saved.id).unwrap(), IndexOutcome::Unchanged);
     let written = fixture.run(&["write-tree"]).unwrap();
-    let staged = fixture.open().staged(saved.id).unwrap().unwrap();
+    let staged = fixture.store().staged(saved.id).unwrap().unwrap();
     assert_eq!(written.trim(), staged.to_string());
     fixture.run(&["commit", "-qm", "second"]);
-    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::HeadMoved);
+    assert_eq!(fixture.store().restore_index(saved.id).unwrap(), IndexOutcome::HeadMoved);
     write(&fixture.git_dir().join("MERGE_HEAD"), "");
     let merging = IndexOutcome::InProgress("merge".to_owned());
-    assert_eq!(fixture.open().restore_index(saved.id).unwrap(), merging);
+    assert_eq!(fixture.store().restore_index(saved.id).unwrap(), merging);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_hostile_index_is_held_as_the_file_it_is_or_left_out_and_said_so() {
         let said = saved.skipped.iter().find(|skipped| skipped.path == b".git/index");
         let expected = bytes.is_none().then_some(SkipReason::Unreadable);
         assert_eq!(said.map(|skipped| skipped.reason), expected);
-        assert_eq!(fixture.open().restore_index(saved.id).unwrap(), IndexOutcome::NotKept);
+        assert_eq!(fixture.store().restore_index(saved.id).unwrap(), IndexOutcome::NotKept);
         let name = format!("refs/checkpoints/main/{}:repository/index", saved.id);
         if let (Some(bytes), Some(shown)) = (bytes, fixture.private_git(&["show", &name])) {
             assert_eq!(shown.stdout, bytes);
@@ -139,11 +139,11 @@ fn every_kind_of_index_is_kept() {
         let list = ["-c", "index.sparse=false", "ls-files", "-s", "-t", "-z"];
         let before = fixture.run(&list).unwrap();
         let head = fixture.run(&["rev-parse", "HEAD^{tree}"]).unwrap();
-        let staged = fixture.open().staged(saved.id).unwrap().map(|id| id.to_string());
+        let staged = fixture.store().staged(saved.id).unwrap().map(|id| id.to_string());
         assert_eq!(staged.as_deref(), Some(head.trim()), "{commands:?}: {:?}", saved.skipped);
         assert_eq!(saved.staged, Some(0));
         fs::remove_file(fixture.git_dir().join("index")).unwrap();
-        let outcome = fixture.open().restore_index(saved.id).unwrap();
+        let outcome = fixture.store().restore_index(saved.id).unwrap();
         assert_eq!(outcome, IndexOutcome::Restored(5), "{commands:?}");
         assert_eq!(fixture.run(&list).unwrap(), before, "{commands:?}");
     }

@@ -1,7 +1,7 @@
 //! An in-memory store: the contract and nothing else.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs::File,
     io::{Cursor, Read},
     sync::{Arc, Mutex},
@@ -16,7 +16,7 @@ use beforehand::{
     },
     scan::{Scan, VictimPath},
     store::{
-        Damage, Draft, Saved, Store,
+        Damage, Draft, GitStore, Saved, Store, Unreadable,
         objects::Taken,
         reading::{self, Sink},
     },
@@ -123,6 +123,10 @@ impl MemoryStore {
 impl Store for MemoryStore {
     fn root(&self) -> &Root {
         &self.root
+    }
+
+    fn git(&self) -> Option<&GitStore> {
+        None
     }
 
     fn anchor(&self) -> Option<ContentId> {
@@ -232,8 +236,12 @@ impl Store for MemoryStore {
         Ok(Vec::new())
     }
 
-    fn staged(&self, _: CheckpointId) -> Result<Option<ContentId>> {
-        Ok(None)
+    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
+        Ok(BTreeMap::new())
+    }
+
+    fn repair(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
     }
 
     fn by_hand(&self, _: CheckpointId) -> String {

@@ -21,7 +21,7 @@ use crate::{
     crash,
     error::Result,
     model::Checkpoint,
-    process::{Process, Terminal},
+    process::{Context, Process, Terminal},
     ui::{
         Look, Style,
         picker::{News, Planned, Waker, Wish},
@@ -45,41 +45,22 @@ pub(super) fn begin(
 ) -> (Sender<Wish>, Receiver<News>) {
     let (sender, wished) = channel();
     let (tell, news) = channel();
-    let own = Own { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
+    let context = Context { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
     // Left to itself at the end: it only reads, and is not waited for.
     let _detached = thread::Builder::new().name("look".to_owned()).spawn(move || {
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let mut process = Process {
-            args: Vec::new(),
-            cwd: own.cwd,
-            env: own.env,
-            now: own.now,
-            started: Instant::now(),
-            stdin: &mut &b""[..],
-            stdout: &mut stdout,
-            stderr: &mut stderr,
-            terminal: Terminal::default(),
-            aside: &(),
-        };
-        crash::bug("picker-look");
-        let teller = Teller { tell, waker };
-        let uncounted = (0..listed.lines.len()).collect();
-        match Project::open(&process, None) {
-            Ok(project) => {
-                let process = &mut process;
-                Looker { process, project, listed, wished, teller, uncounted }.look();
+        context.run(b"", Terminal::default(), &(), |process| {
+            crash::bug("picker-look");
+            let teller = Teller { tell, waker };
+            let uncounted = (0..listed.lines.len()).collect();
+            match Project::open(process, None) {
+                Ok(project) => {
+                    Looker { process, project, listed, wished, teller, uncounted }.look();
+                }
+                Err(err) => teller.say(News::Trouble(0, error_text(&err, Style::PLAIN))),
             }
-            Err(err) => teller.say(News::Trouble(0, error_text(&err, Style::PLAIN))),
-        }
+        })
     });
     (sender, news)
-}
-
-/// What the thread knows of the process.
-struct Own {
-    cwd: Option<std::path::PathBuf>,
-    env: std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString>,
-    now: chrono::DateTime<chrono::Utc>,
 }
 
 /// Tells the picker.
@@ -97,7 +78,7 @@ impl Teller {
 }
 
 struct Looker<'a, 'b> {
-    process: &'a mut Process<'b>,
+    process: &'a Process<'b>,
     project: Project,
     listed: Listed,
     wished: Receiver<Wish>,

@@ -9,40 +9,36 @@ mod check;
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
     fs::File,
     io::Read,
-    os::unix::ffi::OsStrExt,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
 use super::{
-    Damage, Draft, Saved, Store, Unreadable,
-    anchor::{self, Newest, drop_hint},
+    Damage, Draft, GitStore, LOCK_WAIT, Saved, Store, Unreadable,
+    anchor::{self, drop_hint},
     directory::{self, read_directory},
     listing::{self, Listing},
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victims},
-    record::{self, Held, Record, RecordEntry, StoreKind},
-    repository::{hold_others, places, pointers_for, repair_repository_refs},
+    record::{self, Record, RecordEntry, StoreKind},
+    repository::{hold_others, repair_repository_refs},
+    save::{self, Contents},
     sweep,
 };
-
 use crate::{
-    cache::{self, Facts},
+    cache,
     error::{Error, Result},
     fs::{Lock, create_private_dirs},
     model::{
         Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, Found, RelPath,
-        Root, SkipReason, Skipped, Tree, Usual,
+        Root, Skipped, Tree, Usual,
     },
     scan::Scan,
     state::{RootState, State},
 };
 
-/// How long a save without a deadline waits for other saves.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long any save waits for a sweep: saving beside one could lose objects.
 const SWEEP_MAX: Duration = Duration::from_secs(5);
 
@@ -86,18 +82,6 @@ impl CopyStore {
         Ok(record::read_all(&self.state)?.into_iter().filter(is_ours).collect())
     }
 
-    /// `None` if the lock is not free in time. Half of the time is reserved for reading.
-    fn lock(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
-        let now = Instant::now();
-        let wait =
-            deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
-        match Lock::acquire(&self.state.lock(), now + wait) {
-            Ok(lock) => Ok(Some(lock)),
-            Err(Error::Busy { .. }) => Ok(None),
-            Err(err) => Err(err),
-        }
-    }
-
     fn listing(&self, id: &ContentId) -> Result<Listing> {
         listing::parse(id, &self.objects.read(id)?)
     }
@@ -116,53 +100,39 @@ impl CopyStore {
         }
     }
 
-    /// The record that a draft becomes once its files are stored.
-    fn compose(&self, draft: &Draft, named: &Named, newest: &Newest) -> Record {
-        let (sequence, id) = record::next_after(&self.state, newest.sequence, draft.taken_at);
-        let outside = named.outside.keys().map(|path| PathBuf::from(OsStr::from_bytes(path)));
-        let checkpoint = Checkpoint {
-            id,
-            sequence,
-            taken_at: draft.taken_at,
-            cause: draft.cause.clone(),
-            top: named.top,
-            files: draft.scan.file_count(),
-            partial: draft.scan.partial,
-            skipped: reading::skipped(&draft.scan, named.changing.clone()),
-            outside: reading::outside(outside, &draft.scan),
-            head: None,
-            staged: None,
-        };
-        let id_of_listing = |listing: &Listing| {
-            (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
-        };
-        let (besides, outside) = (id_of_listing(&named.besides), id_of_listing(&named.outside));
-        let (repositories, dangling) = (named.repositories.clone(), named.dangling.clone());
-        let (keeper, tree, store) = (StoreKind::Copy, None, None);
-        Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
-    }
-
     /// Reads and stores everything. Ids from the base are trusted only while its anchor is current.
-    fn put<'s>(&'s self, draft: &mut Draft, batch: &mut Batch<'s>) -> Result<Named> {
-        let scan = &mut draft.scan;
+    /// Hold the locks until there is a record.
+    fn put<'s>(
+        &'s self,
+        draft: &mut Draft,
+        batch: &mut Batch<'s>,
+    ) -> Result<(Contents, Vec<Lock>)> {
+        let (scan, deadline) = (&mut draft.scan, draft.deadline);
         if !self.trusts_cache(scan) {
             scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
-        let mut changing = self.read(scan, draft.deadline, batch)?;
-        let mut dot_gits = scan.repositories.clone();
-        dot_gits.push(self.root.path().join(".git"));
+        let mut left_out = self.read(scan, deadline, batch)?;
         let (state, root) = (self.state.state(), self.root.path());
-        let found = places(&dot_gits, None);
-        let dangling = pointers_for(root, &found.dangling);
-        let (repositories, locks) =
-            hold_others(state, root, &found.places, draft.deadline, &mut changing)?;
+        let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
         let top =
             name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
         let (besides, outside) = victims(&scan.victims);
         for listing in [&besides, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
-        Ok(Named { top, besides, outside, repositories, dangling, _locks: locks, changing })
+        let contents = Contents {
+            keeper: StoreKind::Copy,
+            top,
+            besides,
+            outside,
+            partial: scan.partial,
+            skipped: reading::skipped(scan, left_out),
+            head: None,
+            staged: None,
+            repositories: others.held,
+            dangling: others.dangling,
+        };
+        Ok((contents, others.locks))
     }
 
     /// Reads the unread files into `batch`, and into parallel batches where that is faster.
@@ -202,14 +172,6 @@ impl CopyStore {
             && self.trusts_cache(scan)
     }
 
-    /// The checkpoint that a draft gives way to.
-    fn overtaken(&self, draft: &Draft) -> Result<Option<Saved>> {
-        match draft.after {
-            Some(_) => Ok(draft.gives_way(self.list()?.first())),
-            None => Ok(None),
-        }
-    }
-
     fn trusts_cache(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
@@ -217,17 +179,7 @@ impl CopyStore {
     /// Writes the cache for the next scan. A failure only makes that scan slower.
     fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint) {
         let Some(top) = scan.top() else { return };
-        let facts = Facts {
-            anchor: Some(top),
-            top: Some(top),
-            rules: scan.rules,
-            tracked: scan.tracked,
-            index: scan.index,
-            usual: scan.usual,
-            files: checkpoint.files,
-            partial: scan.partial,
-            ..Facts::default()
-        };
+        let facts = save::facts(scan, top, checkpoint);
         let _slower = anchor::write(&self.state, top, checkpoint)
             .and_then(|()| cache::write(&self.state.cache(), &scan.to_table(&facts)));
     }
@@ -261,13 +213,17 @@ impl Store for CopyStore {
         &self.root
     }
 
+    fn git(&self) -> Option<&GitStore> {
+        None
+    }
+
     fn anchor(&self) -> Option<ContentId> {
         anchor::read(&self.state)
     }
 
     fn save(&self, mut draft: Draft) -> Result<Saved> {
         create_private_dirs(self.state.dir())?;
-        let lock = self.lock(draft.deadline)?;
+        let lock = save::lock(&self.state, draft.deadline)?;
         let soonest = Instant::now() + SWEEP_MAX;
         let mut batch =
             self.objects.batch(draft.deadline.map_or(soonest, |deadline| deadline.max(soonest)))?;
@@ -277,25 +233,22 @@ impl Store for CopyStore {
             self.keep(&draft.scan, &same.checkpoint, batch, lock.is_some())?;
             return Ok(Saved { checkpoint: same.checkpoint.clone(), is_new: false });
         }
-        if let Some(first) = self.overtaken(&draft)? {
+        if let Some(first) = save::overtaken(self, &draft)? {
             return Ok(first);
         }
-        let named = self.put(&mut draft, &mut batch)?;
-        let record = self.compose(&draft, &named, &newest);
-        let is_same = |newest: &Record| {
-            is_same(newest, &record)
-                && record::are_same_repositories(&newest.repositories, &record.repositories)
-                && newest.dangling == record.dangling
-        };
-        let newest = newest.record.filter(|newest| !draft.always && is_same(newest));
+        let (contents, _locks) = self.put(&mut draft, &mut batch)?;
+        let is_same = |newest: &Record| !draft.always && contents.are_held_by(newest);
+        let sequence = newest.sequence;
+        let newest = newest.record.filter(is_same);
         if let Some(Record { checkpoint, .. }) = newest {
             self.keep(&draft.scan, &checkpoint, batch, lock.is_some())?;
             return Ok(Saved { checkpoint, is_new: false });
         }
         // Reading takes time, and a save without the lock may have been faster.
-        if let Some(first) = self.overtaken(&draft)? {
+        if let Some(first) = save::overtaken(self, &draft)? {
             return Ok(first);
         }
+        let record = contents.to_record(&self.state, &draft, sequence);
         self.add(&draft, &record, batch, lock.is_some())?;
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
     }
@@ -368,22 +321,11 @@ impl Store for CopyStore {
     }
 
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
-        if self.forget(ids)? == 0 {
-            return Ok(0);
-        }
-        match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
-            // The checkpoints are gone; the next removal frees their objects.
-            Err(Error::Busy { .. }) => Ok(0),
-            swept => swept,
-        }
+        sweep::remove(self, self.state.state(), ids)
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
         Ok(check::check(self, self.records()?, read_data))
-    }
-
-    fn staged(&self, _: CheckpointId) -> Result<Option<ContentId>> {
-        Ok(None)
     }
 
     fn by_hand(&self, id: CheckpointId) -> String {
@@ -398,18 +340,6 @@ impl Store for CopyStore {
             None => record::path_of(&self.state, id).display().to_string(),
         }
     }
-}
-
-/// A scan in which everything has an id.
-struct Named {
-    top: Option<ContentId>,
-    besides: Listing,
-    outside: Listing,
-    repositories: Vec<Held>,
-    dangling: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Locks that keep the objects until there is a record.
-    _locks: Vec<Lock>,
-    changing: Vec<Skipped>,
 }
 
 /// A sink that stores what is read.
@@ -456,17 +386,4 @@ fn name_directories(
         }
     }
     Ok(scan.top())
-}
-
-/// Whether the newest checkpoint holds and leaves out the same as a new one would. Sizes of skipped
-/// files do not count: a growing log is no reason for a checkpoint.
-fn is_same(newest: &Record, new: &Record) -> bool {
-    let held = |record: &Record| {
-        let checkpoint = &record.checkpoint;
-        (record.keeper, checkpoint.top, record.besides, record.outside, checkpoint.partial)
-    };
-    let left_out = |record: &Record| -> Vec<(Vec<u8>, SkipReason)> {
-        record.checkpoint.skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
-    };
-    held(newest) == held(new) && left_out(newest) == left_out(new)
 }

@@ -11,12 +11,13 @@ mod meta;
 mod reset_branch;
 mod save;
 mod sink;
+mod work_tree;
 
 use std::{
     collections::{BTreeMap, HashMap},
     io::Read,
     path::Path,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use gix::{ObjectId, objs::Kind as ObjectKind};
@@ -25,7 +26,7 @@ pub use super::plumbing::index::{IndexEntry, IndexFlags};
 
 use self::sink::GitSink;
 use super::{
-    CopyStore, Damage, Draft, HeadMove, IndexOutcome, Saved, Since, Store, Unreadable, anchor,
+    CopyStore, Damage, Draft, LOCK_WAIT, Saved, Store, Unreadable, anchor,
     directory::entry_of,
     listing,
     objects::Objects,
@@ -33,7 +34,7 @@ use super::{
         head, index, modes, refs,
         refs::Refs,
         repo::{self, Repo, content_id},
-        restore_index, stream,
+        stream,
         tree::{self, Parts, read_parts},
     },
     reading,
@@ -42,20 +43,16 @@ use super::{
     sweep,
 };
 use crate::{
-    cache::Table,
     error::{Error, Result},
     fs::Lock,
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Head, Kind, Place,
-        RelPath, Root, Stamp, StoreChoice, Tree, Usual,
+        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Kind, Place,
+        RelPath, Root, StoreChoice, Tree, Usual,
     },
     root::GitDirs,
     scan::Scan,
     state::{RootState, State},
 };
-
-/// How long a removal waits for saves.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// The git store of one root. Also reads the copies it has from before it was a git repository.
 pub struct GitStore {
@@ -168,20 +165,6 @@ impl GitStore {
         self.private.name()
     }
 
-    /// The index entries in a checkpoint, in git's order; `None` if it has no index.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the checkpoint does not exist or is damaged.
-    pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
-        let repo = self.repo_of(id);
-        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
-        match parts.index {
-            Some(tree) => index::kept_entries(&repo, tree, parts.extra).map(Some),
-            None => Ok(None),
-        }
-    }
-
     /// The private repository of a checkpoint. It may be an earlier one, from before the user's
     /// repository was recreated with another hash function.
     fn repo_of(&self, id: CheckpointId) -> Repo {
@@ -281,37 +264,6 @@ impl GitStore {
     fn load(&self, repo: &Repo, there: Stored) -> Loaded {
         let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
         load(repo, there.id, tree.ok().flatten(), there.record)
-    }
-
-    /// The index entries of a checkpoint, or why they need not or must not be restored.
-    fn staged_then(
-        &self,
-        user: &Repo,
-        id: CheckpointId,
-    ) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
-        let repo = self.repo_of(id);
-        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
-        let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
-        let json = repo.read(&meta, ObjectKind::Blob)?;
-        let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
-        if let Some(refusal) = then.and_then(|then| restore_index::refusal(user, &then)) {
-            return Ok(Err(refusal));
-        }
-        if parts.extra.is_none() && self.is_staged(user, index) {
-            return Ok(Err(IndexOutcome::Unchanged));
-        }
-        index::kept_entries(&repo, index, parts.extra).map(Ok)
-    }
-
-    /// Whether the cache proves that the index has exactly this tree.
-    fn is_staged(&self, user: &Repo, tree: ObjectId) -> bool {
-        let stamp = index::stamp(user);
-        let facts = Table::facts_of(&self.state.cache());
-        facts.is_some_and(|facts| {
-            facts.index == stamp
-                && stamp != Stamp::default()
-                && facts.staged == Some(content_id(&tree))
-        })
     }
 
     /// The user's repository, refreshed; `None` if there is none.
@@ -420,8 +372,8 @@ impl Store for GitStore {
         &self.root
     }
 
-    fn is_in_repository(&self) -> bool {
-        self.choice == StoreChoice::Auto
+    fn git(&self) -> Option<&GitStore> {
+        Some(self)
     }
 
     fn anchor(&self) -> Option<ContentId> {
@@ -503,10 +455,6 @@ impl Store for GitStore {
         self.read_from_any(id, |repo| tree::read(repo, id), || self.copies.directory(id))
     }
 
-    fn staged_directory(&self, id: &ContentId) -> Result<Directory> {
-        self.read_from_any(id, |repo| tree::read_staged(repo, id), || self.copies.directory(id))
-    }
-
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let id = &content.id;
         match content.place {
@@ -555,18 +503,7 @@ impl Store for GitStore {
     }
 
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
-        match self.forget(ids)? {
-            0 => Ok(0),
-            _ => match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
-                // The checkpoints are gone; the next removal frees their objects.
-                Err(Error::Busy { .. }) => Ok(0),
-                swept => swept,
-            },
-        }
-    }
-
-    fn is_untidy(&self) -> bool {
-        self.private.is_due()
+        sweep::remove(self, self.state.state(), ids)
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
@@ -581,49 +518,6 @@ impl Store for GitStore {
         }
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         check::repair(self)
-    }
-
-    fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
-        if self.is_copy(id) {
-            return Ok(None);
-        }
-        let repo = self.repo_of(id);
-        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
-        Ok(parts.index.map(|id| content_id(&id)))
-    }
-
-    fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
-        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
-            return Ok(IndexOutcome::NotKept);
-        };
-        restore_index::sweep(&user)?;
-        match self.staged_then(&user, id)? {
-            Ok(entries) => restore_index::write(&user, &entries),
-            Err(left) => Ok(left),
-        }
-    }
-
-    fn commits_since(&self, then: &Head) -> Option<Since> {
-        head::since(&self.user()?, then)
-    }
-
-    fn plan_head(&self, then: &Head) -> Result<Option<HeadMove>, String> {
-        match self.user() {
-            Some(user) => reset_branch::plan(&user, then),
-            None => Err("there is no repository".to_owned()),
-        }
-    }
-
-    fn move_head(&self, to: &HeadMove, why: &str) -> Result<bool> {
-        self.user().map_or(Ok(false), |user| reset_branch::execute(&user, to, why))
-    }
-
-    fn index_differs(&self, id: CheckpointId) -> Result<bool> {
-        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else { return Ok(false) };
-        match self.staged_then(&user, id)? {
-            Ok(entries) => Ok(restore_index::differs(&user, &entries)),
-            Err(_) => Ok(false),
-        }
     }
 
     fn by_hand(&self, id: CheckpointId) -> String {

@@ -12,7 +12,7 @@ use std::{
     collections::HashSet,
     sync::{Mutex, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use gix::{
@@ -37,7 +37,6 @@ use crate::{
         Draft, Saved, Store,
         directory::entry_of,
         listing::{self, Listing},
-        objects::id_of,
         plumbing::{
             head::{self, count_staged},
             index,
@@ -50,25 +49,18 @@ use crate::{
         reading::{self, victims},
         record::{self, Held, Record, RecordEntry, StoreKind},
         repository::{self, HeldRepository, Theirs},
+        save::{self, Contents},
     },
 };
-
-/// How long a save without a deadline waits for other saves.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// Everything that a save has stored so far, except the checkpoint itself.
 struct Made {
     parts: Parts,
-    besides: Listing,
-    outside: Listing,
-    skipped: Vec<Skipped>,
-    staged: Option<u64>,
+    contents: Contents,
     /// The root's own repository.
     own: Option<Own>,
-    /// Other repositories, and the locks that keep them until there is a record.
-    others: (Vec<Held>, Vec<Lock>),
-    /// Files called `.git` that point to no repository.
-    dangling: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Keep what is held of other repositories until there is a record.
+    _locks: Vec<Lock>,
     /// The index tree for the cache, if the same stamp will prove the same index.
     proven: Option<ObjectId>,
 }
@@ -98,7 +90,6 @@ struct Save<'a> {
     facts: Option<Facts>,
     had_base: bool,
     head: Option<Head>,
-    kept: Vec<RecordEntry>,
     /// The greatest sequence number.
     sequence: u64,
     newest: Option<Loaded>,
@@ -115,36 +106,16 @@ impl GitStore {
         }
         create_private_dirs(self.state.dir())?;
         let mut save = Save::begin(self, &draft)?;
-        if let Some(first) = self.overtaken(&draft)? {
+        if let Some(first) = save::overtaken(self, &draft)? {
             return Ok(first);
         }
         save.run(&mut draft)
-    }
-
-    /// The checkpoint that a draft gives way to.
-    fn overtaken(&self, draft: &Draft) -> Result<Option<Saved>> {
-        match draft.after {
-            Some(_) => Ok(draft.gives_way(self.list()?.first())),
-            None => Ok(None),
-        }
-    }
-
-    /// `None` if the lock is not free in time. Half of the time is reserved for reading.
-    fn lock_until(&self, deadline: Option<Instant>) -> Result<Option<Lock>> {
-        let now = Instant::now();
-        let wait =
-            deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
-        match Lock::acquire(&self.state.lock(), now + wait) {
-            Ok(lock) => Ok(Some(lock)),
-            Err(Error::Busy { .. }) => Ok(None),
-            Err(err) => Err(err),
-        }
     }
 }
 
 impl<'a> Save<'a> {
     fn begin(store: &'a GitStore, draft: &Draft) -> Result<Self> {
-        let lock = store.lock_until(draft.deadline)?;
+        let lock = save::lock(&store.state, draft.deadline)?;
         let common_dir = store.user.as_ref().map(|user| &*user.common_dir);
         let shared = store.private.open_shared(common_dir, draft.deadline)?;
         let repo = store.repo.refreshed();
@@ -155,23 +126,14 @@ impl<'a> Save<'a> {
             base.map(|base| *base.facts()).filter(|_| anchor.is_some_and(|id| trusts_cache(&id)));
         let kept = record::read_all(&store.state)?;
         let there = store.stored(&repo, &kept)?;
-        let sequence = there.first().map_or(0, |there| there.sequence);
+        let sequences = there.iter().map(|there| there.sequence);
+        let sequence = sequences.chain(kept.iter().map(RecordEntry::sequence)).max().unwrap_or(0);
         let mut known = there.into_iter().map(|there| store.load(&repo, there));
         let newest = known.find(|known| known.parts.is_some());
         let head = store.user().map(|user| head::read(&user));
         let had_base = base.is_some();
-        let save = Self {
-            store,
-            repo,
-            lock,
-            _shared: shared,
-            facts,
-            had_base,
-            head,
-            kept,
-            sequence,
-            newest,
-        };
+        let save =
+            Self { store, repo, lock, _shared: shared, facts, had_base, head, sequence, newest };
         Ok(save)
     }
 
@@ -187,10 +149,13 @@ impl<'a> Save<'a> {
             self.keep(draft, &newest.checkpoint, &made, writer, private)?;
             return Ok(Saved { checkpoint: newest.checkpoint.clone(), is_new: false });
         }
-        let mut record = self.compose(draft, &made);
+        let mut record = made.contents.to_record(&self.store.state, draft, self.sequence);
         let tree = self.add_checkpoint(&writer, &made, &record.checkpoint, &draft.scan)?;
         record.tree = Some(content_id(&tree));
-        record.repositories = self.repositories(&made, Some(tree));
+        record.store = Some(self.store.name().to_owned());
+        if let (Some(_), Some(own)) = (&made.own, record.repositories.first_mut()) {
+            own.tree = content_id(&tree);
+        }
         let is_much = !private.is_empty();
         let (state, root, taken_at) = (&self.store.state, &self.store.root, draft.taken_at);
         let name = self.store.name();
@@ -200,7 +165,7 @@ impl<'a> Save<'a> {
         };
         let (_, _held) = beside(is_much, aside, || writer.finish())?;
         // Reading takes time, and a save without the lock may have been faster.
-        if let Some(first) = self.store.overtaken(draft)? {
+        if let Some(first) = save::overtaken(self.store, draft)? {
             return Ok(first);
         }
         self.publish(&record, tree, made.parts.files)?;
@@ -247,29 +212,21 @@ impl<'a> Save<'a> {
         IndexRead { stamp, known, file }
     }
 
-    /// The repositories for the record, the root's own first.
-    fn repositories(&self, made: &Made, tree: Option<ObjectId>) -> Vec<Held> {
-        let root = self.store.root.path();
-        let own = made.own.as_ref().map(|own| {
-            let tree = content_id(&tree.unwrap_or(ObjectId::null(self.repo.hash)));
-            let administration = own.held_repository.administration();
-            repository::held(root, &own.place, &self.store.private, tree, administration, true)
-        });
-        own.into_iter().chain(made.others.0.iter().cloned()).collect()
+    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Loaded> {
+        let is_same = |newest: &&Loaded| {
+            newest.parts.as_ref() == Some(&made.parts)
+                && newest.usual == Some(draft.scan.usual)
+                && newest.record.as_ref().is_some_and(|newest| made.contents.are_held_by(newest))
+        };
+        self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
-    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Loaded> {
-        let new = self.repositories(made, None);
-        let has_repositories = |newest: &Loaded| {
-            newest.record.as_ref().is_some_and(|old| {
-                record::are_same_repositories(&old.repositories, &new)
-                    && old.dangling == made.dangling
-            })
-        };
-        let head = self.head.as_ref();
-        let is_same =
-            |newest: &&Loaded| newest.is_same(made, draft, head) && has_repositories(newest);
-        self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
+    /// The root's own repository as in the record, but for the tree of the checkpoint.
+    fn described(&self, own: &Own) -> Held {
+        let (root, private) = (self.store.root.path(), &self.store.private);
+        let tree = content_id(&ObjectId::null(self.repo.hash));
+        let administration = own.held_repository.administration();
+        repository::held(root, &own.place, private, tree, administration, true)
     }
 
     /// Reads unread files and stores every object except those of the checkpoint itself.
@@ -299,17 +256,12 @@ impl<'a> Save<'a> {
         let (besides, outside) = listings(scan, &summary);
         put_listings(private, [&besides, &outside])?;
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
-        let mut dot_gits = scan.repositories.clone();
-        // If the root's own repository is unusable now, it is held like any other.
-        dot_gits.push(root.join(".git"));
-        let found = repository::places(&dot_gits, known.as_deref());
+        let (state, dot_gits) = (self.store.state.state(), &scan.repositories);
+        let (known, deadline) = (known.as_deref(), draft.deadline);
+        let others = repository::hold_others(state, root, dot_gits, known, deadline, &mut skipped)?;
         if let Some(own) = &mut own {
-            own.place.pointers = found.of_known;
+            own.place.pointers = others.of_known;
         }
-        let dangling = repository::pointers_for(root, &found.dangling);
-        let state = self.store.state.state();
-        let others =
-            repository::hold_others(state, root, &found.places, draft.deadline, &mut skipped)?;
         let is_whole = own.as_ref().is_none_or(|own| own.held_repository.left_out.is_none());
         let (index, extra, stamp) = match index {
             Some(index) if !is_whole && is_over(draft.deadline) => {
@@ -328,9 +280,20 @@ impl<'a> Save<'a> {
         let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
         let parts = Parts { files, modes, index, extra };
-        let staged = self.count_staged(&parts, writer);
-        let skipped = reading::skipped(scan, skipped);
-        Ok(Made { parts, besides, outside, skipped, staged, own, others, dangling, proven })
+        let described = own.iter().map(|own| self.described(own));
+        let contents = Contents {
+            keeper: StoreKind::Git,
+            top: scan.top(),
+            besides,
+            outside,
+            partial: scan.partial,
+            skipped: reading::skipped(scan, skipped),
+            head: self.head.clone(),
+            staged: self.count_staged(&parts, writer),
+            repositories: described.chain(others.held).collect(),
+            dangling: others.dangling,
+        };
+        Ok(Made { parts, contents, own, _locks: others.locks, proven })
     }
 
     /// The index tree of the newest checkpoint.
@@ -398,29 +361,6 @@ impl<'a> Save<'a> {
                 count_staged(&self.repo, head, index, &|id| writer.held_tree(id))
             }
         }
-    }
-
-    /// The record for the new checkpoint.
-    fn compose(&self, draft: &Draft, made: &Made) -> Record {
-        let (sequence, id) = record::next(&self.store.state, &self.kept, draft.taken_at);
-        let scan = &draft.scan;
-        let checkpoint = Checkpoint {
-            id,
-            sequence: sequence.max(self.sequence.saturating_add(1)),
-            taken_at: draft.taken_at,
-            cause: draft.cause.clone(),
-            top: made.parts.files.map(|id| content_id(&id)),
-            files: scan.file_count(),
-            partial: scan.partial,
-            skipped: made.skipped.clone(),
-            outside: reading::outside(outside_paths(&made.outside), scan),
-            head: self.head.clone(),
-            staged: made.staged,
-        };
-        let (besides, outside) = (id_of_listing(&made.besides), id_of_listing(&made.outside));
-        let (store, repositories) = (Some(self.store.name().to_owned()), Vec::new());
-        let (keeper, tree, dangling) = (StoreKind::Git, None, made.dangling.clone());
-        Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
     }
 
     /// Stores the checkpoint's own two objects and returns its tree.
@@ -501,16 +441,9 @@ impl<'a> Save<'a> {
     fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint, made: &Made) {
         let Some(top) = scan.top().filter(|_| self.lock.is_some()) else { return };
         let facts = Facts {
-            anchor: Some(top),
-            top: Some(top),
-            rules: scan.rules,
-            tracked: scan.tracked,
             staged: made.proven.map(|id| content_id(&id)),
-            index: scan.index,
-            usual: scan.usual,
-            files: checkpoint.files,
-            partial: scan.partial,
             latest: latest(scan, checkpoint, made),
+            ..save::facts(scan, top, checkpoint)
         };
         let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
         if let Some(own) = &made.own {
@@ -563,24 +496,6 @@ fn invalidate(
         }
     }
     Ok(())
-}
-
-impl Loaded {
-    /// Whether it holds and leaves out the same as the new checkpoint would. Sizes of skipped files
-    /// do not count: a growing log is no reason for a checkpoint.
-    fn is_same(&self, made: &Made, draft: &Draft, head: Option<&Head>) -> bool {
-        let left_out = |skipped: &[Skipped]| -> Vec<_> {
-            skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
-        };
-        let Some(record) = &self.record else { return false };
-        self.parts.as_ref() == Some(&made.parts)
-            && self.usual == Some(draft.scan.usual)
-            && record.besides == id_of_listing(&made.besides)
-            && record.outside == id_of_listing(&made.outside)
-            && self.checkpoint.partial == draft.scan.partial
-            && self.checkpoint.head.as_ref() == head
-            && left_out(&self.checkpoint.skipped) == left_out(&made.skipped)
-    }
 }
 
 /// Copies staged objects that exist only in the user's repository.
@@ -641,20 +556,10 @@ fn beside<T, U: Send>(
     })
 }
 
-/// The id that a listing has or would have; `None` for an empty one, which is not stored.
-fn id_of_listing(listing: &Listing) -> Option<ContentId> {
-    (!listing.is_empty()).then(|| id_of(listing::to_text(listing).as_bytes()))
-}
-
 fn put_listings(private: &Mutex<Private<'_>>, listings: [&Listing; 2]) -> Result<()> {
     for listing in listings.into_iter().filter(|listing| !listing.is_empty()) {
         let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
         private.batch()?.put_bytes(listing::to_text(listing).as_bytes())?;
     }
     Ok(())
-}
-
-fn outside_paths(outside: &Listing) -> impl Iterator<Item = std::path::PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
-    outside.keys().map(|path| std::ffi::OsStr::from_bytes(path).into())
 }

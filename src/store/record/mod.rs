@@ -246,21 +246,8 @@ pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Res
     Ok(gone)
 }
 
-/// Sequence number and id for the next checkpoint, given the existing ones.
-pub fn next(
-    state: &RootState,
-    kept: &[RecordEntry],
-    taken_at: DateTime<Utc>,
-) -> (u64, CheckpointId) {
-    next_after(state, kept.iter().map(RecordEntry::sequence).max().unwrap_or(0), taken_at)
-}
-
 /// Sequence number and id for the next checkpoint, given the greatest sequence number.
-pub fn next_after(
-    state: &RootState,
-    greatest: u64,
-    taken_at: DateTime<Utc>,
-) -> (u64, CheckpointId) {
+pub fn next(state: &RootState, greatest: u64, taken_at: DateTime<Utc>) -> (u64, CheckpointId) {
     let sequence = greatest.saturating_add(1);
     let mut salt = 0u64;
     loop {

@@ -93,25 +93,25 @@ pub(in crate::store) struct RepositoryLocation {
 
 /// What a set of `.git` paths leads to.
 #[derive(Default)]
-pub(in crate::store) struct Places {
+struct Places {
     /// The repositories, each once.
-    pub(in crate::store) places: Vec<RepositoryLocation>,
+    places: Vec<RepositoryLocation>,
     /// The `.git` files of the known repository, which is not among `places`: absolute, with their
     /// text.
-    pub(in crate::store) of_known: Vec<(PathBuf, Vec<u8>)>,
+    of_known: Vec<(PathBuf, Vec<u8>)>,
     /// The `.git` files that point to no repository.
-    pub(in crate::store) dangling: Vec<(PathBuf, Vec<u8>)>,
+    dangling: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// Finds the repositories that `.git` paths lead to.
-pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Places {
+fn places(dot_gits: impl Iterator<Item = PathBuf>, known: Option<&Path>) -> Places {
     let mut found = Places::default();
     for dot_git in dot_gits {
-        let Some((common_dir, text)) = root::repository_at(dot_git) else {
-            found.dangling.extend(root::dangling(dot_git).map(|text| (dot_git.clone(), text)));
+        let Some((common_dir, text)) = root::repository_at(&dot_git) else {
+            found.dangling.extend(root::dangling(&dot_git).map(|text| (dot_git, text)));
             continue;
         };
-        let pointer = text.map(|text| (dot_git.clone(), text));
+        let pointer = text.map(|text| (dot_git, text));
         if known == Some(&common_dir) {
             found.of_known.extend(pointer);
             continue;
@@ -128,10 +128,7 @@ pub(in crate::store) fn places(dot_gits: &[PathBuf], known: Option<&Path>) -> Pl
 }
 
 /// Converts `.git` files to the form in records.
-pub(in crate::store) fn pointers_for(
-    root: &Path,
-    pointers: &[(PathBuf, Vec<u8>)],
-) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn pointers_for(root: &Path, pointers: &[(PathBuf, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
     pointers.iter().map(|(path, text)| (path_for(root, path), text.clone())).collect()
 }
 
@@ -362,9 +359,21 @@ impl HeldRepository {
     }
 }
 
-/// Holds repositories other than the root's own: nested ones, and those that a call named. Each
-/// goes to its own private repository, with a ref that keeps it. Hold the locks until the record is
-/// on the disk.
+/// Repositories held for a checkpoint, other than the root's own.
+pub(in crate::store) struct Others {
+    /// As in [`record::Record::repositories`].
+    pub(in crate::store) held: Vec<Held>,
+    /// As in [`record::Record::dangling`].
+    pub(in crate::store) dangling: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The `.git` files of the known repository: absolute, with their text.
+    pub(in crate::store) of_known: Vec<(PathBuf, Vec<u8>)>,
+    /// Keep what is held. Hold them until the record is on the disk.
+    pub(in crate::store) locks: Vec<Lock>,
+}
+
+/// Holds repositories other than the root's own, which is `known`: those that the paths `dot_gits`
+/// lead to, nested or named by a call. Each goes to its own private repository, with a ref that
+/// keeps it. If the root's own is unusable now, it is held like any other.
 ///
 /// # Errors
 ///
@@ -372,12 +381,14 @@ impl HeldRepository {
 pub(in crate::store) fn hold_others(
     state: &State,
     root: &Path,
-    places: &[RepositoryLocation],
+    dot_gits: &[PathBuf],
+    known: Option<&Path>,
     deadline: Option<Instant>,
     left_out: &mut Vec<Skipped>,
-) -> Result<(Vec<Held>, Vec<Lock>)> {
+) -> Result<Others> {
+    let found = places(dot_gits.iter().cloned().chain([root.join(".git")]), known);
     let (mut all, mut locks) = (Vec::new(), Vec::new());
-    for place in places {
+    for place in &found.places {
         let path = path_for(root, &place.common_dir);
         let hash = root::hash_kind_of(&place.common_dir);
         let private = Private::of(state, &place.common_dir, hash);
@@ -402,7 +413,8 @@ pub(in crate::store) fn hold_others(
         let is_usable = matches!(root::git_dirs(worktree), Ok(Some(_)));
         all.push(held(root, place, &private, content_id(&tree), &administration, is_usable));
     }
-    Ok((all, locks))
+    let dangling = pointers_for(root, &found.dangling);
+    Ok(Others { held: all, dangling, of_known: found.of_known, locks })
 }
 
 /// Reports history that could not be held.

@@ -1,0 +1,157 @@
+//! What only a store of a git work tree has: the index that a checkpoint holds, the position of
+//! HEAD since then, and upkeep of the private repository.
+
+use gix::{ObjectId, objs::Kind as ObjectKind};
+
+use super::{GitStore, IndexEntry, meta, reset_branch};
+use crate::{
+    cache::Table,
+    error::Result,
+    model::{CheckpointId, ContentId, Directory, Head, Stamp, StoreChoice},
+    store::{
+        HeadMove, IndexOutcome, Since, Store,
+        plumbing::{
+            head, index,
+            repo::{Repo, content_id},
+            restore_index,
+            tree::{self, read_parts},
+        },
+    },
+};
+
+impl GitStore {
+    /// Whether new checkpoints go to the private repository.
+    pub fn is_in_repository(&self) -> bool {
+        self.choice == StoreChoice::Auto
+    }
+
+    /// Whether [`maintain`](crate::store::maintain) has enough to do.
+    pub fn is_untidy(&self) -> bool {
+        self.private.is_due()
+    }
+
+    /// The tree of git's index that a checkpoint holds, if it holds one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint does not exist or is damaged.
+    pub fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
+        if self.is_copy(id) {
+            return Ok(None);
+        }
+        let repo = self.repo_of(id);
+        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        Ok(parts.index.map(|id| content_id(&id)))
+    }
+
+    /// One directory of that tree, but for its gitlinks: what they lead to is no part of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub fn staged_directory(&self, id: &ContentId) -> Result<Directory> {
+        self.read_from_any(id, |repo| tree::read_staged(repo, id), || self.copies.directory(id))
+    }
+
+    /// The index entries in a checkpoint, in git's order; `None` if it has no index.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint does not exist or is damaged.
+    pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
+        let repo = self.repo_of(id);
+        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        match parts.index {
+            Some(tree) => index::kept_entries(&repo, tree, parts.extra).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Restores the index of a checkpoint. Leaves the files alone.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the index cannot be read or written, or if another git process has locked it. It is
+    /// unchanged then.
+    pub fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
+        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
+            return Ok(IndexOutcome::NotKept);
+        };
+        restore_index::sweep(&user)?;
+        match self.staged_then(&user, id)? {
+            Ok(entries) => restore_index::write(&user, &entries),
+            Err(left) => Ok(left),
+        }
+    }
+
+    /// Whether [`GitStore::restore_index`] would change the index.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read.
+    pub fn index_differs(&self, id: CheckpointId) -> Result<bool> {
+        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else { return Ok(false) };
+        match self.staged_then(&user, id)? {
+            Ok(entries) => Ok(restore_index::differs(&user, &entries)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The position of HEAD relative to `then`; `None` if it cannot be determined.
+    pub fn commits_since(&self, then: &Head) -> Option<Since> {
+        head::since(&self.user()?, then)
+    }
+
+    /// Plans a reset of the current branch to the commit of `then`; `None` if it is there already.
+    ///
+    /// # Errors
+    ///
+    /// Why the branch must not be reset, as a message fragment.
+    pub fn plan_head(&self, then: &Head) -> Result<Option<HeadMove>, String> {
+        match self.user() {
+            Some(user) => reset_branch::plan(&user, then),
+            None => Err("there is no repository".to_owned()),
+        }
+    }
+
+    /// Resets the current branch, unless it has moved since the plan was made; returns whether it
+    /// did. Files and index stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be written; nothing is changed then.
+    pub fn move_head(&self, to: &HeadMove, why: &str) -> Result<bool> {
+        self.user().map_or(Ok(false), |user| reset_branch::execute(&user, to, why))
+    }
+
+    /// The index entries of a checkpoint, or why they need not or must not be restored.
+    fn staged_then(
+        &self,
+        user: &Repo,
+        id: CheckpointId,
+    ) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
+        let repo = self.repo_of(id);
+        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
+        let json = repo.read(&meta, ObjectKind::Blob)?;
+        let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
+        if let Some(refusal) = then.and_then(|then| restore_index::refusal(user, &then)) {
+            return Ok(Err(refusal));
+        }
+        if parts.extra.is_none() && self.is_staged(user, index) {
+            return Ok(Err(IndexOutcome::Unchanged));
+        }
+        index::kept_entries(&repo, index, parts.extra).map(Ok)
+    }
+
+    /// Whether the cache proves that the index has exactly this tree.
+    fn is_staged(&self, user: &Repo, tree: ObjectId) -> bool {
+        let stamp = index::stamp(user);
+        let facts = Table::facts_of(&self.state.cache());
+        facts.is_some_and(|facts| {
+            facts.index == stamp
+                && stamp != Stamp::default()
+                && facts.staged == Some(content_id(&tree))
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What the saves of both stores have in common: waiting for other saves, everything that a
+//! checkpoint holds besides its files, its record, and what the cache says of it.
+
+use std::time::Instant;
+
+use super::{
+    Draft, LOCK_WAIT, Saved, Store,
+    listing::{self, Listing},
+    reading,
+    record::{self, Held, Record, StoreKind},
+};
+use crate::{
+    cache::Facts,
+    error::{Error, Result},
+    fs::Lock,
+    model::{Checkpoint, ContentId, Head, SkipReason, Skipped},
+    scan::Scan,
+    state::RootState,
+};
+
+/// What a checkpoint holds and leaves out, as its record says it.
+pub(super) struct Contents {
+    /// Which store has `top`.
+    pub(super) keeper: StoreKind,
+    /// The root's directory.
+    pub(super) top: Option<ContentId>,
+    /// Private files and special files below the root.
+    pub(super) besides: Listing,
+    /// Entries outside the root.
+    pub(super) outside: Listing,
+    /// Whether anything was left out for lack of time.
+    pub(super) partial: bool,
+    /// What was left out.
+    pub(super) skipped: Vec<Skipped>,
+    /// Where HEAD is.
+    pub(super) head: Option<Head>,
+    /// The number of staged paths, if it is known.
+    pub(super) staged: Option<u64>,
+    /// The repositories, the root's own first.
+    pub(super) repositories: Vec<Held>,
+    /// Files called `.git` that point to no repository.
+    pub(super) dangling: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Contents {
+    /// Whether `newest` holds and leaves out the same. Sizes of skipped files do not count: a
+    /// growing log is no reason for a checkpoint.
+    pub(super) fn are_held_by(&self, newest: &Record) -> bool {
+        let left_out = |skipped: &[Skipped]| -> Vec<(Vec<u8>, SkipReason)> {
+            skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
+        };
+        let old = &newest.checkpoint;
+        (newest.keeper, old.top, old.partial) == (self.keeper, self.top, self.partial)
+            && old.head == self.head
+            && newest.besides == listing::id_of(&self.besides)
+            && newest.outside == listing::id_of(&self.outside)
+            && left_out(&old.skipped) == left_out(&self.skipped)
+            && record::are_same_repositories(&newest.repositories, &self.repositories)
+            && newest.dangling == self.dangling
+    }
+
+    /// The record of a new checkpoint with them, after the one with the sequence number `newest`.
+    pub(super) fn to_record(&self, state: &RootState, draft: &Draft, newest: u64) -> Record {
+        let (sequence, id) = record::next(state, newest, draft.taken_at);
+        let checkpoint = Checkpoint {
+            id,
+            sequence,
+            taken_at: draft.taken_at,
+            cause: draft.cause.clone(),
+            top: self.top,
+            files: draft.scan.file_count(),
+            partial: self.partial,
+            skipped: self.skipped.clone(),
+            outside: reading::outside(&self.outside, &draft.scan),
+            head: self.head.clone(),
+            staged: self.staged,
+        };
+        Record {
+            checkpoint,
+            keeper: self.keeper,
+            besides: listing::id_of(&self.besides),
+            outside: listing::id_of(&self.outside),
+            tree: None,
+            store: None,
+            repositories: self.repositories.clone(),
+            dangling: self.dangling.clone(),
+        }
+    }
+}
+
+/// Waits for the lock of a root. `None` if it is not free in time. Half of the time is reserved for
+/// reading.
+pub(super) fn lock(state: &RootState, deadline: Option<Instant>) -> Result<Option<Lock>> {
+    let now = Instant::now();
+    let wait = deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
+    match Lock::acquire(&state.lock(), now + wait) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(Error::Busy { .. }) => Ok(None),
+        Err(err) => Err(err),
+    }
+}
+
+/// The checkpoint that a draft gives way to.
+pub(super) fn overtaken(store: &dyn Store, draft: &Draft) -> Result<Option<Saved>> {
+    match draft.after {
+        Some(_) => Ok(draft.gives_way(store.list()?.first())),
+        None => Ok(None),
+    }
+}
+
+/// What the cache says of a scan whose directory `top` is held.
+pub(super) fn facts(scan: &Scan, top: ContentId, checkpoint: &Checkpoint) -> Facts {
+    Facts {
+        anchor: Some(top),
+        top: Some(top),
+        rules: scan.rules,
+        tracked: scan.tracked,
+        index: scan.index,
+        usual: scan.usual,
+        files: checkpoint.files,
+        partial: scan.partial,
+        ..Facts::default()
+    }
+}
