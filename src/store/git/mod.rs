@@ -165,14 +165,12 @@ impl GitStore {
         self.private.name()
     }
 
-    /// The private repository of a checkpoint. It may be an earlier one, from before the user's
-    /// repository was recreated with another hash function.
-    fn repo_of(&self, id: CheckpointId) -> Repo {
-        let record = record::read(&self.state, id).ok();
-        match record.and_then(|record| record.store).filter(|name| name != self.private.name()) {
-            Some(name) => Private::named(self.state.state(), &name).repo(),
-            None => self.repo.refreshed(),
-        }
+    /// The private repository of a checkpoint, if it is an earlier one, from before the user's
+    /// repository was recreated with another hash function. All others are in this one.
+    fn earlier_repo_of(&self, id: CheckpointId) -> Option<Repo> {
+        let name = record::read(&self.state, id).ok()?.store?;
+        let is_earlier = name != self.private.name();
+        is_earlier.then(|| Private::named(self.state.state(), &name).repo())
     }
 
     /// Whether a checkpoint is in the file store.
@@ -406,13 +404,14 @@ impl Store for GitStore {
         if self.is_copy(id) {
             return self.copies.tree(id);
         }
-        let repo = self.repo_of(id);
-        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        let earlier = self.earlier_repo_of(id);
+        let repo = earlier.as_ref().unwrap_or(&self.repo);
+        let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
         let json = repo.read(&meta, ObjectKind::Blob)?;
         let usual = meta::parse(&format!("meta of {id}"), &json)?.usual;
         let mut tree = Tree {
             top: parts.files.map(|id| content_id(&id)),
-            besides: odd_entries(&repo, &parts)?,
+            besides: odd_entries(repo, &parts)?,
             usual,
             ..Tree::default()
         };
@@ -492,9 +491,8 @@ impl Store for GitStore {
         let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(stays);
         anchor::drop_hint(&self.state)?;
         for id in &go {
-            let other = self.repo_of(*id);
-            if other.common_dir != repo.common_dir {
-                self.refs.remove(&other, &[*id], false)?;
+            if let Some(earlier) = self.earlier_repo_of(*id) {
+                self.refs.remove(&earlier, &[*id], false)?;
             }
         }
         self.refs.remove(&repo, &go, stay.is_empty())?;

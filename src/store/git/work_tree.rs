@@ -39,8 +39,9 @@ impl GitStore {
         if self.is_copy(id) {
             return Ok(None);
         }
-        let repo = self.repo_of(id);
-        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        let earlier = self.earlier_repo_of(id);
+        let repo = earlier.as_ref().unwrap_or(&self.repo);
+        let (parts, _) = read_parts(repo, self.tree_id(repo, id)?)?;
         Ok(parts.index.map(|id| content_id(&id)))
     }
 
@@ -59,10 +60,11 @@ impl GitStore {
     ///
     /// Fails if the checkpoint does not exist or is damaged.
     pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
-        let repo = self.repo_of(id);
-        let (parts, _) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        let earlier = self.earlier_repo_of(id);
+        let repo = earlier.as_ref().unwrap_or(&self.repo);
+        let (parts, _) = read_parts(repo, self.tree_id(repo, id)?)?;
         match parts.index {
-            Some(tree) => index::kept_entries(&repo, tree, parts.extra).map(Some),
+            Some(tree) => index::kept_entries(repo, tree, parts.extra).map(Some),
             None => Ok(None),
         }
     }
@@ -130,8 +132,9 @@ impl GitStore {
         user: &Repo,
         id: CheckpointId,
     ) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
-        let repo = self.repo_of(id);
-        let (parts, meta) = read_parts(&repo, self.tree_id(&repo, id)?)?;
+        let earlier = self.earlier_repo_of(id);
+        let repo = earlier.as_ref().unwrap_or(&self.repo);
+        let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
         let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
         let json = repo.read(&meta, ObjectKind::Blob)?;
         let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
@@ -141,7 +144,7 @@ impl GitStore {
         if parts.extra.is_none() && self.is_staged(user, index) {
             return Ok(Err(IndexOutcome::Unchanged));
         }
-        index::kept_entries(&repo, index, parts.extra).map(Ok)
+        index::kept_entries(repo, index, parts.extra).map(Ok)
     }
 
     /// Whether the cache proves that the index has exactly this tree.
