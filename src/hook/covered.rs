@@ -1,27 +1,32 @@
-//! The quick look at a plain edit of files that the turn has already. It says yes, or nothing: then
-//! the whole way decides.
+//! What a turn already has of what a call can change.
 //!
-//! The session's ledger is looked at without its lock. A use stands in it only when its checkpoint
-//! exists, and a cache is written after the checkpoint it belongs to, so a call that saves at this
-//! moment can only make the answer a needless no; and no call waits for it.
+//! A plain edit of files that the turn has gets a quick look first. It says yes, or nothing: then
+//! the whole way decides. For it the session's ledger is looked at without its lock. A use stands in
+//! the ledger only when its checkpoint exists, and a cache is written after the checkpoint it
+//! belongs to, so a call that saves at this moment can only make the answer a needless no; and no
+//! call waits for it.
 
 use std::{
     cell::LazyCell,
     io::{self, ErrorKind},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::Hook;
 use crate::{
     fs::stat_path,
-    ledger::Ledger,
+    ledger::{self, Ledger},
     left,
-    model::{CheckpointId, Dedupe, Effect, Intent, Kind, Reach, Root, RootKind, Scope, Stamp},
+    model::{
+        Checkpoint, CheckpointId, Dedupe, Effect, Intent, Kind, Reach, Reason, Root, RootKind,
+        Scope, Stamp,
+    },
     policy::{self, Action, Standing},
     reach,
     snapshot::LastCheckpoint,
     state::{RootState, State},
     store::record,
+    transcript,
 };
 
 impl Hook<'_, '_> {
@@ -65,6 +70,59 @@ impl Hook<'_, '_> {
         true
     }
 
+    /// What the turn already has of what this call can change.
+    pub(super) fn standing(
+        &self,
+        ledger: Option<&mut Ledger>,
+        reach: &Reach,
+        state: &State,
+    ) -> Standing {
+        let Some(ledger) = ledger else { return Standing::Bare };
+        self.note_turn(ledger);
+        let place = state.root(&reach.root);
+        if covering(ledger, &reach.root, &place).is_none() {
+            return Standing::Bare;
+        }
+        let Effect::Touches(_) = &self.effect else { return Standing::Begun };
+        let held = LastCheckpoint::of(&reach.root, &place);
+        let is_covered = |path: &PathBuf| has(ledger, &held, path, stat_path(path));
+        if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
+    }
+
+    /// Sees to it that the ledger knows the turn this call belongs to.
+    fn note_turn(&self, ledger: &mut Ledger) {
+        let last_prompt = match self.call.context.turn {
+            Some(_) => None,
+            None if ledger.counts_turns() => None,
+            None => self.call.context.transcript.as_deref().and_then(transcript::last_prompt),
+        };
+        ledger.turn_of(&self.call.context, last_prompt.as_ref());
+    }
+
+    /// Whether a checkpoint that the turn does not use yet is no beginning for it, although nothing in
+    /// the root has changed since: a person asked for it, a restore took it, or what a call of another
+    /// turn does or did since, in another session or outside the root, would count as this turn's.
+    pub(super) fn is_anothers(
+        &self,
+        ledger: Option<&Ledger>,
+        checkpoint: &Checkpoint,
+        reach: &Reach,
+        state: &State,
+    ) -> bool {
+        let is_used = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
+        if is_used == Some(checkpoint.id) {
+            return false;
+        }
+        match checkpoint.cause.reason {
+            Reason::Asked | Reason::BeforeRestore => return true,
+            Reason::Call | Reason::Net => (),
+        }
+        let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
+        left::is_left_outside(&state.root(&reach.root), checkpoint.id)
+            || ledger::running_elsewhere(state, self.process.now, agent, session)
+                .contains(&checkpoint.id)
+    }
+
     /// How much is there of what an edit may mean, if all of that is held, or the agent's own. What
     /// a link leads to is for the whole way to find.
     fn has_all(
@@ -100,19 +158,14 @@ enum There {
 }
 
 /// The checkpoint that the turn has of a root, if it was not dropped since.
-pub(super) fn covering(ledger: &Ledger, root: &Root, place: &RootState) -> Option<CheckpointId> {
+fn covering(ledger: &Ledger, root: &Root, place: &RootState) -> Option<CheckpointId> {
     let of = ledger.covering(root.path())?;
     record::path_of(place, of).exists().then_some(of)
 }
 
 /// Whether what an edit finds at `path` is held, or the agent's own. The stamp of a directory says
 /// nothing of what is in it.
-pub(super) fn has(
-    ledger: &Ledger,
-    held: &LastCheckpoint,
-    path: &Path,
-    stamp: io::Result<Stamp>,
-) -> bool {
+fn has(ledger: &Ledger, held: &LastCheckpoint, path: &Path, stamp: io::Result<Stamp>) -> bool {
     match stamp {
         Ok(stamp) if stamp.kind() == Some(Kind::Directory) => false,
         Ok(stamp) => ledger.is_own(path, &stamp) || held.has(path, &stamp),

@@ -37,19 +37,18 @@ use crate::{
     error::{Error, Result},
     fs::PathResolver,
     journal::LineKind,
-    ledger::{self, Ledger},
+    ledger::Ledger,
     left, maintenance,
     model::{
-        Checkpoint, CheckpointId, Decision, Effect, Event, Intent, Reach, Reason, Root, Scope,
-        Settings, ToolCall,
+        CheckpointId, Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall,
     },
-    policy::{self, Action, Standing},
+    policy::{self, Action},
     process::{Exit, Process},
-    reach::{self, Stake, Surroundings},
+    reach::{self, Stake},
     snapshot::{self, SnapshotRequest},
     state::{RootState, State},
     store::{Saved, record},
-    transcript, ui,
+    ui,
 };
 
 /// Answers one hook call of the agent called `name`.
@@ -242,18 +241,7 @@ impl Hook<'_, '_> {
         }
     }
 
-    fn is_wanted(&self) -> bool {
-        policy::is_wanted(&self.call.intent, &self.effect, &self.loaded.settings)
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.loaded.settings
-    }
-
-    fn surroundings<'s>(&'s self, state: &'s State) -> Surroundings<'s> {
-        Surroundings { home: self.home.as_deref(), state, real: &self.real }
-    }
-
+    /// Holds what the call can change, unless the turn has all of it. Returns what to say of it.
     fn protect(&mut self) -> Result<Notes> {
         let state = self.loaded.state()?;
         let mut notes = Notes::default();
@@ -295,19 +283,6 @@ impl Hook<'_, '_> {
         Ok(notes)
     }
 
-    /// Whether later lines of the same shell may mean something else.
-    fn changes_shell(&self) -> bool {
-        match &self.effect {
-            Effect::Destroys(finding) | Effect::Unknown(finding) => finding.changes_shell,
-            Effect::None | Effect::Touches(_) => false,
-        }
-    }
-
-    /// The directory the session works in: where it was first seen, if the call is made below that.
-    fn start(&self, home: &Path) -> PathBuf {
-        if self.cwd.starts_with(home) { home.to_owned() } else { self.cwd.clone() }
-    }
-
     /// Finds what the call reaches, and sees to `each` root of it.
     fn hold(
         &mut self,
@@ -332,26 +307,6 @@ impl Hook<'_, '_> {
         let told = self.told(&notes.unheld);
         notes.lines.extend(told);
         Ok(std::iter::once(outer).chain(within).collect())
-    }
-
-    /// What the call reaches of repositories below the root that the root's checkpoint leaves out:
-    /// each is a root of its own, as a linked worktree in an ignored directory is.
-    fn within(&self, outer: &Reach, state: &State) -> Vec<Reach> {
-        let surroundings = self.surroundings(state);
-        let (context, effect) = (&self.call.context, &self.effect);
-        let found = reach::within(&self.cwd, &self.call.intent, effect, &outer.root, &surroundings);
-        if found.is_empty() {
-            return Vec::new();
-        }
-        let held = snapshot::LastCheckpoint::of(&outer.root, &state.root(&outer.root));
-        let left_out = found.into_iter().filter(|(root, _)| !held.has_directory(root.path()));
-        let reach = |around| {
-            let mut reach = reach::reach_in(around, &self.cwd, context, effect, &surroundings);
-            // The outer root has what is elsewhere.
-            reach.victims.retain(|place| place.starts_with(reach.root.path()));
-            reach
-        };
-        left_out.map(reach).collect()
     }
 
     /// Takes a checkpoint of a root unless the turn has all it needs.
@@ -380,92 +335,7 @@ impl Hook<'_, '_> {
         Ok(())
     }
 
-    /// Notes for restores that the call begins. What is not noted has no known author.
-    fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
-        let covering = ledger.and_then(|it| Some((it, it.covering(reach.root.path())?)));
-        if let Some((ledger, of)) = covering {
-            let place = state.root(&reach.root);
-            let _noted = self.begins(&place, reach, ledger, of).note(self.process);
-        }
-    }
-
-    /// The call as it begins, covered by the checkpoint `of`.
-    fn begins<'b>(
-        &'b self,
-        place: &'b RootState,
-        reach: &'b Reach,
-        ledger: &Ledger,
-        of: CheckpointId,
-    ) -> left::Begins<'b> {
-        let (call, effect, cwd) = (self.call, &self.effect, &self.cwd);
-        let tells = ledger.tells_ends();
-        left::Begins { place, call, effect, reach, of, cwd, is_held: false, tells }
-    }
-
-    fn reach(&mut self, start: &Path, state: &State) -> Result<Reach> {
-        let around = self.around.take().filter(|_| start == self.cwd);
-        let surroundings = self.surroundings(state);
-        let (context, effect) = (&self.call.context, &self.effect);
-        if let Some(around) = around {
-            return Ok(reach::reach_in(around, start, context, effect, &surroundings));
-        }
-        let found = reach::reach(start, context, effect, &surroundings)
-            .or_else(|| reach::reach(&self.cwd, context, effect, &surroundings));
-        found.ok_or_else(|| Error::Other {
-            message: format!("cannot find the directory `{}`", ui::escape_path(&self.cwd)),
-            hint: None,
-        })
-    }
-
-    /// What the turn already has of what this call can change.
-    fn standing(&self, ledger: Option<&mut Ledger>, reach: &Reach, state: &State) -> Standing {
-        let Some(ledger) = ledger else { return Standing::Bare };
-        self.note_turn(ledger);
-        let place = state.root(&reach.root);
-        if covered::covering(ledger, &reach.root, &place).is_none() {
-            return Standing::Bare;
-        }
-        let Effect::Touches(_) = &self.effect else { return Standing::Begun };
-        let held = snapshot::LastCheckpoint::of(&reach.root, &place);
-        let is_covered =
-            |path: &PathBuf| covered::has(ledger, &held, path, crate::fs::stat_path(path));
-        if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
-    }
-
-    /// Sees to it that the ledger knows the turn this call belongs to.
-    fn note_turn(&self, ledger: &mut Ledger) {
-        let last_prompt = match self.call.context.turn {
-            Some(_) => None,
-            None if ledger.counts_turns() => None,
-            None => self.call.context.transcript.as_deref().and_then(transcript::last_prompt),
-        };
-        ledger.turn_of(&self.call.context, last_prompt.as_ref());
-    }
-
-    /// Whether a checkpoint that the turn does not use yet is no beginning for it, although nothing in
-    /// the root has changed since: a person asked for it, a restore took it, or what a call of another
-    /// turn does or did since, in another session or outside the root, would count as this turn's.
-    fn is_anothers(
-        &self,
-        ledger: Option<&Ledger>,
-        checkpoint: &Checkpoint,
-        reach: &Reach,
-        state: &State,
-    ) -> bool {
-        let is_used = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
-        if is_used == Some(checkpoint.id) {
-            return false;
-        }
-        match checkpoint.cause.reason {
-            Reason::Asked | Reason::BeforeRestore => return true,
-            Reason::Call | Reason::Net => (),
-        }
-        let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
-        left::is_left_outside(&state.root(&reach.root), checkpoint.id)
-            || ledger::running_elsewhere(state, self.process.now, agent, session)
-                .contains(&checkpoint.id)
-    }
-
+    /// Takes a checkpoint of a root, or finds that the newest is one.
     fn save(
         &self,
         ledger: Option<&Ledger>,
@@ -499,5 +369,43 @@ impl Hook<'_, '_> {
             maintenance::start_if_due(self.process, state, self.settings());
         }
         Ok(saved)
+    }
+
+    /// Notes for restores that the call begins. What is not noted has no known author.
+    fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
+        let covering = ledger.and_then(|it| Some((it, it.covering(reach.root.path())?)));
+        if let Some((ledger, of)) = covering {
+            let place = state.root(&reach.root);
+            let _noted = self.begins(&place, reach, ledger, of).note(self.process);
+        }
+    }
+
+    /// The call as it begins, covered by the checkpoint `of`.
+    fn begins<'b>(
+        &'b self,
+        place: &'b RootState,
+        reach: &'b Reach,
+        ledger: &Ledger,
+        of: CheckpointId,
+    ) -> left::Begins<'b> {
+        let (call, effect, cwd) = (self.call, &self.effect, &self.cwd);
+        let tells = ledger.tells_ends();
+        left::Begins { place, call, effect, reach, of, cwd, is_held: false, tells }
+    }
+
+    fn is_wanted(&self) -> bool {
+        policy::is_wanted(&self.call.intent, &self.effect, &self.loaded.settings)
+    }
+
+    /// Whether later lines of the same shell may mean something else.
+    fn changes_shell(&self) -> bool {
+        match &self.effect {
+            Effect::Destroys(finding) | Effect::Unknown(finding) => finding.changes_shell,
+            Effect::None | Effect::Touches(_) => false,
+        }
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.loaded.settings
     }
 }

@@ -1,4 +1,4 @@
-//! Where a call is made, and what judging it needs to know of that place.
+//! Where a call is made, what judging it needs to know of that place, and what it reaches from there.
 
 use std::{
     borrow::Cow,
@@ -6,14 +6,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::Hook;
 use crate::{
     agent::Dialect,
     config::Loaded,
+    error::{Error, Result},
     fs::PathResolver,
     ledger::Ledger,
-    model::{Context, Effect, Finding, Intent, Level, ToolCall},
+    model::{Context, Effect, Finding, Intent, Level, Reach, ToolCall},
     process::Process,
-    shell, transcript,
+    reach::{self, Surroundings},
+    shell,
+    snapshot::LastCheckpoint,
+    state::State,
+    transcript, ui,
 };
 
 /// The directory a call is made in: what the agent says if that is somewhere, else our own.
@@ -96,6 +102,53 @@ pub(super) fn shell_scope(process: &Process<'_>, loaded: &mut Loaded) -> shell::
         shell::Patterns::parse(&wanted.always, &[])
     });
     shell::Scope { home, rules: rules.unwrap_or_default() }
+}
+
+impl Hook<'_, '_> {
+    /// The directory the session works in: where it was first seen, if the call is made below that.
+    pub(super) fn start(&self, home: &Path) -> PathBuf {
+        if self.cwd.starts_with(home) { home.to_owned() } else { self.cwd.clone() }
+    }
+
+    /// What the call reaches, from the directory that its session works in.
+    pub(super) fn reach(&mut self, start: &Path, state: &State) -> Result<Reach> {
+        let around = self.around.take().filter(|_| start == self.cwd);
+        let surroundings = self.surroundings(state);
+        let (context, effect) = (&self.call.context, &self.effect);
+        if let Some(around) = around {
+            return Ok(reach::reach_in(around, start, context, effect, &surroundings));
+        }
+        let found = reach::reach(start, context, effect, &surroundings)
+            .or_else(|| reach::reach(&self.cwd, context, effect, &surroundings));
+        found.ok_or_else(|| Error::Other {
+            message: format!("cannot find the directory `{}`", ui::escape_path(&self.cwd)),
+            hint: None,
+        })
+    }
+
+    /// What the call reaches of repositories below the root that the root's checkpoint leaves out:
+    /// each is a root of its own, as a linked worktree in an ignored directory is.
+    pub(super) fn within(&self, outer: &Reach, state: &State) -> Vec<Reach> {
+        let surroundings = self.surroundings(state);
+        let (context, effect) = (&self.call.context, &self.effect);
+        let found = reach::within(&self.cwd, &self.call.intent, effect, &outer.root, &surroundings);
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let held = LastCheckpoint::of(&outer.root, &state.root(&outer.root));
+        let left_out = found.into_iter().filter(|(root, _)| !held.has_directory(root.path()));
+        let reach = |around| {
+            let mut reach = reach::reach_in(around, &self.cwd, context, effect, &surroundings);
+            // The outer root has what is elsewhere.
+            reach.victims.retain(|place| place.starts_with(reach.root.path()));
+            reach
+        };
+        left_out.map(reach).collect()
+    }
+
+    pub(super) fn surroundings<'s>(&'s self, state: &'s State) -> Surroundings<'s> {
+        Surroundings { home: self.home.as_deref(), state, real: &self.real }
+    }
 }
 
 #[cfg(test)]
