@@ -249,10 +249,9 @@ pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Out
 
 pub(super) fn index_words(index: &IndexOutcome) -> Option<String> {
     match index {
-        IndexOutcome::Restored(entries) => Some(format!(
-            "staged as it was: {}",
-            ui::count(*entries as u64, "entry").replace("entrys", "entries")
-        )),
+        IndexOutcome::Restored(entries) => {
+            Some(format!("staged as it was: {}", ui::count(*entries as u64, "entry")))
+        }
         IndexOutcome::HeadMoved => {
             Some("the index stays as it is: HEAD has moved since".to_owned())
         }
