@@ -6,7 +6,13 @@
 //! any case. Across turns it may have been changed meanwhile, so it is only taken for what is
 //! gone altogether: old bytes are better than none.
 
-use std::{cell::OnceCell, collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+};
 
 use super::Project;
 use crate::{
@@ -19,6 +25,7 @@ use crate::{
     store::{
         self, Source,
         record::{self, Record},
+        repository,
     },
 };
 
@@ -133,6 +140,14 @@ impl Project {
             record.repositories.extend(reached);
         }
         Ok(record)
+    }
+
+    /// Where a checkpoint has repositories, and files that lead to one, in the root. Of a record that
+    /// cannot be read nothing is known.
+    pub(crate) fn places_of_repositories(&self, id: CheckpointId) -> BTreeSet<PathBuf> {
+        let record = record::read(&self.state.root(&self.root), id);
+        let places = |record| repository::places_inside(self.root.path(), &record);
+        record.map(places).unwrap_or_default()
     }
 
     /// What a later checkpoint holds of what the first one left out: named by a call, or within the

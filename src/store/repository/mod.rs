@@ -41,7 +41,7 @@ pub(in crate::store) use maintain::{Weights, sweep};
 pub use maintain::{give_up_history, maintain};
 pub use rebuild::{
     Ends, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, is_reftable, lost,
-    remove_unfinished, steps,
+    places_inside, remove_unfinished, steps,
 };
 
 use super::{

@@ -1,0 +1,54 @@
+//! What people are told of repositories that are gone, of other sessions' work, and of what stays
+//! undecided.
+
+use crate::{
+    evidence::{ours, run, writes},
+    support::{real::git, world::World},
+    told::{listed, repository},
+};
+
+fn remove_tree(world: &World, path: &str) {
+    beforehand::fs::remove_tree(&world.root().join(path)).unwrap();
+}
+
+/// A repository with another one in `sub`.
+fn nested() -> World {
+    let mut world = repository();
+    git(&world, &world.root(), "git init -q sub && cd sub && echo x > x && git add x");
+    git(&world, &world.root(), "git -C sub commit -qm x");
+    run(&mut world, "zero", "make nothing", |_| ());
+    world
+}
+
+#[test]
+fn a_repository_that_is_gone_is_told_of() {
+    for path in ["sub/.git", ".git"] {
+        let mut world = nested();
+        run(&mut world, "one", &format!("rm -rf {path}"), |world| remove_tree(world, path));
+        let told = ours(&mut world, &["diff", "1"], 0);
+        let (from, to) = (format!("{path}: gone; `beforehand restore "), "` brings it back\n");
+        assert!(told.stdout.starts_with(&from) && told.stdout.ends_with(to), "{}", told.stdout);
+        assert_eq!(told.stdout.lines().count() + told.stderr.lines().count(), 1, "{}", told.stderr);
+        let named = ours(&mut world, &["diff", "1", "--name-only", "--", path], 0).stdout;
+        assert_eq!(named, format!("{path}\n"));
+        assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+        world.terminal.stdout = true;
+        assert!(world.run(&["list"]).stdout.contains("1 repository"));
+        // Another turn does not make it less.
+        writes(&mut world, "two", "a", "the agent's");
+        let told = ours(&mut world, &["diff", "2", "1"], 0).stdout;
+        assert_eq!(told, format!("{path}: gone\n"));
+        let rows = listed(&mut world, &[]);
+        assert_eq!([&rows[0]["changed"], &rows[1]["changed"]], [1, 1], "{rows}");
+    }
+}
+
+#[test]
+fn a_repository_that_a_person_removed_counts_for_no_turn() {
+    let mut world = nested();
+    writes(&mut world, "one", "a", "the agent's");
+    remove_tree(&world, "sub/.git");
+    assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+    let told = ours(&mut world, &["diff", "1", "--name-only"], 0).stdout;
+    assert_eq!(told, "a\nsub/.git\n");
+}
