@@ -1,9 +1,15 @@
 //! What people are told of repositories that are gone, of other sessions' work, and of what stays
 //! undecided.
 
+use std::{
+    fs::{File, FileTimes},
+    os::unix::fs::symlink,
+    time::SystemTime,
+};
+
 use crate::{
-    evidence::{ours, run, writes},
-    support::{real::git, world::World},
+    evidence::{ours, project, run, writes},
+    support::{real::git, temp::noise, world::World},
     told::{listed, repository},
 };
 
@@ -51,4 +57,26 @@ fn a_repository_that_a_person_removed_counts_for_no_turn() {
     assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
     let told = ours(&mut world, &["diff", "1", "--name-only"], 0).stdout;
     assert_eq!(told, "a\nsub/.git\n");
+}
+
+/// A file that no checkpoint holds gives way to a symlink, a new one or one of long ago.
+#[test]
+fn an_unheld_file_with_a_symlink_in_its_place_is_gone() {
+    for line in ["rm large; ln -s a large", "mv -f link large"] {
+        let mut world = project();
+        world.write("large", noise(1, 70_000_000));
+        symlink("a", world.root().join("link")).unwrap();
+        let before = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+        File::open(world.root().join("large")).unwrap().set_times(before).unwrap();
+        git(&world, &world.root(), "touch -h -d @1000 link");
+        writes(&mut world, "one", "a", "the agent's");
+        run(&mut world, "one", "make", |world| drop(git(world, &world.root(), line)));
+        let gone = "gone, and was not held: large (70.0 MB";
+        for args in [&["restore", "1", "--dry-run"][..], &["undo", "--dry-run"]] {
+            let told = ours(&mut world, args, 0).stdout;
+            assert!(told.contains(gone) && !told.contains("changed, and"), "{line}: {told}");
+        }
+        let told = ours(&mut world, &["diff", "1"], 0).stderr;
+        assert!(told.contains(gone), "{line}: {told}");
+    }
 }

@@ -162,12 +162,8 @@ impl<'a> Comparison<'a> {
         made.found = found;
         made.add_gone_repositories(|path| path.symlink_metadata().is_ok());
         made.unheld = restore::left_out(from, then);
-        let is_gone = |out: &Skipped| {
-            let path = project.root.path().join(std::ffi::OsStr::from_bytes(&out.path));
-            path.symlink_metadata().is_err()
-        };
         made.unheld.retain(|out| {
-            let counts = out.reason.matters() || is_gone(out);
+            let counts = out.reason.matters() || project.is_gone(out);
             is_told_of(out.reason) && counts && project.has_changed(from, out)
         });
         Ok(made)

@@ -20,7 +20,9 @@ use crate::{
     fs::stat_path,
     ledger,
     left::{self, Side, What},
-    model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
+    model::{
+        Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Stamp, Tree,
+    },
     plan::ByPath,
     store::{
         self, Source,
@@ -99,10 +101,24 @@ impl Project {
     /// word.
     pub(crate) fn has_changed(&self, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
         let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        match stat_path(&self.root.path().join(OsStr::from_bytes(&skipped.path))) {
-            Ok(stamp) => stamp.mtime_ns > taken_at,
-            Err(_) => true,
+        match self.stat_left_out(skipped) {
+            // A symlink that was elsewhere until now may be older.
+            Some(stamp) if is_link(&stamp) => {
+                stamp.mtime_ns > taken_at || skipped.size > 0 && stamp.size != skipped.size
+            }
+            Some(stamp) => stamp.mtime_ns > taken_at,
+            None => true,
         }
+    }
+
+    /// Whether what a checkpoint left out, and what has changed since, is gone: there is nothing, or a
+    /// symlink stands in its place.
+    pub(crate) fn is_gone(&self, skipped: &Skipped) -> bool {
+        self.stat_left_out(skipped).is_none_or(|stamp| is_link(&stamp))
+    }
+
+    fn stat_left_out(&self, skipped: &Skipped) -> Option<Stamp> {
+        stat_path(&self.root.path().join(OsStr::from_bytes(&skipped.path))).ok()
     }
 
     /// The files of a checkpoint as a restore goes to them, also of one that is in no list.
@@ -158,6 +174,10 @@ impl Project {
         let new = new.filter_map(|change| Some((change.path, change.after?)));
         Ok(new.filter(|(path, entry)| held.was_left_out(path, entry, step)).collect())
     }
+}
+
+fn is_link(stamp: &Stamp) -> bool {
+    stamp.kind() == Some(Kind::Link)
 }
 
 impl Held<'_> {
