@@ -9,7 +9,11 @@ use std::{
 
 use crate::{
     evidence::{ours, project, run, writes},
-    support::{real::git, temp::noise, world::World},
+    support::{
+        real::git,
+        temp::{noise, on_disk, write},
+        world::World,
+    },
     told::{listed, repository},
 };
 
@@ -78,5 +82,32 @@ fn an_unheld_file_with_a_symlink_in_its_place_is_gone() {
         }
         let told = ours(&mut world, &["diff", "1"], 0).stderr;
         assert!(told.contains(gone), "{line}: {told}");
+    }
+}
+
+/// What was not read is not said to be whole, nor to restore in full.
+#[test]
+fn a_check_claims_no_more_than_it_looked_at() {
+    for store in ["auto", "files"] {
+        let mut world = project();
+        world.set("BEFOREHAND_STORE", store);
+        writes(&mut world, "one", "a", "the agent's");
+        writes(&mut world, "two", "b", "the agent's");
+        let unread = "contents were not read (--read-data reads every byte)";
+        let plain = ours(&mut world, &["check", "--repair"], 0).stdout;
+        assert!(plain.ends_with(&format!("nothing missing; {unread}\n")), "{plain}");
+        let read = ours(&mut world, &["check", "--read-data"], 0).stdout;
+        assert!(read.contains("all whole") && !read.contains(unread), "{read}");
+        // One file is gone, and perhaps others are not what they should be.
+        let id = listed(&mut world, &[])[0]["id"].as_str().unwrap().to_owned();
+        let mut files =
+            on_disk(&world.state()).into_keys().map(|it| String::from_utf8(it).unwrap());
+        let record = files.find(|path| path.ends_with(&format!("{id}.json"))).unwrap();
+        write(&world.state().join(record), "{}");
+        let plain = ours(&mut world, &["check"], 1).stdout;
+        assert!(plain.contains("lack nothing; ") && plain.contains(unread), "{plain}");
+        assert!(!plain.contains("restore in full"), "{plain}");
+        let read = ours(&mut world, &["check", "--read-data"], 1).stdout;
+        assert!(read.contains("whole and restore in full"), "{read}");
     }
 }
