@@ -2,10 +2,12 @@
 //! undecided.
 
 use std::{
-    fs::{File, FileTimes},
+    fs::{self, File, FileTimes},
     os::unix::fs::symlink,
     time::SystemTime,
 };
+
+use serde_json::Value;
 
 use crate::{
     evidence::{ours, project, run, writes},
@@ -110,4 +112,75 @@ fn a_check_claims_no_more_than_it_looked_at() {
         let read = ours(&mut world, &["check", "--read-data"], 1).stdout;
         assert!(read.contains("whole and restore in full"), "{read}");
     }
+}
+
+/// Two sessions at work, one after the other: what the other one did is told as such, and stays.
+#[test]
+fn the_work_of_another_session_is_told_as_such() {
+    let mut world = project();
+    world.write("shared", "first");
+    world.write("gone", "first");
+    run(&mut world, "t/zero", "make nothing", |_| ());
+    run(&mut world, "s/one", "make mine", |world| {
+        world.write("a", "s");
+        world.write("shared", "s");
+        world.write("both", "s");
+    });
+    run(&mut world, "t/one", "make theirs", |world| {
+        world.write("b", "t");
+        world.write("shared", "t");
+        world.write("new", "t");
+        world.write("both", "t");
+        fs::remove_file(world.root().join("gone")).unwrap();
+    });
+    world.write("mine", "a person's");
+    let plan = ours(&mut world, &["undo", "--session", "s", "--dry-run"], 0).stdout;
+    let rows = |plan: &str| -> Vec<String> {
+        let rows = plan.lines().filter(|row| row.starts_with("  "));
+        rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(
+        rows(&plan),
+        [
+            "restore a +1 −1",
+            "recreate gone deleted since, by another session",
+            "keep b changed since, by another session (use --force)",
+            "keep both made since, then changed (--force removes it)",
+            "keep mine not made by the agent",
+            "keep new made by another session",
+            "keep shared changed since, by another session (use --force)",
+        ]
+    );
+    let told = ours(&mut world, &["undo", "--session", "s", "--dry-run", "--json"], 0).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let steps = told["steps"].as_array().unwrap();
+    let author = |path: &str| &steps.iter().find(|step| step["path"] == path).unwrap()["author"];
+    assert_eq!(["b", "mine", "new"].map(author), ["session", "other", "session"]);
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
+    let now = ["a", "b", "shared", "both", "new", "mine", "gone"].map(|path| world.read(path));
+    assert_eq!(now, ["first", "t", "t", "t", "t", "a person's", "first"]);
+}
+
+/// Of what was done after a restore, its undo knows that, and not that it was no agent's.
+#[test]
+fn what_was_done_after_a_restore_is_told_as_such() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    writes(&mut world, "one", "c", "the agent's");
+    writes(&mut world, "one", "d", "the agent's");
+    ours(&mut world, &["undo", "--yes"], 0);
+    world.write("a", "after the undo");
+    world.write("new", "after the undo");
+    let plan = ours(&mut world, &["redo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("a     changed since the undo (use --force)"), "{plan}");
+    assert!(plan.contains("new   made since the undo\n"), "{plan}");
+    assert!(plan.contains("recreate  c\n") && plan.contains("recreate  d\n"), "{plan}");
+    assert!(!plan.contains("not by the agent"), "{plan}");
+    ours(&mut world, &["redo", "--yes", "--force"], 0);
+    fs::remove_file(world.root().join("b")).unwrap();
+    fs::remove_file(world.root().join("d")).unwrap();
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("remove    c"), "{plan}");
+    assert!(plan.contains("deleted since the redo\n"), "{plan}");
+    assert!(!plan.contains("the agent"), "{plan}");
 }
