@@ -10,13 +10,13 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    evidence::{ours, project, run, writes},
+    evidence::{begins, ours, project, run, writes},
     support::{
         real::git,
         temp::{noise, on_disk, write},
         world::World,
     },
-    told::{listed, repository},
+    told::{listed, prompts, repository},
 };
 
 fn remove_tree(world: &World, path: &str) {
@@ -183,4 +183,25 @@ fn what_was_done_after_a_restore_is_told_as_such() {
     assert!(plan.contains("remove    c"), "{plan}");
     assert!(plan.contains("deleted since the redo\n"), "{plan}");
     assert!(!plan.contains("the agent"), "{plan}");
+}
+
+/// It may have been made by the call, or by a program of the user's.
+#[test]
+fn an_ignored_file_that_a_call_may_have_made_that_was_cut_off_is_not_passed_over() {
+    let mut world = repository();
+    writes(&mut world, "one", "a", "the agent's");
+    prompts(&mut world, "two");
+    begins(&mut world, "two", "make; sleep 9");
+    world.write("seven.log", "7");
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    let row = "seven.log   made since, perhaps by a call that was cut off (--force removes it)";
+    assert!(plan.contains(row), "{plan}");
+    let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    assert!(told.contains("1 conflict kept: seven.log"), "{told}");
+    assert_eq!(["a", "seven.log"].map(|path| world.read(path)), ["the agent's", "7"]);
+    ours(&mut world, &["restore", "1", "--exact", "--yes"], 0);
+    assert_eq!(world.read("seven.log"), "7", "it is ignored");
+    ours(&mut world, &["undo", "--yes", "--force"], 0);
+    assert!(!world.root().join("seven.log").exists());
+    assert_eq!(world.read("a"), "the agent's");
 }

@@ -415,12 +415,12 @@ fn decide(
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
             None if options.keep_new => Action::Keep(Kept::New),
             None if is_undone(known.author) => Action::Remove,
+            // A call that was cut off may have made it, or a person.
+            None if known.author == Author::Unclear && options.force => Action::Remove,
+            None if known.author == Author::Unclear && !options.exact => Action::Keep(Kept::Edited),
             // A build or a server makes such files all the time, and a person may want them.
             None if known.is_ignored && !known.was_edited => Action::Keep(Kept::Ignored),
             None if options.exact => Action::Remove,
-            // A call that was cut off may have made it, or a person.
-            None if known.author == Author::Unclear && options.force => Action::Remove,
-            None if known.author == Author::Unclear => Action::Keep(Kept::Edited),
             None if known.was_edited && options.force => Action::Remove,
             None if known.was_edited => Action::Keep(Kept::Edited),
             None => Action::Keep(Kept::New),
