@@ -4,9 +4,10 @@
 use std::{
     fs::{self, File, FileTimes},
     os::unix::fs::symlink,
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
+use beforehand::fs::Lock;
 use serde_json::Value;
 
 use crate::{
@@ -204,4 +205,25 @@ fn an_ignored_file_that_a_call_may_have_made_that_was_cut_off_is_not_passed_over
     ours(&mut world, &["undo", "--yes", "--force"], 0);
     assert!(!world.root().join("seven.log").exists());
     assert_eq!(world.read("a"), "the agent's");
+}
+
+#[test]
+fn a_prune_beside_maintenance_says_so_and_the_next_one_frees_the_rest() {
+    for command in [&["prune", "--keep", "1"][..], &["clear", "--yes"]] {
+        let mut world = repository();
+        for turn in 0..3 {
+            world.write("b", noise(turn, 300_000));
+            writes(&mut world, &turn.to_string(), "a", &turn.to_string());
+        }
+        let lock = world.private().join("maintenance.lock");
+        let held = Lock::acquire(&lock, Instant::now()).unwrap();
+        let told = ours(&mut world, command, 0);
+        assert!(told.stderr.contains("another beforehand is at work on the store"), "{command:?}");
+        assert!(told.stderr.contains("hint: run `beforehand prune` again"), "{}", told.stderr);
+        drop(held);
+        let told = ours(&mut world, &["prune"], 0).stderr;
+        assert!(told.starts_with("nothing to drop; "), "{told}");
+        assert!(told.ends_with("B freed\n") && !told.contains("another"), "{told}");
+        assert!(!ours(&mut world, &["prune"], 0).stderr.contains("freed"));
+    }
 }

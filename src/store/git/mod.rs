@@ -560,7 +560,7 @@ impl Store for GitStore {
             _ => match sweep::sweep(self.state.state(), Instant::now() + LOCK_WAIT) {
                 // The checkpoints are gone; the next removal frees their objects.
                 Err(Error::Busy { .. }) => Ok(0),
-                swept => swept,
+                swept => swept.map(|swept| swept.freed),
             },
         }
     }
