@@ -227,3 +227,48 @@ fn a_prune_beside_maintenance_says_so_and_the_next_one_frees_the_rest() {
         assert!(!ours(&mut world, &["prune"], 0).stderr.contains("freed"));
     }
 }
+
+/// A command line that can mean nothing ends with 64, one of something that is not there with 1.
+#[test]
+fn what_makes_no_sense_is_told_from_what_cannot_be_done() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    let nonsense: [&[&str]; 18] = [
+        &["restore", "zzz"],
+        &["restore", "0"],
+        &["restore", "latest~x", "--dry-run"],
+        &["restore", "1", "--markers"],
+        &["restore", "1", "--yes", "--", "/"],
+        &["restore", "1", "--into", "nope/.."],
+        &["restore", "1", "--into", "new", "--", "/tmp/x"],
+        &["show", "1.0"],
+        &["diff", "zzz"],
+        &["diff", "1", "-1"],
+        &["diff", "1", "", "--stat"],
+        &["list", "--limit", "many"],
+        &["prune", "--keep", "many"],
+        &["prune", "--older-than", "soon"],
+        &["prune", "--max-size", "big"],
+        &["install", "nosuch"],
+        &["uninstall", "nosuch"],
+        &["nosuch"],
+    ];
+    for args in nonsense {
+        let told = ours(&mut world, args, 64);
+        assert!(told.stdout.is_empty() && told.stderr.starts_with("error: "), "{args:?}");
+    }
+    let impossible: [&[&str]; 9] = [
+        &["restore", "99"],
+        &["restore", "abcd"],
+        &["restore", "1", "--", "nope"],
+        &["restore", "1", "--into", "."],
+        &["show", "1.99"],
+        &["diff", "latest~99"],
+        &["find", "nope"],
+        &["redo"],
+        &["undo", "--session", "zz"],
+    ];
+    for args in impossible {
+        ours(&mut world, args, 1);
+    }
+}

@@ -98,7 +98,7 @@ fn wanted(process: &Process<'_>, project: &Project, args: &Args) -> Result<Wante
     ];
     for (given, flag, key) in flags {
         if let Some(given) = given {
-            loaded.set_flag(flag, key, given)?;
+            loaded.set_flag(flag, key, given).map_err(Error::into_usage)?;
         }
     }
     let settings = loaded.settings;
