@@ -4,6 +4,7 @@
 use std::{
     fs::{self, File, FileTimes},
     os::unix::fs::symlink,
+    path::Path,
     time::{Instant, SystemTime},
 };
 
@@ -270,5 +271,68 @@ fn what_makes_no_sense_is_told_from_what_cannot_be_done() {
     ];
     for args in impossible {
         ours(&mut world, args, 1);
+    }
+}
+
+/// In `work`, a clone of `bare` beside the project, with another file and a commit of it, pushed to `branch`.
+fn pushes(world: &World, bare: &Path, work: &str, branch: &str) {
+    let line = format!(
+        "test -d {work} || git clone -q {} {work}; cd {work} && echo {branch} >> {work} && \
+         git add . && git commit -qm {work} && git push -q origin HEAD:refs/heads/{branch}",
+        bare.display()
+    );
+    git(world, world.root().parent().unwrap(), &line);
+}
+
+/// The root is a bare repository itself: what others pushed on top of the agent's commit stays whole.
+#[test]
+fn an_undo_in_a_bare_repository_leaves_its_refs_and_objects() {
+    let mut world = World::new();
+    let root = world.root();
+    git(&world, &root, "git init -q --bare -b main .");
+    pushes(&world, &root, "agent", "main");
+    run(&mut world, "zero", "make nothing", |_| ());
+    run(&mut world, "one", "make; rm description", |world| {
+        pushes(world, &root, "agent", "main");
+        fs::remove_file(root.join("description")).unwrap();
+    });
+    pushes(&world, &root, "mate", "mates");
+    let before = git(&world, &root, "git log --all --format=%s%d");
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    let stays = "keep      refs/heads/main ";
+    assert!(plan.contains(stays) && plan.contains("git's own: HEAD, branches and"), "{plan}");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(root.join("description").exists());
+    git(&world, &root, "git fsck --strict");
+    assert_eq!(git(&world, &root, "git log --all --format=%s%d"), before);
+}
+
+/// A bare repository in the project: a ref goes back that nobody else moved, packed or not.
+#[test]
+fn an_undo_of_a_push_takes_back_no_later_one() {
+    for (later, packs) in [(false, false), (true, false), (true, true)] {
+        let mut world = project();
+        let bare = world.root().join("bare");
+        git(&world, &world.root(), "git init -q --bare -b main bare");
+        pushes(&world, &bare, "agent", "main");
+        run(&mut world, "zero", "make nothing", |_| ());
+        let then = git(&world, &bare, "git rev-parse main");
+        run(&mut world, "one", "make", |world| {
+            pushes(world, &bare, "agent", "main");
+            world.write("a", "the agent's");
+        });
+        pushes(&world, &bare, "mate", if later { "main" } else { "mates" });
+        if packs {
+            git(&world, &bare, "git pack-refs --all");
+        }
+        let now = git(&world, &bare, "git rev-parse main");
+        let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+        let says = plan.contains("a ref goes back; its commits stay");
+        assert_eq!(says, !later, "{later} {packs}: {plan}");
+        ours(&mut world, &["undo", "--yes"], if later && !packs { 3 } else { 0 });
+        assert_eq!(world.read("a"), "first");
+        git(&world, &bare, "git fsck --strict");
+        let main = git(&world, &bare, "git rev-parse main");
+        assert_eq!(main, if later { now } else { then }, "{packs}");
     }
 }

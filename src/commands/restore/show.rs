@@ -228,6 +228,9 @@ fn is_directory(step: &Step) -> bool {
 /// What happens to a path, and a word on why.
 fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
+        (Action::Restore, Author::Agent) if shown.is_ref(&step.path) => {
+            ("restore", "a ref goes back; its commits stay")
+        }
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
         (Action::Restore, author @ (Author::Session | Author::Other)) => {
@@ -271,7 +274,9 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
             return ("keep", format!("{}{how}", shown.made_words(author)));
         }
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
-        (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
+        (Action::Keep(Kept::GitPrivate), _) => {
+            ("keep", "git's own: HEAD, branches and commits of a repository stay")
+        }
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
         (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
         (Action::Keep(Kept::Unseen(why)), _) => {

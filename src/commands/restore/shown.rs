@@ -2,8 +2,9 @@
 
 use super::head;
 use crate::{
+    model::RelPath,
     plan::Author,
-    restore::{Prepared, Restore},
+    restore::{Prepared, Restore, is_ref},
     ui,
 };
 
@@ -19,6 +20,11 @@ impl Shown<'_> {
     pub(super) fn head(self) -> Option<String> {
         head::words(&self.prepared.head, self.restore.checkpoint)
             .filter(|_| self.prepared.repositories.is_empty())
+    }
+
+    /// Whether a path of the plan, in the root or outside it, is a ref of a bare repository.
+    pub(super) fn is_ref(self, path: &RelPath) -> bool {
+        is_ref(&self.restore.project.root.join(path)) || is_ref(&path.at_top())
     }
 
     /// What changed since that another author made: what may be advised about it depends on the
