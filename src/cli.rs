@@ -232,5 +232,8 @@ fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
 fn report(process: &mut Process<'_>, err: &Error) -> Exit {
     let text = commands::error_text(err, ui::Style::stderr(process));
     let _ignored = process.stderr.write_all(text.as_bytes());
-    Exit::Failed
+    match err {
+        Error::Usage { .. } => Exit::Usage,
+        _ => Exit::Failed,
+    }
 }

@@ -81,6 +81,13 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// The command line can mean nothing, whatever there is. All other errors are of what there is.
+    Usage {
+        /// What it says that means nothing.
+        message: String,
+        /// What it could say.
+        hint: Option<String>,
+    },
     /// Anything else that has one sentence and one piece of advice.
     Other {
         /// What could not be done, and why.
@@ -100,6 +107,17 @@ impl Error {
     /// Makes an error of one sentence, with advice.
     pub fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Other { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Makes an error about a command line that can mean nothing, with advice.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Makes the same of what is wrong with a value on the command line.
+    #[must_use]
+    pub fn into_usage(self) -> Self {
+        Self::Usage { message: self.to_string(), hint: self.hint().map(str::to_owned) }
     }
 
     /// Makes an error about something stored that is not what it should be.
@@ -135,7 +153,9 @@ impl Error {
             Self::CannotHold { .. } => {
                 Some("nothing was changed; name other paths after `--` to leave this one out")
             }
-            Self::Setting { hint, .. } | Self::Other { hint, .. } => hint.as_deref(),
+            Self::Setting { hint, .. } | Self::Usage { hint, .. } | Self::Other { hint, .. } => {
+                hint.as_deref()
+            }
         }
     }
 }
@@ -161,7 +181,7 @@ impl fmt::Display for Error {
             Self::OutOfTime => write!(f, "the deadline came first"),
             Self::Setting { place, why, .. } => write!(f, "{place}: {why}"),
             Self::CannotHold { path, why } => write!(f, "cannot hold `{path}` first: {why}"),
-            Self::Other { message, .. } => f.write_str(message),
+            Self::Usage { message, .. } | Self::Other { message, .. } => f.write_str(message),
         }
     }
 }
@@ -200,6 +220,7 @@ impl std::error::Error for Error {
             | Self::OutOfTime
             | Self::Setting { .. }
             | Self::CannotHold { .. }
+            | Self::Usage { .. }
             | Self::Other { .. } => None,
         }
     }

@@ -51,6 +51,7 @@ mod talk;
 mod terminal;
 mod tidy;
 mod told;
+mod told_more;
 mod turns;
 mod unreadable;
 mod unseen;

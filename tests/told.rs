@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-fn prompts(world: &mut World, turn: &str) {
+pub(crate) fn prompts(world: &mut World, turn: &str) {
     event(world, "UserPromptSubmit", turn, "", &json!({}), "");
 }
 
@@ -24,7 +24,7 @@ fn removes(world: &mut World, turn: &str, path: &str) {
     });
 }
 
-fn listed(world: &mut World, args: &[&str]) -> Value {
+pub(crate) fn listed(world: &mut World, args: &[&str]) -> Value {
     let told = ours(world, &[&["list", "--json"], args].concat(), 0).stdout;
     serde_json::from_str(&told).unwrap()
 }
@@ -366,7 +366,7 @@ fn a_redo_puts_a_file_where_an_undo_put_a_repository() {
 }
 
 /// A repository with `a` and `b`, committed.
-fn repository() -> World {
+pub(crate) fn repository() -> World {
     let mut world = World::with_git();
     world.write("a", "first");
     world.write("b", "first");

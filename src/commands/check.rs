@@ -82,6 +82,9 @@ fn lost_here(process: &Process<'_>) -> Option<Project> {
     is_lost.then_some(project)
 }
 
+/// What is said where only the names and sizes of contents were looked at.
+const UNREAD: &str = "contents were not read (--read-data reads every byte)";
+
 /// What came of looking at one root, or at what belongs to none.
 struct Checked {
     /// `None` for what all roots share.
@@ -140,7 +143,7 @@ impl Checked {
         let damages = self.damage.iter().filter(|damage| !damage.is_note).count();
         let mut text = match damages {
             0 if self.is_read => format!("{name}: {all}, all whole\n"),
-            0 => format!("{name}: {all}, nothing missing (--read-data reads every byte)\n"),
+            0 => format!("{name}: {all}, nothing missing; {UNREAD}\n"),
             damages => format!("{name}: {}\n", ui::count(damages as u64, "damage")),
         };
         for damage in &self.damage {
@@ -159,10 +162,12 @@ impl Checked {
     fn whole(&self, all: &str) -> String {
         let damages = self.damage.iter().filter(|damage| !damage.is_note);
         let spoiled: BTreeSet<_> = damages.filter_map(|damage| damage.checkpoint).collect();
-        match self.checkpoints.saturating_sub(spoiled.len()) {
-            0 => "no checkpoint is whole; of each, what is not named here still restores\n"
+        match (self.checkpoints.saturating_sub(spoiled.len()), self.is_read) {
+            (0, true) => "no checkpoint is whole; of each, what is not named here still restores\n"
                 .to_owned(),
-            whole => format!("{whole} of {all} are whole and restore in full\n"),
+            (whole, true) => format!("{whole} of {all} are whole and restore in full\n"),
+            (0, false) => format!("no checkpoint is whole; {UNREAD}\n"),
+            (whole, false) => format!("{whole} of {all} lack nothing; {UNREAD}\n"),
         }
     }
 

@@ -1,10 +1,6 @@
 //! `beforehand clear`: forgets every checkpoint of a project, or of all, after asking.
 
-use std::{
-    collections::BTreeSet,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{Project, print, prune};
 use crate::{
@@ -15,12 +11,9 @@ use crate::{
     plan::{self, RetentionInput},
     process::{Exit, Process},
     state::RootState,
-    store::{record, sweep},
+    store::record,
     ui,
 };
-
-/// How long it waits for those who save.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Drop every checkpoint of this project. Shows them and asks; there is no way back.
 #[derive(clap::Args)]
@@ -63,6 +56,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     give_up_aside(&own)?;
     let freed = prune::carry_out(&project, &plan)?;
+    prune::say_if_busy(process, freed);
     print(process, &prune::summary(&plan, freed, false))?;
     Ok(Exit::Ok)
 }
@@ -104,10 +98,10 @@ fn clear_several(
         gone += holding.forget(goes)?;
         give_up_aside(&holding.own)?;
     }
-    sweep::sweep(&state, Instant::now() + PATIENCE)?;
-    let freed = before.saturating_sub(own_bytes(state.dir()));
+    let freed = prune::free(&state, before)?;
+    prune::say_if_busy(process, freed);
     let gone = ui::count(gone as u64, "checkpoint");
-    print(process, &format!("{gone} dropped; {} freed\n", ui::size(freed)))?;
+    print(process, &format!("{gone} dropped; {} freed\n", ui::size(freed.bytes)))?;
     Ok(Exit::Ok)
 }
 

@@ -14,7 +14,10 @@ use crate::{
     error::Result,
     fs::{Dir, c_name},
     left,
-    model::{By, Checkpoint, DirPath, Entry, Kind, Place, RelPath, SkipReason, Skipped, Tree},
+    model::{
+        By, Checkpoint, CheckpointId, DirPath, Entry, Kind, Place, RelPath, SkipReason, Skipped,
+        Tree,
+    },
     plan::{ByPath, Picked},
     process::Process,
     restore::{self, is_state},
@@ -30,9 +33,11 @@ const FILE_MAX_BYTES: u64 = 32 << 20;
 /// What differs, and where the bytes are.
 pub(crate) struct Comparison<'a> {
     project: &'a Project,
+    /// The earlier side.
+    from: CheckpointId,
     /// Whether the later side is what is on the disk now.
     is_now: bool,
-    /// Every path that differs, the outside ones last.
+    /// Every path that differs, the outside ones behind those in the root, and repositories last.
     pub(crate) found: Vec<Differing>,
     /// What the earlier side did not hold, and is gone or changed since.
     pub(crate) unheld: Vec<Skipped>,
@@ -48,6 +53,8 @@ pub(crate) struct Differing {
 enum Where {
     Below(RelPath),
     Outside(PathBuf),
+    /// A repository, or a file that led to one: relative if it was below the root, or else absolute.
+    Repository(PathBuf),
 }
 
 /// How many files and lines differ.
@@ -55,6 +62,8 @@ enum Where {
 pub(crate) struct Counts {
     /// Files, links and special files.
     pub(crate) files: u64,
+    /// Repositories that are gone, and files that led to one.
+    pub(crate) repositories: u64,
     /// Lines of texts.
     pub(crate) lines: Lines,
 }
@@ -80,7 +89,11 @@ impl<'a> Comparison<'a> {
         to: &Checkpoint,
     ) -> Result<Self> {
         let (then, later) = (project.store.tree(from.id)?, project.store.tree(to.id)?);
-        let mut made = Self::of_trees(project, &then, &later, false)?;
+        let mut made = Self::of_trees(project, from.id, (&then, &later), false)?;
+        if !to.partial {
+            let there = project.places_of_repositories(to.id);
+            made.add_gone_repositories(|path| there.contains(path));
+        }
         made.found.retain(|differing| match (differing.before, differing.after) {
             (None, _) => !was_skipped(from, differing),
             (_, None) => !was_skipped(to, differing),
@@ -138,7 +151,7 @@ impl<'a> Comparison<'a> {
         mut scan: Scan,
     ) -> Result<Self> {
         let now = project.store.identify(&mut scan)?;
-        let mut made = Self::of_trees(project, then, &now, true)?;
+        let mut made = Self::of_trees(project, from.id, (then, &now), true)?;
         made.found.retain(|differing| differing.before.is_some() || !was_skipped(from, differing));
         let mut found = Vec::with_capacity(made.found.len());
         for mut differing in std::mem::take(&mut made.found) {
@@ -147,13 +160,10 @@ impl<'a> Comparison<'a> {
             }
         }
         made.found = found;
+        made.add_gone_repositories(|path| path.symlink_metadata().is_ok());
         made.unheld = restore::left_out(from, then);
-        let is_gone = |out: &Skipped| {
-            let path = project.root.path().join(std::ffi::OsStr::from_bytes(&out.path));
-            path.symlink_metadata().is_err()
-        };
         made.unheld.retain(|out| {
-            let counts = out.reason.matters() || is_gone(out);
+            let counts = out.reason.matters() || project.is_gone(out);
             is_told_of(out.reason) && counts && project.has_changed(from, out)
         });
         Ok(made)
@@ -180,7 +190,12 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    fn of_trees(project: &'a Project, then: &Tree, later: &Tree, is_now: bool) -> Result<Self> {
+    fn of_trees(
+        project: &'a Project,
+        from: CheckpointId,
+        (then, later): (&Tree, &Tree),
+        is_now: bool,
+    ) -> Result<Self> {
         let source = if is_now { Source::Disk } else { Source::Saved };
         let changes = store::changes(project.store.as_ref(), then, later, source)?;
         let below = changes.into_iter().map(|change| Differing {
@@ -211,16 +226,34 @@ impl<'a> Comparison<'a> {
         let mut found: Vec<Differing> = below.collect();
         drop_full_directories(&mut found);
         found.extend(outside.chain(new));
-        Ok(Self { project, is_now, found, unheld: Vec::new() })
+        Ok(Self { project, from, is_now, found, unheld: Vec::new() })
+    }
+
+    /// Adds the repositories of the earlier side of which `is_there` says that they are gone.
+    fn add_gone_repositories(&mut self, is_there: impl Fn(&PathBuf) -> bool) {
+        let root = self.project.root.path();
+        let mut places = self.project.places_of_repositories(self.from);
+        places.retain(|place| !is_there(place));
+        let directory =
+            Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+        self.found.extend(places.iter().map(|place| Differing {
+            place: Where::Repository(place.strip_prefix(root).unwrap_or(place).to_owned()),
+            before: Some(directory),
+            after: None,
+        }));
     }
 
     /// Keeps only what the user picked.
     pub(crate) fn pick(&mut self, picked: &Picked) {
-        self.found.retain(|differing| match (&differing.place, picked) {
-            (Where::Below(path), picked) => picked.has(path),
-            (Where::Outside(path), picked) => {
-                RelPath::from_top(path).is_ok_and(|path| picked.has_outside(&path))
-            }
+        let has_outside =
+            |path: &Path| RelPath::from_top(path).is_ok_and(|path| picked.has_outside(&path));
+        self.found.retain(|differing| match &differing.place {
+            Where::Below(path) => picked.has(path),
+            Where::Outside(path) => has_outside(path),
+            Where::Repository(path) => match RelPath::from_bytes(path.as_os_str().as_bytes()) {
+                Ok(path) => picked.has(&path),
+                Err(_) => *picked == Picked::All || has_outside(path),
+            },
         });
         self.unheld.retain(|out| {
             RelPath::from_bytes(&out.path).map_or(*picked == Picked::All, |path| picked.has(&path))
@@ -248,6 +281,9 @@ impl<'a> Comparison<'a> {
                 Where::Outside(path) => {
                     RelPath::from_top(path).is_ok_and(|path| outside.may_be_agents(&path, later))
                 }
+                // The log knows none by an absolute path.
+                Where::Repository(path) => RelPath::from_bytes(path.as_os_str().as_bytes())
+                    .map_or(true, |path| below.may_be_agents(&path, later)),
             }
         });
         self.found = found;
@@ -255,7 +291,13 @@ impl<'a> Comparison<'a> {
 
     /// Counts files and lines; `None` if the deadline comes first or something cannot be read.
     pub(crate) fn counts(&self, deadline: Instant) -> Option<Counts> {
-        let mut counts = Counts { files: self.unheld.len() as u64, ..Counts::default() };
+        let is_repository =
+            |differing: &&Differing| matches!(differing.place, Where::Repository(_));
+        let mut counts = Counts {
+            files: self.unheld.len() as u64,
+            repositories: self.found.iter().filter(is_repository).count() as u64,
+            ..Counts::default()
+        };
         for differing in self.found.iter().filter(|differing| differing.is_file()) {
             if Instant::now() > deadline {
                 return None;
@@ -294,6 +336,15 @@ impl<'a> Comparison<'a> {
     pub(crate) fn show(&self, differing: &Differing, look: Look) -> Result<String> {
         let (old, new) = self.sides(differing)?;
         let name = differing.name();
+        if let Where::Repository(_) = differing.place {
+            let name = crate::ui::escape(&name);
+            return Ok(if self.is_now {
+                let id = self.from.short();
+                format!("{name}: gone; `beforehand restore {id}` brings it back\n")
+            } else {
+                format!("{name}: gone\n")
+            });
+        }
         if let (Some(before), Some(after)) = (differing.before, differing.after)
             && before.kind == after.kind
             && !before.kind.has_content()
@@ -315,6 +366,7 @@ impl<'a> Comparison<'a> {
         match (&differing.place, self.is_now) {
             (Where::Below(path), true) => Ok(self.on_disk(path)),
             (Where::Outside(path), true) => Ok(outside_on_disk(path)),
+            (Where::Repository(_), true) => Ok(Held::Nothing),
             (_, false) => self.stored(differing.after.as_ref()),
         }
     }
@@ -346,7 +398,7 @@ impl Differing {
     pub(crate) fn name(&self) -> Vec<u8> {
         match &self.place {
             Where::Below(path) => path.as_bytes().to_vec(),
-            Where::Outside(path) => path.as_os_str().as_bytes().to_vec(),
+            Where::Outside(path) | Where::Repository(path) => path.as_os_str().as_bytes().to_vec(),
         }
     }
 

@@ -99,7 +99,7 @@ fn would_answer(decision: &Decision) -> String {
 /// One word is a line as a shell gets it; several are a command as `exec` gets it.
 fn command_line(words: &[OsString]) -> Result<String> {
     let texts: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
-    let texts = texts.ok_or_else(|| Error::Other {
+    let texts = texts.ok_or_else(|| Error::Usage {
         message: "the command line is not UTF-8 text".to_owned(),
         hint: None,
     })?;

@@ -271,7 +271,7 @@ impl Line {
             None => Value::Null,
         };
         let mut value = checkpoint_json(&self.told(), root, &number);
-        value["changed"] = json!(counts.map(|counts| counts.files));
+        value["changed"] = json!(counts.map(|counts| counts.files + counts.repositories));
         value["added"] = json!(counts.map(|counts| counts.lines.added));
         value["removed"] = json!(counts.map(|counts| counts.lines.removed));
         value
@@ -359,11 +359,15 @@ fn described(told: &Told<'_>, home: Option<&Path>, calls: bool) -> String {
 
 /// How much changed, in a few words.
 pub(super) fn counted(counts: Counts) -> String {
-    match counts.files {
-        0 => "nothing".to_owned(),
-        files if counts.lines == ui::Lines::default() => ui::count(files, "file"),
-        files => format!("{}  {}", ui::count(files, "file"), counts.lines),
-    }
+    let Counts { files, repositories, lines } = counts;
+    let files = match (files, lines == ui::Lines::default()) {
+        (0, _) => None,
+        (files, true) => Some(ui::count(files, "file")),
+        (files, false) => Some(format!("{}  {lines}", ui::count(files, "file"))),
+    };
+    let gone = (repositories > 0).then(|| ui::count(repositories, "repository"));
+    let said: Vec<String> = files.into_iter().chain(gone).collect();
+    if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }
 }
 
 /// One root's part of a list of everything.

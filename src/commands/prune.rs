@@ -1,5 +1,7 @@
 //! `beforehand prune`: forgets old checkpoints of one project, by the plan it shows.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::{Project, print, print_json};
@@ -12,8 +14,8 @@ use crate::{
     plan::{self, Limits, Pins, PrunePlan, RetentionInput, Why},
     process::{Exit, Process},
     restore_log,
-    state::RootState,
-    store::{record, usage::UsageIndex},
+    state::{RootState, State},
+    store::{record, sweep, usage::UsageIndex},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
 
@@ -51,12 +53,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if let Some(max) = wanted.size_max_bytes {
         make_room(&project, stock, max, &mut plan)?;
     }
-    let freed =
-        if args.dry_run { would_free(&project, &plan)? } else { carry_out(&project, &plan)? };
+    let freed = if args.dry_run {
+        Freed { bytes: would_free(&project, &plan)?, is_busy: false }
+    } else {
+        carry_out(&project, &plan)?
+    };
     if !args.dry_run {
         // The checkpoints are gone, whether or not `status` knows.
-        let _noted = maintenance::note_prune(process, &project.state, plan.goes.len(), freed);
+        let _noted = maintenance::note_prune(process, &project.state, plan.goes.len(), freed.bytes);
     }
+    say_if_busy(process, freed);
     if args.json {
         let value = as_json(&checkpoints, &plan, freed, args.dry_run);
         print_json(process, &value)?;
@@ -65,7 +71,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if plan.goes.is_empty() {
         let stay = ui::count(plan.stays as u64, "checkpoint");
         let verb = if plan.stays == 1 { "stays" } else { "stay" };
-        let _ignored = writeln!(process.stderr, "nothing to drop; {stay} {verb}");
+        let freed = match freed.bytes {
+            0 => String::new(),
+            bytes => format!("; {} freed", ui::size(bytes)),
+        };
+        let _ignored = writeln!(process.stderr, "nothing to drop; {stay} {verb}{freed}");
         return Ok(Exit::Ok);
     }
     let mut text = table(process, &checkpoints, &plan);
@@ -88,7 +98,7 @@ fn wanted(process: &Process<'_>, project: &Project, args: &Args) -> Result<Wante
     ];
     for (given, flag, key) in flags {
         if let Some(given) = given {
-            loaded.set_flag(flag, key, given)?;
+            loaded.set_flag(flag, key, given).map_err(Error::into_usage)?;
         }
     }
     let settings = loaded.settings;
@@ -165,19 +175,62 @@ fn would_free(project: &Project, plan: &PrunePlan) -> Result<u64> {
     Ok(scales.chunks().iter().map(|thing| thing.bytes).sum())
 }
 
-/// Drops what the plan names; how many bytes less our own files take on the disk, as `status` counts
-/// them.
-pub(super) fn carry_out(project: &Project, plan: &PrunePlan) -> Result<u64> {
-    if plan.goes.is_empty() {
-        return Ok(0);
-    }
-    let own = project.state.root(&project.root);
-    // A restore, or the answer to its question, may need any of them.
-    let _ignored_restores = restore_log::lock(&own)?;
-    let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
+/// What dropping checkpoints came to.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Freed {
+    /// How many bytes less our own files take on the disk, as `status` counts them.
+    pub(super) bytes: u64,
+    /// Whether there may be more to free, to which another process did not let us.
+    pub(super) is_busy: bool,
+}
+
+/// Drops what the plan names, and frees what no checkpoint needs.
+pub(super) fn carry_out(project: &Project, plan: &PrunePlan) -> Result<Freed> {
     let before = own_bytes(project.state.dir());
-    project.store.remove(&ids)?;
-    Ok(before.saturating_sub(own_bytes(project.state.dir())))
+    if !plan.goes.is_empty() {
+        let own = project.state.root(&project.root);
+        // A restore, or the answer to its question, may need any of them.
+        let _ignored_restores = restore_log::lock(&own)?;
+        let ids: Vec<CheckpointId> = plan.goes.keys().copied().collect();
+        project.store.forget(&ids)?;
+    }
+    free(&project.state, before)
+}
+
+/// How long it waits for saves.
+const SAVES_TIME: Duration = Duration::from_secs(30);
+/// How long it waits for maintenance, which may copy objects for minutes.
+const MAINTENANCE_TIME: Duration = Duration::from_secs(2);
+/// How often it looks whether maintenance is done.
+const MAINTENANCE_LOOK: Duration = Duration::from_millis(100);
+
+/// Frees what no checkpoint needs; our own files took `before` bytes.
+pub(super) fn free(state: &State, before: u64) -> Result<Freed> {
+    if !state.dir().is_dir() {
+        return Ok(Freed::default());
+    }
+    let start = Instant::now();
+    loop {
+        let is_busy = match sweep::sweep(state, Instant::now() + SAVES_TIME) {
+            Ok(swept) => swept.is_busy,
+            Err(Error::Busy { .. }) => true,
+            Err(err) => return Err(err),
+        };
+        if !is_busy || start.elapsed() > MAINTENANCE_TIME {
+            let bytes = before.saturating_sub(own_bytes(state.dir()));
+            return Ok(Freed { bytes, is_busy });
+        }
+        std::thread::sleep(MAINTENANCE_LOOK);
+    }
+}
+
+/// Says that not all was freed, and what to do.
+pub(super) fn say_if_busy(process: &mut Process<'_>, freed: Freed) {
+    if freed.is_busy {
+        let said = "note: another beforehand is at work on the store, so not all is freed yet\n\
+                    hint: run `beforehand prune` again in a minute";
+        let _ignored = writeln!(process.stderr, "{said}");
+    }
 }
 
 pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {
@@ -206,16 +259,16 @@ pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &Pr
     table.show(process.terminal.columns, Style::stdout(process))
 }
 
-pub(super) fn summary(plan: &PrunePlan, freed: u64, dry_run: bool) -> String {
+pub(super) fn summary(plan: &PrunePlan, freed: Freed, dry_run: bool) -> String {
     let gone = ui::count(plan.goes.len() as u64, "checkpoint");
     let stays = ui::number(plan.stays as u64);
     if dry_run {
         return format!("{gone} would go, {stays} stay; nothing was changed\n");
     }
-    format!("{gone} dropped, {stays} left; {} freed\n", ui::size(freed))
+    format!("{gone} dropped, {stays} left; {} freed\n", ui::size(freed.bytes))
 }
 
-fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, freed: u64, dry_run: bool) -> Value {
+fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, freed: Freed, dry_run: bool) -> Value {
     let goes = checkpoints.iter().filter_map(|checkpoint| {
         let why = plan.goes.get(&checkpoint.id)?;
         Some(json!({ "id": checkpoint.id.to_string(), "why": why.words() }))
@@ -223,7 +276,8 @@ fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, freed: u64, dry_run: bo
     json!({
         "dropped": goes.collect::<Vec<_>>(),
         "left": plan.stays,
-        "freed": freed,
+        "freed": freed.bytes,
+        "busy": freed.is_busy,
         "dry_run": dry_run,
     })
 }

@@ -33,7 +33,7 @@ pub(crate) struct Stats {
 #[derive(Default, Serialize, Deserialize)]
 struct Wire {
     version: u32,
-    pairs: BTreeMap<Pair, [u64; 3]>,
+    pairs: BTreeMap<Pair, [u64; 4]>,
 }
 
 /// Two checkpoints; both names with a space between them.
@@ -57,8 +57,8 @@ impl<'de> Deserialize<'de> for Pair {
     }
 }
 
-/// Version 1 counted the work of users as well.
-const VERSION: u32 = 2;
+/// Version 1 counted the work of users as well, version 2 no repositories.
+const VERSION: u32 = 3;
 
 impl Stats {
     /// Reads what is remembered. What cannot be read is forgotten.
@@ -79,9 +79,10 @@ impl Stats {
     /// Whether there is a file that says nothing.
     pub(crate) fn is_damaged(state: &RootState) -> bool {
         match read_small(&state.stats(), SIZE_MAX_BYTES) {
+            // One of an older version is made again, one of a newer is not ours.
             Ok(bytes) => bytes.is_some_and(|bytes| {
                 !is_lost(&bytes)
-                    && version(&bytes) <= VERSION
+                    && matches!(version(&bytes), 0 | VERSION)
                     && serde_json::from_slice::<Wire>(&bytes).is_err()
             }),
             Err(_) => true,
@@ -90,8 +91,8 @@ impl Stats {
 
     /// What is between two checkpoints, if it is known.
     pub(crate) fn get(&self, from: CheckpointId, to: CheckpointId) -> Option<Counts> {
-        let [files, added, removed] = *self.wire.pairs.get(&Pair(from, to))?;
-        Some(Counts { files, lines: Lines { added, removed } })
+        let [files, repositories, added, removed] = *self.wire.pairs.get(&Pair(from, to))?;
+        Some(Counts { files, repositories, lines: Lines { added, removed } })
     }
 
     /// Remembers what is between two checkpoints.
@@ -99,8 +100,9 @@ impl Stats {
         if self.wire.pairs.len() >= PAIRS_MAX {
             self.wire.pairs.clear();
         }
-        let Counts { files, lines } = counts;
-        self.wire.pairs.insert(Pair(from, to), [files, lines.added, lines.removed]);
+        let Counts { files, repositories, lines } = counts;
+        let wire = [files, repositories, lines.added, lines.removed];
+        self.wire.pairs.insert(Pair(from, to), wire);
         self.changed = true;
     }
 

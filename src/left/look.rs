@@ -23,7 +23,11 @@ use crate::{
     scan::{Named, Scan},
     snapshot::{self, ScanOptions},
     state,
-    store::{self, Source, Store, record},
+    store::{
+        self, Source, Store,
+        record::{self, Record},
+        repository,
+    },
 };
 
 /// A file beyond it is not hashed to know it again.
@@ -76,7 +80,7 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let place = since.state.root(since.root);
     let absent = calls.map(|calls| absent_before(&place, calls)).unwrap_or_default();
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
-    let Found { changes, outside, unread } = found;
+    let Found { changes, outside, unread, gone_repositories } = found;
     // Counting is for a notice; who made what must not depend on it.
     let blast = blast::count(since, store.as_ref(), &changes);
     // What was there comes first. Of a build that makes very many files the rest has no author of
@@ -104,8 +108,10 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
             path,
             state: Some(State::unread(permissions)),
         });
+        let gone = gone_repositories.into_iter().map(|path| What::Left { path, state: None });
         let done = calls.iter().map(|call| What::Done { call: call.clone() });
-        let lines: Vec<Line> = left.chain(outside).chain(unread).chain(done).map(line).collect();
+        let left = left.chain(outside).chain(unread).chain(gone);
+        let lines: Vec<Line> = left.chain(done).map(line).collect();
         texts.store()?;
         append(&place, &lines)?;
     }
@@ -148,6 +154,8 @@ struct Found {
     /// Files that were not there, or held, and are too large to be read: their paths as the log has
     /// them, and their permissions.
     unread: Vec<(String, u32)>,
+    /// Repositories in the root that are gone, and files that led to one: as the log has them.
+    gone_repositories: Vec<String>,
 }
 
 /// What differs from the checkpoint; `None` if there is no time to see it all.
@@ -157,7 +165,9 @@ fn changes(
     absent: &BTreeSet<PathBuf>,
     deadline: Instant,
 ) -> Result<Option<Found>> {
-    let held = record::read(&since.state.root(since.root), since.of)?.checkpoint;
+    let record = record::read(&since.state.root(since.root), since.of)?;
+    let gone_repositories = gone_repositories(since.root, &record);
+    let held = record.checkpoint;
     let is_outside = !held.outside.is_empty() || !absent.is_empty();
     let then = if is_outside { Some(store.tree(since.of)?) } else { None };
     let apart = [since.root.path(), since.state.dir()];
@@ -187,7 +197,8 @@ fn changes(
         return Ok(None);
     }
     if scan.is_unchanged() && outside.is_none() {
-        return Ok(Some(Found { changes: Vec::new(), outside: Some(Vec::new()), unread }));
+        let (changes, outside) = (Vec::new(), Some(Vec::new()));
+        return Ok(Some(Found { changes, outside, unread, gone_repositories }));
     }
     let now = store.identify(&mut scan)?;
     unread.extend(unread_in(&scan, &held.skipped));
@@ -198,7 +209,15 @@ fn changes(
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
     let changes = differences(since.root, store, &then, &now, Source::Disk)?;
-    Ok(Some(Found { changes, outside: elsewhere, unread }))
+    Ok(Some(Found { changes, outside: elsewhere, unread, gone_repositories }))
+}
+
+/// The repositories of a checkpoint that are no longer there, and files that led to one.
+fn gone_repositories(root: &Root, record: &Record) -> Vec<String> {
+    let mut places = repository::places_inside(root.path(), record);
+    places.retain(|place| place.symlink_metadata().is_err());
+    let below = places.iter().filter_map(|place| root.relative(place).ok());
+    below.map(|path| path_text(&path)).collect()
 }
 
 /// Files that a scan left out for their size and a checkpoint did not.

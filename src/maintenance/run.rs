@@ -27,6 +27,8 @@ use crate::{
 
 /// How long a run waits for saves to finish.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a `prune` of the user's waits for a run, only to note what it did.
+const NOTE_WAIT: Duration = Duration::from_secs(2);
 
 /// A session that has ended; all of its checkpoints except the newest may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +86,7 @@ pub fn run(
 /// Fails if it cannot be written.
 pub fn note_prune(process: &Process<'_>, state: &State, dropped: usize, freed: u64) -> Result<()> {
     let path = state.maintenance_file();
-    let _lock = Lock::acquire(&state.maintenance_lock(), Instant::now() + LOCK_WAIT)?;
+    let _lock = Lock::acquire(&state.maintenance_lock(), Instant::now() + NOTE_WAIT)?;
     let last = stat_path(&path).map_or(0, |stamp| stamp.mtime_ns);
     let mut memory = MaintenanceState::read(state)?;
     memory.pruned = Some(Pruned { at: process.now, dropped, freed });
@@ -216,7 +218,7 @@ impl Round<'_, '_> {
 
     fn sweep(&mut self) {
         match sweep::sweep(self.state, Instant::now() + LOCK_WAIT) {
-            Ok(freed) => self.report.freed += freed,
+            Ok(swept) => self.report.freed += swept.freed,
             Err(err) => self.report.unmet.push(format!("cannot free unused contents: {err}")),
         }
     }

@@ -26,13 +26,22 @@ pub enum Author {
     Agent,
     /// A restore put it there: the one that is being taken back, or one to before the checkpoint.
     Restore,
-    /// A person's, or another session's.
+    /// Another session of an agent was seen to make it.
+    Session,
+    /// A person's, or that of a program of theirs.
     Other,
     /// The agent's or a person's: a call was cut off, or refused, and what it did was not seen.
     Unclear,
     /// It is not known.
     #[default]
     Unknown,
+}
+
+impl Author {
+    /// Whether it is known that neither the agent nor a restore made it.
+    pub fn is_another(self) -> bool {
+        matches!(self, Self::Session | Self::Other)
+    }
 }
 
 /// What happens to one path.
@@ -392,9 +401,9 @@ fn decide(
     match (then, now) {
         (Some(_), Some(_)) => match known.author {
             Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
-            Author::Other | Author::Unclear if options.force => Action::Restore,
-            Author::Other if options.merge && known.merges => Action::Merge,
-            Author::Other | Author::Unclear => Action::Keep(Kept::Edited),
+            Author::Session | Author::Other | Author::Unclear if options.force => Action::Restore,
+            Author::Session | Author::Other if options.merge && known.merges => Action::Merge,
+            Author::Session | Author::Other | Author::Unclear => Action::Keep(Kept::Edited),
         },
         (Some(_), None) => match known.unseen {
             // The present scan saw that something is there, and could not look into it.
@@ -406,12 +415,12 @@ fn decide(
             Some(reason) => Action::Keep(Kept::NotCovered(reason)),
             None if options.keep_new => Action::Keep(Kept::New),
             None if is_undone(known.author) => Action::Remove,
+            // A call that was cut off may have made it, or a person.
+            None if known.author == Author::Unclear && options.force => Action::Remove,
+            None if known.author == Author::Unclear && !options.exact => Action::Keep(Kept::Edited),
             // A build or a server makes such files all the time, and a person may want them.
             None if known.is_ignored && !known.was_edited => Action::Keep(Kept::Ignored),
             None if options.exact => Action::Remove,
-            // A call that was cut off may have made it, or a person.
-            None if known.author == Author::Unclear && options.force => Action::Remove,
-            None if known.author == Author::Unclear => Action::Keep(Kept::Edited),
             None if known.was_edited && options.force => Action::Remove,
             None if known.was_edited => Action::Keep(Kept::Edited),
             None => Action::Keep(Kept::New),
@@ -423,7 +432,7 @@ fn decide(
 fn is_undone(author: Author) -> bool {
     match author {
         Author::Agent | Author::Restore => true,
-        Author::Other | Author::Unclear | Author::Unknown => false,
+        Author::Session | Author::Other | Author::Unclear | Author::Unknown => false,
     }
 }
 

@@ -6,7 +6,13 @@
 //! any case. Across turns it may have been changed meanwhile, so it is only taken for what is
 //! gone altogether: old bytes are better than none.
 
-use std::{cell::OnceCell, collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+};
 
 use super::Project;
 use crate::{
@@ -14,11 +20,14 @@ use crate::{
     fs::stat_path,
     ledger,
     left::{self, Side, What},
-    model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
+    model::{
+        Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Stamp, Tree,
+    },
     plan::ByPath,
     store::{
         self, Source,
         record::{self, Record},
+        repository,
     },
 };
 
@@ -92,10 +101,24 @@ impl Project {
     /// word.
     pub(crate) fn has_changed(&self, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
         let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        match stat_path(&self.root.path().join(OsStr::from_bytes(&skipped.path))) {
-            Ok(stamp) => stamp.mtime_ns > taken_at,
-            Err(_) => true,
+        match self.stat_left_out(skipped) {
+            // A symlink that was elsewhere until now may be older.
+            Some(stamp) if is_link(&stamp) => {
+                stamp.mtime_ns > taken_at || skipped.size > 0 && stamp.size != skipped.size
+            }
+            Some(stamp) => stamp.mtime_ns > taken_at,
+            None => true,
         }
+    }
+
+    /// Whether what a checkpoint left out, and what has changed since, is gone: there is nothing, or a
+    /// symlink stands in its place.
+    pub(crate) fn is_gone(&self, skipped: &Skipped) -> bool {
+        self.stat_left_out(skipped).is_none_or(|stamp| is_link(&stamp))
+    }
+
+    fn stat_left_out(&self, skipped: &Skipped) -> Option<Stamp> {
+        stat_path(&self.root.path().join(OsStr::from_bytes(&skipped.path))).ok()
     }
 
     /// The files of a checkpoint as a restore goes to them, also of one that is in no list.
@@ -135,6 +158,14 @@ impl Project {
         Ok(record)
     }
 
+    /// Where a checkpoint has repositories, and files that lead to one, in the root. Of a record that
+    /// cannot be read nothing is known.
+    pub(crate) fn places_of_repositories(&self, id: CheckpointId) -> BTreeSet<PathBuf> {
+        let record = record::read(&self.state.root(&self.root), id);
+        let places = |record| repository::places_inside(self.root.path(), &record);
+        record.map(places).unwrap_or_default()
+    }
+
     /// What a later checkpoint holds of what the first one left out: named by a call, or within the
     /// budget by then.
     fn missing(&self, tree: &Tree, step: &Tree, held: Held<'_>) -> Result<Vec<(RelPath, Entry)>> {
@@ -143,6 +174,10 @@ impl Project {
         let new = new.filter_map(|change| Some((change.path, change.after?)));
         Ok(new.filter(|(path, entry)| held.was_left_out(path, entry, step)).collect())
     }
+}
+
+fn is_link(stamp: &Stamp) -> bool {
+    stamp.kind() == Some(Kind::Link)
 }
 
 impl Held<'_> {

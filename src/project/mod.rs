@@ -119,7 +119,7 @@ impl Project {
     /// Fails if there is none, or more than one.
     pub(crate) fn find(&self, given: &str) -> Result<Checkpoint> {
         let selector: Selector = given.parse().map_err(|why: String| {
-            Error::other(
+            Error::usage(
                 format!("`{}`: {why}", ui::escape(given.as_bytes())),
                 "run `beforehand list` to see what there is",
             )

@@ -35,7 +35,8 @@ impl Authorship {
             change.before.is_none() && change.after.is_some_and(|now| now.kind != Kind::Directory)
         };
         let new = changes.iter().filter(is_new_file).map(|change| &change.path);
-        let theirs = new.filter(|path| authors.get(*path) == Some(&Author::Other));
+        let theirs =
+            new.filter(|path| authors.get(*path).is_some_and(|author| author.is_another()));
         let edited = theirs.filter(|path| was_made(path)).cloned().collect();
         Self { authors, edited }
     }
@@ -105,7 +106,7 @@ impl Authors {
     /// What another author changed and the agent of the turn was never seen to touch.
     pub(super) fn others(&self, authorship: &Authorship, request: &Request) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {
-            let is_theirs = **author == Author::Other && request.of_restore.is_none();
+            let is_theirs = author.is_another() && request.of_restore.is_none();
             is_theirs && !self.knowledge.was_left(path)
         };
         authorship.authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
@@ -131,10 +132,10 @@ impl Authors {
         // What cannot be looked at is still the agent's if it made something there last.
         let unseen = skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok());
         let made = unseen.filter(|path| self.knowledge.was_made_by_agent(path));
-        let gone = changes.iter().filter(|change| {
-            change.after.is_none() && self.knowledge.was_removed_since(&change.path)
+        let gone = changes.iter().filter(|change| change.after.is_none());
+        let gone = gone.filter_map(|change| {
+            Some((change.path.clone(), self.knowledge.removed_by(&change.path)?))
         });
-        let gone = gone.map(|change| (change.path.clone(), Author::Other));
         let authors = authors.chain(made.map(|path| (path, Author::Agent))).chain(gone).collect();
         Authorship::of(authors, changes, |path| self.knowledge.was_left(path))
     }

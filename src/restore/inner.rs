@@ -53,7 +53,7 @@ pub(super) fn held(
             };
             let is_users = || {
                 let author = known_then.author(&path, &Saved { project, entry });
-                matches!(author, Author::Other | Author::Unclear)
+                author.is_another() || author == Author::Unclear
             };
             let is_lost = other.contains(&path) && is_replaced(project, plan, &known, &path);
             if is_lost && !found.contains_key(&path) && is_users() {

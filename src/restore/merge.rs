@@ -33,7 +33,7 @@ pub(super) fn all(
 ) -> Merges {
     let mut merges = Merges::default();
     changes.retain(|change| {
-        let is_edited = authors.get(&change.path) == Some(&Author::Other);
+        let is_edited = authors.get(&change.path).is_some_and(|author| author.is_another());
         let found = is_edited.then(|| one(project, change, knowledge, markers)).flatten();
         let Some(one) = found else { return true };
         if one.is_as_now {

@@ -28,6 +28,7 @@ pub(crate) use interrupted::{
 pub(crate) use left_out::{left_out, refuse_unknown};
 pub(crate) use outside::paths as outside_paths;
 pub(crate) use prepare::Prepared;
+pub(crate) use repositories::is_ref;
 
 use crate::{
     model::{Checkpoint, CheckpointId},

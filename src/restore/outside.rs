@@ -17,7 +17,7 @@ use crate::{
     error::Result,
     fs::stat_path,
     left::{self, Outside, Side},
-    model::{Checkpoint, Kind, Reason, RelPath, SkipReason, Skipped, Tree},
+    model::{Checkpoint, Kind, Reason, RelPath, RootKind, SkipReason, Skipped, Tree},
     plan::{self, Action, Kept, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
     restore_log::RestoreLog,
@@ -91,7 +91,11 @@ pub(super) fn plan(
     };
     let mut steps =
         plan::restore(checkpoint.id, changes, request.options, &Picked::All, &past).steps;
-    keep_in_git_dirs(Path::new("/"), None, &mut steps);
+    let own = match project.root.kind() {
+        RootKind::Git { common_dir, .. } => RelPath::from_top(common_dir).ok(),
+        RootKind::Plain { .. } => None,
+    };
+    keep_in_git_dirs(Path::new("/"), own.as_ref(), &mut steps);
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
     let others = knowledge.others(&authorship, request);

@@ -11,7 +11,7 @@ use std::{
 use super::Restore;
 use crate::{
     error::{Error, Result},
-    fs::stat_path,
+    fs::{read_small, stat_path},
     model::{Entry, Kind, RelPath, RootKind},
     plan::{Action, Author, Kept, Picked, RestorePlan, Step, keep_parents},
     project::Project,
@@ -121,26 +121,59 @@ impl Repositories {
 
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
 /// object that another author made. Below `top`. What a restore put there goes with it. In `own`, the
-/// project's own one, nothing is changed either: HEAD and branches stay.
+/// project's own one, and in a root that is one itself, nothing is changed either: HEAD and branches
+/// stay. A ref that was packed since is not gone.
 pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
+    let is_top = is_git_dir(top);
     let mut known: BTreeMap<RelPath, bool> = BTreeMap::new();
-    let mut is_git = |dir: RelPath| {
+    let mut packed: BTreeMap<PathBuf, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    let mut is_git = |dir: &RelPath| {
         let look = |dir: &RelPath| is_git_dir(&top.join(dir.as_path()));
-        *known.entry(dir).or_insert_with_key(look)
+        *known.entry(dir.clone()).or_insert_with_key(look)
     };
     for step in steps.iter_mut() {
-        let is_own = own.is_some_and(|own| step.path.is_within(own));
+        let mut way = std::iter::successors(Some(step.path.clone()), RelPath::parent);
+        let dir = match way.find(&mut is_git) {
+            Some(dir) => top.join(dir.as_path()),
+            None if is_top => top.to_owned(),
+            None => continue,
+        };
+        let is_own = is_top || own.is_some_and(|own| step.path.is_within(own));
         let stays = match step.action {
             Action::Remove => step.author != Author::Restore,
             Action::Restore | Action::Merge => is_own,
-            Action::Recreate | Action::Keep(_) => false,
+            Action::Recreate => {
+                let path = top.join(step.path.as_path());
+                let name = path.strip_prefix(&dir).unwrap_or(&path).as_os_str().as_bytes();
+                packed.entry(dir).or_insert_with_key(|dir| packed_refs(dir)).contains(name)
+            }
+            Action::Keep(_) => false,
         };
-        let mut way = std::iter::successors(Some(step.path.clone()), RelPath::parent);
-        if stays && way.any(&mut is_git) {
+        if stays {
             step.action = Action::Keep(Kept::GitPrivate);
         }
     }
     keep_parents(steps);
+}
+
+/// Whether the file at an absolute path is a ref in a git directory that is not called `.git`.
+pub(crate) fn is_ref(path: &Path) -> bool {
+    let in_git = |dir: &Path| {
+        path.strip_prefix(dir).is_ok_and(|name| name.starts_with("refs")) && is_git_dir(dir)
+    };
+    path.ancestors().skip(1).any(in_git)
+}
+
+/// Enough for a million refs.
+const PACKED_MAX_BYTES: u64 = 100 << 20;
+
+/// The names of the refs that a git directory has packed.
+fn packed_refs(git_dir: &Path) -> BTreeSet<Vec<u8>> {
+    let text = read_small(&git_dir.join("packed-refs"), PACKED_MAX_BYTES).ok().flatten();
+    let text = text.unwrap_or_default();
+    let lines = text.split(|&byte| byte == b'\n');
+    let name = |line: &[u8]| Some(line[line.iter().position(|&byte| byte == b' ')? + 1..].to_vec());
+    lines.filter_map(name).collect()
 }
 
 /// Whether the project's own repository stays as it is, so that its index can be restored: one that

@@ -17,7 +17,7 @@ use super::{
     listing,
     objects::Objects,
     record::{self, Needs},
-    repository,
+    repository::{self, Swept},
 };
 use crate::{
     crash,
@@ -39,12 +39,12 @@ pub(super) fn remove(store: &dyn Store, state: &State, ids: &[CheckpointId]) -> 
     match sweep(state, Instant::now() + LOCK_WAIT) {
         // The checkpoints are gone; the next removal frees their objects.
         Err(Error::Busy { .. }) => Ok(0),
-        swept => swept,
+        swept => swept.map(|swept| swept.freed),
     }
 }
 
-/// Removes every object that no record needs and returns the bytes freed. Waits until `deadline`
-/// for saves. Removes an anchor before the object it names.
+/// Removes every object that no record needs. Waits until `deadline` for saves. Removes an anchor
+/// before the object it names.
 ///
 /// Removes nothing while the needs of a record are unknown; see [`record::gc_blocker`]. If
 /// it is killed, the next sweep does the rest.
@@ -52,11 +52,11 @@ pub(super) fn remove(store: &dyn Store, state: &State, ids: &[CheckpointId]) -> 
 /// # Errors
 ///
 /// Fails if saves hold the lock for too long, or if something cannot be read, listed or removed.
-pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
+pub fn sweep(state: &State, deadline: Instant) -> Result<Swept> {
     let objects = Objects::new(state.objects());
     let mut marks = Marks::default();
     if !marks.look(state, &objects)? {
-        return Ok(0);
+        return Ok(Swept::default());
     }
     let mut surplus = objects.ids()?;
     surplus.retain(|id| !marks.needed.contains(id));
@@ -64,7 +64,7 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
     loop {
         let lock = objects.lock_exclusive(deadline)?;
         if !marks.look(state, &objects)? {
-            return Ok(freed);
+            return Ok(Swept { freed, is_busy: false });
         }
         remove_anchors(state, &marks.needed)?;
         if std::mem::take(&mut is_first) {
@@ -86,7 +86,8 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<u64> {
         }
         std::thread::sleep(REST);
     }
-    Ok(freed + repository::sweep(state, deadline)?)
+    let swept = repository::sweep(state, deadline)?;
+    Ok(Swept { freed: freed + swept.freed, ..swept })
 }
 
 /// The objects that the records seen so far need.

@@ -114,7 +114,7 @@ fn rows(args: &Args, is_there: impl Fn(&Row) -> bool) -> Result<Vec<&'static Row
         ROWS.iter().find(|row| row.agent == name).ok_or_else(|| {
             let known: Vec<_> = ROWS.iter().map(|row| row.agent).collect();
             let name = ui::escape(name.as_bytes());
-            Error::other(format!("no agent `{name}`"), format!("known are {}", known.join(", ")))
+            Error::usage(format!("no agent `{name}`"), format!("known are {}", known.join(", ")))
         })
     };
     args.agents.iter().map(named).collect()

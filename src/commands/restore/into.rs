@@ -38,7 +38,7 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let Restore { project, checkpoint, request } = restore;
     if request.picked.names_outside() {
-        return Err(Error::other(
+        return Err(Error::usage(
             "`--into` writes files of the project alone",
             "restore what is outside where it was, without `--into`",
         ));
@@ -139,7 +139,7 @@ fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Result<PathBuf
         real
     } else {
         let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else {
-            return Err(Error::other("`--into` needs a directory of its own", "name a new one"));
+            return Err(Error::usage("`--into` needs a directory of its own", "name a new one"));
         };
         std::fs::canonicalize(above).map_err(Error::io("find", above))?.join(name)
     };

@@ -15,12 +15,11 @@ pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
 pub(crate) use remains::unheld_lines;
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
+use std::path::PathBuf;
 
 use super::{Project, error_text, origin, places, print, revive};
 use crate::{
     error::{Error, Result},
-    fs::stat_path,
     ledger,
     model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
@@ -244,8 +243,7 @@ pub(crate) struct Effect {
 /// Fails if the checkpoint or the root cannot be read.
 pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Effect> {
     let prepared = &restore.prepare(process)?;
-    let root = restore.project.root.path();
-    let is_gone = |out: &Skipped| stat_path(&root.join(OsStr::from_bytes(&out.path))).is_err();
+    let is_gone = |out: &Skipped| restore.project.is_gone(out);
     let is_lost = prepared.head.is_lost()
         || !prepared.inner_steps.is_empty()
         || prepared.plan.not_covered.iter().any(is_gone);

@@ -33,7 +33,7 @@ pub(crate) fn picked(
             Ok(below) => Pick::of(below),
             Err(_) => Pick::outside(RelPath::from_top(&absolute).map_err(|_| {
                 let path = ui::escape_path(path).into_owned();
-                Error::other(format!("`{path}` names no file"), "name files or directories")
+                Error::usage(format!("`{path}` names no file"), "name files or directories")
             })?),
         });
     }

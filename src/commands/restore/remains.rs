@@ -2,8 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -181,10 +179,7 @@ pub(super) fn some<'a>(paths: impl ExactSizeIterator<Item = &'a RelPath>) -> Str
 
 /// What was not held and is not as it was, a line each.
 pub(crate) fn unheld_lines(project: &Project, left: &[Skipped]) -> Vec<String> {
-    let is_there = |it: &&Skipped| {
-        project.root.path().join(OsStr::from_bytes(&it.path)).symlink_metadata().is_ok()
-    };
-    let (there, gone): (Vec<_>, Vec<_>) = left.iter().partition(is_there);
+    let (gone, there): (Vec<_>, Vec<_>) = left.iter().partition(|it| project.is_gone(it));
     let lines = |what: &'static str, left: Vec<&Skipped>| {
         let left: Vec<Skipped> = left.into_iter().cloned().collect();
         let lines = at_most(ui::left_out(&left)).into_iter();

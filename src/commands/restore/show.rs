@@ -228,15 +228,20 @@ fn is_directory(step: &Step) -> bool {
 /// What happens to a path, and a word on why.
 fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
+        (Action::Restore, Author::Agent) if shown.is_ref(&step.path) => {
+            ("restore", "a ref goes back; its commits stay")
+        }
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
-        (Action::Restore, Author::Other) => {
-            ("restore", "changed since, not by the agent; held first")
+        (Action::Restore, author @ (Author::Session | Author::Other)) => {
+            return ("restore", format!("changed since{}; held first", shown.not_by(author)));
         }
         (Action::Restore, Author::Unclear) => {
             ("restore", "changed since, perhaps by a call that was cut off; held first")
         }
-        (Action::Recreate, Author::Other) => ("recreate", "deleted since, not by the agent"),
+        (Action::Recreate, author @ (Author::Session | Author::Other)) => {
+            return ("recreate", format!("deleted since{}", shown.not_by(author)));
+        }
         (Action::Recreate, _) => ("recreate", ""),
         (Action::Merge, _) if shown.prepared.marked.contains(&step.path) => {
             ("merge", "with what was changed after the agent; conflicts are marked")
@@ -255,7 +260,7 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         (Action::Keep(Kept::Edited), Author::Unclear) => {
             ("keep", "changed since, perhaps by a call that was cut off (use --force)")
         }
-        (Action::Keep(Kept::Edited), _) => ("keep", shown.edited_words()),
+        (Action::Keep(Kept::Edited), author) => return ("keep", shown.edited_words(author)),
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
         (Action::Keep(Kept::New), Author::Restore) => ("keep", "put there by a restore"),
         (Action::Keep(Kept::New), Author::Unknown | Author::Unclear) if shown.takes_options() => {
@@ -264,12 +269,14 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         (Action::Keep(Kept::New), Author::Unknown | Author::Unclear) => {
             ("keep", "not known who made it")
         }
-        (Action::Keep(Kept::New), _) if shown.takes_options() => {
-            ("keep", "not made by the agent (--exact removes it)")
+        (Action::Keep(Kept::New), author @ (Author::Session | Author::Other)) => {
+            let how = if shown.takes_options() { " (--exact removes it)" } else { "" };
+            return ("keep", format!("{}{how}", shown.made_words(author)));
         }
-        (Action::Keep(Kept::New), _) => ("keep", "not made by the agent"),
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
-        (Action::Keep(Kept::GitPrivate), _) => ("keep", "git's own"),
+        (Action::Keep(Kept::GitPrivate), _) => {
+            ("keep", "git's own: HEAD, branches and commits of a repository stay")
+        }
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
         (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
         (Action::Keep(Kept::Unseen(why)), _) => {
@@ -290,6 +297,7 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
         let author = match step.author {
             Author::Agent => "agent",
             Author::Restore => "restore",
+            Author::Session => "session",
             Author::Other => "other",
             Author::Unclear | Author::Unknown => "unknown",
         };

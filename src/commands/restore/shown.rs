@@ -1,7 +1,12 @@
 //! A prepared restore with its request, as `show`, `remains` and `report` put it into words.
 
 use super::head;
-use crate::restore::{Prepared, Restore};
+use crate::{
+    model::RelPath,
+    plan::Author,
+    restore::{Prepared, Restore, is_ref},
+    ui,
+};
 
 /// A plan, and the restore it was made for.
 #[derive(Clone, Copy)]
@@ -17,19 +22,44 @@ impl Shown<'_> {
             .filter(|_| self.prepared.repositories.is_empty())
     }
 
+    /// Whether a path of the plan, in the root or outside it, is a ref of a bare repository.
+    pub(super) fn is_ref(self, path: &RelPath) -> bool {
+        is_ref(&self.restore.project.root.join(path)) || is_ref(&path.at_top())
+    }
+
     /// What changed since that another author made: what may be advised about it depends on the
     /// command and its options.
-    pub(super) fn edited_words(self) -> &'static str {
+    pub(super) fn edited_words(self, author: Author) -> String {
         let request = self.restore.request;
-        match (self.takes_options(), request.options.merge, request.markers) {
-            (false, ..) => "changed since, not by the agent (use --force)",
-            (true, false, _) => "changed since, not by the agent (use --merge or --force)",
-            (true, true, false) => {
-                "changed since, not by the agent, and conflicts with it (use --markers or --force)"
+        let advice = match (self.takes_options(), request.options.merge, request.markers) {
+            (false, ..) => " (use --force)",
+            (true, false, _) => " (use --merge or --force)",
+            (true, true, false) => ", and conflicts with it (use --markers or --force)",
+            (true, true, true) => ", and cannot be merged (use --force)",
+        };
+        format!("changed since{}{advice}", self.not_by(author))
+    }
+
+    /// What is said of something new that another author made.
+    pub(super) fn made_words(self, author: Author) -> String {
+        match (self.restore.request.of_restore, author) {
+            (Some(_), _) => format!("made since{}", self.not_by(author)),
+            (None, Author::Session) => "made by another session".to_owned(),
+            (None, _) => "not made by the agent".to_owned(),
+        }
+    }
+
+    /// What to say after `changed since` of another author. Of what was done after a restore that is
+    /// taken back no more is known.
+    pub(super) fn not_by(self, author: Author) -> String {
+        let Restore { checkpoint, request, .. } = self.restore;
+        match (request.of_restore, author) {
+            (Some(_), _) => {
+                let verb = checkpoint.cause.tool.as_deref().unwrap_or("restore");
+                format!(" the {}", ui::escape(verb.as_bytes()))
             }
-            (true, true, true) => {
-                "changed since, not by the agent, and cannot be merged (use --force)"
-            }
+            (None, Author::Session) => ", by another session".to_owned(),
+            (None, _) => ", not by the agent".to_owned(),
         }
     }
 

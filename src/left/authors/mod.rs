@@ -82,7 +82,9 @@ impl There {
 enum By {
     /// The agent of the checkpoint left it.
     Agent,
-    /// Another agent left it, or it was there before a call.
+    /// Another session left it.
+    Session,
+    /// It was there before a call.
     Others,
     /// A restore put it back as it was at that time.
     Restore(i64),
@@ -130,7 +132,11 @@ impl Knowledge {
             // Of an agent that says no ends, what was there before a call may be its own.
             What::Left { .. } if line.by.is_empty() && !self.tells => (),
             What::Left { path, state } => {
-                let by = if ours { By::Agent } else { By::Others };
+                let by = match ours {
+                    true => By::Agent,
+                    false if line.by.is_empty() => By::Others,
+                    false => By::Session,
+                };
                 self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
             }
             What::Back { path, state, then } => {
@@ -224,6 +230,7 @@ impl Knowledge {
             let first = from + anew.unwrap_or(0);
             match seen.get(first)?.by {
                 By::Agent => return Some(Author::Agent),
+                By::Session => return Some(Author::Session),
                 By::Others => return Some(Author::Other),
                 // Back as it was before the checkpoint: that is the restore's doing.
                 By::Restore(then) if then <= self.since => return Some(Author::Restore),
@@ -255,11 +262,15 @@ impl Knowledge {
         last.any(|seen| seen.by == By::Agent && seen.there.is_any())
     }
 
-    /// Whether another author removed what was at `path`, where nothing is now: something was there
-    /// when it was last seen, and no call could have changed that unseen.
-    pub fn was_removed_since(&self, path: &RelPath) -> bool {
-        let was_there = self.seen(path).last().is_some_and(|seen| seen.there.is_any());
-        was_there && self.unseen(path).is_none()
+    /// Which other author removed what was at `path`, where nothing is now: another session was seen
+    /// to, or something was there when it was last seen, and no call could have changed that unseen.
+    pub fn removed_by(&self, path: &RelPath) -> Option<Author> {
+        let last = self.seen(path).last().filter(|_| self.unseen(path).is_none())?;
+        match (last.there.is_any(), last.by) {
+            (true, _) => Some(Author::Other),
+            (false, By::Session) => Some(Author::Session),
+            (false, By::Agent | By::Others | By::Restore(_)) => None,
+        }
     }
 
     /// Whether a restore to what was before the checkpoint removed what was at `path`, and nothing
@@ -267,7 +278,7 @@ impl Knowledge {
     pub fn was_removed_by_restore(&self, path: &RelPath) -> bool {
         let is_removal = |seen: &Seen| match seen.by {
             By::Restore(then) => then <= self.since && !seen.there.is_any(),
-            By::Agent | By::Others => false,
+            By::Agent | By::Session | By::Others => false,
         };
         self.seen(path).last().is_some_and(is_removal)
     }
@@ -287,7 +298,10 @@ impl Knowledge {
     /// anything.
     pub fn may_be_agents(&self, path: &RelPath, here: Option<&dyn Here>) -> bool {
         let may_have_left = match here {
-            Some(here) => !matches!(self.author(path, here), Author::Other | Author::Restore),
+            Some(here) => {
+                let author = self.author(path, here);
+                !author.is_another() && author != Author::Restore
+            }
             None => !self.active || !self.tells || self.was_removed(path),
         };
         may_have_left || self.seen(path).iter().any(|seen| seen.by == By::Agent)

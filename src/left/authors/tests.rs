@@ -60,7 +60,7 @@ fn done(by: &str, call: &str) -> Line {
 
 #[test]
 fn whose_it_is() {
-    use Author::{Agent, Other, Unclear, Unknown};
+    use Author::{Agent, Other, Session, Unclear, Unknown};
     let edit = |by| vec![began(by, "1", 1, Some(&["a"])), left(by, "a", "x"), done(by, "1")];
     let mut two = edit("me");
     two.extend([began("you", "2", 1, None), left("you", "b", "y"), done("you", "2")]);
@@ -85,7 +85,7 @@ fn whose_it_is() {
         ("the agent's, untouched", &edit("me"), "a", "x", Agent),
         ("the agent's, edited since", &edit("me"), "a", "z", Other),
         ("the agent never touched it", &edit("me"), "b", "z", Other),
-        ("another session's", &two, "b", "y", Other),
+        ("another session's", &two, "b", "y", Session),
         ("a call that was not seen to end", &shell, "b", "z", Unknown),
         ("an edit that was not seen to end", &edit("me")[..1], "a", "z", Unknown),
         ("another path of such an edit", &edit("me")[..1], "b", "z", Other),

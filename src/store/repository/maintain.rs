@@ -18,6 +18,7 @@ use std::{
 use gix::{ObjectId, objs::tree::EntryKind};
 
 pub(in crate::store) use self::packs::rows;
+pub use self::sweep::Swept;
 use self::{
     copy::Copy,
     missing::Missing,

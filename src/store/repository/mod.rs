@@ -37,11 +37,11 @@ use borrow::Limits;
 pub(in crate::store) use check::{Checked, Look};
 pub(in crate::store) use held::held;
 pub(super) use maintain::rows;
+pub use maintain::{Swept, give_up_history, maintain};
 pub(in crate::store) use maintain::{Weights, sweep};
-pub use maintain::{give_up_history, maintain};
 pub use rebuild::{
     Ends, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, is_reftable, lost,
-    remove_unfinished, steps,
+    places_inside, remove_unfinished, steps,
 };
 
 use super::{

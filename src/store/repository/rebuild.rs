@@ -22,6 +22,7 @@ use std::{
 
 pub use self::{
     lost::{Losing, Lost, lost},
+    places::places_inside,
     retire::{Ends, SetAside, remove_unfinished},
     steps::{Step, StepKind, is_reftable, steps},
 };

@@ -29,26 +29,35 @@ const BURIED: &str = ".removed";
 /// No write takes longer: an hour.
 const WRITING_MAX_NS: i64 = 3_600_000_000_000;
 
+/// What a sweep came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many bytes it freed.
+    pub freed: u64,
+    /// Whether it left out a private repository because another process was at maintenance there.
+    pub is_busy: bool,
+}
+
 /// Frees our objects that neither a ref nor a record needs, and private repositories that no record
-/// names. Returns how many bytes that freed.
+/// names.
 ///
 /// # Errors
 ///
 /// Fails if saves hold the lock for too long, or if something cannot be read or removed.
-pub(in crate::store) fn sweep(state: &State, deadline: Instant) -> Result<u64> {
+pub(in crate::store) fn sweep(state: &State, deadline: Instant) -> Result<Swept> {
     remove_buried(state)?;
-    let (mut freed, mut done) = (0, Ok(()));
+    let (mut swept, mut done) = (Swept::default(), Ok(()));
     for private in Private::all(state)? {
         let lock = private.dir().join("maintenance.lock");
         let one = Lock::acquire(&lock, Instant::now())
             .and_then(|_only_one| sweep_one(state, &private, deadline));
         match one {
-            Ok(bytes) => freed += bytes,
-            Err(Error::Busy { path }) if path == lock => (),
+            Ok(bytes) => swept.freed += bytes,
+            Err(Error::Busy { path }) if path == lock => swept.is_busy = true,
             Err(err) => done = done.and(Err(err)),
         }
     }
-    done.map(|()| freed)
+    done.map(|()| swept)
 }
 
 fn sweep_one(state: &State, private: &Private, deadline: Instant) -> Result<u64> {

@@ -1,17 +1,29 @@
 //! Where what is held of a repository lies, and how refs are named.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use super::Held;
-use crate::fs::without_dots;
+use crate::{fs::without_dots, store::record::Record};
 
 /// The path of a held repository. Absolute.
 pub(super) fn place_of(root: &Path, held: &Held) -> PathBuf {
     root.join(OsStr::from_bytes(&held.path))
+}
+
+/// Where the root's own repository was and those below it, with the `.git` files that led to them.
+/// Absolute.
+pub fn places_inside(root: &Path, record: &Record) -> BTreeSet<PathBuf> {
+    let is_own = |held: &&Held| record.store.as_deref() == Some(&held.store);
+    let own = record.repositories.iter().filter(is_own).map(|held| place_of(root, held));
+    let all = record.repositories.iter().map(|held| &held.path);
+    let all = all.chain(record.pointers().map(|(path, _)| path));
+    let below = all.map(|path| root.join(OsStr::from_bytes(path)));
+    own.chain(below.filter(|path| path.starts_with(root))).collect()
 }
 
 /// The path that the text of a `.git` file points to.

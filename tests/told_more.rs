@@ -1,0 +1,338 @@
+//! What people are told of repositories that are gone, of other sessions' work, and of what stays
+//! undecided.
+
+use std::{
+    fs::{self, File, FileTimes},
+    os::unix::fs::symlink,
+    path::Path,
+    time::{Instant, SystemTime},
+};
+
+use beforehand::fs::Lock;
+use serde_json::Value;
+
+use crate::{
+    evidence::{begins, ours, project, run, writes},
+    support::{
+        real::git,
+        temp::{noise, on_disk, write},
+        world::World,
+    },
+    told::{listed, prompts, repository},
+};
+
+fn remove_tree(world: &World, path: &str) {
+    beforehand::fs::remove_tree(&world.root().join(path)).unwrap();
+}
+
+/// A repository with another one in `sub`.
+fn nested() -> World {
+    let mut world = repository();
+    git(&world, &world.root(), "git init -q sub && cd sub && echo x > x && git add x");
+    git(&world, &world.root(), "git -C sub commit -qm x");
+    run(&mut world, "zero", "make nothing", |_| ());
+    world
+}
+
+#[test]
+fn a_repository_that_is_gone_is_told_of() {
+    for path in ["sub/.git", ".git"] {
+        let mut world = nested();
+        run(&mut world, "one", &format!("rm -rf {path}"), |world| remove_tree(world, path));
+        let told = ours(&mut world, &["diff", "1"], 0);
+        let (from, to) = (format!("{path}: gone; `beforehand restore "), "` brings it back\n");
+        assert!(told.stdout.starts_with(&from) && told.stdout.ends_with(to), "{}", told.stdout);
+        assert_eq!(told.stdout.lines().count() + told.stderr.lines().count(), 1, "{}", told.stderr);
+        let named = ours(&mut world, &["diff", "1", "--name-only", "--", path], 0).stdout;
+        assert_eq!(named, format!("{path}\n"));
+        assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+        world.terminal.stdout = true;
+        assert!(world.run(&["list"]).stdout.contains("1 repository"));
+        // Another turn does not make it less.
+        writes(&mut world, "two", "a", "the agent's");
+        let told = ours(&mut world, &["diff", "2", "1"], 0).stdout;
+        assert_eq!(told, format!("{path}: gone\n"));
+        let rows = listed(&mut world, &[]);
+        assert_eq!([&rows[0]["changed"], &rows[1]["changed"]], [1, 1], "{rows}");
+    }
+}
+
+#[test]
+fn a_repository_that_a_person_removed_counts_for_no_turn() {
+    let mut world = nested();
+    writes(&mut world, "one", "a", "the agent's");
+    remove_tree(&world, "sub/.git");
+    assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+    let told = ours(&mut world, &["diff", "1", "--name-only"], 0).stdout;
+    assert_eq!(told, "a\nsub/.git\n");
+}
+
+/// A file that no checkpoint holds gives way to a symlink, a new one or one of long ago.
+#[test]
+fn an_unheld_file_with_a_symlink_in_its_place_is_gone() {
+    for line in ["rm large; ln -s a large", "mv -f link large"] {
+        let mut world = project();
+        world.write("large", noise(1, 70_000_000));
+        symlink("a", world.root().join("link")).unwrap();
+        let before = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+        File::open(world.root().join("large")).unwrap().set_times(before).unwrap();
+        git(&world, &world.root(), "touch -h -d @1000 link");
+        writes(&mut world, "one", "a", "the agent's");
+        run(&mut world, "one", "make", |world| drop(git(world, &world.root(), line)));
+        let gone = "gone, and was not held: large (70.0 MB";
+        for args in [&["restore", "1", "--dry-run"][..], &["undo", "--dry-run"]] {
+            let told = ours(&mut world, args, 0).stdout;
+            assert!(told.contains(gone) && !told.contains("changed, and"), "{line}: {told}");
+        }
+        let told = ours(&mut world, &["diff", "1"], 0).stderr;
+        assert!(told.contains(gone), "{line}: {told}");
+    }
+}
+
+/// What was not read is not said to be whole, nor to restore in full.
+#[test]
+fn a_check_claims_no_more_than_it_looked_at() {
+    for store in ["auto", "files"] {
+        let mut world = project();
+        world.set("BEFOREHAND_STORE", store);
+        writes(&mut world, "one", "a", "the agent's");
+        writes(&mut world, "two", "b", "the agent's");
+        let unread = "contents were not read (--read-data reads every byte)";
+        let plain = ours(&mut world, &["check", "--repair"], 0).stdout;
+        assert!(plain.ends_with(&format!("nothing missing; {unread}\n")), "{plain}");
+        let read = ours(&mut world, &["check", "--read-data"], 0).stdout;
+        assert!(read.contains("all whole") && !read.contains(unread), "{read}");
+        // One file is gone, and perhaps others are not what they should be.
+        let id = listed(&mut world, &[])[0]["id"].as_str().unwrap().to_owned();
+        let mut files =
+            on_disk(&world.state()).into_keys().map(|it| String::from_utf8(it).unwrap());
+        let record = files.find(|path| path.ends_with(&format!("{id}.json"))).unwrap();
+        write(&world.state().join(record), "{}");
+        let plain = ours(&mut world, &["check"], 1).stdout;
+        assert!(plain.contains("lack nothing; ") && plain.contains(unread), "{plain}");
+        assert!(!plain.contains("restore in full"), "{plain}");
+        let read = ours(&mut world, &["check", "--read-data"], 1).stdout;
+        assert!(read.contains("whole and restore in full"), "{read}");
+    }
+}
+
+/// Two sessions at work, one after the other: what the other one did is told as such, and stays.
+#[test]
+fn the_work_of_another_session_is_told_as_such() {
+    let mut world = project();
+    world.write("shared", "first");
+    world.write("gone", "first");
+    run(&mut world, "t/zero", "make nothing", |_| ());
+    run(&mut world, "s/one", "make mine", |world| {
+        world.write("a", "s");
+        world.write("shared", "s");
+        world.write("both", "s");
+    });
+    run(&mut world, "t/one", "make theirs", |world| {
+        world.write("b", "t");
+        world.write("shared", "t");
+        world.write("new", "t");
+        world.write("both", "t");
+        fs::remove_file(world.root().join("gone")).unwrap();
+    });
+    world.write("mine", "a person's");
+    let plan = ours(&mut world, &["undo", "--session", "s", "--dry-run"], 0).stdout;
+    let rows = |plan: &str| -> Vec<String> {
+        let rows = plan.lines().filter(|row| row.starts_with("  "));
+        rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(
+        rows(&plan),
+        [
+            "restore a +1 −1",
+            "recreate gone deleted since, by another session",
+            "keep b changed since, by another session (use --force)",
+            "keep both made since, then changed (--force removes it)",
+            "keep mine not made by the agent",
+            "keep new made by another session",
+            "keep shared changed since, by another session (use --force)",
+        ]
+    );
+    let told = ours(&mut world, &["undo", "--session", "s", "--dry-run", "--json"], 0).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let steps = told["steps"].as_array().unwrap();
+    let author = |path: &str| &steps.iter().find(|step| step["path"] == path).unwrap()["author"];
+    assert_eq!(["b", "mine", "new"].map(author), ["session", "other", "session"]);
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
+    let now = ["a", "b", "shared", "both", "new", "mine", "gone"].map(|path| world.read(path));
+    assert_eq!(now, ["first", "t", "t", "t", "t", "a person's", "first"]);
+}
+
+/// Of what was done after a restore, its undo knows that, and not that it was no agent's.
+#[test]
+fn what_was_done_after_a_restore_is_told_as_such() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    writes(&mut world, "one", "c", "the agent's");
+    writes(&mut world, "one", "d", "the agent's");
+    ours(&mut world, &["undo", "--yes"], 0);
+    world.write("a", "after the undo");
+    world.write("new", "after the undo");
+    let plan = ours(&mut world, &["redo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("a     changed since the undo (use --force)"), "{plan}");
+    assert!(plan.contains("new   made since the undo\n"), "{plan}");
+    assert!(plan.contains("recreate  c\n") && plan.contains("recreate  d\n"), "{plan}");
+    assert!(!plan.contains("not by the agent"), "{plan}");
+    ours(&mut world, &["redo", "--yes", "--force"], 0);
+    fs::remove_file(world.root().join("b")).unwrap();
+    fs::remove_file(world.root().join("d")).unwrap();
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("remove    c"), "{plan}");
+    assert!(plan.contains("deleted since the redo\n"), "{plan}");
+    assert!(!plan.contains("the agent"), "{plan}");
+}
+
+/// It may have been made by the call, or by a program of the user's.
+#[test]
+fn an_ignored_file_that_a_call_may_have_made_that_was_cut_off_is_not_passed_over() {
+    let mut world = repository();
+    writes(&mut world, "one", "a", "the agent's");
+    prompts(&mut world, "two");
+    begins(&mut world, "two", "make; sleep 9");
+    world.write("seven.log", "7");
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    let row = "seven.log   made since, perhaps by a call that was cut off (--force removes it)";
+    assert!(plan.contains(row), "{plan}");
+    let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    assert!(told.contains("1 conflict kept: seven.log"), "{told}");
+    assert_eq!(["a", "seven.log"].map(|path| world.read(path)), ["the agent's", "7"]);
+    ours(&mut world, &["restore", "1", "--exact", "--yes"], 0);
+    assert_eq!(world.read("seven.log"), "7", "it is ignored");
+    ours(&mut world, &["undo", "--yes", "--force"], 0);
+    assert!(!world.root().join("seven.log").exists());
+    assert_eq!(world.read("a"), "the agent's");
+}
+
+#[test]
+fn a_prune_beside_maintenance_says_so_and_the_next_one_frees_the_rest() {
+    for command in [&["prune", "--keep", "1"][..], &["clear", "--yes"]] {
+        let mut world = repository();
+        for turn in 0..3 {
+            world.write("b", noise(turn, 300_000));
+            writes(&mut world, &turn.to_string(), "a", &turn.to_string());
+        }
+        let lock = world.private().join("maintenance.lock");
+        let held = Lock::acquire(&lock, Instant::now()).unwrap();
+        let told = ours(&mut world, command, 0);
+        assert!(told.stderr.contains("another beforehand is at work on the store"), "{command:?}");
+        assert!(told.stderr.contains("hint: run `beforehand prune` again"), "{}", told.stderr);
+        drop(held);
+        let told = ours(&mut world, &["prune"], 0).stderr;
+        assert!(told.starts_with("nothing to drop; "), "{told}");
+        assert!(told.ends_with("B freed\n") && !told.contains("another"), "{told}");
+        assert!(!ours(&mut world, &["prune"], 0).stderr.contains("freed"));
+    }
+}
+
+/// A command line that can mean nothing ends with 64, one of something that is not there with 1.
+#[test]
+fn what_makes_no_sense_is_told_from_what_cannot_be_done() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    let nonsense: [&[&str]; 18] = [
+        &["restore", "zzz"],
+        &["restore", "0"],
+        &["restore", "latest~x", "--dry-run"],
+        &["restore", "1", "--markers"],
+        &["restore", "1", "--yes", "--", "/"],
+        &["restore", "1", "--into", "nope/.."],
+        &["restore", "1", "--into", "new", "--", "/tmp/x"],
+        &["show", "1.0"],
+        &["diff", "zzz"],
+        &["diff", "1", "-1"],
+        &["diff", "1", "", "--stat"],
+        &["list", "--limit", "many"],
+        &["prune", "--keep", "many"],
+        &["prune", "--older-than", "soon"],
+        &["prune", "--max-size", "big"],
+        &["install", "nosuch"],
+        &["uninstall", "nosuch"],
+        &["nosuch"],
+    ];
+    for args in nonsense {
+        let told = ours(&mut world, args, 64);
+        assert!(told.stdout.is_empty() && told.stderr.starts_with("error: "), "{args:?}");
+    }
+    let impossible: [&[&str]; 9] = [
+        &["restore", "99"],
+        &["restore", "abcd"],
+        &["restore", "1", "--", "nope"],
+        &["restore", "1", "--into", "."],
+        &["show", "1.99"],
+        &["diff", "latest~99"],
+        &["find", "nope"],
+        &["redo"],
+        &["undo", "--session", "zz"],
+    ];
+    for args in impossible {
+        ours(&mut world, args, 1);
+    }
+}
+
+/// In `work`, a clone of `bare` beside the project, with another file and a commit of it, pushed to `branch`.
+fn pushes(world: &World, bare: &Path, work: &str, branch: &str) {
+    let line = format!(
+        "test -d {work} || git clone -q {} {work}; cd {work} && echo {branch} >> {work} && \
+         git add . && git commit -qm {work} && git push -q origin HEAD:refs/heads/{branch}",
+        bare.display()
+    );
+    git(world, world.root().parent().unwrap(), &line);
+}
+
+/// The root is a bare repository itself: what others pushed on top of the agent's commit stays whole.
+#[test]
+fn an_undo_in_a_bare_repository_leaves_its_refs_and_objects() {
+    let mut world = World::new();
+    let root = world.root();
+    git(&world, &root, "git init -q --bare -b main .");
+    pushes(&world, &root, "agent", "main");
+    run(&mut world, "zero", "make nothing", |_| ());
+    run(&mut world, "one", "make; rm description", |world| {
+        pushes(world, &root, "agent", "main");
+        fs::remove_file(root.join("description")).unwrap();
+    });
+    pushes(&world, &root, "mate", "mates");
+    let before = git(&world, &root, "git log --all --format=%s%d");
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    let stays = "keep      refs/heads/main ";
+    assert!(plan.contains(stays) && plan.contains("git's own: HEAD, branches and"), "{plan}");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(root.join("description").exists());
+    git(&world, &root, "git fsck --strict");
+    assert_eq!(git(&world, &root, "git log --all --format=%s%d"), before);
+}
+
+/// A bare repository in the project: a ref goes back that nobody else moved, packed or not.
+#[test]
+fn an_undo_of_a_push_takes_back_no_later_one() {
+    for (later, packs) in [(false, false), (true, false), (true, true)] {
+        let mut world = project();
+        let bare = world.root().join("bare");
+        git(&world, &world.root(), "git init -q --bare -b main bare");
+        pushes(&world, &bare, "agent", "main");
+        run(&mut world, "zero", "make nothing", |_| ());
+        let then = git(&world, &bare, "git rev-parse main");
+        run(&mut world, "one", "make", |world| {
+            pushes(world, &bare, "agent", "main");
+            world.write("a", "the agent's");
+        });
+        pushes(&world, &bare, "mate", if later { "main" } else { "mates" });
+        if packs {
+            git(&world, &bare, "git pack-refs --all");
+        }
+        let now = git(&world, &bare, "git rev-parse main");
+        let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+        let says = plan.contains("a ref goes back; its commits stay");
+        assert_eq!(says, !later, "{later} {packs}: {plan}");
+        ours(&mut world, &["undo", "--yes"], if later && !packs { 3 } else { 0 });
+        assert_eq!(world.read("a"), "first");
+        git(&world, &bare, "git fsck --strict");
+        let main = git(&world, &bare, "git rev-parse main");
+        assert_eq!(main, if later { now } else { then }, "{packs}");
+    }
+}
