@@ -368,6 +368,8 @@ fn a_redo_puts_a_file_where_an_undo_put_a_repository() {
 /// A repository with `a` and `b`, committed.
 pub(crate) fn repository() -> World {
     let mut world = World::with_git();
+    // However slow this machine is at the moment: the look after a call takes a part of it.
+    write(&world.settings(), "deadline = \"60s\"\n");
     world.write("a", "first");
     world.write("b", "first");
     world.write(".gitignore", "*.log\n");
