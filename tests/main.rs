@@ -51,7 +51,7 @@ mod talk;
 mod terminal;
 mod tidy;
 mod told;
-mod told_more;
+mod told_of_others;
 mod turns;
 mod unreadable;
 mod unseen;
