@@ -355,10 +355,13 @@ impl<'a> Borrow<'a> {
     }
 
     fn link_or_copy(&mut self, from: &Path, to: &Path, size: u64) -> io::Result<bool> {
-        if to.symlink_metadata().is_ok() {
+        let is_index = from.extension().is_some_and(|end| end == "idx");
+        // A hard link tells by itself that the file is there already.
+        let links = !self.is_small && self.can_share == Some(false) && self.can_link(from);
+        if (is_index || !links) && to.symlink_metadata().is_ok() {
             return Ok(false);
         }
-        if from.extension().is_some_and(|end| end == "idx") && !is_sound(from) {
+        if is_index && !is_sound(from) {
             return self.link_or_copy_as(from, &marked_damaged(to), size);
         }
         self.link_or_copy_as(from, to, size)
