@@ -55,15 +55,27 @@ enum Wish {
     Undo(Vec<String>),
 }
 
+impl Wish {
+    /// Whether the answer is to be a JSON document.
+    fn is_json(&self) -> bool {
+        match self {
+            Self::Restore(words) | Self::Undo(words) => words.iter().any(|word| word == "--json"),
+            Self::List | Self::Show(_) | Self::Diff(_) | Self::Create(_) => false,
+        }
+    }
+}
+
 /// Agents drop what a failed command printed, so all of it goes to standard output, and it never
 /// fails.
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let text = given(process, args);
     let said = match text.and_then(|text| wish(args.name, &text)) {
-        Ok(wish) => grant(process, args.name, wish),
+        // Half a document is none.
+        Ok(wish) if wish.is_json() => grant(process, args.name, wish),
+        Ok(wish) => shortened(grant(process, args.name, wish)),
         Err(why) => error_text(&refusal(args.name, why), Style::PLAIN),
     };
-    print(process, &shortened(said))?;
+    print(process, &said)?;
     Ok(Exit::Ok)
 }
 
@@ -239,11 +251,11 @@ fn planned(
     is_json: bool,
     act: impl Fn(&mut Process<'_>, bool) -> Result<Exit>,
 ) -> String {
-    if is_dry || is_json {
-        return inside(process, |inner| act(inner, is_dry)).all();
+    if is_json {
+        return inside(process, |inner| act(inner, is_dry)).with("");
     }
     let plan = inside(process, |inner| act(inner, true));
-    if !plan.done {
+    if is_dry || !plan.done {
         return plan.all();
     }
     let done = inside(process, |inner| act(inner, false));
