@@ -117,7 +117,7 @@ fn an_evil_name_is_quoted_for_eyes_and_shells() {
     fs::remove_file(world.root().join("a\u{1b}[2J\nb's")).unwrap();
     let found = world.run(&["find", "a*"]).stdout;
     assert!(!found.contains('\u{1b}'), "{found}");
-    assert!(found.contains(r"-- $'a\033[2J\012b\'s'"), "{found}");
+    assert!(found.contains(r"-- $'a\033\\[2J\012b\'s'"), "{found}");
 }
 
 #[test]

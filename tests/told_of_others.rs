@@ -336,3 +336,93 @@ fn an_undo_of_a_push_takes_back_no_later_one() {
         assert_eq!(main, if later { now } else { then }, "{packs}");
     }
 }
+
+/// A push over a packed ref makes a loose one: it goes with an undo, and comes back with a redo.
+#[test]
+fn a_packed_ref_that_a_push_moved_goes_back() {
+    let mut world = project();
+    let bare = world.root().join("bare");
+    git(&world, &world.root(), "git init -q --bare -b main bare");
+    pushes(&world, &bare, "agent", "main");
+    git(&world, &bare, "git pack-refs --all");
+    run(&mut world, "zero", "make nothing", |_| ());
+    let then = git(&world, &bare, "git rev-parse main");
+    run(&mut world, "one", "make", |world| pushes(world, &bare, "agent", "main"));
+    let left = git(&world, &bare, "git rev-parse main");
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("a ref goes back; its commits stay"), "{plan}");
+    for (verb, expected, keeps) in
+        [("undo", &then, true), ("redo", &left, false), ("undo", &then, false)]
+    {
+        let done = ours(&mut world, &[verb, "--yes"], 0).stdout;
+        assert_eq!(git(&world, &bare, "git rev-parse main"), *expected, "{verb}: {done}");
+        assert_eq!(done.contains("of git's own kept: bare/"), keeps, "{verb}: {done}");
+        git(&world, &bare, "git fsck --strict");
+    }
+}
+
+#[test]
+fn what_an_undo_kept_is_taken_back_by_the_command_it_names() {
+    let mut world = project();
+    run(&mut world, "zero", "make nothing", |_| ());
+    run(&mut world, "one", "make", |world| world.write("a", "one"));
+    run(&mut world, "two", "make more", |world| {
+        world.write("b", "two");
+        world.write("c", "two");
+    });
+    world.write("b", "the user's");
+    let done = ours(&mut world, &["undo", "--yes"], 3).stdout;
+    let named =
+        done.lines().find_map(|line| line.strip_prefix("to take that back too: beforehand "));
+    let words: Vec<&str> = named.unwrap_or_else(|| panic!("{done}")).split(' ').collect();
+    ours(&mut world, &[&["restore", "--yes"], &words[1..]].concat(), 0);
+    let there = |path: &str| world.root().join(path).exists().then(|| world.read(path));
+    assert_eq!(there("a").as_deref(), Some("one"));
+    assert_eq!((there("b").as_deref(), there("c")), (Some("first"), None));
+}
+
+#[test]
+fn what_is_only_called_like_a_temporary_file_is_held() {
+    let mut world = project();
+    let files = [".beforehand-tmp-x", "d/.beforehand-tmp-notes/f", ".beforehand-tmp-repository-2"];
+    for path in files {
+        world.write(path, path);
+    }
+    run(&mut world, "one", "make clean", |world| {
+        for path in files {
+            fs::remove_file(world.root().join(path)).unwrap();
+        }
+    });
+    ours(&mut world, &["undo", "--yes"], 0);
+    for path in files {
+        assert_eq!(world.read(path), path);
+    }
+}
+
+#[test]
+fn the_advised_restore_of_a_name_with_brackets_is_of_that_file_alone() {
+    let mut world = project();
+    for path in ["app/[id]/page", "app/i/page"] {
+        world.write(path, "then");
+    }
+    run(&mut world, "one", "make", |world| {
+        for path in ["app/[id]/page", "app/i/page"] {
+            world.write(path, "now");
+        }
+    });
+    let found = ours(&mut world, &["find", "--json", "app/[[]id]/page"], 0).stdout;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let text = found.to_string();
+    let start = text.find("beforehand restore ").unwrap_or_else(|| panic!("{text}"));
+    let command: Value =
+        serde_json::Deserializer::from_str(&text[start - 1..]).into_iter().next().unwrap().unwrap();
+    let words = shell_words::split(command.as_str().unwrap()).unwrap();
+    let words: Vec<&str> = words[1..].iter().map(String::as_str).chain(["--yes"]).collect();
+    let (last, rest) = words.split_last().unwrap();
+    let at = rest.iter().position(|word| *word == "--").unwrap();
+    ours(&mut world, &[&rest[..at], &[*last], &rest[at..]].concat(), 0);
+    assert_eq!(
+        (world.read("app/[id]/page"), world.read("app/i/page")),
+        ("then".into(), "now".into())
+    );
+}

@@ -122,7 +122,8 @@ impl Repositories {
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
 /// object that another author made. Below `top`. What a restore put there goes with it. In `own`, the
 /// project's own one, and in a root that is one itself, nothing is changed either: HEAD and branches
-/// stay. A ref that was packed since is not gone.
+/// stay. A ref that was packed since is not gone; one that was packed then, and changed by the agent,
+/// goes back.
 pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
     let is_top = is_git_dir(top);
     let mut known: BTreeMap<RelPath, bool> = BTreeMap::new();
@@ -139,15 +140,19 @@ pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [S
             None => continue,
         };
         let is_own = is_top || own.is_some_and(|own| step.path.is_within(own));
-        let stays = match step.action {
-            Action::Remove => step.author != Author::Restore,
-            Action::Restore | Action::Merge => is_own,
-            Action::Recreate => {
-                let path = top.join(step.path.as_path());
-                let name = path.strip_prefix(&dir).unwrap_or(&path).as_os_str().as_bytes();
-                packed.entry(dir).or_insert_with_key(|dir| packed_refs(dir)).contains(name)
-            }
-            Action::Keep(_) => false,
+        let mut is_packed = || {
+            let path = top.join(step.path.as_path());
+            let name = path.strip_prefix(&dir).unwrap_or(&path).as_os_str().as_bytes();
+            let refs = packed.entry(dir.clone()).or_insert_with_key(|dir| packed_refs(dir));
+            refs.contains(name)
+        };
+        let stays = match (step.action, step.author) {
+            (Action::Remove | Action::Recreate, Author::Restore) | (Action::Keep(_), _) => false,
+            // Without it the ref is where it was packed, as with one that is changed.
+            (Action::Remove, Author::Agent) => is_own || !is_packed(),
+            (Action::Remove, _) => true,
+            (Action::Restore | Action::Merge, _) => is_own,
+            (Action::Recreate, _) => is_packed(),
         };
         if stays {
             step.action = Action::Keep(Kept::GitPrivate);

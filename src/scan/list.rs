@@ -10,9 +10,8 @@ use std::{
 };
 
 use super::{
-    TEMPORARY_PREFIX,
     dir_rules::{DirRules, is_git_private},
-    is_racy,
+    is_racy, is_temporary,
     queue::{Job, Queue},
     regenerable,
     rule_sources::ScanLimits,
@@ -150,7 +149,7 @@ impl<'a> Lister<'a> {
         full: bool,
     ) -> Option<Found> {
         let name = listed.name.to_bytes();
-        if name.starts_with(TEMPORARY_PREFIX.as_bytes()) {
+        if is_temporary(name) {
             return None;
         }
         let kind = listed.kind.or_else(|| open.stat_child(&listed.name).ok()?.kind());

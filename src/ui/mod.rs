@@ -20,7 +20,7 @@ pub use escape::{escape, escape_json, escape_line, escape_path, escape_text};
 pub use hunks::{Change, Lines, Look, Side};
 pub use left_out::left_out;
 pub use question::{answer, ask};
-pub use quote::quote;
+pub use quote::{literal_pick, quote};
 pub use style::{Paint, Style};
 pub use table::{Cell, Column, Table};
 pub use width::{Align, Cut, cells, fit, pad};

@@ -23,6 +23,18 @@ fn escaped(word: &[u8]) -> String {
     quoted + "'"
 }
 
+/// A path that a restore takes, as text that is no pattern.
+pub fn literal_pick(path: &[u8]) -> Vec<u8> {
+    if !path.iter().any(|byte| b"*?[".contains(byte)) {
+        return path.to_vec();
+    }
+    let escape = |&byte: &u8| {
+        let before = b"*?[\\".contains(&byte).then_some(b'\\');
+        before.into_iter().chain([byte])
+    };
+    path.iter().flat_map(escape).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -248,13 +248,17 @@ impl Part {
                 let whole = root.join(OsStr::from_bytes(path));
                 let cwd = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok());
                 let short = cwd.as_deref().and_then(|cwd| whole.strip_prefix(cwd).ok());
-                let path = short.filter(|_| self.is_here).unwrap_or(&whole);
+                let text = match short.filter(|_| self.is_here) {
+                    Some(short) => ui::literal_pick(short.as_os_str().as_bytes()),
+                    // What leads to the root is never a pattern.
+                    None => [root.as_os_str().as_bytes(), b"/", &ui::literal_pick(path)].concat(),
+                };
                 words.push("--".to_owned());
-                words.push(ui::quote(path.as_os_str().as_bytes()));
+                words.push(ui::quote(&text));
             }
             Spot::Outside(path) => {
                 words.push("--".to_owned());
-                words.push(ui::quote(path));
+                words.push(ui::quote(&ui::literal_pick(path)));
             }
         }
         words.join(" ")

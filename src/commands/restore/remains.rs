@@ -31,7 +31,8 @@ pub(super) fn remaining(shown: Shown<'_>) -> Vec<String> {
 pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
     let Shown { restore: Restore { project, .. }, prepared } = shown;
     let inner = prepared.inner_roots.iter().map(|path| {
-        let (path, quoted) = (ui::escape(path.as_bytes()), ui::quote(path.as_bytes()));
+        let (path, quoted) =
+            (ui::escape(path.as_bytes()), ui::quote(&ui::literal_pick(path.as_bytes())));
         format!(
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
@@ -59,7 +60,7 @@ fn inner_lines(prepared: &Prepared) -> Vec<String> {
     let line = |(id, paths): (CheckpointId, Vec<&RelPath>)| {
         let id = id.to_string();
         let id = id.get(..ID_DIGITS).unwrap_or(&id);
-        let quoted = paths.iter().map(|path| ui::quote(path.as_bytes()));
+        let quoted = paths.iter().map(|path| ui::quote(&ui::literal_pick(path.as_bytes())));
         let picked = match paths.len() {
             0..=NAMED_MAX => quoted.collect::<Vec<_>>().join(" "),
             _ => "PATH…".to_owned(),

@@ -101,7 +101,9 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
     let done = prepared.count_but(&missed, project.root.path());
     let mut text = match (done, is_same) {
-        (0, true) if !remaining(came.shown).is_empty() || keeps_ignored(plan) => {
+        (0, true)
+            if !remaining(came.shown).is_empty() || keeps_ignored(plan) || keeps_git(plan) =>
+        {
             format!("everything else is as it was at {id}")
         }
         (0, true) if prepared.stages => format!("all files are as they were at {id}"),
@@ -137,6 +139,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
         let place = ui::escape(step.target().as_os_str().as_encoded_bytes()).into_owned();
         text.push_str(&format!("{thing} is {what}: {place}{lacks}\n"));
     }
+    text.push_str(&forced_text(came, &conflicts));
     text.push_str(&kept_text(came));
     text.push_str(&losing_lines(&prepared.losing));
     for line in remaining(came.shown) {
@@ -160,6 +163,22 @@ fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
     let missed = &came.report.outcome.missed;
     let steps = came.shown.prepared.repositories.iter();
     steps.filter(move |step| missed.iter().all(|(path, _)| *path != step.target()))
+}
+
+/// How to take back what an undo kept. The same command with `--force` would go one turn further now.
+fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
+    if conflicts.is_empty() || came.shown.takes_options() || came.report.held.is_none() {
+        return String::new();
+    }
+    let quoted = conflicts
+        .iter()
+        .map(|path| ui::quote(&ui::literal_pick(path.as_os_str().as_encoded_bytes())));
+    let picked = match conflicts.len() {
+        0..=NAMED_MAX => quoted.collect::<Vec<_>>().join(" "),
+        _ => "PATH…".to_owned(),
+    };
+    let id = came.shown.restore.checkpoint.id.short();
+    format!("to take that back too: beforehand restore {id} --force -- {picked}\n")
 }
 
 /// What stays because another author changed it.
@@ -208,7 +227,22 @@ fn kept_text(came: &Came<'_>) -> String {
             (ui::count(ignored.len() as u64, "ignored path"), some(ignored.into_iter()));
         text.push_str(&format!("{count} made since kept: {named}\n"));
     }
+    let of_git: Vec<_> =
+        plan.kept().filter(|step| is_of_git(step)).map(|step| &step.path).collect();
+    if !of_git.is_empty() {
+        let (count, named) = (ui::count(of_git.len() as u64, "path"), some(of_git.into_iter()));
+        text.push_str(&format!("{count} of git's own kept: {named}\n"));
+    }
     text
+}
+
+fn is_of_git(step: &Step) -> bool {
+    step.action == Action::Keep(Kept::GitPrivate)
+}
+
+/// Whether something in a git directory stays that is not as it was.
+fn keeps_git(plan: &RestorePlan) -> bool {
+    plan.kept().any(is_of_git)
 }
 
 fn is_ignored(step: &Step) -> bool {

@@ -228,7 +228,7 @@ fn is_directory(step: &Step) -> bool {
 /// What happens to a path, and a word on why.
 fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
-        (Action::Restore, Author::Agent) if shown.is_ref(&step.path) => {
+        (Action::Restore | Action::Remove, Author::Agent) if shown.is_ref(&step.path) => {
             ("restore", "a ref goes back; its commits stay")
         }
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
