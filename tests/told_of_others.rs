@@ -426,3 +426,52 @@ fn the_advised_restore_of_a_name_with_brackets_is_of_that_file_alone() {
         ("then".into(), "now".into())
     );
 }
+
+/// The parts of linked worktrees in a bare repository beside the project. What a person does in one
+/// afterwards is never taken apart.
+#[test]
+fn worktrees_of_a_repository_outside_come_back_and_stay_whole() {
+    let mut world = World::new();
+    let root = world.root();
+    let above = root.parent().unwrap().to_owned();
+    git(&world, &above, "git init -q src && git -C src commit -q --allow-empty -m one");
+    git(&world, &above, "git clone -q --bare src bare && git -C bare branch feat");
+    fs::remove_dir(&root).unwrap();
+    git(&world, &above, "git -C bare worktree add -q -b work \"$PWD/shop\" && ls shop");
+    git(&world, &above, "git -C bare worktree add -q ../other feat");
+    world.write("staged", "staged");
+    git(&world, &root, "git add staged");
+    run(&mut world, "one", "rm -rf ../bare/worktrees", |_| {
+        beforehand::fs::remove_tree(&above.join("bare/worktrees")).unwrap();
+    });
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(git(&world, &root, "git status --short"), "A  staged");
+    let other = above.join("other");
+    git(&world, &other, "git checkout -q --detach && git commit -q --allow-empty -m mine");
+    let mine = git(&world, &other, "git rev-parse HEAD");
+    let redone = world.run(&["redo", "--yes"]).stdout;
+    assert!(redone.contains("of git's own kept: "), "{redone}");
+    assert_eq!(git(&world, &other, "git rev-parse HEAD"), mine, "{redone}");
+}
+
+#[test]
+fn a_root_that_is_a_linked_worktree_comes_back_with_its_index() {
+    let mut world = World::new();
+    let root = world.root();
+    let main = root.with_file_name("main");
+    fs::create_dir(&main).unwrap();
+    git(&world, &main, "git init -q && git commit -q --allow-empty -m one");
+    fs::remove_dir(&root).unwrap();
+    git(&world, &main, "git worktree add -q ../shop");
+    world.write("staged", "staged");
+    git(&world, &root, "git add staged");
+    world.write("new", "new");
+    run(&mut world, "one", "git worktree remove --force ../shop", |world| {
+        git(world, &main, "git worktree remove --force ../shop");
+    });
+    let args = ["restore", "latest", "--yes", "--root", root.to_str().unwrap()];
+    let back = world.run_in(&main, &args, "");
+    assert_eq!(back.exit as u8, 0, "{}{}", back.stdout, back.stderr);
+    assert_eq!(git(&world, &root, "git status --short"), "A  staged\n?? new");
+    assert_eq!((world.read("staged"), world.read("new")), ("staged".into(), "new".into()));
+}

@@ -150,6 +150,11 @@ impl Restore<'_> {
             outside_left.extend(outside::not_put_back(&elsewhere.plan));
             outside_left.extend(std::mem::take(&mut repositories.elsewhere));
         }
+        // A repository, or a part of one, brings its files with it.
+        let is_made =
+            |path: &Path| repositories.steps.iter().any(|it| path.starts_with(it.target()));
+        plan.steps.retain(|step| !is_made(&project.root.join(&step.path)));
+        plan.outside.steps.retain(|step| !is_made(&step.path.at_top()));
         let inner_steps = if request.is_of_all() {
             inner::held(self, &plan, then, &seen.now)?
         } else {

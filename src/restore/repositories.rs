@@ -120,8 +120,8 @@ impl Repositories {
 }
 
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
-/// object that another author made. Below `top`. What a restore put there goes with it. In `own`, the
-/// project's own one, and in a root that is one itself, nothing is changed either: HEAD and branches
+/// object that another author made. Below `top`. What a restore put there goes with it, unless
+/// another author has changed something there since. In `own`, the project's own one, and in a root that is one itself, nothing is changed either: HEAD and branches
 /// stay. A ref that was packed since is not gone; one that was packed then, and changed by the agent,
 /// goes back.
 pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
@@ -132,14 +132,18 @@ pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [S
         let look = |dir: &RelPath| is_git_dir(&top.join(dir.as_path()));
         *known.entry(dir.clone()).or_insert_with_key(look)
     };
-    for step in steps.iter_mut() {
+    let mut dir_of = |step: &Step| {
         let mut way = std::iter::successors(Some(step.path.clone()), RelPath::parent);
-        let dir = match way.find(&mut is_git) {
-            Some(dir) => top.join(dir.as_path()),
-            None if is_top => top.to_owned(),
-            None => continue,
-        };
+        let dir = way.find(&mut is_git).map(|dir| top.join(dir.as_path()));
+        dir.or_else(|| is_top.then(|| top.to_owned()))
+    };
+    // Half of a worktree's part of a repository is none.
+    let others: BTreeSet<PathBuf> =
+        steps.iter().filter(|step| step.is_conflict()).filter_map(&mut dir_of).collect();
+    for step in steps.iter_mut() {
+        let Some(dir) = dir_of(step) else { continue };
         let is_own = is_top || own.is_some_and(|own| step.path.is_within(own));
+        let is_others = others.contains(&dir);
         let mut is_packed = || {
             let path = top.join(step.path.as_path());
             let name = path.strip_prefix(&dir).unwrap_or(&path).as_os_str().as_bytes();
@@ -147,12 +151,13 @@ pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [S
             refs.contains(name)
         };
         let stays = match (step.action, step.author) {
-            (Action::Remove | Action::Recreate, Author::Restore) | (Action::Keep(_), _) => false,
+            (Action::Remove, Author::Restore) => is_others,
             // Without it the ref is where it was packed, as with one that is changed.
             (Action::Remove, Author::Agent) => is_own || !is_packed(),
             (Action::Remove, _) => true,
             (Action::Restore | Action::Merge, _) => is_own,
-            (Action::Recreate, _) => is_packed(),
+            (Action::Recreate, author) => author != Author::Restore && is_packed(),
+            (Action::Keep(_), _) => false,
         };
         if stays {
             step.action = Action::Keep(Kept::GitPrivate);

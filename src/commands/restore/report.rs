@@ -227,10 +227,16 @@ fn kept_text(came: &Came<'_>) -> String {
             (ui::count(ignored.len() as u64, "ignored path"), some(ignored.into_iter()));
         text.push_str(&format!("{count} made since kept: {named}\n"));
     }
-    let of_git: Vec<_> =
-        plan.kept().filter(|step| is_of_git(step)).map(|step| &step.path).collect();
+    let below =
+        plan.kept().filter(|step| is_of_git(step)).map(|step| step.path.as_path().to_owned());
+    let outside =
+        plan.outside.steps.iter().filter(|step| is_of_git(step)).map(|step| step.path.at_top());
+    let of_git: Vec<PathBuf> = below.chain(outside).collect();
     if !of_git.is_empty() {
-        let (count, named) = (ui::count(of_git.len() as u64, "path"), some(of_git.into_iter()));
+        let named = of_git.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
+        let more = if of_git.len() > NAMED_MAX { ", …" } else { "" };
+        let named = named.collect::<Vec<_>>().join(", ") + more;
+        let count = ui::count(of_git.len() as u64, "path");
         text.push_str(&format!("{count} of git's own kept: {named}\n"));
     }
     text
@@ -242,7 +248,7 @@ fn is_of_git(step: &Step) -> bool {
 
 /// Whether something in a git directory stays that is not as it was.
 fn keeps_git(plan: &RestorePlan) -> bool {
-    plan.kept().any(is_of_git)
+    plan.kept().chain(&plan.outside.steps).any(is_of_git)
 }
 
 fn is_ignored(step: &Step) -> bool {

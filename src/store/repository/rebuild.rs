@@ -265,7 +265,7 @@ impl<'a> Build<'a> {
         self.objects(to, Path::new("")).map_err(Error::io("link the objects into", to))?;
         self.lost_alternates(to).map_err(Error::io("link the objects into", to))?;
         frame(to).map_err(Error::io("make directories in", to))?;
-        self.index(to, root, record, b"")?;
+        self.index(to, &to.join("objects"), root, record, b"")?;
         protect(to, self.permissions)
     }
 
@@ -276,7 +276,8 @@ impl<'a> Build<'a> {
         remove_tree(&beside).map_err(Error::io("remove", &beside))?;
         self.files(&beside, below.as_os_str().as_bytes())?;
         self.objects(&beside, below).map_err(Error::io("link the objects into", &beside))?;
-        self.index(&beside, root, record, below.as_os_str().as_bytes())?;
+        let name = below.as_os_str().as_bytes();
+        self.index(&beside, &place.join("objects"), root, record, name)?;
         let dir = Dir::open(place).map_err(Error::io("open", place))?;
         dir.sync_file_system().map_err(Error::io("sync", place))?;
         crate::crash::point("repository-part");
@@ -362,8 +363,15 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Writes the index, and the objects that only the index needs.
-    fn index(&self, to: &Path, root: &Path, record: &Record, below: &[u8]) -> Result<()> {
+    /// Writes the index, and the objects that only the index needs to `objects`.
+    fn index(
+        &self,
+        to: &Path,
+        objects: &Path,
+        root: &Path,
+        record: &Record,
+        below: &[u8],
+    ) -> Result<()> {
         let Some((path, entries)) = self.staged(root, record)? else { return Ok(()) };
         if !path.starts_with(OsStr::from_bytes(below)) {
             return Ok(());
@@ -373,14 +381,13 @@ impl<'a> Build<'a> {
         let bytes = restore_index::index_bytes(self.repo.hash, &entries)?;
         let _old = fs::remove_file(&place);
         crate::fs::replace_with(&place, &bytes, 0o644)?;
-        let objects = to.join("objects");
-        let odb = open_odb(&objects, dir, self.repo.hash)?;
+        let odb = open_odb(objects, dir, self.repo.hash)?;
         for entry in entries.iter().filter(|entry| entry.mode != 0o160_000) {
             let id = ObjectId::from_bytes_or_panic(&entry.id);
             if !odb.exists(&id)
                 && let Ok(bytes) = self.repo.read(&id, ObjectKind::Blob)
             {
-                write_loose(&objects, id, &bytes).map_err(Error::io("add to", &objects))?;
+                write_loose(objects, id, &bytes).map_err(Error::io("add to", objects))?;
             }
         }
         Ok(())
