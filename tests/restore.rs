@@ -82,6 +82,22 @@ fn a_merge_takes_back_the_agents_part_alone() {
 }
 
 #[test]
+fn what_a_merge_leaves_alone_is_not_called_as_it_was() {
+    let mut world = mixed();
+    // The agent's part is taken back by hand, the user's stays.
+    world.write("a", TEXT.replace("one", "ONE"));
+    for (args, says) in
+        [("--dry-run", "nothing of the agent's is left in it"), ("--yes", "restored ")]
+    {
+        let said = world.run(&["restore", "latest~1", "--merge", args]).stdout;
+        assert!(said.contains(says) && !said.contains("everything is as it was"), "{said}");
+    }
+    let again = world.run(&["restore", "latest~1", "--merge", "--yes"]);
+    assert_eq!(again.exit as u8, 0, "{}", again.stderr);
+    assert!(again.stdout.contains("everything else is as it was"), "{}", again.stdout);
+}
+
+#[test]
 fn force_and_exact_go_all_the_way() {
     let mut world = mixed();
     let done = world.run(&["restore", "latest~1", "--yes", "--force", "--exact"]);

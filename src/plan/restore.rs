@@ -66,6 +66,8 @@ pub enum Kept {
     New,
     /// Another author changed it after the agent: a conflict.
     Edited,
+    /// Another author changed it, and nothing of the agent's is left in it.
+    Merged,
     /// It was created since and is ignored, and nothing shows that the agent made it.
     Ignored,
     /// It is not in the checkpoint, which left it out.

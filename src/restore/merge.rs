@@ -20,29 +20,31 @@ pub(super) struct Merges {
     pub(super) files: BTreeMap<RelPath, Merged>,
     /// Those of them in which conflicts are marked.
     pub(super) marked: BTreeSet<RelPath>,
+    /// Others, in which nothing of the agent's is left: a merge changes nothing.
+    pub(super) without: BTreeSet<RelPath>,
 }
 
 /// Merges every text that another author changed, as far as that goes without a conflict, or with
-/// `markers` around those. Drops those from the changes that have nothing of the agent's any more.
+/// `markers` around those.
 pub(super) fn all(
     project: &Project,
-    changes: &mut Vec<Change>,
+    changes: &[Change],
     authors: &BTreeMap<RelPath, Author>,
     knowledge: &Authors,
     markers: bool,
 ) -> Merges {
     let mut merges = Merges::default();
-    changes.retain(|change| {
+    for change in changes {
         let is_edited = authors.get(&change.path).is_some_and(|author| author.is_another());
         let found = is_edited.then(|| one(project, change, knowledge, markers)).flatten();
-        let Some(one) = found else { return true };
+        let Some(one) = found else { continue };
         if one.is_as_now {
-            return false;
+            merges.without.insert(change.path.clone());
+            continue;
         }
         merges.marked.extend(one.is_marked.then(|| change.path.clone()));
         merges.files.insert(change.path.clone(), one.merged);
-        true
-    });
+    }
     merges
 }
 

@@ -250,6 +250,11 @@ impl Restore<'_> {
         };
         let (options, picked) = (request.options, &request.picked);
         let mut plan = plan::restore(checkpoint.id, changes, options, picked, &past);
+        for step in &mut plan.steps {
+            if step.is_conflict() && known.merges.without.contains(&step.path) {
+                step.action = Action::Keep(Kept::Merged);
+            }
+        }
         let own = match project.root.kind() {
             RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
             RootKind::Plain { .. } => None,

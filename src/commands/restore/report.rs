@@ -101,9 +101,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
     let done = prepared.count_but(&missed, project.root.path());
     let mut text = match (done, is_same) {
-        (0, true)
-            if !remaining(came.shown).is_empty() || keeps_ignored(plan) || keeps_git(plan) =>
-        {
+        (0, true) if !remaining(came.shown).is_empty() || keeps_quietly(plan) => {
             format!("everything else is as it was at {id}")
         }
         (0, true) if prepared.stages => format!("all files are as they were at {id}"),
@@ -246,18 +244,15 @@ fn is_of_git(step: &Step) -> bool {
     step.action == Action::Keep(Kept::GitPrivate)
 }
 
-/// Whether something in a git directory stays that is not as it was.
-fn keeps_git(plan: &RestorePlan) -> bool {
-    plan.kept().chain(&plan.outside.steps).any(is_of_git)
-}
-
 fn is_ignored(step: &Step) -> bool {
     step.action == Action::Keep(Kept::Ignored)
 }
 
-/// Whether something stays that was made since and is ignored.
-fn keeps_ignored(plan: &RestorePlan) -> bool {
-    plan.kept().any(is_ignored)
+/// Whether something stays that is not as it was and is no conflict.
+fn keeps_quietly(plan: &RestorePlan) -> bool {
+    let is_merged = |step: &Step| step.action == Action::Keep(Kept::Merged);
+    let mut kept = plan.kept().chain(&plan.outside.steps);
+    kept.any(|step| is_ignored(step) || is_of_git(step) || is_merged(step))
 }
 
 /// What is worth knowing of files that were hard links.

@@ -261,6 +261,9 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
             ("keep", "changed since, perhaps by a call that was cut off (use --force)")
         }
         (Action::Keep(Kept::Edited), author) => return ("keep", shown.edited_words(author)),
+        (Action::Keep(Kept::Merged), _) => {
+            ("keep", "changed since; nothing of the agent's is left in it")
+        }
         (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
         (Action::Keep(Kept::New), Author::Restore) => ("keep", "put there by a restore"),
         (Action::Keep(Kept::New), Author::Unknown | Author::Unclear) if shown.takes_options() => {
