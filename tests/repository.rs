@@ -116,26 +116,25 @@ fn a_large_file_of_an_extension_is_linked_and_half_a_copy_is_none() {
 fn the_part_of_a_submodule_or_worktree_comes_back_by_itself() {
     let mut world = repository();
     let beside = world.root().parent().unwrap().to_owned();
-    git(
-        &world,
-        &beside,
-        "git init -q lib && cd lib && echo 1 > l && git add l && git commit -qm l",
-    );
+    let lib = "git init -q lib && cd lib && echo 1 > l && git add l && git commit -qm l";
+    git(&world, &beside, lib);
     git(
         &world,
         &world.root(),
         "git -c protocol.file.allow=always submodule --quiet add ../lib sub && git commit -qm sub \
          && cd sub && echo mine > l && git commit -qam mine && echo later > l \
-         && cd .. && git worktree add -q ../tree",
+         && git worktree add -q --detach ../../subtree && touch ../../subtree/new \
+         && git -C ../../subtree add new && cd .. && git worktree add -q ../tree",
     );
     let tell = "git -C sub log --format=%H && git -C sub status --porcelain && git status \
-                --porcelain && git -C ../tree status --porcelain && git -C sub fsck --strict";
+                --porcelain && git -C ../tree status --porcelain && git -C sub fsck --strict \
+                && git -C ../subtree status --porcelain";
     let before = git(&world, &world.root(), tell);
     runs(&mut world, &["create"]);
-    for line in ["rm -rf .git/modules sub/.git", "rm -rf .git/modules", "rm -rf .git/worktrees"] {
-        git(&world, &world.root(), line);
+    for what in ["modules sub/.git", "modules", "worktrees", "modules/sub/worktrees"] {
+        git(&world, &world.root(), &format!("rm -rf .git/{what}"));
         runs(&mut world, &["restore", "latest", "--yes"]);
-        assert_eq!(git(&world, &world.root(), tell), before, "{line}");
+        assert_eq!(git(&world, &world.root(), tell), before, "{what}");
     }
 }
 

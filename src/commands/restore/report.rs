@@ -129,8 +129,10 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     for step in back(came).filter(|step| !makes_way(step)) {
         let what = if step.is_removal() { "gone again" } else { "back" };
         let thing = match &step.kind {
-            StepKind::Part(below) if below.starts_with("modules") => "the submodule's repository",
-            StepKind::Part(_) => "the worktree's part of the repository",
+            StepKind::Part(below) if below.parent().is_some_and(|it| it.ends_with("worktrees")) => {
+                "the worktree's part of the repository"
+            }
+            StepKind::Part(_) => "the submodule's repository",
             _ => "the repository",
         };
         let lacks = lacks_text(project, step);

@@ -163,8 +163,10 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
                 add(pointer, StepKind::Pointer(text.clone()));
             }
         }
-        for below in parts {
-            add(place.clone(), StepKind::Part(below));
+        // A part brings those in it.
+        let is_in = |below: &&PathBuf| parts.iter().any(|it| it != *below && below.starts_with(it));
+        for below in parts.iter().filter(|below| !is_in(below)) {
+            add(place.clone(), StepKind::Part(below.clone()));
         }
     }
     steps.extend(dangling(root, record, is_exact, &removed));
@@ -210,7 +212,8 @@ fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
         tree.each(&mut |path, kind, id| {
             let path = Path::new(OsStr::from_bytes(path));
             let (Some(name), Some(part)) = (path.file_name(), path.parent()) else { return Ok(()) };
-            let is_worktree = part.parent() == Some(Path::new("worktrees"));
+            // A submodule's repository has worktrees of its own.
+            let is_worktree = part.parent().is_some_and(|above| above.ends_with("worktrees"));
             if is_worktree && name == "gitdir" && kind != EntryKind::Tree {
                 let there = place.join(part);
                 let pointer = repo.read(&id, ObjectKind::Blob)?;
