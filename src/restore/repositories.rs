@@ -121,49 +121,69 @@ impl Repositories {
 
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
 /// object that another author made. Below `top`. What a restore put there goes with it, unless
-/// another author has changed something there since. In `own`, the project's own one, and in a root that is one itself, nothing is changed either: HEAD and branches
-/// stay. A ref that was packed since is not gone; one that was packed then, and changed by the agent,
-/// goes back.
+/// another author has changed something there since. In `own`, the project's own one, and in a root
+/// that is one itself, nothing is changed either: HEAD and branches stay. A ref that was packed since
+/// is not gone; one that was packed then, and changed by the agent, goes back.
 pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
-    let is_top = is_git_dir(top);
-    let mut known: BTreeMap<RelPath, bool> = BTreeMap::new();
-    let mut packed: BTreeMap<PathBuf, BTreeSet<Vec<u8>>> = BTreeMap::new();
-    let mut is_git = |dir: &RelPath| {
-        let look = |dir: &RelPath| is_git_dir(&top.join(dir.as_path()));
-        *known.entry(dir.clone()).or_insert_with_key(look)
-    };
-    let mut dir_of = |step: &Step| {
-        let mut way = std::iter::successors(Some(step.path.clone()), RelPath::parent);
-        let dir = way.find(&mut is_git).map(|dir| top.join(dir.as_path()));
-        dir.or_else(|| is_top.then(|| top.to_owned()))
-    };
+    let mut dirs = GitDirs::below(top);
     // Half of a worktree's part of a repository is none.
-    let others: BTreeSet<PathBuf> =
-        steps.iter().filter(|step| step.is_conflict()).filter_map(&mut dir_of).collect();
+    let others: BTreeSet<PathBuf> = steps
+        .iter()
+        .filter(|step| step.is_conflict())
+        .filter_map(|step| dirs.around(&step.path))
+        .collect();
     for step in steps.iter_mut() {
-        let Some(dir) = dir_of(step) else { continue };
-        let is_own = is_top || own.is_some_and(|own| step.path.is_within(own));
-        let is_others = others.contains(&dir);
-        let mut is_packed = || {
-            let path = top.join(step.path.as_path());
-            let name = path.strip_prefix(&dir).unwrap_or(&path).as_os_str().as_bytes();
-            let refs = packed.entry(dir.clone()).or_insert_with_key(|dir| packed_refs(dir));
-            refs.contains(name)
-        };
+        let Some(dir) = dirs.around(&step.path) else { continue };
+        let is_own = dirs.is_top || own.is_some_and(|own| step.path.is_within(own));
         let stays = match (step.action, step.author) {
-            (Action::Remove, Author::Restore) => is_others,
+            (Action::Remove, Author::Restore) => others.contains(&dir),
             // Without it the ref is where it was packed, as with one that is changed.
-            (Action::Remove, Author::Agent) => is_own || !is_packed(),
+            (Action::Remove, Author::Agent) => is_own || !dirs.is_packed(&dir, &step.path),
             (Action::Remove, _) => true,
             (Action::Restore | Action::Merge, _) => is_own,
-            (Action::Recreate, author) => author != Author::Restore && is_packed(),
-            (Action::Keep(_), _) => false,
+            (Action::Recreate, Author::Restore) | (Action::Keep(_), _) => false,
+            (Action::Recreate, _) => dirs.is_packed(&dir, &step.path),
         };
         if stays {
             step.action = Action::Keep(Kept::GitPrivate);
         }
     }
     keep_parents(steps);
+}
+
+/// The git directories below a directory that are not called `.git`, as far as they were asked for.
+struct GitDirs<'a> {
+    top: &'a Path,
+    /// Whether `top` is one.
+    is_top: bool,
+    known: BTreeMap<RelPath, bool>,
+    packed: BTreeMap<PathBuf, BTreeSet<Vec<u8>>>,
+}
+
+impl<'a> GitDirs<'a> {
+    fn below(top: &'a Path) -> Self {
+        Self { top, is_top: is_git_dir(top), known: BTreeMap::new(), packed: BTreeMap::new() }
+    }
+
+    /// The one that a path is in, absolute.
+    fn around(&mut self, path: &RelPath) -> Option<PathBuf> {
+        let top = self.top;
+        let look = |dir: &RelPath| is_git_dir(&top.join(dir.as_path()));
+        let mut is_git = |dir: &RelPath| *self.known.entry(dir.clone()).or_insert_with_key(look);
+        let dir = std::iter::successors(Some(path.clone()), RelPath::parent).find(&mut is_git);
+        match dir {
+            Some(dir) => Some(top.join(dir.as_path())),
+            None => self.is_top.then(|| top.to_owned()),
+        }
+    }
+
+    /// Whether a path in `dir` is a ref that is packed there.
+    fn is_packed(&mut self, dir: &Path, path: &RelPath) -> bool {
+        let path = self.top.join(path.as_path());
+        let Ok(name) = path.strip_prefix(dir) else { return false };
+        let refs = self.packed.entry(dir.to_owned()).or_insert_with_key(|dir| packed_refs(dir));
+        refs.contains(name.as_os_str().as_bytes())
+    }
 }
 
 /// Whether the file at an absolute path is a ref in a git directory that is not called `.git`.
