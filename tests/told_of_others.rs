@@ -373,12 +373,35 @@ fn what_an_undo_kept_is_taken_back_by_the_command_it_names() {
     world.write("b", "the user's");
     let done = ours(&mut world, &["undo", "--yes"], 3).stdout;
     let named =
-        done.lines().find_map(|line| line.strip_prefix("to take that back too: beforehand "));
+        done.lines().find_map(|line| line.strip_prefix("to restore what was kept: beforehand "));
     let words: Vec<&str> = named.unwrap_or_else(|| panic!("{done}")).split(' ').collect();
     ours(&mut world, &[&["restore", "--yes"], &words[1..]].concat(), 0);
     let there = |path: &str| world.root().join(path).exists().then(|| world.read(path));
     assert_eq!(there("a").as_deref(), Some("one"));
     assert_eq!((there("b").as_deref(), there("c")), (Some("first"), None));
+}
+
+/// The advice names the file from where the command runs, which need not be the root.
+#[test]
+fn what_is_advised_in_a_subdirectory_is_of_the_same_file() {
+    let mut world = project();
+    run(&mut world, "zero", "make nothing", |_| ());
+    run(&mut world, "one", "make", |world| {
+        world.write("b", "agent");
+        world.write("[d]/b", "agent");
+        world.write("a", "agent");
+    });
+    world.write("b", "the user's");
+    world.write("[d]/b", "the user's");
+    let dir = world.root().join("[d]");
+    let done = world.run_in(&dir, &["undo", "--yes"], "").stdout;
+    let named = done.lines().find_map(|line| line.split_once("what was kept: beforehand "));
+    let words = shell_words::split(named.unwrap_or_else(|| panic!("{done}")).1).unwrap();
+    let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+    let forced = world.run_in(&dir, &[&["restore", "--yes"], &words[..]].concat(), "");
+    assert_eq!(forced.exit as u8, 0, "{done}{}", forced.stderr);
+    assert_eq!(world.read("b"), "first", "{done}");
+    assert!(!dir.join("b").exists(), "{done}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::{
     error::Result,
     model::{Checkpoint, Root, RootKind, Scope},
     process::Process,
+    project::real_cwd,
     root,
     state::{RootState, State},
     store::{self, record},
@@ -72,5 +73,6 @@ fn project_at(process: &Process<'_>, path: &Path) -> Result<Project> {
     let settings = settings::load(process, Some(path)).settings;
     let store = store::open(&root, &state, settings.store)?;
     let home = process.var("HOME").map(PathBuf::from);
-    Ok(Project { root, scope: Scope::Whole, settings, state, store, home, is_gone: false })
+    let (scope, cwd) = (Scope::Whole, real_cwd(process));
+    Ok(Project { root, scope, settings, state, store, home, cwd, is_gone: false })
 }

@@ -5,7 +5,10 @@ mod gone;
 mod held;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use chrono::{DateTime, Utc};
 
@@ -44,8 +47,15 @@ pub(crate) struct Project {
     pub(crate) store: Box<dyn Store>,
     /// The user's home, for showing paths.
     pub(crate) home: Option<PathBuf>,
+    /// Where the command runs, without symlinks.
+    pub(crate) cwd: Option<PathBuf>,
     /// Whether the directory is gone. The store then only reads; see `restore`.
     pub(crate) is_gone: bool,
+}
+
+/// The working directory, without symlinks.
+pub(crate) fn real_cwd(process: &Process<'_>) -> Option<PathBuf> {
+    process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok())
 }
 
 impl Project {
@@ -69,6 +79,7 @@ impl Project {
         };
         let state = settings::state(process, None)?;
         let home = process.var("HOME").map(PathBuf::from);
+        let cwd = real_cwd(process);
         let real = PathResolver::default();
         if let Ok(start) = real.of(&start) {
             settle_around(&start, &state, process.now);
@@ -77,7 +88,7 @@ impl Project {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
             let (scope, is_gone) = (Scope::Whole, !root.path().is_dir());
-            return Ok(Self { root, scope, settings, state, store, home, is_gone });
+            return Ok(Self { root, scope, settings, state, store, home, cwd, is_gone });
         }
         let surroundings = Surroundings { home: home.as_deref(), state: &state, real: &real };
         let found = real.of(&start).ok().and_then(|start| {
@@ -92,7 +103,7 @@ impl Project {
         let loaded = settings::load_by(process, Some(root.path()), &real);
         let (state, settings) = (loaded.state()?, loaded.settings);
         let store = store::open_looked_at(&root, dirs, &state, settings.store)?;
-        Ok(Self { root, scope, settings, state, store, home, is_gone: false })
+        Ok(Self { root, scope, settings, state, store, home, cwd, is_gone: false })
     }
 
     /// The same for a caller that saves: as the directory is now, whatever it was.
@@ -110,6 +121,22 @@ impl Project {
             self.is_gone = false;
         }
         Ok(self)
+    }
+
+    /// A path of a plan, relative to the root or absolute, as an argument of the next command: as the
+    /// user has to write it where they are. Never a pattern.
+    pub(crate) fn argument(&self, path: &Path) -> String {
+        let bytes = |path: &Path| ui::literal_pick(path.as_os_str().as_bytes());
+        if path.is_absolute() {
+            return ui::quote(&bytes(path));
+        }
+        let root = self.root.path();
+        let dir = self.cwd.as_deref().and_then(|cwd| cwd.strip_prefix(root).ok());
+        ui::quote(&match dir.and_then(|dir| path.strip_prefix(dir).ok()) {
+            Some(short) if !short.as_os_str().is_empty() => bytes(short),
+            // What leads to the root is no pattern in any case.
+            Some(_) | None => [root.as_os_str().as_bytes(), b"/", &bytes(path)].concat(),
+        })
     }
 
     /// The checkpoint the user means.

@@ -140,7 +140,7 @@ fn tell(process: &mut Process<'_>, args: &Args, parts: &[Part]) -> Result<()> {
     };
     let all: usize = parts.iter().map(|part| part.versions.of.len()).sum();
     if args.json {
-        let values: Vec<Value> = parts.iter().flat_map(|part| show::json(process, part)).collect();
+        let values: Vec<Value> = parts.iter().flat_map(show::json).collect();
         return print_json(process, &values.into_iter().take(room).collect());
     }
     for (n, part) in parts.iter().enumerate() {

@@ -78,7 +78,7 @@ pub(super) fn words(process: &Process<'_>, part: &Part, everywhere: bool, room: 
         text.push_str(&format!("{} — {}\n", style.bold(&name), now.words()));
         text.push_str(&part.table(process, versions, now, digits));
         if let Some(wanted) = wanted(now, versions) {
-            text.push_str(&format!("  {}\n", part.command(process, spot, wanted, digits)));
+            text.push_str(&format!("  {}\n", part.command(spot, wanted, digits)));
         }
     }
     text
@@ -97,12 +97,12 @@ fn is_directory(versions: &[Version]) -> bool {
 }
 
 /// Everything of one root, an object for each file.
-pub(super) fn json(process: &Process<'_>, part: &Part) -> Vec<Value> {
+pub(super) fn json(part: &Part) -> Vec<Value> {
     let each = part.versions.of.iter();
     let root = part.project.root.path().to_string_lossy();
     let value = |(spot, versions): (&Spot, &Vec<Version>)| {
         let now = part.now(spot, versions);
-        let versions = versions.iter().map(|version| part.version_json(process, spot, version));
+        let versions = versions.iter().map(|version| part.version_json(spot, version));
         json!({
             "root": root,
             "path": String::from_utf8_lossy(spot.bytes()),
@@ -208,7 +208,7 @@ impl Part {
         }
     }
 
-    fn version_json(&self, process: &Process<'_>, spot: &Spot, version: &Version) -> Value {
+    fn version_json(&self, spot: &Spot, version: &Version) -> Value {
         let seen = |n: usize| {
             let at = self.versions.checkpoints[n].taken_at;
             at.to_rfc3339_opts(SecondsFormat::Secs, true)
@@ -224,18 +224,12 @@ impl Part {
             "size": size,
             "line": place.map(|place| place.line),
             "text": place.map(|place| String::from_utf8_lossy(&place.text)),
-            "command": self.command(process, spot, version, 16),
+            "command": self.command(spot, version, 16),
         })
     }
 
     /// The very command that brings a version back, as a shell takes it.
-    fn command(
-        &self,
-        process: &Process<'_>,
-        spot: &Spot,
-        version: &Version,
-        digits: usize,
-    ) -> String {
+    fn command(&self, spot: &Spot, version: &Version, digits: usize) -> String {
         let mut words =
             vec!["beforehand restore".to_owned(), self.id(version)[..digits].to_owned()];
         let root = self.project.root.path();
@@ -244,21 +238,9 @@ impl Part {
             words.push(ui::quote(root.as_os_str().as_bytes()));
         }
         match spot {
-            Spot::Below(path) => {
-                let whole = root.join(OsStr::from_bytes(path));
-                let cwd = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok());
-                let short = cwd.as_deref().and_then(|cwd| whole.strip_prefix(cwd).ok());
-                let text = match short.filter(|_| self.is_here) {
-                    Some(short) => ui::literal_pick(short.as_os_str().as_bytes()),
-                    // What leads to the root is never a pattern.
-                    None => [root.as_os_str().as_bytes(), b"/", &ui::literal_pick(path)].concat(),
-                };
+            Spot::Below(path) | Spot::Outside(path) => {
                 words.push("--".to_owned());
-                words.push(ui::quote(&text));
-            }
-            Spot::Outside(path) => {
-                words.push("--".to_owned());
-                words.push(ui::quote(&ui::literal_pick(path)));
+                words.push(self.project.argument(Path::new(OsStr::from_bytes(path))));
             }
         }
         words.join(" ")

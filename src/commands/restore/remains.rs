@@ -1,6 +1,7 @@
 //! What a restore leaves as it is, and what is replaced with a repository, in words.
 
 use std::{
+    borrow::Borrow,
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
@@ -31,8 +32,7 @@ pub(super) fn remaining(shown: Shown<'_>) -> Vec<String> {
 pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
     let Shown { restore: Restore { project, .. }, prepared } = shown;
     let inner = prepared.inner_roots.iter().map(|path| {
-        let (path, quoted) =
-            (ui::escape(path.as_bytes()), ui::quote(&ui::literal_pick(path.as_bytes())));
+        let (path, quoted) = (ui::escape(path.as_bytes()), project.argument(path.as_path()));
         format!(
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
@@ -41,7 +41,7 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
     let head = shown.head().filter(|_| prepared.head.is_lost()).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
-    let steps = inner_lines(prepared).into_iter();
+    let steps = inner_lines(project, prepared).into_iter();
     inner
         .chain(head)
         .chain(steps)
@@ -52,7 +52,7 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
 }
 
 /// Files that the user changed in the middle of a turn: a line for each later step that holds them.
-fn inner_lines(prepared: &Prepared) -> Vec<String> {
+fn inner_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     let mut by_step: BTreeMap<CheckpointId, Vec<&RelPath>> = BTreeMap::new();
     for (path, id) in &prepared.inner_steps {
         by_step.entry(*id).or_default().push(path);
@@ -60,17 +60,24 @@ fn inner_lines(prepared: &Prepared) -> Vec<String> {
     let line = |(id, paths): (CheckpointId, Vec<&RelPath>)| {
         let id = id.to_string();
         let id = id.get(..ID_DIGITS).unwrap_or(&id);
-        let quoted = paths.iter().map(|path| ui::quote(&ui::literal_pick(path.as_bytes())));
-        let picked = match paths.len() {
-            0..=NAMED_MAX => quoted.collect::<Vec<_>>().join(" "),
-            _ => "PATH…".to_owned(),
-        };
-        let named = some(paths.into_iter());
+        let picked = arguments(project, paths.iter().map(|path| path.as_path()));
+        let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
         format!(
             "not restored, a later step of the turn holds it: {named}; `beforehand restore {id} -- {picked}`"
         )
     };
     by_step.into_iter().map(line).collect()
+}
+
+/// Paths of a plan as arguments of the next command, if they are not too many to be written there.
+pub(super) fn arguments<'a>(
+    project: &Project,
+    paths: impl ExactSizeIterator<Item = &'a Path>,
+) -> String {
+    match paths.len() {
+        0..=NAMED_MAX => paths.map(|path| project.argument(path)).collect::<Vec<_>>().join(" "),
+        _ => "PATH…".to_owned(),
+    }
 }
 
 /// What of repositories is gone, or staged otherwise, and no restore of files brings back, a line
@@ -122,15 +129,14 @@ pub(super) fn losing_lines(losing: &[repository::Losing]) -> String {
     let mut text = String::new();
     for losing in losing {
         for (branch, commits) in &losing.commits {
-            let named = commits.iter().take(NAMED_MAX).map(|(id, subject)| {
+            let named = commits.iter().map(|(id, subject)| {
                 let short = id.get(..7).unwrap_or_default();
                 format!("{short} {}", ui::escape_line(subject.as_bytes()))
             });
-            let named = named.collect::<Vec<_>>().join(", ");
-            let more = if commits.len() > NAMED_MAX { ", …" } else { "" };
+            let named = first(named);
             let branch = ui::escape(branch.as_bytes());
             let count = ui::count(commits.len() as u64, "commit");
-            text.push_str(&format!("{branch} loses {count} made since: {named}{more}\n"));
+            text.push_str(&format!("{branch} loses {count} made since: {named}\n"));
         }
         let mut names = names(&losing.refs, losing.stashes);
         if losing.is_staged {
@@ -154,11 +160,9 @@ pub(super) fn outside_left_text(project: &Project, left: &[PathBuf]) -> String {
     if left.is_empty() {
         return String::new();
     }
-    let named = left.iter().take(NAMED_MAX).map(|path| ui::path(path, project.home.as_deref()));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = if left.len() > NAMED_MAX { ", …" } else { "" };
+    let named = first(left.iter().map(|path| ui::path(path, project.home.as_deref())));
     let count = ui::count(left.len() as u64, "path");
-    format!("{count} outside the project not restored (--outside does it): {named}{more}\n")
+    format!("{count} outside the project not restored (--outside does it): {named}\n")
 }
 
 /// The first lines of a list, and how many more there are.
@@ -172,10 +176,9 @@ pub(super) fn at_most(mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// The first names of a list.
-pub(super) fn some<'a>(paths: impl ExactSizeIterator<Item = &'a RelPath>) -> String {
-    let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
-    let named = paths.take(NAMED_MAX).map(|path| ui::escape(path.as_bytes()));
-    named.collect::<Vec<_>>().join(", ") + more
+pub(super) fn first<T: Borrow<str>>(names: impl ExactSizeIterator<Item = T>) -> String {
+    let more = if names.len() > NAMED_MAX { ", …" } else { "" };
+    names.take(NAMED_MAX).collect::<Vec<_>>().join(", ") + more
 }
 
 /// What was not held and is not as it was, a line each.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    remains::{NAMED_MAX, losing_lines, outside_left_text, remaining, some},
+    remains::{arguments, first, losing_lines, outside_left_text, remaining},
     show::{lacks_text, plan_json, say},
     shown::Shown,
 };
@@ -114,10 +114,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     };
     if !conflicts.is_empty() {
         let count = ui::count(conflicts.len() as u64, "conflict");
-        let named = conflicts.iter().take(NAMED_MAX);
-        let named = named.map(|path| ui::path(path, project.home.as_deref())).collect::<Vec<_>>();
-        let more = if conflicts.len() > NAMED_MAX { ", …" } else { "" };
-        text.push_str(&format!("; {count} kept: {}{more}", named.join(", ")));
+        let named = first(conflicts.iter().map(|path| ui::path(path, project.home.as_deref())));
+        text.push_str(&format!("; {count} kept: {named}"));
     }
     text.push('\n');
     let repositories = &prepared.repositories;
@@ -165,26 +163,27 @@ fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
     steps.filter(move |step| missed.iter().all(|(path, _)| *path != step.target()))
 }
 
-/// How to take back what an undo kept. The same command with `--force` would go one turn further now.
+/// How to restore what an undo kept. The same command with `--force` would go one turn further now.
 fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
     if conflicts.is_empty() || came.shown.takes_options() || came.report.held.is_none() {
         return String::new();
     }
-    let quoted = conflicts
-        .iter()
-        .map(|path| ui::quote(&ui::literal_pick(path.as_os_str().as_encoded_bytes())));
-    let picked = match conflicts.len() {
-        0..=NAMED_MAX => quoted.collect::<Vec<_>>().join(" "),
-        _ => "PATH…".to_owned(),
-    };
-    let id = came.shown.restore.checkpoint.id.short();
-    format!("to take that back too: beforehand restore {id} --force -- {picked}\n")
+    let Restore { project, checkpoint, .. } = came.shown.restore;
+    let picked = arguments(project, conflicts.iter().map(PathBuf::as_path));
+    let id = checkpoint.id.short();
+    format!("to restore what was kept: beforehand restore {id} --force -- {picked}\n")
 }
 
 /// What stays because another author changed it.
 pub(super) fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
-    let outside = plan.outside.steps.iter().filter(|step| step.is_conflict());
-    let below = plan.conflicts().map(|step| step.path.as_path().to_owned());
+    paths_of(plan, Step::is_conflict)
+}
+
+/// The paths of some steps: relative to the root, or absolute if they are outside it.
+fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&Step) -> bool) -> Vec<PathBuf> {
+    let below = plan.steps.iter().filter(|step| is_meant(step));
+    let outside = plan.outside.steps.iter().filter(|step| is_meant(step));
+    let below = below.map(|step| step.path.as_path().to_owned());
     below.chain(outside.map(|step| step.path.at_top())).collect()
 }
 
@@ -201,45 +200,31 @@ fn kept_text(came: &Came<'_>) -> String {
     let Prepared { plan, marked, .. } = came.shown.prepared;
     let mut text = String::new();
     if !marked.is_empty() {
-        text.push_str(&format!("conflicts marked in: {}\n", some(marked.iter())));
+        let named = first(marked.iter().map(|path| ui::escape(path.as_bytes())));
+        text.push_str(&format!("conflicts marked in: {named}\n"));
     }
-    let is_new = |step: &&Step| step.action == Action::Keep(Kept::New);
-    let below = plan.kept().filter(is_new).map(|step| step.path.as_path().to_owned());
-    let outside = plan.outside.steps.iter().filter(is_new).map(|step| step.path.at_top());
-    let new: Vec<PathBuf> = below.chain(outside).collect();
-    if !new.is_empty() {
-        let named = new.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
-        let more = if new.len() > NAMED_MAX { ", …" } else { "" };
-        let named = named.collect::<Vec<_>>().join(", ") + more;
-        let count = ui::count(new.len() as u64, "path");
-        let id = came.shown.restore.checkpoint.id.short();
-        let how = if came.shown.takes_options() {
-            "--exact removes them".to_owned()
-        } else {
-            format!("`beforehand restore {id} --exact` removes them")
-        };
-        text.push_str(&format!("{count} made since kept: {named} ({how})\n"));
-    }
-    let ignored: Vec<_> =
-        plan.kept().filter(|step| is_ignored(step)).map(|step| &step.path).collect();
-    if !ignored.is_empty() {
-        let (count, named) =
-            (ui::count(ignored.len() as u64, "ignored path"), some(ignored.into_iter()));
-        text.push_str(&format!("{count} made since kept: {named}\n"));
-    }
-    let below =
-        plan.kept().filter(|step| is_of_git(step)).map(|step| step.path.as_path().to_owned());
-    let outside =
-        plan.outside.steps.iter().filter(|step| is_of_git(step)).map(|step| step.path.at_top());
-    let of_git: Vec<PathBuf> = below.chain(outside).collect();
-    if !of_git.is_empty() {
-        let named = of_git.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
-        let more = if of_git.len() > NAMED_MAX { ", …" } else { "" };
-        let named = named.collect::<Vec<_>>().join(", ") + more;
-        let count = ui::count(of_git.len() as u64, "path");
-        text.push_str(&format!("{count} of git's own kept: {named}\n"));
+    let id = came.shown.restore.checkpoint.id.short();
+    let how = if came.shown.takes_options() {
+        " (--exact removes them)".to_owned()
+    } else {
+        format!(" (`beforehand restore {id} --exact` removes them)")
+    };
+    let is_new = |step: &Step| step.action == Action::Keep(Kept::New);
+    for (paths, thing, why, how) in [
+        (paths_of(plan, is_new), "path", "made since", &*how),
+        (paths_of(plan, is_ignored), "ignored path", "made since", ""),
+        (paths_of(plan, is_of_git), "path", "of git's own", ""),
+    ] {
+        if !paths.is_empty() {
+            let (count, named) = (ui::count(paths.len() as u64, thing), escaped(&paths));
+            text.push_str(&format!("{count} {why} kept: {named}{how}\n"));
+        }
     }
     text
+}
+
+fn escaped(paths: &[PathBuf]) -> String {
+    first(paths.iter().map(|path| ui::escape_path(path)))
 }
 
 fn is_of_git(step: &Step) -> bool {
@@ -259,11 +244,8 @@ fn keeps_quietly(plan: &RestorePlan) -> bool {
 
 /// What is worth knowing of files that were hard links.
 fn names_note(paths: &[PathBuf]) -> Option<String> {
-    let named = paths.iter().take(NAMED_MAX).map(|path| ui::escape_path(path));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
     (!paths.is_empty()).then(|| {
-        format!("note: had other names (hard links), which keep what was in it: {named}{more}")
+        format!("note: had other names (hard links), which keep what was in it: {}", escaped(paths))
     })
 }
 
