@@ -4,23 +4,28 @@
 //! can run the whole program inside itself with a [`Process`] of its own making.
 #![expect(clippy::disallowed_methods, reason = "this is the module the rest must go through")]
 
+mod aside;
+
 use std::{
     collections::BTreeMap,
     env,
     ffi::{OsStr, OsString},
-    io::{self, BufRead, Read, Write},
+    io::{self, Read, Write},
     mem::{self, ManuallyDrop},
     os::{
         fd::OwnedFd,
-        unix::{ffi::OsStrExt, fs::PermissionsExt, process::CommandExt},
+        unix::{ffi::OsStrExt, fs::PermissionsExt},
     },
-    path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    path::PathBuf,
+    process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
 use chrono::{DateTime, Utc};
+
+use aside::OsAside;
+pub use aside::{Ancestor, Aside, Running};
 
 /// The world as one invocation sees it.
 pub struct Process<'a> {
@@ -44,192 +49,6 @@ pub struct Process<'a> {
     pub terminal: Terminal,
     /// Who starts processes of ours that go on when this one is done.
     pub aside: &'a dyn Aside,
-}
-
-/// Starts processes of ours that go on when this one is done.
-pub trait Aside {
-    /// Starts this very program with `args` and nothing but `env`: nice, in `/`, without streams,
-    /// and not waited for.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the system starts none.
-    fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()>;
-
-    /// The process `pid`, or without one the one that started us; `None` where the system does not tell.
-    fn ancestor(&self, _: Option<u32>) -> Option<Ancestor> {
-        None
-    }
-
-    /// Runs a program to its end as an agent runs a hook, and tells how long that took.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be run, does not end in time, or fails itself; `Unsupported` where
-    /// nothing is run at all.
-    fn time(&self, _: &Path, _: &[&str], _: &[u8]) -> io::Result<Duration> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    /// Starts a program in `dir`, and tells the first word it prints that begins with `wanted`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be started or says no such word in time; `Unsupported` where nothing is
-    /// run at all.
-    fn listen(&self, _: &[&OsStr], _dir: &Path, _wanted: &str) -> io::Result<(Running, String)> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// A program that was started, until this is dropped.
-#[derive(Debug, Default)]
-pub struct Running(Option<std::process::Child>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let Some(child) = &mut self.0 else { return };
-        // It may have started the one that matters: its group goes with it.
-        if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-            let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::TERM);
-        }
-        let _gone = child.wait();
-    }
-}
-
-/// A process that we descend from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ancestor {
-    /// Its number.
-    pub pid: u32,
-    /// The number of the one that started it.
-    pub parent: u32,
-    /// When it started, in the system's own words: numbers are used again.
-    pub start: String,
-    /// The name of its program.
-    pub name: String,
-}
-
-impl Ancestor {
-    /// Whether it is a shell, which an agent may put between itself and a hook.
-    fn is_shell(&self) -> bool {
-        matches!(&*self.name, "sh" | "bash" | "dash" | "zsh" | "ash" | "ksh" | "fish" | "busybox")
-    }
-}
-
-/// Starts nothing: for a world that ends with its process.
-impl Aside for () {
-    fn start(&self, _: &[OsString], _: &BTreeMap<OsString, OsString>) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Starts them with the real system.
-struct OsAside;
-
-impl Aside for OsAside {
-    fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()> {
-        let mut command = Command::new(env::current_exe()?);
-        command.args(args).env_clear().envs(env).current_dir("/");
-        // An agent that waits until its pipes are closed must not wait for it, and what an agent
-        // does to the group of its hook is not meant for it.
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // We end first; the process that inherits it waits for it.
-        command.spawn().map(drop)
-    }
-
-    fn ancestor(&self, pid: Option<u32>) -> Option<Ancestor> {
-        let parent = || rustix::process::getppid()?.as_raw_pid().try_into().ok();
-        system_process(pid.or_else(parent)?)
-    }
-
-    fn time(&self, program: &Path, args: &[&str], input: &[u8]) -> io::Result<Duration> {
-        /// Agents wait longer, people do not.
-        const LIMIT: Duration = Duration::from_secs(5);
-        const PAUSE: Duration = Duration::from_micros(200);
-        let started = Instant::now();
-        let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut running = command.spawn()?;
-        if let Some(mut stdin) = running.stdin.take() {
-            // One that does not listen may still end well.
-            let _ignored = stdin.write_all(input);
-        }
-        loop {
-            match running.try_wait()? {
-                Some(status) if status.success() => return Ok(started.elapsed()),
-                Some(status) => return Err(io::Error::other(format!("it ended with {status}"))),
-                None if started.elapsed() > LIMIT => {
-                    running.kill()?;
-                    running.wait()?;
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                None => std::thread::sleep(PAUSE),
-            }
-        }
-    }
-
-    fn listen(
-        &self,
-        command: &[&OsStr],
-        dir: &Path,
-        wanted: &str,
-    ) -> io::Result<(Running, String)> {
-        /// Agents are large programs, and look for updates first.
-        const LIMIT: Duration = Duration::from_secs(20);
-        let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut command = Command::new(program);
-        command.args(args).current_dir(dir).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let stdout = child.stdout.take();
-        let running = Running(Some(child));
-        let (teller, told) = std::sync::mpsc::channel();
-        let wanted = wanted.to_owned();
-        // It ends with the program, and reads its output to the end.
-        std::thread::spawn(move || {
-            let lines = stdout.into_iter().flat_map(|out| io::BufReader::new(out).lines());
-            for line in lines.map_while(Result::ok) {
-                let word = line.split_whitespace().find(|word| word.starts_with(&wanted));
-                let _ignored = word.map(|word| teller.send(word.to_owned()));
-            }
-        });
-        let said = told.recv_timeout(LIMIT);
-        said.map(|word| (running, word)).map_err(|_| io::Error::other("it did not say where"))
-    }
-}
-
-/// What the system tells of a process.
-#[cfg(target_os = "linux")]
-fn system_process(pid: u32) -> Option<Ancestor> {
-    process_of(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// Reads a line of `/proc/PID/stat`. The name, in brackets, may itself hold brackets and blanks.
-#[cfg(target_os = "linux")]
-fn process_of(pid: u32, stat: &str) -> Option<Ancestor> {
-    /// The start time, counted from the state, which follows the name.
-    const START: usize = 19;
-    let (before, after) = stat.rsplit_once(')')?;
-    let name = before.split_once('(')?.1.to_owned();
-    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
-    let parent = fields.get(1)?.parse().ok()?;
-    Some(Ancestor { pid, parent, start: (*fields.get(START)?).to_owned(), name })
-}
-
-/// The same where there is no `/proc`.
-#[cfg(not(target_os = "linux"))]
-fn system_process(pid: u32) -> Option<Ancestor> {
-    let wanted = pid.to_string();
-    let args = ["-o", "ppid=,lstart=,comm=", "-p", &wanted];
-    let told = Command::new("/bin/ps").args(args).env("LC_ALL", "C").output().ok()?;
-    let told = String::from_utf8(told.stdout).ok()?;
-    let words: Vec<&str> = told.split_ascii_whitespace().collect();
-    // As in `312 Mon Nov 22 08:04:06 2026 /bin/zsh`.
-    let (parent, start) = (words.first()?.parse().ok()?, words.get(1..6)?.join(" "));
-    let name = words.get(6..)?.join(" ");
-    let name = name.rsplit('/').next().unwrap_or_default().to_owned();
-    Some(Ancestor { pid, parent, start, name })
 }
 
 /// Which streams are a terminal, and how wide it is.
@@ -554,25 +373,5 @@ pub enum Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[cfg(target_os = "linux")]
-    use super::*;
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_process_is_read_whatever_its_name_is() {
-        let line = "42 (a (b) c) S 7 42 42 34816 42 4194304 1 2 3 4 5 6 7 8 20 0 1 0 998877 1 2 3";
-        let found = process_of(42, line).unwrap();
-        assert_eq!((found.parent, &*found.start, &*found.name), (7, "998877", "a (b) c"));
-        assert_eq!(process_of(42, "42 (a"), None);
-        let own = system_process(std::process::id()).unwrap();
-        assert_eq!(
-            Some(own.parent),
-            rustix::process::getppid().and_then(|pid| pid.as_raw_pid().try_into().ok())
-        );
     }
 }

@@ -6,15 +6,14 @@
 //! hard links are impossible, objects are copied within a budget; the rest stays in the user's
 //! repository only and is reported.
 
+mod copies;
+mod object_dirs;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
-    fs::{self, File, OpenOptions},
-    io,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
-    },
+    fs, io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -26,15 +25,15 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{
-        all_at_once, create_private_dirs, hand_over, is_overlay, open_options, protect_dir,
-        read_small, reflink, replace, stat_path, sync_dir,
-    },
+    fs::{all_at_once, create_private_dirs, is_overlay, read_small, replace, stat_path, sync_dir},
     model::SkipReason,
     scan::is_racy,
     store::escape::{escape, unescape},
 };
-use gix::bstr::ByteSlice;
+pub(super) use copies::copy_whole;
+use copies::{make_dirs, share};
+use object_dirs::DEPTH_MAX;
+pub(super) use object_dirs::{ObjectDirKind, is_unfinished, linked_object_dirs, object_dirs};
 
 /// A repository with at most this much in objects, in so few files, is copied right away: 5 ms.
 const SMALL_MAX_BYTES: u64 = 4 << 20;
@@ -45,8 +44,6 @@ const WAITING_MAX_BYTES: u64 = 32 << 20;
 pub(super) const BACKGROUND_MAX_BYTES: u64 = 256 << 20;
 /// Enough for a million object directories.
 const SEEN_MAX_BYTES: u64 = 64 << 20;
-/// Deeper than git follows alternates, and than submodules nest.
-const DEPTH_MAX: usize = 100;
 /// How often packs are listed again if git replaces some meanwhile.
 const TRIES: usize = 4;
 
@@ -111,51 +108,6 @@ pub(super) fn borrow(
         borrow.objects(&from, format!("alternates/{name}").as_bytes())?;
     }
     borrow.finish()
-}
-
-/// Every object directory below a git directory, by relative path.
-pub(super) fn object_dirs(top: &Path) -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    find_object_dirs(top, b"", 0, &mut found);
-    found
-}
-
-fn find_object_dirs(top: &Path, path: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
-    let dir = top.join(OsStr::from_bytes(path));
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.as_bytes();
-        let below = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
-        if super::is_object_dir(top, &below) {
-            found.push(below);
-        } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && !super::is_below_refs(&below)
-            && depth < DEPTH_MAX
-        {
-            find_object_dirs(top, &below, depth + 1, found);
-        }
-    }
-}
-
-/// Every linked object directory, relative to `linked`, except those of alternates.
-pub(super) fn linked_object_dirs(linked: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    find_linked(linked, Path::new(""), 0, &mut found);
-    found
-}
-
-fn find_linked(linked: &Path, name: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    for child in names_of(&linked.join(name)).unwrap_or_default() {
-        let below = name.join(&child);
-        if child == "objects" {
-            found.push(below);
-        } else if below != Path::new("alternates")
-            && depth < DEPTH_MAX
-            && linked.join(&below).is_dir()
-        {
-            find_linked(linked, &below, depth + 1, found);
-        }
-    }
 }
 
 /// Whether all objects together are small enough to be copied.
@@ -444,69 +396,6 @@ fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
     str::from_utf8(bytes).ok()?.lines().map(parse).collect()
 }
 
-/// The kind of a directory in or below an object directory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectDirKind {
-    /// `objects` itself.
-    Top,
-    /// `objects/pack`.
-    Packs,
-    /// `objects/ab`: loose objects.
-    Fan,
-    /// Anything of a git extension. Its files have arbitrary names.
-    Extension,
-    /// Anything else.
-    Other,
-}
-
-impl ObjectDirKind {
-    /// The kind of a directory of git's own, `depth` levels below `objects`.
-    pub(super) fn of(name: &[u8], depth: usize) -> Self {
-        let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        match depth {
-            0 => Self::Top,
-            1 if name == b"pack" => Self::Packs,
-            1 if name.len() == 2 && is_hex(name) => Self::Fan,
-            _ => Self::Other,
-        }
-    }
-
-    fn has_directory(self, name: &[u8]) -> bool {
-        match self {
-            Self::Top => Self::of(name, 1) != Self::Other,
-            Self::Extension => true,
-            Self::Packs | Self::Fan | Self::Other => false,
-        }
-    }
-
-    /// Whether a file is an object, a pack, or belongs to one. Not files that git derives from
-    /// others, nor temporary files. Git takes an empty loose object for a damaged one.
-    pub(super) fn has_object(self, name: &[u8], size: u64) -> bool {
-        match self {
-            Self::Packs => {
-                let ends = [&b".bitmap"[..], b".keep", b".lock", b".rev", b".mtimes"];
-                name.starts_with(b"pack-")
-                    && !is_unfinished(name)
-                    && !ends.iter().any(|end| name.ends_with(end))
-            }
-            Self::Fan => matches!(name.len(), 38 | 62) && is_hex(name) && size > 0,
-            Self::Extension => !is_unfinished(name),
-            Self::Top | Self::Other => false,
-        }
-    }
-}
-
-fn is_hex(name: &[u8]) -> bool {
-    name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Whether a file is one of our unfinished copies: see [`beside`].
-pub(super) fn is_unfinished(name: &[u8]) -> bool {
-    let Some(at) = name.rfind(b".tmp-") else { return false };
-    let mut numbers = name[at + b".tmp-".len()..].split(|&byte| byte == b'-');
-    numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
-}
-
 /// Whether an error means that the file cannot be hard-linked there.
 fn is_unlinkable(err: &io::Error) -> bool {
     matches!(
@@ -521,69 +410,6 @@ fn is_unlinkable(err: &io::Error) -> bool {
 /// Whether an error concerns this file only, so that the others can still be borrowed.
 fn is_not_to_be_had(err: &io::Error) -> bool {
     matches!(err.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied)
-}
-
-fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    if let Some(above) = dir.parent().filter(|above| above.starts_with(top)) {
-        make_dirs(top, above)?;
-    }
-    match fs::DirBuilder::new().mode(0o700).create(dir) {
-        Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
-            Err(Error::io("make the directory", dir)(err))
-        }
-        Ok(()) => protect_dir(dir).map_err(Error::io("protect", dir)),
-        Err(_) => Ok(()),
-    }
-}
-
-/// Creates `to` as a reflink of `from`; returns whether the file system supports that.
-fn share(from: &Path, to: &Path) -> io::Result<bool> {
-    let beside = beside(to);
-    let _left_by_a_killed_process = fs::remove_file(&beside);
-    let source = open(from)?;
-    let copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
-    hand_over(&copy, &beside);
-    let shared =
-        reflink(&source, &copy) && copy.sync_data().and_then(|()| fs::rename(&beside, to)).is_ok();
-    if !shared {
-        let _gone = fs::remove_file(&beside);
-    }
-    Ok(shared)
-}
-
-/// Opens a file that was just seen to be a regular file.
-fn open(path: &Path) -> io::Result<File> {
-    let file = open_options().read(true).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
-}
-
-fn beside(to: &Path) -> PathBuf {
-    let mut beside = to.as_os_str().to_owned();
-    beside.push(format!(".tmp-{}-0", std::process::id()));
-    beside.into()
-}
-
-/// Copies a file under a temporary name and renames it. Uses a reflink where the file system
-/// supports that.
-pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
-    let beside = beside(to);
-    let _left_by_a_killed_process = fs::remove_file(&beside);
-    let copied = open(from).and_then(|mut source| {
-        let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
-        hand_over(&copy, &beside);
-        if !reflink(&source, &copy) {
-            io::copy(&mut source, &mut copy)?;
-        }
-        copy.sync_data()?;
-        fs::rename(&beside, to)
-    });
-    if copied.is_err() {
-        let _gone = fs::remove_file(&beside);
-    }
-    copied
 }
 
 /// Whether a directory is unchanged since everything in it was borrowed.
