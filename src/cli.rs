@@ -48,6 +48,8 @@ enum Command {
     Demo(commands::demo::Args),
     /// Take a checkpoint now
     Create(commands::create::Args),
+    /// Run a program as a turn that can be taken back
+    Run(commands::run::Args),
     /// List the checkpoints of this project
     List(commands::list::Args),
     /// Show what one checkpoint is and holds
@@ -187,6 +189,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Allow(args) => commands::allow::run(process, &args),
         Command::Demo(args) => commands::demo::run(process, &args),
         Command::Create(args) => commands::create::run(process, &args),
+        Command::Run(args) => commands::run::run(process, &args),
         Command::List(args) => commands::list::run(process, &args),
         Command::Show(args) => commands::show::run(process, &args),
         Command::Diff(args) => commands::diff::run(process, &args),

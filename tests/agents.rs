@@ -16,7 +16,7 @@ use crate::support::{temp::write, world::World};
 fn tell(world: &World, agent: &str, payload: &Value) -> String {
     let root = world.root();
     let output = world.run_in(&root, &["hook", "--agent", agent], &payload.to_string());
-    assert_eq!(output.exit as u8, 0, "{}", output.stderr);
+    assert_eq!(output.exit.code(), 0, "{}", output.stderr);
     output.stdout
 }
 

@@ -57,7 +57,7 @@ fn runs(world: &mut World, turn: &str, line: &str) {
 fn ours(world: &mut World, args: &[&str], exit: u8) -> Output {
     world.wait(1);
     let done = world.run(args);
-    assert_eq!(done.exit as u8, exit, "{args:?}: {}{}", done.stdout, done.stderr);
+    assert_eq!(done.exit.code(), exit, "{args:?}: {}{}", done.stdout, done.stderr);
     done
 }
 
@@ -265,7 +265,7 @@ fn whatever_agents_and_people_do_outside_is_told_apart() {
             let is_back = at(&becomes) == at(&was);
             assert!(!is_wanted || is_mine || is_blocked || is_back, "not restored, {named}");
         }
-        assert!([0, 1, 3].contains(&(done.exit as u8)), "{told}");
+        assert!([0, 1, 3].contains(&(done.exit.code())), "{told}");
         if done.stdout.contains("redo with") {
             ours(&mut world, &["redo", "--yes"], 0);
             assert!(beside(&world) == is, "redone, {told}");
@@ -413,7 +413,7 @@ fn what_a_person_made_in_a_directory_that_a_restore_put_there_stays_and_is_named
         let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
         assert!(plan.contains(&format!("out/{dir}/mine")), "{plan}");
         let done = world.run(&["undo", "--yes"]);
-        assert!([0, 3].contains(&(done.exit as u8)), "{}{}", done.stdout, done.stderr);
+        assert!([0, 3].contains(&(done.exit.code())), "{}{}", done.stdout, done.stderr);
         assert!(!done.stderr.contains("not restored"), "{}", done.stderr);
         assert_eq!(text(&world, &format!("{dir}/mine")), "mine");
     }

@@ -422,7 +422,7 @@ fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
     for home in homes {
         world.set("HOME", home.to_str().unwrap());
         let status = world.run(&["status"]);
-        assert_eq!(status.exit as u8, 1, "{}", status.stdout);
+        assert_eq!(status.exit.code(), 1, "{}", status.stdout);
         let said = "not protected: no checkpoint can be written";
         assert!(status.stdout.contains(said), "{}", status.stdout);
         assert!(status.stdout.contains("or set `BEFOREHAND_HOME`"), "{}", status.stdout);
@@ -433,7 +433,7 @@ fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
     }
     world.env.remove(std::ffi::OsStr::new("HOME"));
     let unset = world.run(&["status"]);
-    assert_eq!(unset.exit as u8, 1);
+    assert_eq!(unset.exit.code(), 1);
     assert!(unset.stderr.contains("`HOME` is not set"), "{}", unset.stderr);
     assert!(!unset.stdout.contains("protected"), "{}", unset.stdout);
 }

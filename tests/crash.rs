@@ -73,12 +73,12 @@ fn a_restore_killed_anywhere_is_finished() {
         let said = world.run(&["list"]).stderr;
         assert!(said.contains("restore --continue"), "{point}: {said}");
         let done = world.run(&["restore", "--continue"]);
-        assert_eq!(done.exit as u8, 0, "{point}: {}", done.stderr);
+        assert_eq!(done.exit.code(), 0, "{point}: {}", done.stderr);
         assert_eq!(on_disk(&world.root()), *then, "{point}");
         let said = world.run(&["list"]).stderr;
         assert!(!said.contains("interrupted"), "{point}: it is settled");
         let undone = world.run(&["undo", "--yes"]);
-        assert_eq!(undone.exit as u8, 0, "{point}: {}", undone.stderr);
+        assert_eq!(undone.exit.code(), 0, "{point}: {}", undone.stderr);
         assert_eq!(on_disk(&world.root()), *now, "{point}: undo is the identity");
     });
 }
@@ -87,10 +87,10 @@ fn a_restore_killed_anywhere_is_finished() {
 fn a_restore_killed_anywhere_is_taken_back() {
     every_point(|point, world, then, now| {
         let done = world.run(&["restore", "--abort"]);
-        assert_eq!(done.exit as u8, 0, "{point}: {}", done.stderr);
+        assert_eq!(done.exit.code(), 0, "{point}: {}", done.stderr);
         assert_eq!(on_disk(&world.root()), *now, "{point}");
         let again = world.run(&["restore", "1", "--yes", "--exact", "--force"]);
-        assert_eq!(again.exit as u8, 0, "{point}: {}", again.stderr);
+        assert_eq!(again.exit.code(), 0, "{point}: {}", again.stderr);
         assert_eq!(on_disk(&world.root()), *then, "{point}");
     });
 }
@@ -101,7 +101,7 @@ fn changes_made_while_a_restore_was_interrupted_are_kept() {
     assert!(killed_at(&world, "apply-rename:2"));
     world.write("a", "mine, in between");
     let done = world.run(&["restore", "--continue"]);
-    assert_eq!(done.exit as u8, 3, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 3, "{}", done.stderr);
     assert_eq!(world.read("a"), "mine, in between");
     assert_eq!(world.read("d/f"), "f");
 }
@@ -111,7 +111,7 @@ fn another_restore_takes_the_interrupted_one_back_first() {
     let (mut world, then, now) = damaged();
     assert!(killed_at(&world, "apply-rename:1"));
     let asked = world.run(&["restore", "1"]);
-    assert_eq!(asked.exit as u8, 1, "nobody said yes");
+    assert_eq!(asked.exit.code(), 1, "nobody said yes");
     let done = world.run(&["restore", "1", "--yes", "--exact", "--force"]);
     assert!(done.stderr.contains("took back the interrupted restore"), "{}", done.stderr);
     assert_eq!(on_disk(&world.root()), then);
@@ -127,11 +127,11 @@ fn an_undo_that_was_taken_back_can_be_done_again() {
         world.wait(1);
         assert!(dies_at(&world, &["undo", "--yes"], point), "{point} is never reached");
         let aborted = world.run(&["restore", "--abort"]);
-        assert_eq!(aborted.exit as u8, 0, "{point}: {}", aborted.stderr);
+        assert_eq!(aborted.exit.code(), 0, "{point}: {}", aborted.stderr);
         assert_eq!(on_disk(&world.root()), then, "{point}");
         world.wait(1);
         let undone = world.run(&["undo", "--yes"]);
-        assert_eq!(undone.exit as u8, 0, "{point}: {}", undone.stderr);
+        assert_eq!(undone.exit.code(), 0, "{point}: {}", undone.stderr);
         assert_eq!(on_disk(&world.root()), now, "{point}");
     }
 }
@@ -155,7 +155,7 @@ fn three_turns() -> [World; 2] {
 
 fn must_work(world: &mut World, args: &[&str], context: &str) {
     let done = world.run(args);
-    assert_eq!(done.exit as u8, 0, "{context}: {args:?}: {}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{context}: {args:?}: {}", done.stderr);
     world.wait(1);
 }
 
@@ -210,7 +210,7 @@ fn what_never_began_is_cleared_away_however_often_that_is_killed() {
             must_work(&mut world, &["redo", "--yes"], points[0]);
             assert_eq!(world.read("a"), "three", "{points:?}");
             let checked = world.run(&["check"]);
-            assert_eq!(checked.exit as u8, 0, "{points:?}: {}{}", checked.stdout, checked.stderr);
+            assert_eq!(checked.exit.code(), 0, "{points:?}: {}{}", checked.stdout, checked.stderr);
         }
     }
 }
@@ -223,6 +223,6 @@ fn a_preview_says_that_an_interrupted_restore_is_taken_back() {
         let shown = world.run(&["undo", "--dry-run"]);
         assert_eq!(shown.stderr, "this takes back the interrupted restore, and nothing else\n");
         let done = world.run(&["undo", "--yes"]);
-        assert_eq!((done.exit as u8, world.read("a").as_str()), (0, "three"), "{}", done.stderr);
+        assert_eq!((done.exit.code(), world.read("a").as_str()), (0, "three"), "{}", done.stderr);
     }
 }

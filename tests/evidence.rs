@@ -72,7 +72,7 @@ pub(crate) fn writes(world: &mut World, turn: &str, path: &str, text: &str) {
 pub(crate) fn ours(world: &mut World, args: &[&str], exit: u8) -> Output {
     world.wait(1);
     let done = world.run(args);
-    assert_eq!(done.exit as u8, exit, "{args:?}: {}{}", done.stdout, done.stderr);
+    assert_eq!(done.exit.code(), exit, "{args:?}: {}{}", done.stdout, done.stderr);
     done
 }
 

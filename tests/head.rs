@@ -78,7 +78,7 @@ impl Repo {
     fn refused(&mut self, why: &str) {
         let (tip, log) = (self.tip(), self.log());
         let output = self.restore();
-        assert_eq!(output.exit as u8, 1, "{why}: {}", output.stdout);
+        assert_eq!(output.exit.code(), 1, "{why}: {}", output.stdout);
         assert!(output.stderr.contains(why), "{why}: {}", output.stderr);
         assert_eq!((self.tip(), self.log()), (tip, log), "{why}");
         assert_eq!(self.world.read("a"), "now", "{why}: nothing was restored either");
@@ -118,7 +118,7 @@ fn the_branch_goes_back_and_comes_again() {
     let said = format!("goes back to {}, behind 2 commits; its reflog", &repo.commits[0][..7]);
     assert!(plan.contains(&said), "{plan}");
     let done = repo.restore();
-    assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{}", done.stdout);
+    assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{}", done.stdout);
     assert_eq!((repo.tip(), repo.world.read("a")), (repo.commits[0].clone(), "then".to_owned()));
     let last = repo.log().lines().last().unwrap().to_owned();
     let moved = format!("{} {} beforehand <", repo.commits[2], repo.commits[0]);
@@ -128,7 +128,7 @@ fn the_branch_goes_back_and_comes_again() {
     for (step, tip, text) in [("undo", 2, "now"), ("redo", 0, "then"), ("undo", 2, "now")] {
         repo.world.wait(1);
         let done = repo.world.run(&[step, "--yes"]);
-        assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{step}: {}", done.stdout);
+        assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{step}: {}", done.stdout);
         assert_eq!(
             (repo.tip(), &*repo.world.read("a")),
             (repo.commits[tip].clone(), text),
@@ -144,7 +144,7 @@ fn an_undo_leaves_a_branch_alone_that_has_moved_on() {
     repo.commits.truncate(1);
     repo.commit();
     let done = repo.world.run(&["undo", "--yes"]);
-    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{}", done.stderr);
     assert_eq!((repo.tip(), &*repo.world.read("a")), (repo.commits[1].clone(), "now"));
     let told = done.stdout.matches("which is not below it now").count();
     assert_eq!(told, 1, "{}", done.stdout);
@@ -170,7 +170,7 @@ fn pushed_commits_are_not_left_behind() {
     // What was there before is no reason.
     let packed = format!("{} refs/remotes/up/x\n", repo.commits[0]);
     write(&repo.git("packed-refs"), packed);
-    assert_eq!(repo.restore().exit as u8, 0);
+    assert_eq!(repo.restore().exit.code(), 0);
     assert_eq!(repo.tip(), repo.commits[0]);
 }
 
@@ -199,7 +199,7 @@ fn what_else_keeps_a_branch_where_it_is() {
         make(&mut repo);
         let head = fs::read(repo.git("HEAD")).unwrap();
         let output = repo.restore();
-        assert_eq!(output.exit as u8, 1, "{why}: {}", output.stdout);
+        assert_eq!(output.exit.code(), 1, "{why}: {}", output.stdout);
         assert!(output.stderr.contains(why), "{why}: {}", output.stderr);
         assert_eq!(fs::read(repo.git("HEAD")).unwrap(), head);
         assert_eq!(repo.world.read("a"), "now", "{why}: nothing was restored either");
@@ -236,7 +236,7 @@ fn a_move_that_was_cut_off_is_finished_or_taken_back() {
                 .unwrap();
             assert_eq!(killed.status.code(), None, "{point} is never reached");
             let done = repo.world.run(&["restore", flag]);
-            assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{point} {flag}");
+            assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{point} {flag}");
             let there = (repo.tip(), repo.world.read("a"));
             assert_eq!(there, (repo.commits[tip].clone(), text.to_owned()), "{point} {flag}");
             if flag == "--continue" {

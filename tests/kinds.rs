@@ -16,7 +16,7 @@ const SIZE: u64 = 24 << 20;
 
 fn restore(world: &mut World) -> Output {
     let done = world.run(&["restore", "1", "--yes"]);
-    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{}", done.stderr);
     done
 }
 
@@ -31,7 +31,7 @@ fn a_sparse_file_counts_with_its_room_and_comes_back_with_its_holes() {
         file.set_len(SIZE).unwrap();
         let before = fs::read(&path).unwrap();
         let created = world.run(&["create"]);
-        assert_eq!(created.exit as u8, 0, "{}", created.stderr);
+        assert_eq!(created.exit.code(), 0, "{}", created.stderr);
         File::open(world.state())
             .and_then(|dir| rustix::fs::syncfs(dir).map_err(Into::into))
             .unwrap();
@@ -126,7 +126,7 @@ fn what_root_leaves_in_another_home_belongs_to_its_owner() {
             &["install", "claude-code", "--yes"],
         ] {
             let done = world.run(args);
-            assert_eq!(done.exit as u8, 0, "{args:?}: {}", done.stderr);
+            assert_eq!(done.exit.code(), 0, "{args:?}: {}", done.stderr);
         }
         world.run_in(&world.root(), &["housekeep"], "");
         let (mut open, mut seen) = (vec![home], 0);

@@ -16,7 +16,7 @@ fn runs(world: &mut World, agent: &str, turn: &str, line: &str) {
         });
         let args = ["hook", "--agent", agent];
         let output = world.run_in(&world.root(), &args, &payload.to_string());
-        assert_eq!((output.exit as u8, &*output.stderr), (0, ""), "{line}");
+        assert_eq!((output.exit.code(), &*output.stderr), (0, ""), "{line}");
     }
 }
 

@@ -115,7 +115,7 @@ fn told(world: &World) -> Result<String, String> {
 #[track_caller]
 fn run(world: &mut World, args: &[&str], about: &str) {
     let output = world.run(args);
-    let code = output.exit as u8;
+    let code = output.exit.code();
     assert_eq!(code, 0, "{about}\n{args:?}\n{}{}", output.stdout, output.stderr);
 }
 
@@ -158,7 +158,7 @@ fn case(seed: u64) {
     // An object that was broken when it was borrowed is told of, and is nobody's.
     let mut told = damage.stdout.lines().skip(1);
     let is_sound = damage.stdout.contains("all whole")
-        || damage.exit as u8 != 0
+        || damage.exit.code() != 0
             && told.all(|it| {
                 !it.starts_with("  ")
                     || it.contains("borrowed from the user's")

@@ -525,7 +525,7 @@ fn a_partial_checkpoint_does_not_replace_a_repository_that_works() {
     let shown = runs(&mut world, &["show", "latest"]);
     assert!(shown.contains("partial "), "{shown}");
     let refused = world.run(&["restore", "latest", "--repository", "--yes"]);
-    assert_eq!(refused.exit as u8, 1, "{}", refused.stdout);
+    assert_eq!(refused.exit.code(), 1, "{}", refused.stdout);
     assert!(refused.stderr.contains("is partial, and the repository"), "{}", refused.stderr);
     assert_eq!(git(&world, &world.root(), "git diff --cached --name-only"), "staged");
 }

@@ -61,7 +61,7 @@ fn mixed() -> World {
 fn what_people_did_after_the_agent_is_kept_and_named() {
     let mut world = mixed();
     let done = world.run(&["undo", "--yes"]);
-    assert_eq!(done.exit as u8, 3, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 3, "{}", done.stderr);
     assert!(done.stdout.contains("1 conflict kept: a"), "{}", done.stdout);
     assert!(world.read("a").contains("ONE") && world.read("a").contains("SEVEN"));
     assert_eq!(world.read("b"), "b", "the agent's change is taken back");
@@ -74,10 +74,10 @@ fn a_merge_takes_back_the_agents_part_alone() {
     let mut world = mixed();
     let before = on_disk(&world.root());
     let done = world.run(&["restore", "latest~1", "--yes", "--merge"]);
-    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{}", done.stderr);
     assert_eq!(world.read("a"), TEXT.replace("one", "ONE"));
     let undone = world.run(&["undo", "--yes"]);
-    assert_eq!(undone.exit as u8, 0, "{}", undone.stderr);
+    assert_eq!(undone.exit.code(), 0, "{}", undone.stderr);
     assert_eq!(on_disk(&world.root()), before);
 }
 
@@ -93,7 +93,7 @@ fn what_a_merge_leaves_alone_is_not_called_as_it_was() {
         assert!(said.contains(says) && !said.contains("everything is as it was"), "{said}");
     }
     let again = world.run(&["restore", "latest~1", "--merge", "--yes"]);
-    assert_eq!(again.exit as u8, 0, "{}", again.stderr);
+    assert_eq!(again.exit.code(), 0, "{}", again.stderr);
     assert!(again.stdout.contains("everything else is as it was"), "{}", again.stdout);
 }
 
@@ -101,7 +101,7 @@ fn what_a_merge_leaves_alone_is_not_called_as_it_was() {
 fn force_and_exact_go_all_the_way() {
     let mut world = mixed();
     let done = world.run(&["restore", "latest~1", "--yes", "--force", "--exact"]);
-    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{}", done.stderr);
     assert_eq!(world.read("a"), TEXT);
     assert!(!world.root().join("mine").exists());
 }
@@ -132,7 +132,7 @@ fn an_ignored_file_that_a_command_overwrote_is_restored() {
     }
     // After a command the tree is looked at, and this is not in it.
     let done = world.run(&["restore", "1", "--yes"]);
-    assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""), "{}", done.stdout);
+    assert_eq!((done.exit.code(), done.stderr.as_str()), (0, ""), "{}", done.stdout);
     assert_eq!(world.read("x.db"), "data");
 }
 
@@ -146,7 +146,7 @@ fn what_is_held_first_is_what_is_there_after_the_answer() {
         let root = world.root();
         let meanwhile = || write(&root.join("b"), "by hand, while we asked");
         let done = world.run_asked(&["restore", "1"], &mut Slow(Some(meanwhile)));
-        assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+        assert_eq!(done.exit.code(), 0, "{}", done.stderr);
         assert_eq!([world.read("a"), world.read("b")], ["then", "by hand, while we asked"]);
         let all = world.run(&["list", "--all", "--json"]).stdout;
         let all: serde_json::Value = serde_json::from_str(&all).unwrap();
@@ -203,7 +203,7 @@ fn what_an_agent_made_for_itself_alone_goes_too() {
     tell(&mut world, "PostToolUse", "1", "Write", new);
     tell(&mut world, "PreToolUse", "2", "Bash", serde_json::json!({ "command": "rm a" }));
     let done = world.run(&["restore", "1", "--yes"]);
-    assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""), "{}", done.stdout);
+    assert_eq!((done.exit.code(), done.stderr.as_str()), (0, ""), "{}", done.stdout);
     assert!(!root.join("new").exists(), "what the turn made was not there before it");
 }
 
@@ -216,12 +216,12 @@ fn what_is_ignored_now_and_was_not_then_comes_back_too() {
     world.write(".gitignore", "out/\n");
     world.write("out/x", "changed");
     let done = world.run(&["restore", "1", "--yes"]);
-    assert_eq!((done.exit as u8, done.stderr.as_str()), (0, ""));
+    assert_eq!((done.exit.code(), done.stderr.as_str()), (0, ""));
     assert!(done.stdout.starts_with("restored 1 path"), "{}", done.stdout);
     assert_eq!(world.read("out/x"), "x");
     assert_eq!(world.read("out/y"), "y");
     let undone = world.run(&["undo", "--yes"]);
-    assert_eq!((undone.exit as u8, undone.stderr.as_str()), (0, ""));
+    assert_eq!((undone.exit.code(), undone.stderr.as_str()), (0, ""));
     assert_eq!(world.read("out/x"), "changed", "what is ignored is held all the same");
 }
 
@@ -258,10 +258,10 @@ fn a_checkpoint_is_written_elsewhere_and_nothing_else_touched() {
     let now = on_disk(&world.root());
     let out = world.root().with_file_name("out");
     let into = out.to_string_lossy().into_owned();
-    assert_eq!(world.run(&["restore", "1", "--into", &into]).exit as u8, 0);
+    assert_eq!(world.run(&["restore", "1", "--into", &into]).exit.code(), 0);
     assert_eq!((on_disk(&out), on_disk(&world.root())), (then, now));
     let again = world.run(&["restore", "1", "--into", &into]);
-    assert_eq!(again.exit as u8, 1);
+    assert_eq!(again.exit.code(), 1);
     assert!(again.stderr.contains("is not empty"), "{}", again.stderr);
 }
 
@@ -295,17 +295,17 @@ fn what_could_not_be_restored_is_tried_again_or_all_taken_back() {
         let away = object.with_extension("away");
         std::fs::rename(&object, &away).unwrap();
         let part = world.run(&["restore", "1", "--yes"]);
-        assert_eq!(part.exit as u8, 1, "{}", part.stdout);
+        assert_eq!(part.exit.code(), 1, "{}", part.stdout);
         assert!(part.stderr.contains("restore --continue` tries again"), "{}", part.stderr);
         assert_eq!([world.read("a"), world.read("d/b")], ["then", "now b"]);
         if flag == "--continue" {
             let again = world.run(&["restore", flag]);
-            assert_eq!(again.exit as u8, 1, "{}", again.stdout);
+            assert_eq!(again.exit.code(), 1, "{}", again.stdout);
             assert!(again.stderr.contains("restore --continue` tries again"), "{}", again.stderr);
         }
         std::fs::rename(&away, &object).unwrap();
         let done = world.run(&["restore", flag]);
-        assert_eq!(done.exit as u8, 0, "{flag}: {}", done.stderr);
+        assert_eq!(done.exit.code(), 0, "{flag}: {}", done.stderr);
         assert_eq!(
             [world.read("a"), world.read("d/b")],
             [text.to_owned(), format!("{text} b")],
@@ -348,7 +348,7 @@ fn a_turn_that_found_nothing_changed_is_undone_alone() {
             called(&mut world, "one", "1", None, "");
             called(&mut world, second, "2", Some("b"), "changed in turn 2");
             let done = world.run(flags);
-            assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{}", done.stdout);
+            assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{}", done.stdout);
             assert_eq!(world.read("b"), "at first", "{second} {flags:?}");
             let both = flags.len() == 3 && second == "one";
             let a = if both { "at first" } else { "changed in turn 1" };
@@ -368,13 +368,13 @@ fn a_checkpoint_of_another_place_is_only_written_elsewhere() {
     let other = world.root().with_file_name("other");
     write(&other.join("a"), "another project");
     let refused = world.run_in(&other, &["restore", &id, "--yes"], "");
-    assert_eq!(refused.exit as u8, 1);
+    assert_eq!(refused.exit.code(), 1);
     assert!(refused.stderr.contains("code/shop, and not of this project"), "{}", refused.stderr);
     assert_eq!(std::fs::read(other.join("a")).unwrap(), b"another project");
     let out = world.root().with_file_name("out");
     let into = out.to_string_lossy().into_owned();
     let written = world.run_in(&other, &["restore", &id, "--into", &into], "");
-    assert_eq!((written.exit as u8, &*written.stderr), (0, ""), "{}", written.stdout);
+    assert_eq!((written.exit.code(), &*written.stderr), (0, ""), "{}", written.stdout);
     assert_eq!(std::fs::read(out.join("a")).unwrap(), b"then");
     let none = world.run_in(&other, &["restore", "abcdabcdabcdabcd", "--yes"], "");
     assert!(none.stderr.contains("no checkpoint"), "{}", none.stderr);
@@ -563,7 +563,7 @@ fn nothing_is_ever_lost_and_undo_is_the_identity() {
             let Some(output) = output else { continue };
             let after = files(&world);
             let changed = before != after;
-            let code = output.exit as u8;
+            let code = output.exit.code();
             prop_assert!(matches!(code, 0 | 1 | 3), "{deed:?}: {code} {}", output.stderr);
             let failed = output.stderr.contains("warning: not restored: ");
             prop_assert!(!failed, "{deed:?}: {}", output.stderr);
@@ -572,11 +572,11 @@ fn nothing_is_ever_lost_and_undo_is_the_identity() {
                 world.wait(1);
                 let undone = world.run(&["undo", "--yes"]);
                 if !matches!(deed, Deed::Undo | Deed::Redo) {
-                    prop_assert_eq!(undone.exit as u8, 0, "{:?}: {}", deed, undone.stderr);
+                    prop_assert_eq!(undone.exit.code(), 0, "{:?}: {}", deed, undone.stderr);
                     prop_assert_eq!(files(&world), before, "undo of {:?}", deed);
                     world.wait(1);
                     let redone = world.run(&["redo", "--yes"]);
-                    prop_assert_eq!(redone.exit as u8, 0, "{:?}: {}", deed, redone.stderr);
+                    prop_assert_eq!(redone.exit.code(), 0, "{:?}: {}", deed, redone.stderr);
                     prop_assert_eq!(files(&world), after, "redo of {:?}", deed);
                 }
             }

@@ -78,7 +78,7 @@ fn the_agents_server_forks_what_it_keeps() {
     let (address, asked) = server(&[(200, "{}"), (200, r#"{"id":"ses_new"}"#)]);
     let mut world = two_turns(&address);
     let output = restore(&mut world);
-    assert_eq!(output.exit as u8, 0, "{}", output.stderr);
+    assert_eq!(output.exit.code(), 0, "{}", output.stderr);
     assert_eq!(world.read("a"), "msg_1");
     let told = "goes on before \"words of msg_2\" with: opencode -s ses_new";
     assert!(output.stdout.contains(told), "{}", output.stdout);
@@ -102,7 +102,7 @@ fn a_server_that_cannot_do_it_keeps_no_file_from_coming_back() {
     ] {
         let mut world = two_turns(address);
         let output = restore(&mut world);
-        assert_eq!(output.exit as u8, 3, "{address}: {}", output.stdout);
+        assert_eq!(output.exit.code(), 3, "{address}: {}", output.stdout);
         assert!(output.stderr.contains(why), "{address}: {}", output.stderr);
         assert!(output.stderr.contains("makes the fork"), "its own way: {}", output.stderr);
         assert_eq!(world.read("a"), "msg_1", "{address}");
@@ -122,12 +122,12 @@ fn where_no_server_listens_any_more_the_agents_own_is_started_for_it() {
     let (address, asked) = server(&[(200, "{}"), (200, r#"{"id":"ses_new"}"#)]);
     world.listens_at(&address);
     let output = restore(&mut world);
-    assert_eq!(output.exit as u8, 3, "it is not on the PATH");
+    assert_eq!(output.exit.code(), 3, "it is not on the PATH");
     assert!(output.stderr.contains("it is not running, and not on"), "{}", output.stderr);
     world.run(&["undo", "--yes"]);
     world.set("PATH", bin.to_str().unwrap());
     let output = restore(&mut world);
-    assert_eq!(output.exit as u8, 0, "{}", output.stderr);
+    assert_eq!(output.exit.code(), 0, "{}", output.stderr);
     assert!(output.stdout.contains("with: opencode -s ses_new"), "{}", output.stdout);
     assert_eq!(asked.join().unwrap().len(), 2);
     let started = world.started();
@@ -172,7 +172,7 @@ fn a_fork_that_fails_is_said_after_the_files() {
     let (address, _) = server(&[(200, "{}"), (500, "")]);
     let mut world = two_turns(&address);
     let output = restore(&mut world);
-    assert_eq!((output.exit as u8, &*world.read("a")), (1, "msg_1"));
+    assert_eq!((output.exit.code(), &*world.read("a")), (1, "msg_1"));
     assert!(output.stderr.contains("the files are restored"), "{}", output.stderr);
     assert!(output.stderr.contains("did not fork the conversation"), "{}", output.stderr);
 }
@@ -188,6 +188,6 @@ fn a_place_that_could_never_be_found_again_spoils_no_checkpoint() {
     });
     world.run_in(&world.root(), &["hook", "--agent", "claude-code"], &payload.to_string());
     let checked = world.run(&["check"]);
-    assert_eq!(checked.exit as u8, 0, "{}{}", checked.stdout, checked.stderr);
+    assert_eq!(checked.exit.code(), 0, "{}{}", checked.stdout, checked.stderr);
     assert_eq!(world.run(&["list"]).stdout.lines().count(), 1);
 }

@@ -74,7 +74,7 @@ fn the_conversation_is_forked_before_the_turn_and_the_original_left_alone() {
     assert!(plan.stdout.contains("would be forked before \"SECOND-PROMPT\""), "{}", plan.stdout);
     assert!(forks(&world).is_empty());
     let done = restore(&mut world, "1");
-    assert_eq!((done.exit as u8, &*done.stderr), (0, ""), "{}", done.stdout);
+    assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{}", done.stdout);
     assert_eq!(world.read("a"), FIRST, "the files are those before the turn");
     let [fork] = &forks(&world)[..] else { panic!("{:?}", forks(&world)) };
     let name = fork.file_stem().unwrap().to_str().unwrap();
@@ -84,7 +84,7 @@ fn the_conversation_is_forked_before_the_turn_and_the_original_left_alone() {
     let text = fs::read_to_string(fork).unwrap();
     assert!(text.contains("first done") && !text.contains("SECOND") && text.contains(name));
     assert_eq!(fs::read(transcript(&world)).unwrap(), before);
-    assert_eq!(world.run(&["undo", "--yes"]).exit as u8, 0);
+    assert_eq!(world.run(&["undo", "--yes"]).exit.code(), 0);
     assert_eq!(world.read("a"), SECOND, "undo is about the files");
 }
 
@@ -92,7 +92,7 @@ fn the_conversation_is_forked_before_the_turn_and_the_original_left_alone() {
 fn without_a_yes_nothing_is_forked() {
     let mut world = two_turns();
     let output = world.run(&["restore", "1", "--conversation"]);
-    assert_eq!(output.exit as u8, 1);
+    assert_eq!(output.exit.code(), 1);
     assert_eq!((forks(&world).len(), &*world.read("a")), (0, SECOND));
 }
 
@@ -145,19 +145,19 @@ fn what_is_no_conversation_keeps_no_file_from_coming_back() {
         break_it(&transcript(&world));
         let before = (on_disk(&world.root()), forks(&world));
         let unasked = world.run(&["restore", "1", "--conversation"]);
-        assert_eq!(unasked.exit as u8, 1, "{why}: {}", unasked.stdout);
+        assert_eq!(unasked.exit.code(), 1, "{why}: {}", unasked.stdout);
         let args = ["restore", "1", "--conversation"];
         let refused = world.run_asked(&args, &mut "n\n".as_bytes());
-        assert_eq!(refused.exit as u8, 1, "{why}: {}", refused.stdout);
+        assert_eq!(refused.exit.code(), 1, "{why}: {}", refused.stdout);
         assert_eq!((on_disk(&world.root()), forks(&world)), before, "{why}");
         let output = restore(&mut world, "1");
-        assert_eq!(output.exit as u8, 3, "{why}: {}", output.stdout);
+        assert_eq!(output.exit.code(), 3, "{why}: {}", output.stdout);
         assert!(output.stderr.contains(why), "{why}: {}", output.stderr);
         assert_eq!((&*world.read("a"), forks(&world)), (FIRST, before.1), "{why}");
         world.wait(1);
-        assert_eq!(world.run(&["undo", "--yes"]).exit as u8, 0);
+        assert_eq!(world.run(&["undo", "--yes"]).exit.code(), 0);
         let asked = world.run_asked(&args, &mut "y\ny\n".as_bytes());
-        assert_eq!((asked.exit as u8, &*world.read("a")), (3, FIRST), "{why}: {}", asked.stderr);
+        assert_eq!((asked.exit.code(), &*world.read("a")), (3, FIRST), "{why}: {}", asked.stderr);
     }
 }
 
@@ -182,11 +182,11 @@ fn before_the_first_turn_is_a_new_conversation_and_by_hand_is_none() {
     let told =
         "nothing was said before \"SECOND-PROMPT\"; a new conversation begins with: claude\n";
     assert!(first.stdout.ends_with(told), "{}", first.stdout);
-    assert_eq!((first.exit as u8, forks(&world).len(), &*world.read("a")), (0, 0, "at first"));
+    assert_eq!((first.exit.code(), forks(&world).len(), &*world.read("a")), (0, 0, "at first"));
     world.run(&["create", "-m", "by hand"]);
     let by_hand = restore(&mut world, "1");
     assert!(by_hand.stderr.contains("belongs to no conversation"), "{}", by_hand.stderr);
-    assert_eq!(by_hand.exit as u8, 3, "the files are restored");
+    assert_eq!(by_hand.exit.code(), 3, "the files are restored");
 }
 
 #[test]

@@ -399,7 +399,7 @@ fn what_is_advised_in_a_subdirectory_is_of_the_same_file() {
     let words = shell_words::split(named.unwrap_or_else(|| panic!("{done}")).1).unwrap();
     let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
     let forced = world.run_in(&dir, &[&["restore", "--yes"], &words[..]].concat(), "");
-    assert_eq!(forced.exit as u8, 0, "{done}{}", forced.stderr);
+    assert_eq!(forced.exit.code(), 0, "{done}{}", forced.stderr);
     assert_eq!(world.read("b"), "first", "{done}");
     assert!(!dir.join("b").exists(), "{done}");
 }
@@ -494,7 +494,7 @@ fn a_root_that_is_a_linked_worktree_comes_back_with_its_index() {
     });
     let args = ["restore", "latest", "--yes", "--root", root.to_str().unwrap()];
     let back = world.run_in(&main, &args, "");
-    assert_eq!(back.exit as u8, 0, "{}{}", back.stdout, back.stderr);
+    assert_eq!(back.exit.code(), 0, "{}{}", back.stdout, back.stderr);
     assert_eq!(git(&world, &root, "git status --short"), "A  staged\n?? new");
     assert_eq!((world.read("staged"), world.read("new")), ("staged".into(), "new".into()));
 }

@@ -42,7 +42,7 @@ fn three_turns() -> World {
 
 fn restored(world: &mut World, number: &str) -> Output {
     let done = world.run(&["restore", number, "--yes"]);
-    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{}", done.stderr);
     done
 }
 
@@ -73,7 +73,7 @@ fn an_ignored_file_that_a_person_made_anew_is_a_conflict() {
     let mut world = three_turns();
     world.write(".env", "a new one, by hand");
     let done = world.run(&["restore", "3", "--yes"]);
-    assert_eq!(done.exit as u8, 3, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 3, "{}", done.stderr);
     assert_eq!(world.read(".env"), "a new one, by hand");
     assert_eq!(world.read("sub/.env"), "deep secret");
 }
@@ -86,7 +86,7 @@ fn what_the_agent_made_and_a_person_went_on_with_is_a_conflict() {
         writes(&mut world, "one", "made");
         world.write("made", "and then mine");
         let done = world.run(&[&["undo", "--yes"], flags].concat());
-        assert_eq!(done.exit as u8, exit, "{flags:?}: {}", done.stderr);
+        assert_eq!(done.exit.code(), exit, "{flags:?}: {}", done.stderr);
         assert_eq!(world.root().join("made").exists(), is_there, "{flags:?}");
         assert_eq!(done.stdout.contains("1 conflict kept: made"), is_there, "{}", done.stdout);
     }
@@ -109,10 +109,10 @@ fn undo_passes_over_turns_that_changed_nothing_and_says_so() {
         assert_eq!(shown.stderr.matches(said).count(), 2, "{}", shown.stderr);
         let done = world.run(&["undo", "--yes"]);
         assert_eq!(done.stderr.matches(said).count(), 2, "{}", done.stderr);
-        assert_eq!((done.exit as u8, &*world.read("a")), (0, "none"), "{}", done.stderr);
+        assert_eq!((done.exit.code(), &*world.read("a")), (0, "none"), "{}", done.stderr);
         world.wait(1);
         let redone = world.run(&["redo", "--yes"]);
-        assert_eq!((redone.exit as u8, &*world.read("a")), (0, "one"), "{}", redone.stderr);
+        assert_eq!((redone.exit.code(), &*world.read("a")), (0, "one"), "{}", redone.stderr);
         assert_eq!(world.read("mine-three"), "mine");
     }
 }
@@ -126,7 +126,7 @@ fn what_the_agent_left_outside_in_one_turn_is_held_in_the_next() {
     writes(&mut world, "two", "a");
     writes(&mut world, "two", "../other");
     let done = world.run(&["undo", "--yes"]);
-    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{}", done.stderr);
     assert_eq!(fs::read_to_string(&other).unwrap(), "one");
 }
 
@@ -143,7 +143,7 @@ fn what_a_later_call_of_the_turn_held_comes_back_though_the_first_left_it_out() 
         let plan = world.run(&["restore", "1", "--dry-run"]).stdout;
         assert!(plan.contains("recreate  large") && !plan.contains("leave"), "{plan}");
         let done = world.run(args);
-        assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+        assert_eq!(done.exit.code(), 0, "{}", done.stderr);
         assert!(fs::read(world.root().join("large")).is_ok_and(|bytes| bytes == large));
     }
 }

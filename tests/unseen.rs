@@ -20,7 +20,7 @@ fn restored() -> World {
     world.write("a", "now");
     fs::remove_file(world.root().join("d/b")).unwrap();
     let done = world.run(&["restore", "1", "--yes"]);
-    assert_eq!(done.exit as u8, 0, "{}", done.stderr);
+    assert_eq!(done.exit.code(), 0, "{}", done.stderr);
     world
 }
 
@@ -77,12 +77,12 @@ fn a_checkpoint_that_cannot_be_read_is_no_reason_to_leave_what_it_made() {
         let whole = fs::read(&path).unwrap();
         replace(&path, b"not what it was");
         let refused = world.run(&["undo", "--yes"]);
-        assert_eq!(refused.exit as u8, 1, "{what}: {}", refused.stdout);
+        assert_eq!(refused.exit.code(), 1, "{what}: {}", refused.stdout);
         assert!(refused.stderr.contains("is damaged"), "{what}: {}", refused.stderr);
         assert_eq!([world.read("a"), world.read("d/b")], ["then", "then b"], "{what}");
         replace(&path, &whole);
         let undone = world.run(&["undo", "--yes"]);
-        assert_eq!(undone.exit as u8, 0, "{what}: {}", undone.stderr);
+        assert_eq!(undone.exit.code(), 0, "{what}: {}", undone.stderr);
         assert_eq!(world.read("a"), "now", "{what}");
         assert!(!world.root().join("d/b").exists(), "{what}");
     }

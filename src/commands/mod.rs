@@ -18,6 +18,7 @@ pub(crate) mod prune;
 pub(crate) mod restore;
 pub(crate) mod revive;
 pub(crate) mod rewind;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod slash;
 pub(crate) mod status;

@@ -14,10 +14,12 @@ mod input;
 mod net;
 mod notes;
 mod place;
+mod program;
 mod trouble;
 mod turn;
 
 pub use foresee::{Foreseen, foresee};
+pub use program::{program_begins, program_ended};
 
 use std::{
     ffi::OsString,

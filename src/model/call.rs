@@ -43,6 +43,8 @@ pub enum Agent {
     VsCodeAgent,
     /// Microsoft's Amplifier.
     Amplifier,
+    /// None: a program that a person runs through us.
+    Program,
 }
 
 /// One conversation with an agent, as the agent names it. Never empty; otherwise any text at all,

@@ -5,11 +5,13 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::{self, BufRead, Write},
-    os::unix::process::CommandExt,
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
+
+use super::signals::Signals;
 
 /// Starts processes of ours that go on when this one is done.
 pub trait Aside {
@@ -33,6 +35,16 @@ pub trait Aside {
     /// Fails if it cannot be run, does not end in time, or fails itself; `Unsupported` where
     /// nothing is run at all.
     fn time(&self, _: &Path, _: &[&str], _: &[u8]) -> io::Result<Duration> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Runs a program on our own streams and terminal, to its end, and passes on what is sent to us to
+    /// end it. Returns its exit code, or 128 and the number of the signal that ended it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be started; `Unsupported` where nothing is run at all.
+    fn run(&self, _: &[OsString]) -> io::Result<u8> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -132,6 +144,17 @@ impl Aside for OsAside {
                 None => std::thread::sleep(PAUSE),
             }
         }
+    }
+
+    fn run(&self, command: &[OsString]) -> io::Result<u8> {
+        let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        // From before it is there: none of them may end us while it runs.
+        let signals = Signals::pass_on()?;
+        let mut child = Command::new(program).args(args).spawn()?;
+        signals.until_end(child.id())?;
+        let status = child.wait()?;
+        let code = status.code().or_else(|| Some(128 + status.signal()?));
+        Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
     }
 
     fn listen(

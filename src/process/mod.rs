@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the module the rest must go through")]
 
 mod aside;
+mod signals;
 
 use std::{
     collections::BTreeMap,
@@ -279,6 +280,19 @@ impl Process<'_> {
         seen
     }
 
+    /// Runs a program on our own streams and terminal, to its end. The clock goes on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be started; `Unsupported` where nothing is run at all.
+    pub fn run_program(&mut self, command: &[OsString]) -> io::Result<u8> {
+        let begin = Instant::now();
+        let code = self.aside.run(command)?;
+        self.now += begin.elapsed();
+        self.started = Instant::now();
+        Ok(code)
+    }
+
     /// How long we have been running.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -357,21 +371,38 @@ fn terminal() -> Terminal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
-    Ok = 0,
+    Ok,
     /// It could not be done; stderr says why.
-    Failed = 1,
+    Failed,
     /// An agent's way to be told no, for those that have no other. Only a deny ends so.
-    Denied = 2,
+    Denied,
     /// Done, but for files that were kept because others had changed them.
-    Conflicts = 3,
+    Conflicts,
     /// The command line makes no sense. Not 2: several agents read 2 as "block the tool call".
-    Usage = 64,
+    Usage,
     /// A bug in beforehand.
-    Bug = 70,
+    Bug,
+    /// What a program that was run through us ended with.
+    Program(u8),
+}
+
+impl Exit {
+    /// The number that a shell sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failed => 1,
+            Self::Denied => 2,
+            Self::Conflicts => 3,
+            Self::Usage => 64,
+            Self::Bug => 70,
+            Self::Program(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }

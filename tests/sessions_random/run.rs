@@ -264,7 +264,7 @@ impl Run {
         };
         let shown = run(self, with(&["--dry-run", "--json"]));
         let before = self.now.clone();
-        if shown.exit as u8 == 1 && shown.stderr.contains("there is no turn") {
+        if shown.exit.code() == 1 && shown.stderr.contains("there is no turn") {
             return Ok(());
         }
         if let Some(id) = shown.stderr.split("was not there at ").nth(1).and_then(|it| it.get(..16))
@@ -399,7 +399,7 @@ fn parsed(output: &Output) -> Result<Value, String> {
 }
 
 fn is_well(output: &Output, exits: &[u8]) -> Outcome {
-    let exit = output.exit as u8;
+    let exit = output.exit.code();
     if exits.contains(&exit) {
         return Ok(());
     }

@@ -143,7 +143,8 @@ fn format_of(agent: Agent) -> Option<&'static dyn Format> {
         | Agent::GrokBuild
         | Agent::Devin
         | Agent::VsCodeAgent
-        | Agent::Amplifier => return None,
+        | Agent::Amplifier
+        | Agent::Program => return None,
     })
 }
 

@@ -24,7 +24,8 @@ pub fn own_way(agent: Agent, session: &str, turn: Option<&str>) -> String {
         | Agent::Antigravity
         | Agent::GrokBuild
         | Agent::Devin
-        | Agent::Amplifier => "begin a new conversation, and say what was put back".to_owned(),
+        | Agent::Amplifier
+        | Agent::Program => "begin a new conversation, and say what was put back".to_owned(),
     }
 }
 

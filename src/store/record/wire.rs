@@ -248,7 +248,7 @@ fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'static str> {
 }
 
 /// The names of agents on disk. They never change.
-const AGENTS: [(Agent, &str); 19] = [
+const AGENTS: [(Agent, &str); 20] = [
     (Agent::ClaudeCode, "claude-code"),
     (Agent::Codex, "codex"),
     (Agent::GeminiCli, "gemini-cli"),
@@ -268,6 +268,7 @@ const AGENTS: [(Agent, &str); 19] = [
     (Agent::Devin, "devin-cli"),
     (Agent::VsCodeAgent, "vscode-agent"),
     (Agent::Amplifier, "amplifier"),
+    (Agent::Program, "program"),
 ];
 
 pub(in crate::store) fn agent_name(agent: Agent) -> &'static str {

@@ -1,0 +1,25 @@
+//! A program that a person runs with `beforehand run`. It knows nothing of us.
+
+use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers};
+use crate::model::{Agent, Decision, Event};
+
+/// What stands where an agent has its dialect.
+pub(super) struct Program;
+
+impl Dialect for Program {
+    fn card(&self) -> Card {
+        Card { agent: Agent::Program, name: "program", title: "the program", asks: true }
+    }
+
+    fn keeps_shell(&self) -> bool {
+        false
+    }
+
+    fn parse(&self, _: &[u8], _: &Markers) -> Result<Event, BadPayload> {
+        Ok(Event::Other)
+    }
+
+    fn answer(&self, _: EventKind, _: &Decision) -> Answer {
+        Answer { stdout: Vec::new(), stderr: Vec::new(), exit: 0 }
+    }
+}

@@ -1,0 +1,83 @@
+//! `beforehand run`: runs a program as a turn of its own.
+
+use std::{ffi::OsString, io};
+
+use crate::{
+    error::{Error, Result},
+    hook,
+    model::{Agent, Context, Decision, Intent, Language, SessionId, ToolCall, Verdict},
+    process::{Exit, Process},
+    ui,
+};
+
+/// Take a checkpoint, run a program, and note what it changed.
+///
+/// For agents without hooks, codemods and scripts: `beforehand undo` then takes back what the program
+/// did. It has this terminal, its streams and its signals to itself, and its exit code is returned
+/// (127 if there is no such program, 126 if it cannot be run).
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// What to call this turn in the list
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Do not ask, even if something that it may destroy cannot be held
+    #[arg(short, long)]
+    yes: bool,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let call = call(process, &args.command);
+    let decision = hook::program_begins(process, &call, args.name.as_deref())?;
+    say(process, &decision);
+    let is_asked = decision.verdict != Verdict::Abstain && !args.yes;
+    if is_asked && !ui::ask(process, "Run it all the same?") {
+        return Err(Error::other("it was not run", "--yes runs it without asking"));
+    }
+    let code = match process.run_program(&args.command) {
+        Ok(code) => code,
+        Err(err) => return Ok(not_run(process, &args.command, &err)),
+    };
+    let told = hook::program_ended(process, &call);
+    say(process, &told);
+    Ok(Exit::Program(code))
+}
+
+/// The program as a call of its own session.
+fn call(process: &Process<'_>, command: &[OsString]) -> ToolCall {
+    let words = command.iter().map(|word| word.to_string_lossy());
+    let context = Context {
+        agent: Agent::Program,
+        session: SessionId(format!("{}-{}", crate::fs::now_ns(), std::process::id())),
+        turn: None,
+        cwd: process.cwd.clone(),
+        bases: Vec::new(),
+        transcript: None,
+        server: None,
+        subagent: None,
+        mode: None,
+    };
+    let intent = Intent::Run { command: shell_words::join(words), language: Language::Shell };
+    ToolCall { context, id: Some("run".to_owned()), tool: "run".to_owned(), intent }
+}
+
+fn say(process: &mut Process<'_>, decision: &Decision) {
+    if let Some(note) = &decision.note {
+        let _ignored = writeln!(process.stderr, "{note}");
+    }
+}
+
+/// Says why it was not run, with the exit codes that shells have for it.
+fn not_run(process: &mut Process<'_>, command: &[OsString], err: &io::Error) -> Exit {
+    let program = command.first().map(|word| ui::escape(word.as_encoded_bytes()));
+    let program = program.unwrap_or_default();
+    let _ignored = writeln!(process.stderr, "error: cannot run `{program}`: {err}");
+    Exit::Program(if err.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+}

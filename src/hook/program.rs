@@ -1,0 +1,54 @@
+//! A program that a person runs as a turn: what an agent's hooks say of a call is known here.
+
+use std::time::Duration;
+
+use super::{Hook, done, edges, net, turn::with_ledger};
+use crate::{
+    agent,
+    error::Result,
+    model::{Decision, Effect, ToolCall},
+    process::Process,
+};
+
+/// No agent gives up on us meanwhile, so a first checkpoint of a large root is whole.
+const DEADLINE: Duration = Duration::from_secs(60 * 60);
+
+/// Holds what the program can change, in a turn of its own. `name` is shown where an agent's turn has
+/// its prompt. Returns what a person should know first, and whether they are to be asked.
+///
+/// # Errors
+///
+/// Fails if no checkpoint can be taken.
+pub fn program_begins(
+    process: &mut Process<'_>,
+    call: &ToolCall,
+    name: Option<&str>,
+) -> Result<Decision> {
+    let dialect = agent::by_agent(call.context.agent);
+    with_ledger(process, dialect, &call.context, |ledger| {
+        ledger.begin_turn(None, name);
+        ledger.expect_ends();
+    })?;
+    let mut hook = Hook::new(process, dialect, call);
+    if hook.effect == Effect::None {
+        return Ok(Decision::NEUTRAL);
+    }
+    hook.loaded.settings.deadline = DEADLINE;
+    let threat = hook.threat();
+    let notes = hook.protect()?;
+    let decision = hook.decision(&notes);
+    Ok(match threat {
+        Some(why) => hook.defend(&why, decision),
+        None => decision,
+    })
+}
+
+/// Notes what the program left, once it has ended. Returns what a person should know of that.
+pub fn program_ended(process: &mut Process<'_>, call: &ToolCall) -> Decision {
+    let dialect = agent::by_agent(call.context.agent);
+    let told = done::on_done(process, dialect, call);
+    // Nothing is open any more, but for what could not be looked at.
+    net::turn_ends(process, dialect, &call.context);
+    edges::start_maintenance(process, &call.context);
+    told
+}
