@@ -39,6 +39,7 @@ mod rebuild;
 mod reliability;
 mod repository;
 mod restore;
+mod run;
 mod scan;
 mod served;
 mod sessions_random;

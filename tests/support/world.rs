@@ -47,6 +47,10 @@ impl Aside for Started {
         Ok(())
     }
 
+    fn run(&self, command: &[OsString]) -> io::Result<u8> {
+        self.start(command, &BTreeMap::new()).map(|()| 0)
+    }
+
     fn listen(&self, command: &[&OsStr], _: &Path, _: &str) -> io::Result<(Running, String)> {
         let address = self.2.clone().ok_or(io::ErrorKind::Unsupported)?;
         let words = command.iter().map(|word| word.to_str().unwrap().to_owned());
