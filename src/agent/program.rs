@@ -8,7 +8,7 @@ pub(super) struct Program;
 
 impl Dialect for Program {
     fn card(&self) -> Card {
-        Card { agent: Agent::Program, name: "program", title: "the program", asks: true }
+        Card { agent: Agent::Program, name: "program", title: "beforehand run", asks: true }
     }
 
     fn keeps_shell(&self) -> bool {

@@ -5,7 +5,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 
 use crate::{
-    agent::{DIALECTS, Dialect},
+    agent::by_agent,
     model::{Agent, By, Checkpoint, CheckpointId, Reason},
     project::Row,
     ui,
@@ -129,16 +129,12 @@ fn on_one_line(text: &str) -> String {
 
 /// The name of an agent, for people.
 pub(crate) fn agent_title(agent: Agent) -> &'static str {
-    dialect(agent).map_or("an agent", |dialect| dialect.title())
+    by_agent(agent).title()
 }
 
 /// The name of an agent, for scripts.
 pub(crate) fn agent_name(agent: Agent) -> &'static str {
-    dialect(agent).map_or("unknown", |dialect| dialect.name())
-}
-
-fn dialect(agent: Agent) -> Option<&'static dyn Dialect> {
-    DIALECTS.iter().copied().find(|dialect| dialect.agent() == agent)
+    by_agent(agent).name()
 }
 
 #[cfg(test)]
