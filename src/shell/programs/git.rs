@@ -67,12 +67,7 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
         Rule::Reads,
         "only lists",
     ),
-    row(
-        "shortlog",
-        shown!("-e --summary --numbered --email --group= -w?"),
-        Rule::Reads,
-        "only shows",
-    ),
+    row("shortlog", shown!("-e --summary --numbered --email --group="), Rule::Reads, "only shows"),
     row(
         "range-diff",
         shown!("--creation-factor= --no-dual-color --left-only --right-only"),
@@ -88,7 +83,7 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
     row("reflog list, reflog exists", "", Rule::Reads, "only lists"),
     row(
         "status",
-        "-sbuvz -u? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignored? \
+        "-sbvz -u? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignored? \
          --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?",
         Rule::Reads,
         "only shows",

@@ -31,12 +31,7 @@ pub(super) const ROWS: &[Row] = &[
         Rule::Sub(CARGO),
         "builds, which runs the project's code",
     ),
-    row(
-        "rustc",
-        "-vV --print= --explain= %--version %-V",
-        Rule::ReadsAtMost(0),
-        "compiles to files",
-    ),
+    row("rustc", "-vV --print= --explain= %--version", Rule::ReadsAtMost(0), "compiles to files"),
     row(
         "rustup",
         "%--version %-V ^",
@@ -91,7 +86,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "shfmt",
-        "!-w !--write -lds -i: -ln: -ci -bn -sr -kp --diff --list @",
+        "!-w !--write -l -d -s -i: -ln: -ci -bn -sr -kp --diff --list @",
         Rule::Reads,
         "prints the formatted text",
     ),
@@ -169,7 +164,7 @@ const CARGO: &[Row] = &[
 
 const GO: &[Row] = &[
     row("version", "-m -v", Rule::Reads, "only tells"),
-    row("doc help", "-allsrcu @ -all -src -short -u -c", Rule::Reads, "only tells"),
+    row("doc help", "-all -src -short -u -c @", Rule::Reads, "only tells"),
     row("env", "-json -changed @", Rule::Reads, "only reads"),
     row(
         "list",

@@ -105,14 +105,14 @@ pub(super) const ROWS: &[Row] = &[
         "size addr2line c++filt",
         "-Rafhiprsv -C? -b: -e: -j: --addresses --target= --exe= --inlines --section= \
          --pretty-print --basenames --functions --demangle? --recurse-limit --no-recurse-limit \
-         --help --version -Adotx -_nt --format= --radix= --common --totals --strip-underscore \
+         --help --version -Adox -_n --format= --radix= --common --totals --strip-underscore \
          --no-demangle",
         Rule::Reads,
         "only reads",
     ),
     row(
         "file",
-        "-0LNPZbcdhiklnrsvz -F: -e: -f: -m: --help --version --magic-file= --uncompress \
+        "-0LNZbcdhiklnrsvz -F: -e: -f: -m: --help --version --magic-file= --uncompress \
          --uncompress-noreport --brief --checking-printout --exclude= --exclude-quiet= \
          --files-from= --separator= --mime --apple --extension --mime-type --mime-encoding \
          --keep-going --list --dereference --no-dereference --no-buffer --no-pad --print0 \
@@ -253,7 +253,7 @@ const SEVEN_ZIP: &[Row] = &[
 ];
 
 const GIO: &[Row] = &[
-    row("list info cat tree", "-halu -a: --hidden --attributes= --long", Rule::Reads, "only reads"),
+    row("list info cat tree", "-hlu -a: --hidden --attributes= --long", Rule::Reads, "only reads"),
     row("trash remove", "*", Rule::Changes(Delete, 0), "removes its operands"),
     row("move rename", "*", Rule::Moves, "moves its operands"),
     row("copy save", "*", Rule::Copies, "overwrites what has the name"),

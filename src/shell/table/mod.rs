@@ -67,6 +67,23 @@ mod tests {
         count
     }
 
+    /// Which of two readings of a letter counts would be told by their order.
+    #[test]
+    fn every_short_option_is_listed_once() {
+        for (command, flags) in every() {
+            let words: Vec<&str> = flags.split_ascii_whitespace().collect();
+            let mut seen = HashSet::new();
+            for word in words.iter().filter(|word| **word != "-#" && !words.contains(&"@")) {
+                let name = word.trim_start_matches(['>', '+', '!', '%', '~']);
+                let letters = name.strip_prefix('-').unwrap_or_default();
+                for letter in letters.trim_end_matches([':', '=', '?']).chars() {
+                    let is_news = letters.starts_with('-') || seen.insert(letter);
+                    assert!(is_news, "{command}: -{letter}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_program_has_one_row_and_a_reason() {
         let mut seen = HashSet::new();

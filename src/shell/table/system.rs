@@ -75,7 +75,7 @@ pub(super) const ROWS: &[Row] = &[
         "who w uptime",
         "$ -HTabdlmpqrstuw --all --boot --dead --heading --ips --login --lookup --process \
          --count --runlevel --short --time --mesg --users --message --writable --help \
-         --version -Vfhiosu --no-header --no-current --from --old-style --ip-addr --pretty \
+         --version -Vfhio --no-header --no-current --from --old-style --ip-addr --pretty \
          --since",
         Rule::Reads,
         "only reads",
@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Row] = &[
         "netstat",
         "-CFMNWZacegilnoprsv --route --interfaces --groups --statistics --masquerade --verbose \
          --wide --numeric --numeric-hosts --numeric-ports --numeric-users --symbolic --extend \
-         --programs --timers --continuous --listening --all --fib --cache --context -tuwxbfLp:",
+         --programs --timers --continuous --listening --all --fib --cache --context -tuwxbfL",
         Rule::Reads,
         "only reads",
     ),
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[Row] = &[
         "whereis which whatis apropos",
         "-Vadelrvw -C: -L: -M: -m: -s: --debug --verbose --exact --regex --wildcard --and \
          --long --config-file= --locale= --systems= --manpath= --sections= --section= --help \
-         --usage --version -abpu",
+         --usage --version -bpu",
         Rule::Reads,
         "only reads",
     ),
@@ -141,7 +141,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "lslocks lsns",
         "-JVbhinru -o: -p: --bytes --json --noinaccessible --noheadings --output= --output-all \
-         --pid= --raw --notruncate --help --version -JVWhlnru -T: -t: --list --task= --nowrap \
+         --pid= --raw --notruncate --help --version -Wl -T: -t: --list --task= --nowrap \
          --type= --tree=",
         Rule::Reads,
         "only reads",
@@ -182,7 +182,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "kill pkill killall",
-        "$ -# -lLABCDEFGHIJKMNOPQRSTUVWXYZefvxniqa -s: -u: -P: -t: -g: --signal= --list? --table --full \
+        "$ -# -lLABCDEFGHIJKMNOQRSTUVWXYZefvxniqa -s: -u: -P: -t: -g: --signal= --list? --table --full \
          --exact --newest --oldest --user= --parent= --echo --wait --ignore-case --quiet --help --version",
         Rule::Reads,
         "only signals processes",
@@ -230,9 +230,14 @@ pub(super) const ROWS: &[Row] = &[
         "sets the host's name",
     ),
     row("fg", "", Rule::Unknown, "continues a command we do not see"),
-    row("ip", "-46brsdjopt0 -c? -br -brief -s -o -j -d @ ^", Rule::Sub(IP), "changes the network"),
+    row(
+        "ip",
+        "-4 -6 -0 -s -d -j -o -p -t -r -c -h -br -brief -stats -details -json -oneline -pretty -resolve -human @ ^",
+        Rule::Sub(IP),
+        "changes the network",
+    ),
     row("ifconfig", "-as", Rule::ReadsAtMost(1), "changes the network"),
-    row("nc ncat netcat", "-zvnutlkdhN46CDr -w: -p: -s: -q: -i: %-h", Rule::Reads, "only connects"),
+    row("nc ncat netcat", "-zvnutlkdN46CDr -w: -p: -s: -q: -i: %-h", Rule::Reads, "only connects"),
     row("curl", "", Rule::By(programs::curl), "fetches"),
     row("wget", "", Rule::By(programs::wget), "fetches to files"),
     row("ssh", "", Rule::By(programs::ssh), "runs a command elsewhere"),

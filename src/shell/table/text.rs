@@ -270,7 +270,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "base64 base32 basenc",
         "-dD -w: -b: --base64 --base64url --base32 --base32hex --base16 --base2msbf --base2lsbf \
-         --decode --ignore-garbage --wrap= --z85 --help --version -Db: --input= -i: >-o: \
+         --decode --ignore-garbage --wrap= --z85 --help --version --input= -i: >-o: \
          >--output=",
         Rule::Reads,
         "only reads",
@@ -294,7 +294,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "rg ripgrep",
-        "-.0abcFhHiIlLnNopPqsSuUvVwxz? -z -A: -B: -C: -d: -e: -f: -g: -j: -m: -M: -r: -t: -T: -E: \
+        "-.0abcFhHiIlLnNopPqsSuUvVwxz -A: -B: -C: -d: -e: -f: -g: -j: -m: -M: -r: -t: -T: -E: \
          --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --no-ignore-global --no-ignore-files \
          --no-ignore-exclude --hidden --no-hidden --files --files-with-matches --files-without-match --count --count-matches \
          --type= --type-not= --type-list --type-add= --type-clear= --glob= --iglob= --glob-case-insensitive --regexp= --file= \
@@ -323,7 +323,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "xxd",
-        "-abCdeEiprRuv -c: -g: -l: -n: -o: -s: -bits -ps -plain -postscript -revert -upper -uppercase \
+        "-a -b -C -d -e -E -i -p -r -R: -u -v -c: -g: -l: -n: -o: -s: -bits -ps -plain -postscript -revert -upper -uppercase \
          -include -autoskip -cols: -len: -seek: -groupsize: @",
         Rule::ReadsThenWrites(1),
         "xxd overwrites its second operand",
