@@ -129,7 +129,13 @@ fn walked(line: &str, scope: &Scope) -> Finding {
     } else {
         walk.script(line);
     }
+    if walk.has_set() {
+        // What is true of all values of a variable is known when all of the line has been seen.
+        walk = walk.again();
+        walk.script(line);
+    }
     let (is_guess, changes_shell) = (walk.has_followed(), walk.changes_shell);
+    let mut proof = walk.unbelieving();
     let commands = walk.into_found();
     let level = walk::worst(&commands);
     if level > Level::Creates || !is_guess {
@@ -137,10 +143,9 @@ fn walked(line: &str, scope: &Scope) -> Finding {
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
-    let mut walk = Walk::unbelieving(&grammar, PROGRAMS, scope);
-    walk.script(line);
-    let level = level.max(walk::worst(&walk.found));
-    Finding { level, commands, changes_shell: changes_shell || walk.changes_shell }
+    proof.script(line);
+    let level = level.max(walk::worst(&proof.found));
+    Finding { level, commands, changes_shell: changes_shell || proof.changes_shell }
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first

@@ -249,6 +249,19 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = String> + '_ {
         .map(str::to_owned)
 }
 
+/// Whether arithmetic gives a variable a value before it asks for the one it had.
+pub(super) fn is_set_first(name: &str, text: &str) -> bool {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let first = text.match_indices(name).find(|(at, _)| {
+        let (before, after) = (&text[..*at], &text[at + name.len()..]);
+        !before.ends_with(is_part) && !after.starts_with(is_part)
+    });
+    first.is_some_and(|(at, _)| {
+        let after = text[at + name.len()..].trim_start();
+        after.starts_with('=') && !after.starts_with("==")
+    })
+}
+
 /// Whether a word is known and is one of these.
 pub(super) fn is_one(field: &Field, names: &[&str]) -> bool {
     field.sure == Certainty::Exact && names.contains(&field.text.as_str())

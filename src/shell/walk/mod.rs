@@ -19,7 +19,7 @@ use super::names;
 use super::syntax::{Block, Command, Grammar, Item, Kind, Node};
 use super::verdict::{Call, Stdin, Verdict, unknown};
 use crate::model::{Certainty, Level, Simple, Target};
-use variables::Variable;
+use variables::{Given, Variable};
 
 /// How many nodes and words one line may have us look at, substitutions included. The public
 /// corpus stays below 500; the limit is reached after a few milliseconds.
@@ -79,6 +79,12 @@ pub(super) struct Walk<'scope> {
     previous: Base,
     stack: Vec<Base>,
     variables: HashMap<String, Variable>,
+    /// What was seen so far to be true of all values of a variable.
+    gives: HashMap<String, Given>,
+    /// What an earlier walk saw at its end.
+    given: HashMap<String, Given>,
+    /// The variables of the loops around.
+    bound: Vec<String>,
     /// Whether values that the line gave to variables are believed.
     believes: bool,
     /// Whether one of them was used.
@@ -114,6 +120,9 @@ impl<'scope> Walk<'scope> {
             previous: Base::Dynamic,
             stack: Vec::new(),
             variables: HashMap::new(),
+            gives: HashMap::new(),
+            given: HashMap::new(),
+            bound: Vec::new(),
             believes: true,
             followed: Cell::new(false),
             named: Vec::new(),
@@ -126,13 +135,21 @@ impl<'scope> Walk<'scope> {
         }
     }
 
-    /// Starts a walk to which the line's own variables hold anything.
-    pub(super) fn unbelieving(
-        grammar: &'scope dyn Grammar,
-        programs: Programs,
-        scope: &'scope Scope,
-    ) -> Self {
-        Self { believes: false, ..Self::new(grammar, programs, scope) }
+    /// Starts the walk anew, with what is known at its end of the variables that the line sets.
+    pub(super) fn again(&mut self) -> Self {
+        let given = std::mem::take(&mut self.gives);
+        Self { given, ..Self::new(self.grammar, self.programs, self.scope) }
+    }
+
+    /// Starts it anew as one to which the line's own variables hold anything but what is given.
+    pub(super) fn unbelieving(&mut self) -> Self {
+        let given = std::mem::take(&mut self.given);
+        Self { given, believes: false, ..Self::new(self.grammar, self.programs, self.scope) }
+    }
+
+    /// Whether the line sets variables.
+    pub(super) fn has_set(&self) -> bool {
+        !self.gives.is_empty()
     }
 
     /// Whether anything that was found rests on a variable's value.
@@ -315,11 +332,7 @@ impl<'scope> Walk<'scope> {
         match &block.binds {
             None => self.fed(&block.body, stdin),
             Some((name, words)) => {
-                let mut values = Vec::new();
-                for word in words.iter().flatten() {
-                    values.extend(self.expand(word));
-                }
-                self.bound(name, words.is_some(), values, block, stdin);
+                self.bound(name, words.as_deref(), block, stdin);
                 self.variables.insert(name.clone(), Variable::Tainted);
             }
         }
@@ -336,20 +349,17 @@ impl<'scope> Walk<'scope> {
         }
     }
 
-    fn bound(
-        &mut self,
-        name: &str,
-        listed: bool,
-        values: Vec<Field>,
-        block: &Block,
-        stdin: &Stdin,
-    ) {
-        let known = listed
-            && self.loops < 2
+    fn bound(&mut self, name: &str, words: Option<&[String]>, block: &Block, stdin: &Stdin) {
+        let words = words.unwrap_or_default();
+        let values: Vec<Field> = words.iter().flat_map(|word| self.expand(word)).collect();
+        let known = self.loops < 2
             && (1..=VALUES_MAX).contains(&values.len())
             && values.iter().all(|value| value.sure != Certainty::Dynamic);
+        // What another variable holds is a guess.
+        let is_proof = known && !words.iter().any(|word| word.contains(['$', '`']));
         self.loops += 1;
-        self.set(name, Variable::Tainted);
+        self.binds(name, is_proof.then_some(&*values));
+        self.bound.push(name.to_owned());
         if known {
             for value in values {
                 self.keep(name, Variable::of(value.text, value.sure));
@@ -358,6 +368,7 @@ impl<'scope> Walk<'scope> {
         } else {
             self.fed(&block.body, stdin);
         }
+        self.bound.pop();
         self.loops -= 1;
     }
 

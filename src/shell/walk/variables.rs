@@ -9,14 +9,25 @@ use crate::{
 /// How long a value may be that we follow. It is a path or a few words; no path is longer.
 const VALUE_MAX_BYTES: usize = 4096;
 
-/// What is known of a variable that the line sets.
+/// What is known of a variable at one point of the line.
 #[derive(Clone, Debug)]
 pub(super) enum Variable {
     Known(String, Certainty),
-    /// Some number that arithmetic came to.
-    Number,
     Tainted,
 }
+
+/// What is true of every value that a line gives to a variable, wherever and however often.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::shell) struct Given {
+    /// Each is a number.
+    is_number: bool,
+    /// Each is one of the words that a loop lists, and inside the loop the one it is at.
+    is_listed: bool,
+}
+
+/// Variables in which the shell itself keeps a number.
+const NUMBERS: &[&str] =
+    &["RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "LINENO", "PPID", "BASHPID", "UID", "EUID"];
 
 impl Variable {
     pub(super) fn of(value: String, sure: Certainty) -> Self {
@@ -49,30 +60,45 @@ impl Walk<'_> {
 
     fn assign(&mut self, assign: &Assign, value: Field) {
         self.changes_shell |= self.named(&assign.name, &value);
+        // What a variable in the value holds is a guess.
+        let is_number = assign.index.is_none()
+            && assign.value.as_deref().is_some_and(|raw| is_number(raw) || is_arithmetic(raw));
+        self.gives(&assign.name, Given { is_number, is_listed: false });
         let is_known = assign.value.is_some() && value.sure != Certainty::Dynamic;
-        let is_number = assign.value.as_deref().is_some_and(is_arithmetic);
-        let variable = match (is_known, is_number) {
-            (true, _) => Variable::of(value.text, Certainty::Exact),
-            (false, true) => Variable::Number,
-            (false, false) => Variable::Tainted,
-        };
+        let variable =
+            if is_known { Variable::of(value.text, Certainty::Exact) } else { Variable::Tainted };
         self.keep(&assign.name, variable);
     }
 
-    /// Notes what a variable holds now. To a walk that believes nothing it stays what is worst, as
-    /// the assignment may not happen.
+    /// Notes what a variable holds now.
     pub(super) fn keep(&mut self, name: &str, variable: Variable) {
-        let is_number = |variable: &Variable| match variable {
-            Variable::Number => true,
-            Variable::Known(text, _) => {
-                !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-            }
-            Variable::Tainted => false,
+        self.variables.insert(name.to_owned(), variable);
+    }
+
+    /// Notes what is true of one more value of a variable.
+    fn gives(&mut self, name: &str, given: Given) {
+        let all = self.gives.entry(name.to_owned()).or_insert(given);
+        all.is_number &= given.is_number;
+        all.is_listed &= given.is_listed;
+    }
+
+    /// Judges that a loop gives a variable one word after another. They prove what the loop does
+    /// with them if they stay one word each, and nothing else sets the variable meanwhile.
+    pub(super) fn binds(&mut self, name: &str, values: Option<&[Field]>) {
+        let value = Field { text: String::new(), sure: Certainty::Dynamic, splits: true };
+        self.changes_shell |= self.named(name, &value);
+        let values = values.filter(|_| !self.bound.iter().any(|outer| outer == name));
+        let given = Given {
+            is_number: values.is_some_and(|them| them.iter().all(|it| is_number(&it.text))),
+            is_listed: values.is_some_and(|them| them.iter().all(is_one_word)),
         };
-        let was_worse = self.variables.get(name).is_some_and(|before| !is_number(before));
-        if self.believes || !was_worse {
-            self.variables.insert(name.to_owned(), variable);
-        }
+        self.gives(name, given);
+        self.keep(name, Variable::Tainted);
+    }
+
+    /// Whether the value that a variable has now proves something.
+    pub(super) fn is_listed(&self, name: &str) -> bool {
+        self.given.get(name).is_some_and(|given| given.is_listed)
     }
 
     /// Judges that a variable gets a value. Returns whether a program may obey it.
@@ -88,27 +114,24 @@ impl Walk<'_> {
     }
 
     /// Sets a variable to something that is not followed.
-    pub(super) fn set(&mut self, name: &str, to: Variable) {
+    fn set(&mut self, name: &str, is_number: bool) {
         let value = Field { text: String::new(), sure: Certainty::Dynamic, splits: true };
         self.changes_shell |= self.named(name, &value);
-        self.keep(name, to);
+        self.gives(name, Given { is_number, is_listed: false });
+        self.keep(name, Variable::Tainted);
     }
 
-    /// Whether arithmetic finds nothing but a number in a variable. One that the line does not set
-    /// is the user's own.
+    /// Marks a variable as set by arithmetic.
+    pub(super) fn counts(&mut self, name: &str) {
+        self.set(name, true);
+    }
+
+    /// Whether arithmetic finds nothing but a number in a variable: the line has set it before, and
+    /// never sets it to anything else.
     pub(super) fn is_number(&self, name: &str) -> bool {
-        match self.variables.get(name) {
-            None => true,
-            Some(Variable::Number) => {
-                self.followed.set(true);
-                true
-            }
-            Some(Variable::Known(text, _)) => {
-                self.followed.set(true);
-                !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-            }
-            Some(Variable::Tainted) => false,
-        }
+        let is_set = self.variables.contains_key(name);
+        NUMBERS.contains(&name) && !is_set
+            || is_set && self.given.get(name).is_some_and(|given| given.is_number)
     }
 
     /// Walks an assignment's words; the field is `name=value`.
@@ -135,7 +158,7 @@ impl Walk<'_> {
     /// Marks a variable as set by something we do not follow, such as `read`.
     pub(in crate::shell) fn forget(&mut self, name: &str) {
         let name = name.split(['[', '=']).next().unwrap_or(name);
-        self.set(name, Variable::Tainted);
+        self.set(name, false);
     }
 
     /// Sets a variable as a declaring builtin does with `name=value`.
@@ -147,19 +170,21 @@ impl Walk<'_> {
                 Certainty::Glob | Certainty::Dynamic => Variable::Tainted,
             };
             self.changes_shell |= self.named(name, &field.after(name).after("="));
+            self.gives(name, Given { is_number: false, is_listed: false });
             self.keep(name, variable);
         } else {
             self.changes_shell |= self.named(&field.text, field);
+            self.gives(&field.text, Given { is_number: false, is_listed: false });
         }
     }
 
     pub(super) fn value(&self, name: &str) -> (String, Certainty) {
         match self.variables.get(name) {
-            Some(Variable::Known(text, sure)) if self.believes => {
+            Some(Variable::Known(text, sure)) if self.believes || self.is_listed(name) => {
                 self.followed.set(true);
                 (text.clone(), *sure)
             }
-            Some(Variable::Known(..) | Variable::Number | Variable::Tainted) => {
+            Some(Variable::Known(..) | Variable::Tainted) => {
                 (format!("${name}"), Certainty::Dynamic)
             }
             None => match (name, &self.scope.home, &self.base) {
@@ -174,6 +199,23 @@ impl Walk<'_> {
             },
         }
     }
+}
+
+/// Whether a word of a list stays the one word that it is, and is no option: of a pattern that
+/// begins with a name, no more than its end is not known.
+fn is_one_word(value: &Field) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:,@+%-".contains(&byte);
+    let first = value.text.bytes().next();
+    let is_pattern = value.sure == Certainty::Glob;
+    let is_wild = |byte: u8| is_pattern && b"*?[]".contains(&byte);
+    !value.splits
+        && value.sure != Certainty::Dynamic
+        && first.is_some_and(|first| is_plain(first) && (first != b'-' || !is_pattern))
+        && value.text.bytes().all(|byte| is_plain(byte) || is_wild(byte))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a word is nothing but `$((…))`.

@@ -12,13 +12,15 @@ impl Walk<'_> {
     pub(in crate::shell) fn arithmetic(&mut self, text: &str) {
         self.text(text);
         let is_plain = !text.contains(['[', '`']) && !text.contains("$(") && !text.contains("${");
+        if text.contains('=') || text.contains("++") || text.contains("--") {
+            let is_set = |name: &String| names::is_set_first(name, text);
+            names::identifiers(text).filter(is_set).for_each(|name| self.counts(&name));
+        }
         if !is_plain || names::identifiers(text).any(|name| !self.is_number(&name)) {
             self.push(shorten(text), unknown("arithmetic may run what a value holds"));
         }
         if text.contains('=') || text.contains("++") || text.contains("--") {
-            for name in names::identifiers(text) {
-                self.set(&name, Variable::Number);
-            }
+            names::identifiers(text).for_each(|name| self.counts(&name));
         }
     }
 
@@ -88,13 +90,18 @@ impl Walk<'_> {
     pub(super) fn split_variable(&mut self, name: &str, raw: &str) -> Vec<Field> {
         let size = match self.variables.get(name) {
             Some(Variable::Known(text, _)) => text.len(),
-            Some(Variable::Number | Variable::Tainted) | None => 0,
+            Some(Variable::Tainted) | None => 0,
         };
         if self.burn(size / 8) {
             return vec![self.unreadable(raw)];
         }
+        let is_listed = self.is_listed(name);
         let is_split_at_blanks = self.believes && !self.variables.contains_key("IFS");
         match self.variables.get(name) {
+            Some(Variable::Known(text, Certainty::Exact)) if is_listed => {
+                self.followed.set(true);
+                vec![Field::exact(text)]
+            }
             Some(Variable::Known(text, sure)) if is_split_at_blanks => {
                 self.followed.set(true);
                 text.split_whitespace()
@@ -143,7 +150,10 @@ impl Walk<'_> {
                 Part::Variable(name, quoted) => {
                     let (value, certainty) = self.value_within_budget(name);
                     let is_several = !quoted && value.contains(char::is_whitespace);
-                    splits |= !quoted && (is_several || certainty == Certainty::Dynamic);
+                    // A name that fits a pattern may have blanks in it.
+                    let is_proof = !self.believes && certainty == Certainty::Glob;
+                    splits |=
+                        !quoted && (is_several || is_proof || certainty == Certainty::Dynamic);
                     worse(if is_several { Certainty::Dynamic } else { certainty });
                     text.push_str(&value);
                 }
