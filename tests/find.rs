@@ -109,6 +109,22 @@ fn a_subdirectory_names_files_as_it_sees_them() {
     assert!(found.stdout.contains("/code/shop/assets/logo.svg\n"), "{}", found.stdout);
 }
 
+/// Routes have brackets in their names. What is called so is meant, and not what a pattern fits.
+#[test]
+fn a_name_with_brackets_is_found_as_it_is_written() {
+    let mut world = World::new();
+    world.write("app/[id]/page.tsx", "route");
+    world.write("i/page.tsx", "another");
+    world.run(&["create"]);
+    for given in ["[id]/page.tsx", "./app/[id]/page.tsx", "app/[id]/page.tsx", "[id]"] {
+        let found = world.run(&["find", given]);
+        let shown = found.stdout.matches("there now").count();
+        assert!(found.stdout.starts_with("app/[id]") && shown == 1, "{given}: {}", found.stdout);
+    }
+    let found = world.run(&["find", "[i]/page.tsx"]);
+    assert!(found.stdout.starts_with("i/page.tsx"), "{}{}", found.stdout, found.stderr);
+}
+
 #[test]
 fn an_evil_name_is_quoted_for_eyes_and_shells() {
     let mut world = World::new();

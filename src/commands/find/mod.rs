@@ -16,7 +16,7 @@ use serde_json::Value;
 use self::{
     text::{Passed, Places, TextSearch},
     versions::Versions,
-    what::What,
+    what::Wanted,
 };
 use super::{Project, places, print, print_json};
 use crate::{
@@ -32,8 +32,8 @@ const FILES_MAX: usize = 20;
 /// Find a file in the checkpoints: each version once, when it was seen, how to get it back.
 ///
 /// WHAT is a name (`cart.ts`), the end of a path (`src/cart.ts`), a place (`./cart.ts`,
-/// `/tmp/x`), or a pattern over names (`*.ts`) or paths (`src/**/*.ts`). Exits 1 when nothing is
-/// found.
+/// `/tmp/x`), or, if nothing is called so, a pattern over names (`*.ts`) or paths (`src/**/*.ts`).
+/// Exits 1 when nothing is found.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The file or directory
@@ -69,13 +69,13 @@ struct Part {
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let cwd = process.cwd.clone().unwrap_or_default();
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
-    let what = args.what.as_deref().map_or(What::All, |given| What::of(given, &cwd));
+    let wanted = args.what.as_deref().map_or(Wanted::ALL, |given| Wanted::of(given, &cwd));
     let interrupted = process.heed_interrupt();
     let text = args.text.as_deref().map(std::os::unix::ffi::OsStrExt::as_bytes);
     let mut search = text.map(|text| TextSearch::new(text, &interrupted));
     let mut parts = Vec::new();
     for (project, is_here) in projects(process, args)? {
-        let mut versions = match Versions::find(&project, &what) {
+        let mut versions = match Versions::find(&project, &wanted) {
             Ok(versions) => versions,
             Err(err) if args.everywhere => {
                 warn(process, project.root.path(), &err);
@@ -90,6 +90,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let places = search.as_mut().map(|search| search.narrow(&project, &mut versions));
         parts.push(Part { project, is_here, versions, places });
     }
+    if parts.iter().any(|part| part.has_as_written(&wanted)) {
+        for Part { project, versions, .. } in &mut parts {
+            versions.of.retain(|spot, _| spot.is_as_written(&wanted, project.root.path()));
+        }
+    }
     parts.retain(|part| !part.versions.of.is_empty());
     tell(process, args, &parts)?;
     if let Some(search) = &search {
@@ -99,6 +104,14 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return nothing(process, args).map(|()| Exit::Failed);
     }
     Ok(Exit::Ok)
+}
+
+impl Part {
+    /// Whether there is a file by the very name that was typed.
+    fn has_as_written(&self, wanted: &Wanted) -> bool {
+        let root = self.project.root.path();
+        self.versions.of.keys().any(|spot| spot.is_as_written(wanted, root))
+    }
 }
 
 /// Where to look, and whether that is where the user stands.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{
     Part,
     versions::{Spot, Version},
+    what::Wanted,
 };
 use crate::{
     commands::rows,
@@ -115,6 +116,14 @@ pub(super) fn json(part: &Part) -> Vec<Value> {
 }
 
 impl Spot {
+    /// Whether it is called what was typed; `root` is where those below it are.
+    pub(super) fn is_as_written(&self, wanted: &Wanted, root: &Path) -> bool {
+        match self {
+            Self::Below(path) => wanted.is_as_written(Some(root), path),
+            Self::Outside(path) => wanted.is_as_written(None, path),
+        }
+    }
+
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Below(path) | Self::Outside(path) => path,

@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use super::what::What;
+use super::what::Wanted;
 use crate::{
     commands::Project,
     error::{Error, Result},
@@ -56,10 +56,10 @@ impl Versions {
     /// # Errors
     ///
     /// Fails if the checkpoints cannot be listed.
-    pub(super) fn find(project: &Project, what: &What) -> Result<Self> {
+    pub(super) fn find(project: &Project, wanted: &Wanted) -> Result<Self> {
         let mut checkpoints = project.store.list()?;
         checkpoints.reverse();
-        let mut search = Search { project, what, read: HashMap::new() };
+        let mut search = Search { project, wanted, read: HashMap::new() };
         let mut found = Self { checkpoints: Vec::new(), of: BTreeMap::new(), unread: Vec::new() };
         for (n, checkpoint) in checkpoints.iter().enumerate() {
             match search.checkpoint(checkpoint) {
@@ -120,7 +120,7 @@ impl Held {
 
 struct Search<'a> {
     project: &'a Project,
-    what: &'a What,
+    wanted: &'a Wanted,
     /// Directories that have been read, by their place and their id.
     read: HashMap<(Vec<u8>, ContentId), Rc<Held>>,
 }
@@ -140,13 +140,13 @@ impl Search<'_> {
         let root = self.project.root.path();
         for (path, entry) in &tree.besides {
             let path = path.as_bytes();
-            if self.what.fits(Some(root), path, entry.kind == Kind::Directory) {
+            if self.wanted.fits(Some(root), path, entry.kind == Kind::Directory) {
                 held.insert(Spot::Below(path.to_owned()), *entry);
             }
         }
         for (path, entry) in &tree.outside {
             let path = path.as_os_str().as_bytes();
-            if self.what.fits(None, path, entry.kind == Kind::Directory) {
+            if self.wanted.fits(None, path, entry.kind == Kind::Directory) {
                 held.insert(Spot::Outside(path.to_owned()), *entry);
             }
         }
@@ -162,11 +162,11 @@ impl Search<'_> {
         for (name, entry) in self.project.store.directory(id)? {
             let path = if above.is_empty() { name } else { [above, b"/", &name[..]].concat() };
             let is_directory = entry.kind == Kind::Directory;
-            if self.what.fits(Some(root), &path, is_directory) {
+            if self.wanted.fits(Some(root), &path, is_directory) {
                 held.own.push((path.clone(), entry));
             }
             let below = entry.content.filter(|_| is_directory);
-            if let Some(content) = below.filter(|_| self.what.may_lie_below(root, &path)) {
+            if let Some(content) = below.filter(|_| self.wanted.may_lie_below(root, &path)) {
                 let below = self.directory(&content.id, &path)?;
                 if !below.is_empty() {
                     held.below.push(below);

@@ -10,10 +10,50 @@ use gix::glob::{wildmatch, wildmatch::Mode};
 
 use crate::fs::without_dots;
 
-/// Which files are meant.
+/// Which files are meant: those that are called what was typed; or, if that is a pattern and no file
+/// is called so, those that fit it. Names have brackets of their own, as in `pages/[id].tsx`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) struct Wanted {
+    as_written: What,
+    pattern: Option<What>,
+}
+
+impl Wanted {
     /// Every file: their contents decide.
+    pub(super) const ALL: Self = Self { as_written: What::All, pattern: None };
+
+    /// Reads what was typed, seen from `cwd`.
+    pub(super) fn of(given: &OsStr, cwd: &Path) -> Self {
+        let bytes = given.as_bytes();
+        let bytes = bytes.strip_suffix(b"/").filter(|bytes| !bytes.is_empty()).unwrap_or(bytes);
+        Self { as_written: What::as_written(bytes, cwd), pattern: What::pattern(bytes) }
+    }
+
+    /// Whether what is at `path` below `root`, or at `path` itself without one, may be meant.
+    pub(super) fn fits(&self, root: Option<&Path>, path: &[u8], is_directory: bool) -> bool {
+        let mut both = self.both();
+        both.any(|what| what.fits(root, path, is_directory))
+    }
+
+    /// Whether it is called what was typed.
+    pub(super) fn is_as_written(&self, root: Option<&Path>, path: &[u8]) -> bool {
+        self.as_written.fits(root, path, false)
+    }
+
+    /// Whether what is meant may lie below the directory at `path`.
+    pub(super) fn may_lie_below(&self, root: &Path, path: &[u8]) -> bool {
+        let mut both = self.both();
+        both.any(|what| what.may_lie_below(root, path))
+    }
+
+    fn both(&self) -> impl Iterator<Item = &What> {
+        std::iter::once(&self.as_written).chain(&self.pattern)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    /// Every file.
     All,
     /// Files and directories with this name.
     Name(Vec<u8>),
@@ -28,27 +68,28 @@ pub(super) enum What {
 }
 
 impl What {
-    /// Reads what was typed, seen from `cwd`.
-    pub(super) fn of(given: &OsStr, cwd: &Path) -> Self {
-        let bytes = given.as_bytes();
-        let bytes = bytes.strip_suffix(b"/").filter(|bytes| !bytes.is_empty()).unwrap_or(bytes);
-        let has_slash = bytes.contains(&b'/');
-        let is_pattern = bytes.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['));
+    fn as_written(bytes: &[u8], cwd: &Path) -> Self {
         let is_place = [&b"/"[..], b"./", b"../"].iter().any(|start| bytes.starts_with(start))
             || matches!(bytes, b"." | b"..");
-        match (is_pattern, has_slash) {
-            (false, _) if is_place => {
-                Self::Place(without_dots(&cwd.join(OsStr::from_bytes(bytes))))
-            }
+        match (is_place, bytes.contains(&b'/')) {
+            (true, _) => Self::Place(without_dots(&cwd.join(OsStr::from_bytes(bytes)))),
             (false, false) => Self::Name(bytes.to_owned()),
             (false, true) => Self::End(bytes.to_owned()),
-            (true, false) => Self::Names(bytes.to_owned()),
-            (true, true) => Self::Paths(bytes.strip_prefix(b"./").unwrap_or(bytes).to_owned()),
         }
     }
 
-    /// Whether what is at `path` below `root`, or at `path` itself without one, is meant.
-    pub(super) fn fits(&self, root: Option<&Path>, path: &[u8], is_directory: bool) -> bool {
+    fn pattern(bytes: &[u8]) -> Option<Self> {
+        if !bytes.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
+            return None;
+        }
+        Some(if bytes.contains(&b'/') {
+            Self::Paths(bytes.strip_prefix(b"./").unwrap_or(bytes).to_owned())
+        } else {
+            Self::Names(bytes.to_owned())
+        })
+    }
+
+    fn fits(&self, root: Option<&Path>, path: &[u8], is_directory: bool) -> bool {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         match self {
             Self::All => !is_directory,
@@ -60,14 +101,12 @@ impl What {
                 let path = Path::new(OsStr::from_bytes(path));
                 root.map_or_else(|| path == place, |root| root.join(path) == *place)
             }
-            // A name may have brackets of its own: `pages/[id].tsx`.
-            Self::Names(pattern) => name == pattern || !is_directory && fits(pattern, name),
-            Self::Paths(pattern) => path == pattern || !is_directory && fits(pattern, path),
+            Self::Names(pattern) => !is_directory && fits(pattern, name),
+            Self::Paths(pattern) => !is_directory && fits(pattern, path),
         }
     }
 
-    /// Whether what is meant may lie below the directory at `path`.
-    pub(super) fn may_lie_below(&self, root: &Path, path: &[u8]) -> bool {
+    fn may_lie_below(&self, root: &Path, path: &[u8]) -> bool {
         match self {
             Self::Place(place) => place.starts_with(root.join(OsStr::from_bytes(path))),
             Self::All | Self::Name(_) | Self::End(_) | Self::Names(_) | Self::Paths(_) => true,
@@ -86,8 +125,8 @@ mod tests {
     #[test]
     fn the_way_it_is_written_says_what_is_meant() {
         let fits = |given: &str, path: &str| {
-            let what = What::of(OsStr::new(given), Path::new("/home/ada/shop/src"));
-            what.fits(Some(Path::new("/home/ada/shop")), path.as_bytes(), false)
+            let wanted = Wanted::of(OsStr::new(given), Path::new("/home/ada/shop/src"));
+            wanted.fits(Some(Path::new("/home/ada/shop")), path.as_bytes(), false)
         };
         for (given, path, expected) in [
             ("cart.ts", "src/cart.ts", true),
@@ -108,6 +147,9 @@ mod tests {
             ("src/", "src", true),
             ("[id].ts", "pages/[id].ts", true),
             ("pages/[id].ts", "pages/[id].ts", true),
+            ("[id]/page.ts", "app/[id]/page.ts", true),
+            ("./[id].ts", "src/[id].ts", true),
+            ("./[id].ts", "[id].ts", false),
         ] {
             assert_eq!(fits(given, path), expected, "{given} {path}");
         }
@@ -115,9 +157,11 @@ mod tests {
 
     #[test]
     fn a_pattern_means_files_and_a_name_means_both() {
-        let what = |given: &str| What::of(OsStr::new(given), Path::new("/"));
-        assert!(what("src").fits(Some(Path::new("/")), b"src", true));
-        assert!(!what("s*").fits(Some(Path::new("/")), b"src", true));
-        assert!(!What::All.fits(Some(Path::new("/")), b"src", true));
+        let fits = |given: &str| {
+            let wanted = Wanted::of(OsStr::new(given), Path::new("/"));
+            wanted.fits(Some(Path::new("/")), b"src", true)
+        };
+        assert_eq!([fits("src"), fits("s*")], [true, false]);
+        assert!(!Wanted::ALL.fits(Some(Path::new("/")), b"src", true));
     }
 }
