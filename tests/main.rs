@@ -53,6 +53,7 @@ mod terminal;
 mod tidy;
 mod told;
 mod told_of_others;
+mod told_of_plans;
 mod turns;
 mod unreadable;
 mod unseen;

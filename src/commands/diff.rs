@@ -89,7 +89,7 @@ fn refuse_unknown<'c>(
     picked: &Picked,
     checkpoints: impl Iterator<Item = &'c Checkpoint>,
 ) -> Result<()> {
-    let side = |one| Ok((one, project.tree_of(one, Later::Gone)?));
+    let side = |one| Ok((one, project.tree_of(one, Later::Gone)?.tree));
     let sides: Vec<(&Checkpoint, Tree)> = checkpoints.map(side).collect::<Result<_>>()?;
     let sides: Vec<_> = sides.iter().map(|(one, tree)| (*one, tree)).collect();
     crate::restore::refuse_unknown(project, picked, &sides)

@@ -40,6 +40,22 @@ pub(crate) enum Later {
     Gone,
 }
 
+/// What was there at a checkpoint.
+pub(crate) struct Then {
+    /// Its files.
+    pub(crate) tree: Tree,
+    /// Later checkpoints that may hold more of them, and are damaged.
+    pub(crate) damaged: BTreeSet<CheckpointId>,
+}
+
+/// What was found in a tree that may be damaged.
+pub(crate) struct AsFar<T> {
+    /// What was found; `None` if nothing of the tree can be read.
+    pub(crate) found: Option<T>,
+    /// Whether all of it could be read.
+    pub(crate) is_whole: bool,
+}
+
 /// Which checkpoint something was held by, seen from the one it is wanted for.
 #[derive(Clone, Copy)]
 struct Held<'a> {
@@ -58,8 +74,9 @@ impl Project {
     /// # Errors
     ///
     /// Fails if the checkpoint cannot be read. Of later ones, what can be read counts.
-    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint, later: Later) -> Result<Tree> {
+    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint, later: Later) -> Result<Then> {
         let mut tree = self.store.tree(checkpoint.id)?;
+        let mut damaged = BTreeSet::new();
         let mut all = self.store.list()?;
         ledger::adopt(&mut all, &ledger::uses(&self.state));
         let then = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
@@ -69,22 +86,26 @@ impl Project {
         for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
             let in_turn = then.is_same_turn(by);
             let held = Held { then, left_out: &left_out, by, in_turn };
-            if !held.in_turn && by.cause.reason != Reason::Call {
+            if !in_turn && (is_whole || by.cause.reason != Reason::Call) {
                 continue;
             }
-            let Ok(step) = self.store.tree(by.id) else { continue };
-            let mut missing = if is_whole { Vec::new() } else { self.missing(&tree, &step, held)? };
-            if missing.is_empty() && !held.in_turn {
-                continue;
+            let later_one = self.as_far_as_it_can_be_read(by.id, |step| {
+                let missing =
+                    if is_whole { Ok(Vec::new()) } else { self.missing(&tree, step, held) };
+                Ok((missing?, step.outside.clone()))
+            });
+            let counts_if_gone = || then.skipped.iter().any(|skipped| self.is_gone(skipped));
+            if !later_one.is_whole && (in_turn || counts_if_gone()) {
+                damaged.insert(by.id);
             }
+            let Some((mut missing, mut outside)) = later_one.found else { continue };
             missing.retain(|(path, _)| {
                 let is_gone = || stat_path(&self.root.join(path)).is_err();
-                let counts = held.in_turn || later == Later::All || is_gone();
+                let counts = in_turn || later == Later::All || is_gone();
                 counts && !touched.get_or_init(|| Touched::of(self)).between(Side::Root, path, held)
             });
             tree.besides.extend(missing);
-            if held.in_turn {
-                let mut outside = step.outside;
+            if in_turn {
                 outside.retain(|path, _| {
                     let is_known = tree.outside.contains_key(path);
                     let touched = touched.get_or_init(|| Touched::of(self));
@@ -94,7 +115,21 @@ impl Project {
                 tree.outside.extend(outside);
             }
         }
-        Ok(tree)
+        Ok(Then { tree, damaged })
+    }
+
+    /// What `look` finds in the tree of a checkpoint, or in what is left of it if it is damaged.
+    pub(crate) fn as_far_as_it_can_be_read<T>(
+        &self,
+        id: CheckpointId,
+        look: impl Fn(&Tree) -> Result<T>,
+    ) -> AsFar<T> {
+        let Ok(tree) = self.store.tree(id) else { return AsFar { found: None, is_whole: false } };
+        if let Ok(found) = look(&tree) {
+            return AsFar { found: Some(found), is_whole: true };
+        }
+        let rest = store::readable(self.store.as_ref(), tree);
+        AsFar { found: look(&rest).ok(), is_whole: false }
     }
 
     /// Whether what a checkpoint left out is gone, or was changed after it: only then is it worth a
@@ -128,7 +163,7 @@ impl Project {
     /// Fails if the checkpoint cannot be read.
     pub(crate) fn tree_by_id(&self, id: CheckpointId) -> Result<Tree> {
         match self.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
-            Some(checkpoint) => self.tree_of(checkpoint, Later::All),
+            Some(checkpoint) => self.tree_of(checkpoint, Later::All).map(|then| then.tree),
             None => self.store.tree(id),
         }
     }

@@ -30,7 +30,7 @@ use crate::{
     ui,
 };
 
-pub(crate) use held::Later;
+pub(crate) use held::{Later, Then};
 pub(crate) use turns::{Row, is_counted, rows};
 
 /// Where a command works: a root, its settings, and its store.

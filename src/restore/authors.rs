@@ -75,7 +75,8 @@ impl Authors {
             for change in changes {
                 let path = &change.path;
                 let before = entry_at(project, then, path, side)?;
-                let there = entry_at(project, &tree, path, side)?;
+                // What cannot be read is no likelihood.
+                let there = entry_at(project, &tree, path, side).ok().flatten();
                 let there = there.map(|it| named_as(store, path, it, before, Source::Saved));
                 // What had not changed by then is not the agent's.
                 if there != before {

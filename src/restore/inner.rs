@@ -19,15 +19,24 @@ use crate::{
     store::{self, Source},
 };
 
-/// The user's work that only inner steps hold, by path, with the newest step that holds it.
+/// The user's work that only inner steps hold.
+#[derive(Default)]
+pub(super) struct Inner {
+    /// By path, with the newest step that holds it.
+    pub(super) held: BTreeMap<RelPath, CheckpointId>,
+    /// Steps that may hold more of it, and are damaged.
+    pub(super) damaged: BTreeSet<CheckpointId>,
+}
+
+/// The user's work that only inner steps hold.
 pub(super) fn held(
     restore: Restore<'_>,
     plan: &RestorePlan,
     then: &Tree,
     now: &Tree,
-) -> Result<BTreeMap<RelPath, CheckpointId>> {
+) -> Result<Inner> {
     let Restore { project, checkpoint, .. } = restore;
-    let mut found = BTreeMap::new();
+    let mut found = Inner::default();
     let Some(by) = &checkpoint.cause.by else { return Ok(found) };
     let mut all = project.store.list()?;
     ledger::adopt(&mut all, &ledger::uses(&project.state));
@@ -41,12 +50,18 @@ pub(super) fn held(
         |lines: &[_]| left::Knowledge::since(checkpoint, Some(&name), lines, left::Side::Root);
     let known = since(&lines);
     for step in &all {
-        // What cannot be read brings nothing back.
-        let Ok(tree) = project.store.tree(step.id) else { continue };
         let known_then = LazyCell::new(|| since(&left::before(&lines, step)));
-        let other = store::changes(project.store.as_ref(), &tree, now, Source::Disk)?;
+        let store = project.store.as_ref();
+        let looked = project.as_far_as_it_can_be_read(step.id, |tree| {
+            let other = store::changes(store, tree, now, Source::Disk)?;
+            Ok((other, store::changes(store, then, tree, Source::Saved)?))
+        });
+        if !looked.is_whole {
+            found.damaged.insert(step.id);
+        }
+        let Some((other, changes)) = looked.found else { continue };
         let other: BTreeSet<RelPath> = other.into_iter().map(|change| change.path).collect();
-        for change in store::changes(project.store.as_ref(), then, &tree, Source::Saved)? {
+        for change in changes {
             let path = change.path;
             let Some(entry) = change.after.filter(|it| it.kind != Kind::Directory) else {
                 continue;
@@ -56,8 +71,8 @@ pub(super) fn held(
                 author.is_another() || author == Author::Unclear
             };
             let is_lost = other.contains(&path) && is_replaced(project, plan, &known, &path);
-            if is_lost && !found.contains_key(&path) && is_users() {
-                found.insert(path, step.id);
+            if is_lost && !found.held.contains_key(&path) && is_users() {
+                found.held.insert(path, step.id);
             }
         }
     }

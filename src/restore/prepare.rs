@@ -9,7 +9,7 @@ use super::{
     Restore,
     authors::{self, Authors, Authorship},
     head::{self, HeadPlan},
-    inner,
+    inner::{self, Inner},
     left_out::{left_out, new_unheld, refuse_unknown},
     look::{Seen, add_parents, see, seen_by_plan, skipped},
     merge::{self, Merges},
@@ -25,7 +25,7 @@ use crate::{
     },
     plan::{self, Action, Change, Kept, Past, Picked, RestorePlan, Step},
     process::Process,
-    project::{Later, Project},
+    project::{Later, Project, Then},
     scan::Scan,
     store::{RepositoryStep, repository},
 };
@@ -57,6 +57,8 @@ pub(crate) struct Prepared {
     pub(crate) inner_roots: BTreeSet<RelPath>,
     /// The user's work that only inner steps of the turn hold.
     pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
+    /// Later checkpoints that may hold more of what was there, and are damaged.
+    pub(crate) damaged: BTreeSet<CheckpointId>,
     /// Merged files in which conflicts are marked.
     pub(crate) marked: BTreeSet<RelPath>,
     /// Whether git's index is staged otherwise, and goes back.
@@ -112,6 +114,8 @@ impl Prepared {
 /// What was and what is.
 struct View {
     then: Tree,
+    /// Later checkpoints that may hold more of it, and are damaged.
+    damaged: BTreeSet<CheckpointId>,
     /// The paths outside the root that are looked at.
     outside: BTreeSet<PathBuf>,
     seen: Seen,
@@ -155,10 +159,10 @@ impl Restore<'_> {
             |path: &Path| repositories.steps.iter().any(|it| path.starts_with(it.target()));
         plan.steps.retain(|step| !is_made(&project.root.join(&step.path)));
         plan.outside.steps.retain(|step| !is_made(&step.path.at_top()));
-        let inner_steps = if request.is_of_all() {
+        let inner = if request.is_of_all() {
             inner::held(self, &plan, then, &seen.now)?
         } else {
-            BTreeMap::new()
+            Inner::default()
         };
         // Where HEAD stands now says nothing of a repository that is made again.
         let since = (moves.is_none() && repositories.steps.is_empty())
@@ -175,7 +179,8 @@ impl Restore<'_> {
             outside_others: elsewhere.others,
             new_unheld: new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?,
             inner_roots: view.inner_roots,
-            inner_steps,
+            inner_steps: inner.held,
+            damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: known.merges.marked,
             stages: self.stages()?,
             looked: view.seen.looked,
@@ -191,7 +196,7 @@ impl Restore<'_> {
 
     fn view(self, process: &Process<'_>) -> Result<View> {
         let Self { project, checkpoint, request } = self;
-        let then = project.tree_of(checkpoint, Later::Gone)?;
+        let Then { tree: then, damaged } = project.tree_of(checkpoint, Later::Gone)?;
         let outside = outside::paths(project, checkpoint, &then);
         let mut seen = see(process, project, &then, &outside)?;
         if request.of_restore.is_none() {
@@ -207,7 +212,7 @@ impl Restore<'_> {
                 other.is_none()
             });
         }
-        Ok(View { then, outside, seen, inner_roots })
+        Ok(View { then, damaged, outside, seen, inner_roots })
     }
 
     /// Finds out who made the changes, and merges them where that is asked for. Drops those that are

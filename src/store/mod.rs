@@ -18,7 +18,7 @@ pub mod sweep;
 pub mod usage;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::Read,
     time::{Duration, Instant},
 };
@@ -330,6 +330,23 @@ pub fn directory_of(store: &dyn Store, tree: &Tree, id: &ContentId) -> Result<Di
         };
     }
     Ok(directory)
+}
+
+/// What is left of a damaged tree: directories that cannot be read are empty.
+pub fn readable(store: &dyn Store, mut tree: Tree) -> Tree {
+    let (mut open, mut seen) = (Vec::from_iter(tree.top), BTreeSet::new());
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let Ok(directory) = directory_of(store, &tree, &id) else {
+            tree.unsaved.insert(id, Directory::new());
+            continue;
+        };
+        let below = directory.values().filter(|entry| entry.kind == Kind::Directory);
+        open.extend(below.filter_map(|entry| entry.content).map(|content| content.id));
+    }
+    tree
 }
 
 fn add_directory(

@@ -16,14 +16,29 @@ use crate::{
 /// `restore --continue` and `restore --abort`.
 pub(super) fn run(process: &mut Process<'_>, project: &Project, toward: Toward) -> Result<Exit> {
     let (log, settled) = restore::resume(process, project, toward)?;
-    let text = match toward {
-        Toward::After => {
-            format!("finished the {} to {}\nundo with: beforehand undo\n", log.verb, log.of.short())
+    let (verb, id) = (&log.verb, log.of.short());
+    let missed = ui::count(settled.outcome.missed.len() as u64, "path");
+    let text = match (toward, settled.is_over, settled.outcome.missed.is_empty()) {
+        (Toward::After, true, true) => {
+            format!("finished the {verb} to {id}\nundo with: beforehand undo\n")
         }
-        Toward::Before => format!("took back the interrupted {}\n", log.verb),
+        (Toward::After, true, false) => {
+            format!("finished the {verb} to {id}, but for {missed}\nundo with: beforehand undo\n")
+        }
+        (Toward::After, false, _) => {
+            format!("the {verb} to {id} is not finished: {missed} not restored\n")
+        }
+        (Toward::Before, _, true) => format!("took back the interrupted {verb}\n"),
+        (Toward::Before, _, false) => {
+            format!("took back the interrupted {verb}, but for {missed}\n")
+        }
     };
     print(process, &text)?;
-    say(process, project, &settled)
+    let exit = say(process, project, &settled)?;
+    if !settled.is_over {
+        show::say(process, report::TRY_AGAIN)?;
+    }
+    Ok(exit)
 }
 
 /// Before any other restore: an interrupted one is taken back, if the user need not be asked. The
@@ -49,8 +64,17 @@ pub(super) fn before(
             Ok(None)
         }
         Before::TookBack { verb, settled, is_all } => {
-            show::say(process, &format!("note: took back the interrupted {verb} first"))?;
+            let missed = match settled.outcome.missed.len() {
+                0 => String::new(),
+                missed => format!(", but for {}", ui::count(missed as u64, "path")),
+            };
+            show::say(process, &format!("note: took back the interrupted {verb} first{missed}"))?;
             let exit = say(process, project, &settled)?;
+            if !settled.is_over {
+                let id = settled.plan.of.short();
+                let back = format!("`beforehand restore {id}` tries again what was not restored");
+                show::say(process, &back)?;
+            }
             Ok(is_all.then_some(exit))
         }
     }
@@ -67,9 +91,6 @@ fn say(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Resul
     report::missed(process, project, &settled.outcome);
     if let Some(words) = settled.index.as_ref().and_then(report::index_words) {
         show::say(process, &words)?;
-    }
-    if !settled.is_over {
-        show::say(process, report::TRY_AGAIN)?;
     }
     Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,

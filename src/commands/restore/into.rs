@@ -8,14 +8,15 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{report, show};
+use super::{remains::damaged_lines, report, show};
 use crate::{
     apply::{self, Outcome},
-    commands::{Later, Project, print, print_json, show::skipped_json},
+    commands::{Project, print, print_json, show::skipped_json},
     error::{Error, Result},
-    model::{Checkpoint, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
+    model::{Checkpoint, CheckpointId, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
     plan::{Action, Author, OutsidePlan, RestorePlan, Step},
     process::{Exit, Process},
+    project::{Later, Then},
     restore::{Request, Restore, left_out, refuse_unknown},
     store, ui,
 };
@@ -51,6 +52,9 @@ pub(super) fn run(
         print(process, &told)?;
     }
     say_missing(process, &written.missing)?;
+    for line in damaged_lines(&written.damaged) {
+        show::say(process, &format!("note: {line}"))?;
+    }
     if !checkpoint.outside.is_empty() {
         let count = ui::count(checkpoint.outside.len() as u64, "path");
         show::say(process, &format!("note: {count} outside the project left out"))?;
@@ -66,6 +70,8 @@ struct Written {
     count: usize,
     /// What the checkpoint does not hold.
     missing: Vec<Skipped>,
+    /// Later checkpoints that may hold more of it, and are damaged.
+    damaged: BTreeSet<CheckpointId>,
     outcome: Outcome,
 }
 
@@ -73,7 +79,7 @@ impl Written {
     fn of(process: &Process<'_>, restore: Restore<'_>, dir: &Path, is_dry: bool) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let place = place(process, project, dir)?;
-        let then = project.tree_of(checkpoint, Later::All)?;
+        let Then { tree: then, damaged } = project.tree_of(checkpoint, Later::All)?;
         refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         let files = store::manifest(project.store.as_ref(), &then)?;
         let plan = plan(checkpoint, request, &files);
@@ -90,7 +96,7 @@ impl Written {
             let root = Root::new(place.clone(), RootKind::Plain { why: None });
             outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
         }
-        Ok(Self { place, count, missing, outcome })
+        Ok(Self { place, count, missing, damaged, outcome })
     }
 
     fn json(&self, checkpoint: &Checkpoint, how: How) -> Value {
@@ -104,6 +110,7 @@ impl Written {
             "is_dry_run": how.is_dry,
             "missing": self.missing.iter().map(skipped_json).collect::<Vec<_>>(),
             "missed": missed.collect::<Vec<_>>(),
+            "damaged": self.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
 

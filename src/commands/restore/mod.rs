@@ -246,6 +246,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Effe
     let is_gone = |out: &Skipped| restore.project.is_gone(out);
     let is_lost = prepared.head.is_lost()
         || !prepared.inner_steps.is_empty()
+        || !prepared.damaged.is_empty()
         || prepared.plan.not_covered.iter().any(is_gone);
     Ok(Effect {
         is_any: prepared.is_any(),

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Borrow,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -45,10 +45,19 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
     inner
         .chain(head)
         .chain(steps)
+        .chain(damaged_lines(&prepared.damaged))
         .chain(unheld)
         .chain(new)
         .chain(lost_lines(project, prepared))
         .collect()
+}
+
+/// Later checkpoints that may hold more of what was there, and are damaged: a line for each.
+pub(super) fn damaged_lines(damaged: &BTreeSet<CheckpointId>) -> impl Iterator<Item = String> {
+    damaged.iter().map(|id| {
+        let id = id.short();
+        format!("not restored: what only checkpoint {id} held, which is damaged; `beforehand check` tells more")
+    })
 }
 
 /// Files that the user changed in the middle of a turn: a line for each later step that holds them.

@@ -59,8 +59,11 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         return Err(err);
     }
     let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
-    let Prepared { plan, inner_steps, marked, .. } = came.shown.prepared;
-    let is_clean = conflicts(plan).is_empty() && inner_steps.is_empty() && marked.is_empty();
+    let Prepared { plan, inner_steps, damaged, marked, .. } = came.shown.prepared;
+    let is_clean = conflicts(plan).is_empty()
+        && inner_steps.is_empty()
+        && damaged.is_empty()
+        && marked.is_empty();
     Ok(match (is_whole, is_clean) {
         (false, _) => Exit::Failed,
         (true, false) => Exit::Conflicts,
@@ -149,7 +152,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     for line in [index, head.as_deref()].into_iter().flatten() {
         text.push_str(&format!("{line}\n"));
     }
-    if came.report.held.is_some() {
+    // What is not over is tried again or taken back, and no step of undo and redo.
+    if came.report.held.is_some() && came.report.is_settled {
         let back = came.way_back;
         text.push_str(&format!("{back} with: beforehand {back}\n"));
     }
@@ -203,11 +207,13 @@ fn kept_text(came: &Came<'_>) -> String {
         let named = first(marked.iter().map(|path| ui::escape(path.as_bytes())));
         text.push_str(&format!("conflicts marked in: {named}\n"));
     }
-    let id = came.shown.restore.checkpoint.id.short();
-    let how = if came.shown.takes_options() {
-        " (--exact removes them)".to_owned()
-    } else {
-        format!(" (`beforehand restore {id} --exact` removes them)")
+    let Restore { checkpoint, request, .. } = came.shown.restore;
+    let how = match (request.options.keep_new, came.shown.takes_options()) {
+        (true, _) => String::new(),
+        (false, true) => " (--exact removes them)".to_owned(),
+        (false, false) => {
+            format!(" (`beforehand restore {} --exact` removes them)", checkpoint.id.short())
+        }
     };
     let is_new = |step: &Step| step.action == Action::Keep(Kept::New);
     for (paths, thing, why, how) in [

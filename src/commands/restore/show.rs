@@ -264,17 +264,8 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         (Action::Keep(Kept::Merged), _) => {
             ("keep", "changed since; nothing of the agent's is left in it")
         }
-        (Action::Keep(Kept::New), Author::Agent) => ("keep", "made by the agent"),
-        (Action::Keep(Kept::New), Author::Restore) => ("keep", "put there by a restore"),
-        (Action::Keep(Kept::New), Author::Unknown | Author::Unclear) if shown.takes_options() => {
-            ("keep", "not known who made it (--exact removes it)")
-        }
-        (Action::Keep(Kept::New), Author::Unknown | Author::Unclear) => {
-            ("keep", "not known who made it")
-        }
-        (Action::Keep(Kept::New), author @ (Author::Session | Author::Other)) => {
-            let how = if shown.takes_options() { " (--exact removes it)" } else { "" };
-            return ("keep", format!("{}{how}", shown.made_words(author)));
+        (Action::Keep(Kept::New), author) => {
+            return ("keep", format!("{}{}", shown.made_words(author), shown.exact_words()));
         }
         (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
         (Action::Keep(Kept::GitPrivate), _) => {
@@ -340,6 +331,7 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
         "inner_steps": prepared.inner_steps.iter().map(|(path, id)| {
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),
+        "damaged": prepared.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "marked": prepared.marked.iter().map(named).collect::<Vec<_>>(),
         "commits": shown.head(),
     })

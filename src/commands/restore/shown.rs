@@ -40,12 +40,15 @@ impl Shown<'_> {
         format!("changed since{}{advice}", self.not_by(author))
     }
 
-    /// What is said of something new that another author made.
+    /// What is said of something new that stays.
     pub(super) fn made_words(self, author: Author) -> String {
         match (self.restore.request.of_restore, author) {
+            (_, Author::Unknown | Author::Unclear) => "not known who made it".to_owned(),
+            (_, Author::Restore) => "put there by a restore".to_owned(),
             (Some(_), _) => format!("made since{}", self.not_by(author)),
+            (None, Author::Agent) => "made by the agent".to_owned(),
             (None, Author::Session) => "made by another session".to_owned(),
-            (None, _) => "not made by the agent".to_owned(),
+            (None, Author::Other) => "not made by the agent".to_owned(),
         }
     }
 
@@ -61,6 +64,13 @@ impl Shown<'_> {
             (None, Author::Session) => ", by another session".to_owned(),
             (None, _) => ", not by the agent".to_owned(),
         }
+    }
+
+    /// What a row says of how something new goes after all: with an option, if the command takes it and
+    /// the user has not said to keep what is new.
+    pub(super) fn exact_words(self) -> &'static str {
+        let is_advised = self.takes_options() && !self.restore.request.options.keep_new;
+        if is_advised { " (--exact removes it)" } else { "" }
     }
 
     /// Whether the command takes `--merge` and `--exact`. A step back or forth does not.
