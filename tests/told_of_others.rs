@@ -26,7 +26,7 @@ fn remove_tree(world: &World, path: &str) {
 }
 
 /// A repository with another one in `sub`.
-fn nested() -> World {
+pub(crate) fn nested() -> World {
     let mut world = repository();
     git(&world, &world.root(), "git init -q sub && cd sub && echo x > x && git add x");
     git(&world, &world.root(), "git -C sub commit -qm x");

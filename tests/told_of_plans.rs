@@ -1,14 +1,21 @@
 //! What plans and reports say of restores that cannot be done in full: what is damaged, what stays,
 //! and what may be done about it.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs::{self, File, FileTimes},
+    path::PathBuf,
+    time::SystemTime,
+};
 
 use crate::{
     evidence::{ours, project, run, writes},
     support::{
+        real::git,
         temp::{noise, on_disk},
         world::World,
     },
+    told::listed,
+    told_of_others::nested,
 };
 
 /// The only file of ours in `objects` of which `is_it` is true.
@@ -118,4 +125,96 @@ fn a_restore_that_is_taken_back_in_part_is_told_as_such() {
     let words: Vec<&str> = command.split(' ').skip(1).chain(["--yes"]).collect();
     ours(&mut world, &words, 0);
     assert_eq!(world.read("a"), "the agent's");
+}
+
+/// Makes a file that no checkpoint holds, modified long ago.
+fn unheld(world: &World, path: &str, size: usize) {
+    world.write(path, noise(1, size));
+    let before = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+    File::options().write(true).open(world.root().join(path)).unwrap().set_times(before).unwrap();
+}
+
+#[test]
+fn a_file_that_was_only_moved_is_not_called_gone() {
+    let mut world = project();
+    unheld(&world, "large", 70_000_000);
+    unheld(&world, "gone", 70_000_008);
+    writes(&mut world, "one", "a", "the agent's");
+    let note = run(&mut world, "one", "make", |world| {
+        fs::create_dir(world.root().join("new")).unwrap();
+        fs::rename(world.root().join("large"), world.root().join("new/large")).unwrap();
+        remove(world, "gone");
+    });
+    assert!(note.contains("gone for good: 1 file that no checkpoint holds"), "{note}");
+    let moved = "moved since, as it seems, and was not held: large (70.0 MB), now new/large\n";
+    let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    let told = ours(&mut world, &["diff", "1"], 0).stderr;
+    for told in [plan, told] {
+        assert!(told.contains(moved) && told.contains("gone, and was not held: gone ("), "{told}");
+        assert!(!told.contains("made since, and not held"), "{told}");
+    }
+}
+
+#[test]
+fn a_directory_that_stays_is_not_announced_to_go() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| {
+        world.write("new/sub/large", noise(1, 70_000_000));
+        world.write("new/x", "the agent's");
+    });
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    assert!(plan.contains("remove    new/x") && !plan.contains("remove    new/s"), "{plan}");
+    assert!(plan.contains("keep      new/sub/   something in it"), "{plan}");
+    assert!(plan.contains("\n1 path would change, 2 kept\n"), "{plan}");
+    let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
+    assert!(done.starts_with("restored 1 path from "), "{done}");
+    assert!(done.contains("left: made since, and not held: new/sub/large"), "{done}");
+}
+
+/// A file is held only because a later call of the turn names it.
+#[test]
+fn a_difference_does_not_call_unheld_what_a_restore_brings_back() {
+    let mut world = project();
+    world.write("large", noise(1, 25_000_000));
+    world.write("other", noise(2, 25_000_000));
+    writes(&mut world, "one", "a", "the agent's");
+    run(&mut world, "one", "rm large", |world| remove(world, "large"));
+    run(&mut world, "one", "echo x > other", |world| world.write("other", "x"));
+    let now = ours(&mut world, &["diff", "1"], 0);
+    writes(&mut world, "two", "a", "once more");
+    let later = ours(&mut world, &["diff", "2", "1"], 0);
+    for told in [now, later] {
+        assert_eq!(told.stderr, "", "{}", told.stdout);
+        assert!(told.stdout.contains("large: binary file (25.0 MB) removed"), "{}", told.stdout);
+        assert!(told.stdout.contains("other: binary files differ"), "{}", told.stdout);
+    }
+    let plan = ours(&mut world, &["restore", "2", "--dry-run"], 0).stdout;
+    assert!(plan.contains("recreate  large") && plan.contains("restore   other"), "{plan}");
+}
+
+/// Another repository in the place of one that is gone: without a commit, or with a branch of the same
+/// name.
+#[test]
+fn a_repository_that_was_replaced_is_told_of() {
+    for path in ["sub", "."] {
+        for commit in ["true", "git add . && git commit -qm another"] {
+            let mut world = nested();
+            let branch = git(&world, &world.root().join(path), "git branch --show-current");
+            let init = format!("git init -q -b {branch}");
+            let line = format!("cd {path} && rm -rf .git && {init} && {commit}");
+            run(&mut world, "one", &line, |world| drop(git(world, &world.root(), &line)));
+            let name = if path == "." { ".git" } else { "sub/.git" };
+            let why = format!("it is another repository, without what {branch} led to; ");
+            let told = ours(&mut world, &["diff", "1"], 0).stdout;
+            assert!(told.starts_with(&format!("{name}: {why}`beforehand restore ")), "{told}");
+            assert_eq!(told.lines().count(), 1, "{told}");
+            let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+            assert!(plan.contains(&format!("restore   {name}/   the repository: {why}")), "{plan}");
+            assert_eq!(listed(&mut world, &[])[0]["changed"], 1);
+            writes(&mut world, "two", "a", "the agent's");
+            let told = ours(&mut world, &["diff", "2", "1"], 0).stdout;
+            assert_eq!(told, format!("{name}: it is another repository\n"));
+            assert_eq!(listed(&mut world, &[])[1]["changed"], 1);
+        }
+    }
 }

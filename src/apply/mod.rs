@@ -300,7 +300,7 @@ impl Apply<'_> {
         match step.now.map(|now| now.kind) {
             Some(Kind::Directory) => match parent.remove_dir(&name) {
                 Ok(()) => (),
-                // It contains ignored files, which a restore must not delete.
+                // Something came to be in it since the plan was made, or was set aside in it.
                 Err(err) if err.kind() == io::ErrorKind::DirectoryNotEmpty => {
                     return match becomes(step) {
                         None => Ok(false),

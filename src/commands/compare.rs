@@ -2,6 +2,7 @@
 //! sides. Reads nothing that is equal.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::Read,
     os::unix::ffi::OsStrExt,
@@ -20,6 +21,7 @@ use crate::{
     },
     plan::{ByPath, Picked},
     process::Process,
+    project,
     restore::{self, is_state},
     scan::{Named, Scan},
     snapshot,
@@ -41,6 +43,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) found: Vec<Differing>,
     /// What the earlier side did not hold, and is gone or changed since.
     pub(crate) unheld: Vec<Skipped>,
+    /// Where those that are gone from their places seem to be now.
+    pub(crate) moved: BTreeMap<Vec<u8>, RelPath>,
 }
 
 /// One path that differs.
@@ -54,7 +58,8 @@ enum Where {
     Below(RelPath),
     Outside(PathBuf),
     /// A repository, or a file that led to one: relative if it was below the root, or else absolute.
-    Repository(PathBuf),
+    /// Why it is not the same, unless it is gone.
+    Repository(PathBuf, Option<String>),
 }
 
 /// How many files and lines differ.
@@ -62,7 +67,7 @@ enum Where {
 pub(crate) struct Counts {
     /// Files, links and special files.
     pub(crate) files: u64,
-    /// Repositories that are gone, and files that led to one.
+    /// Repositories that are gone or others now, and files that led to one.
     pub(crate) repositories: u64,
     /// Lines of texts.
     pub(crate) lines: Lines,
@@ -88,11 +93,11 @@ impl<'a> Comparison<'a> {
         from: &Checkpoint,
         to: &Checkpoint,
     ) -> Result<Self> {
-        let (then, later) = (project.store.tree(from.id)?, project.store.tree(to.id)?);
+        let then = project.tree_of(from, project::Later::Gone)?.tree;
+        let later = project.store.tree(to.id)?;
         let mut made = Self::of_trees(project, from.id, (&then, &later), false)?;
         if !to.partial {
-            let there = project.places_of_repositories(to.id);
-            made.add_gone_repositories(|path| there.contains(path));
+            made.add_repositories(Some(to.id));
         }
         made.found.retain(|differing| match (differing.before, differing.after) {
             (None, _) => !was_skipped(from, differing),
@@ -100,11 +105,12 @@ impl<'a> Comparison<'a> {
             (Some(_), Some(_)) => true,
         });
         let later_out = ByPath::of(&to.skipped);
-        for out in from.skipped.iter().filter(|out| is_told_of(out.reason)) {
+        for out in restore::left_out(from, &then) {
             let Ok(path) = RelPath::from_bytes(&out.path) else { continue };
-            let is_gone = later_out.covering(&path).is_none()
+            let is_gone = is_told_of(out.reason)
+                && later_out.covering(&path).is_none()
                 && store::entry_at(project.store.as_ref(), &later, &path)?.is_none();
-            made.unheld.extend(is_gone.then(|| out.clone()));
+            made.unheld.extend(is_gone.then_some(out));
         }
         Ok(made)
     }
@@ -119,7 +125,7 @@ impl<'a> Comparison<'a> {
         process: &Process<'_>,
         from: &Checkpoint,
     ) -> Result<Self> {
-        let then = project.store.tree(from.id)?;
+        let then = project.tree_of(from, project::Later::Gone)?.tree;
         let scan = project.look(process, named_in(project, from, &then))?;
         Self::with_scan(project, from, &then, scan)
     }
@@ -131,7 +137,7 @@ impl<'a> Comparison<'a> {
         from: &Checkpoint,
         deadline: Instant,
     ) -> Option<Self> {
-        let then = project.store.tree(from.id).ok()?;
+        let then = project.tree_of(from, project::Later::Gone).ok()?.tree;
         let reach = project.reach(named_in(project, from, &then));
         let limits = snapshot::scan_limits(&project.settings);
         let deadline = Some(deadline);
@@ -160,12 +166,13 @@ impl<'a> Comparison<'a> {
             }
         }
         made.found = found;
-        made.add_gone_repositories(|path| path.symlink_metadata().is_ok());
+        made.add_repositories(None);
         made.unheld = restore::left_out(from, then);
         made.unheld.retain(|out| {
             let counts = out.reason.matters() || project.is_gone(out);
             is_told_of(out.reason) && counts && project.has_changed(from, out)
         });
+        made.moved = restore::moved(project, &scan, (from, then), &made.unheld);
         Ok(made)
     }
 
@@ -226,20 +233,19 @@ impl<'a> Comparison<'a> {
         let mut found: Vec<Differing> = below.collect();
         drop_full_directories(&mut found);
         found.extend(outside.chain(new));
-        Ok(Self { project, from, is_now, found, unheld: Vec::new() })
+        let (unheld, moved) = (Vec::new(), BTreeMap::new());
+        Ok(Self { project, from, is_now, found, unheld, moved })
     }
 
-    /// Adds the repositories of the earlier side of which `is_there` says that they are gone.
-    fn add_gone_repositories(&mut self, is_there: impl Fn(&PathBuf) -> bool) {
+    /// Adds the repositories of the earlier side that are gone or others at the later one: `None` for
+    /// now.
+    fn add_repositories(&mut self, later: Option<CheckpointId>) {
         let root = self.project.root.path();
-        let mut places = self.project.places_of_repositories(self.from);
-        places.retain(|place| !is_there(place));
-        let directory =
-            Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
-        self.found.extend(places.iter().map(|place| Differing {
-            place: Where::Repository(place.strip_prefix(root).unwrap_or(place).to_owned()),
-            before: Some(directory),
-            after: None,
+        let others = self.project.other_repositories(self.from, later);
+        self.found.extend(others.into_iter().map(|(place, why)| Differing {
+            before: Some(Entry::DIRECTORY),
+            after: why.as_ref().map(|_| Entry::DIRECTORY),
+            place: Where::Repository(place.strip_prefix(root).unwrap_or(&place).to_owned(), why),
         }));
     }
 
@@ -250,7 +256,7 @@ impl<'a> Comparison<'a> {
         self.found.retain(|differing| match &differing.place {
             Where::Below(path) => picked.has(path),
             Where::Outside(path) => has_outside(path),
-            Where::Repository(path) => match RelPath::from_bytes(path.as_os_str().as_bytes()) {
+            Where::Repository(path, _) => match RelPath::from_bytes(path.as_os_str().as_bytes()) {
                 Ok(path) => picked.has(&path),
                 Err(_) => *picked == Picked::All || has_outside(path),
             },
@@ -282,7 +288,7 @@ impl<'a> Comparison<'a> {
                     RelPath::from_top(path).is_ok_and(|path| outside.may_be_agents(&path, later))
                 }
                 // The log knows none by an absolute path.
-                Where::Repository(path) => RelPath::from_bytes(path.as_os_str().as_bytes())
+                Where::Repository(path, _) => RelPath::from_bytes(path.as_os_str().as_bytes())
                     .map_or(true, |path| below.may_be_agents(&path, later)),
             }
         });
@@ -292,7 +298,7 @@ impl<'a> Comparison<'a> {
     /// Counts files and lines; `None` if the deadline comes first or something cannot be read.
     pub(crate) fn counts(&self, deadline: Instant) -> Option<Counts> {
         let is_repository =
-            |differing: &&Differing| matches!(differing.place, Where::Repository(_));
+            |differing: &&Differing| matches!(differing.place, Where::Repository(..));
         let mut counts = Counts {
             files: self.unheld.len() as u64,
             repositories: self.found.iter().filter(is_repository).count() as u64,
@@ -336,13 +342,17 @@ impl<'a> Comparison<'a> {
     pub(crate) fn show(&self, differing: &Differing, look: Look) -> Result<String> {
         let (old, new) = self.sides(differing)?;
         let name = differing.name();
-        if let Where::Repository(_) = differing.place {
+        if let Where::Repository(_, why) = &differing.place {
             let name = crate::ui::escape(&name);
+            let (what, back) = match why {
+                Some(why) => (crate::ui::escape(why.as_bytes()), "back the one that was there"),
+                None => ("gone".into(), "it back"),
+            };
             return Ok(if self.is_now {
                 let id = self.from.short();
-                format!("{name}: gone; `beforehand restore {id}` brings it back\n")
+                format!("{name}: {what}; `beforehand restore {id}` brings {back}\n")
             } else {
-                format!("{name}: gone\n")
+                format!("{name}: {what}\n")
             });
         }
         if let (Some(before), Some(after)) = (differing.before, differing.after)
@@ -366,7 +376,7 @@ impl<'a> Comparison<'a> {
         match (&differing.place, self.is_now) {
             (Where::Below(path), true) => Ok(self.on_disk(path)),
             (Where::Outside(path), true) => Ok(outside_on_disk(path)),
-            (Where::Repository(_), true) => Ok(Held::Nothing),
+            (Where::Repository(..), true) => Ok(Held::Nothing),
             (_, false) => self.stored(differing.after.as_ref()),
         }
     }
@@ -398,7 +408,9 @@ impl Differing {
     pub(crate) fn name(&self) -> Vec<u8> {
         match &self.place {
             Where::Below(path) => path.as_bytes().to_vec(),
-            Where::Outside(path) | Where::Repository(path) => path.as_os_str().as_bytes().to_vec(),
+            Where::Outside(path) | Where::Repository(path, _) => {
+                path.as_os_str().as_bytes().to_vec()
+            }
         }
     }
 
@@ -407,6 +419,7 @@ impl Differing {
         match (&self.before, &self.after) {
             (None, _) => "added",
             (Some(_), None) => "removed",
+            (Some(_), Some(_)) if matches!(self.place, Where::Repository(..)) => "changed",
             (Some(before), Some(after)) if before.kind != after.kind => "type",
             (Some(before), Some(after)) if before.content == after.content => "mode",
             (Some(_), Some(_)) => "changed",

@@ -77,7 +77,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     } else {
         in_full(process, &comparison)?;
     }
-    for line in restore::unheld_lines(&project, &comparison.unheld) {
+    for line in restore::unheld_lines(&project, &comparison.unheld, &comparison.moved) {
         let _ignored = writeln!(process.stderr, "{line}");
     }
     Ok(Exit::Ok)

@@ -96,12 +96,17 @@ fn is_inner(since: Since<'_, '_>, store: &dyn Store, record: &Record) -> Result<
 }
 
 /// Counts what `changes`, since the checkpoint `of`, did to files. A file that has only another
-/// name now is not gone.
+/// name now is not gone. `unheld` files are gone that it does not hold.
 ///
 /// # Errors
 ///
 /// Fails if the checkpoint cannot be read.
-pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change]) -> Result<Blast> {
+pub(super) fn count(
+    since: Since<'_, '_>,
+    store: &dyn Store,
+    changes: &[Change],
+    unheld: u64,
+) -> Result<Blast> {
     let name = |entry: Entry| (entry.kind, entry.content.map(|content| content.id), entry.device);
     // A pipe or a socket has no content: it counts only where it is new.
     let is_news = |change: &&Change| {
@@ -111,7 +116,7 @@ pub(super) fn count(since: Since<'_, '_>, store: &dyn Store, changes: &[Change])
     let news = changes.iter().filter(is_news);
     let appeared: BTreeSet<_> = news.filter_map(|change| change.after.map(name)).collect();
     let record = record::read(&since.state.root(since.root), since.of)?;
-    let mut blast = Blast { unheld: unheld(since.root, &record), ..Blast::default() };
+    let mut blast = Blast { unheld, ..Blast::default() };
     let mut gone = Vec::new();
     for change in changes {
         let Some(before) = change.before.filter(|before| before.kind != Kind::Directory) else {
@@ -167,16 +172,6 @@ fn untracked(git: &GitStore, top: ContentId, gone: &[&RelPath]) -> Result<u64> {
         count += u64::from(plan::entry_at(&staged, path, &mut read)?.is_none());
     }
     Ok(count)
-}
-
-/// How much of what the checkpoint left out is gone.
-fn unheld(root: &Root, record: &Record) -> u64 {
-    let skipped = record.checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
-    let gone = skipped.filter(|skipped| {
-        let path = root.path().join(std::ffi::OsStr::from_bytes(&skipped.path));
-        path.symlink_metadata().is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound)
-    });
-    gone.count() as u64
 }
 
 /// Leaves out what only seems to be gone: it is ignored now, or was held for its own sake, and the

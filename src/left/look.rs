@@ -10,14 +10,15 @@ use std::{
 };
 
 use super::{
-    Blast, Line, Outside, Side, Since, State, What, append, at, blast, digest, path_text,
+    Blast, Line, Outside, Side, Since, State, What, append, at, blast, digest, moved, path_text,
     texts::{BYTES_MAX, Texts},
 };
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
     model::{
-        CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, Scope, SkipReason, Skipped, Tree,
+        Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, Scope, SkipReason,
+        Skipped, Tree,
     },
     plan::Change,
     scan::{Named, Scan},
@@ -80,9 +81,9 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let place = since.state.root(since.root);
     let absent = calls.map(|calls| absent_before(&place, calls)).unwrap_or_default();
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
-    let Found { changes, outside, unread, gone_repositories } = found;
+    let Found { changes, outside, unread, repositories, unheld } = found;
     // Counting is for a notice; who made what must not depend on it.
-    let blast = blast::count(since, store.as_ref(), &changes);
+    let blast = blast::count(since, store.as_ref(), &changes, unheld);
     // What was there comes first. Of a build that makes very many files the rest has no author of
     // record and is kept, and what users do to other files afterwards is still seen to be theirs.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
@@ -108,9 +109,9 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
             path,
             state: Some(State::unread(permissions)),
         });
-        let gone = gone_repositories.into_iter().map(|path| What::Left { path, state: None });
+        let others = repositories.into_iter().map(|(path, state)| What::Left { path, state });
         let done = calls.iter().map(|call| What::Done { call: call.clone() });
-        let left = left.chain(outside).chain(unread).chain(gone);
+        let left = left.chain(outside).chain(unread).chain(others);
         let lines: Vec<Line> = left.chain(done).map(line).collect();
         texts.store()?;
         append(&place, &lines)?;
@@ -130,7 +131,16 @@ pub(super) fn until(since: Since<'_, '_>, later: CheckpointId) -> Result<Option<
     let store = store::open(since.root, since.state, since.settings.store)?;
     let (then, now) = (store.tree(since.of)?, store.tree(later)?);
     let changes = differences(since.root, store.as_ref(), &then, &now, Source::Saved)?;
-    blast::count(since, store.as_ref(), &changes).map(Some)
+    let place = since.state.root(since.root);
+    let [held, later] =
+        [since.of, later].map(|id| record::read(&place, id).map(|it| it.checkpoint));
+    let (held, later) = (held?, later?);
+    // Where a file was left out that was not there before, it may be one of those that are gone.
+    let is_new = |out: &&Skipped| held.skipped.iter().all(|then| then.path != out.path);
+    let new: BTreeSet<u64> = later.skipped.iter().filter(is_new).map(|out| out.size).collect();
+    let mut gone = moved::gone(store.as_ref(), &held.skipped);
+    gone.retain(|gone| !new.contains(&gone.size));
+    blast::count(since, store.as_ref(), &changes, gone.len() as u64).map(Some)
 }
 
 fn differences(
@@ -154,8 +164,11 @@ struct Found {
     /// Files that were not there, or held, and are too large to be read: their paths as the log has
     /// them, and their permissions.
     unread: Vec<(String, u32)>,
-    /// Repositories in the root that are gone, and files that led to one: as the log has them.
-    gone_repositories: Vec<String>,
+    /// Repositories in the root that are gone or others now, and files that led to one: as the log has
+    /// them.
+    repositories: Vec<(String, Option<State>)>,
+    /// How much of what the checkpoint left out is gone, and nowhere else in the root.
+    unheld: u64,
 }
 
 /// What differs from the checkpoint; `None` if there is no time to see it all.
@@ -166,7 +179,7 @@ fn changes(
     deadline: Instant,
 ) -> Result<Option<Found>> {
     let record = record::read(&since.state.root(since.root), since.of)?;
-    let gone_repositories = gone_repositories(since.root, &record);
+    let repositories = other_repositories(since, &record);
     let held = record.checkpoint;
     let is_outside = !held.outside.is_empty() || !absent.is_empty();
     let then = if is_outside { Some(store.tree(since.of)?) } else { None };
@@ -196,9 +209,10 @@ fn changes(
     if scan.partial {
         return Ok(None);
     }
+    let unheld = unheld(since, store, &held, &scan)?;
     if scan.is_unchanged() && outside.is_none() {
         let (changes, outside) = (Vec::new(), Some(Vec::new()));
-        return Ok(Some(Found { changes, outside, unread, gone_repositories }));
+        return Ok(Some(Found { changes, outside, unread, repositories, unheld }));
     }
     let now = store.identify(&mut scan)?;
     unread.extend(unread_in(&scan, &held.skipped));
@@ -209,15 +223,29 @@ fn changes(
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
     let changes = differences(since.root, store, &then, &now, Source::Disk)?;
-    Ok(Some(Found { changes, outside: elsewhere, unread, gone_repositories }))
+    Ok(Some(Found { changes, outside: elsewhere, unread, repositories, unheld }))
 }
 
-/// The repositories of a checkpoint that are no longer there, and files that led to one.
-fn gone_repositories(root: &Root, record: &Record) -> Vec<String> {
-    let mut places = repository::places_inside(root.path(), record);
-    places.retain(|place| place.symlink_metadata().is_err());
-    let below = places.iter().filter_map(|place| root.relative(place).ok());
-    below.map(|path| path_text(&path)).collect()
+/// How much of what a checkpoint left out is gone, and does not seem to be elsewhere in the root.
+fn unheld(since: Since<'_, '_>, store: &dyn Store, held: &Checkpoint, scan: &Scan) -> Result<u64> {
+    let gone = moved::gone(store, &held.skipped);
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let then = store.tree(since.of)?;
+    let moved = moved(store, scan, (held, &then), gone.iter().copied());
+    Ok((gone.len() - moved.len()) as u64)
+}
+
+/// The repositories of a checkpoint that are gone or others now, and files that led to one.
+fn other_repositories(since: Since<'_, '_>, record: &Record) -> Vec<(String, Option<State>)> {
+    let (root, directory) = (since.root, Entry::DIRECTORY);
+    let others = repository::others(since.state, root.path(), record, None);
+    let text = |place: &Path| root.relative(place).ok().map(|path| path_text(&path));
+    let noted = others
+        .into_iter()
+        .filter_map(|(place, why)| Some((text(&place)?, why.map(|_| State::of(&directory)))));
+    noted.collect()
 }
 
 /// Files that a scan left out for their size and a checkpoint did not.

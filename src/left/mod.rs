@@ -9,6 +9,7 @@ mod authors;
 mod blast;
 mod call;
 mod look;
+mod moved;
 mod outside;
 mod texts;
 
@@ -39,6 +40,7 @@ pub use authors::{Here, Knowledge};
 pub use blast::Blast;
 pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
 use look::{after_edit, after_shell, state_before, until};
+pub use moved::moved;
 pub use outside::Outside;
 pub use texts::text;
 

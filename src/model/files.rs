@@ -195,6 +195,12 @@ pub struct Entry {
     pub device: u64,
 }
 
+impl Entry {
+    /// A directory with the usual permissions, of which nothing more is known.
+    pub const DIRECTORY: Self =
+        Self { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+}
+
 /// One directory as a store keeps it: its entries by name, in the order of their bytes.
 pub type Directory = BTreeMap<Vec<u8>, Entry>;
 

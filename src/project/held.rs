@@ -193,12 +193,23 @@ impl Project {
         Ok(record)
     }
 
-    /// Where a checkpoint has repositories, and files that lead to one, in the root. Of a record that
-    /// cannot be read nothing is known.
-    pub(crate) fn places_of_repositories(&self, id: CheckpointId) -> BTreeSet<PathBuf> {
-        let record = record::read(&self.state.root(&self.root), id);
-        let places = |record| repository::places_inside(self.root.path(), &record);
-        record.map(places).unwrap_or_default()
+    /// The repositories of a checkpoint in the root, and files that lead to one, that are gone or not
+    /// the same any more, with the reason: now, or at a `later` checkpoint. Of a record that cannot be
+    /// read nothing is known.
+    pub(crate) fn other_repositories(
+        &self,
+        id: CheckpointId,
+        later: Option<CheckpointId>,
+    ) -> BTreeMap<PathBuf, Option<String>> {
+        let place = self.state.root(&self.root);
+        let record = record::read(&place, id);
+        let later = later.map(|later| record::read(&place, later)).transpose();
+        record.and_then(|record| Ok((record, later?))).map_or_else(
+            |_| BTreeMap::new(),
+            |(then, later)| {
+                repository::others(&self.state, self.root.path(), &then, later.as_ref())
+            },
+        )
     }
 
     /// What a later checkpoint holds of what the first one left out: named by a call, or within the

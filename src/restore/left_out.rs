@@ -1,8 +1,11 @@
 //! What a checkpoint does not hold, and what it never knew of.
 
+use std::collections::BTreeMap;
+
 use super::look::{is_out_of_reach, skipped};
 use crate::{
     error::{Error, Result},
+    left,
     model::{Checkpoint, Kind, RelPath, Skipped, Tree},
     plan::{ByPath, Pick, Picked},
     project::Project,
@@ -19,6 +22,17 @@ pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
         entry.is_some_and(|entry| entry.kind != Kind::Directory || entry.content.is_some())
     };
     checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
+}
+
+/// Where what a checkpoint left out seems to be now, if it is gone from its place.
+pub(crate) fn moved(
+    project: &Project,
+    scan: &Scan,
+    then: (&Checkpoint, &Tree),
+    left: &[Skipped],
+) -> BTreeMap<Vec<u8>, RelPath> {
+    let gone = left.iter().filter(|out| project.is_gone(out));
+    left::moved(project.store.as_ref(), scan, then, gone)
 }
 
 /// What is there now and not held, and was not there at the checkpoint, held or not.

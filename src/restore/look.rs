@@ -132,7 +132,7 @@ pub(super) fn add_parents(top: &Path, steps: &mut Vec<Step>) {
     steps.extend(missing.into_iter().map(|path| Step {
         path,
         action: Action::Recreate,
-        then: Some(Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 }),
+        then: Some(Entry::DIRECTORY),
         now: None,
         author: Author::Unknown,
     }));

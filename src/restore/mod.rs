@@ -25,7 +25,7 @@ pub(crate) use head::{HeadPlan, HeadSince};
 pub(crate) use interrupted::{
     Before, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };
-pub(crate) use left_out::{left_out, refuse_unknown};
+pub(crate) use left_out::{left_out, moved, refuse_unknown};
 pub(crate) use outside::paths as outside_paths;
 pub(crate) use prepare::Prepared;
 pub(crate) use repositories::is_ref;

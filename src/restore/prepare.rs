@@ -10,7 +10,7 @@ use super::{
     authors::{self, Authors, Authorship},
     head::{self, HeadPlan},
     inner::{self, Inner},
-    left_out::{left_out, new_unheld, refuse_unknown},
+    left_out::{left_out, moved, new_unheld, refuse_unknown},
     look::{Seen, add_parents, see, seen_by_plan, skipped},
     merge::{self, Merges},
     outside,
@@ -53,6 +53,8 @@ pub(crate) struct Prepared {
     pub(crate) outside_others: BTreeSet<RelPath>,
     /// What was made since and is not held, for its size or number. It stays.
     pub(crate) new_unheld: Vec<Skipped>,
+    /// Where what the checkpoint did not hold seems to be now, if it is gone from its place.
+    pub(crate) moved: BTreeMap<Vec<u8>, RelPath>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(crate) inner_roots: BTreeSet<RelPath>,
     /// The user's work that only inner steps of the turn hold.
@@ -168,6 +170,9 @@ impl Restore<'_> {
         let since = (moves.is_none() && repositories.steps.is_empty())
             .then(|| head::since(project, checkpoint))
             .flatten();
+        let displaced = moved(project, &seen.scan, (checkpoint, then), &plan.not_covered);
+        let mut new_unheld = new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?;
+        new_unheld.retain(|new| displaced.values().all(|path| path.as_bytes() != new.path));
         Ok(Prepared {
             seen: seen_by_plan(project, &plan, &seen.scan),
             head: HeadPlan { moves, since },
@@ -177,7 +182,8 @@ impl Restore<'_> {
             repositories: repositories.steps,
             others: known.others,
             outside_others: elsewhere.others,
-            new_unheld: new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?,
+            new_unheld,
+            moved: displaced,
             inner_roots: view.inner_roots,
             inner_steps: inner.held,
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
@@ -265,6 +271,7 @@ impl Restore<'_> {
             RootKind::Plain { .. } => None,
         };
         keep_in_git_dirs(project.root.path(), own.as_ref(), &mut plan.steps);
+        keep_around_skipped(&mut plan.steps, scan);
         repositories.keep_in_the_way(project, &mut plan);
         plan.not_covered.retain(|skipped| project.has_changed(checkpoint, skipped));
         add_parents(project.root.path(), &mut plan.steps);
@@ -293,6 +300,27 @@ fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
         path.is_ok_and(|path| replaced.iter().any(|dir| path.is_within(dir)))
     });
     left
+}
+
+/// Keeps directories that would go, and in which there is something that a scan leaves out.
+fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
+    let goes = |step: &Step| {
+        let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
+        step.action == Action::Remove && is_directory
+    };
+    if !steps.iter().any(goes) {
+        return;
+    }
+    // What lies in a repository is removed with it, by a step of its own.
+    for left in skipped(scan, |reason| reason != SkipReason::GitPrivate) {
+        let Ok(path) = RelPath::from_bytes(&left.path) else { continue };
+        for above in std::iter::successors(path.parent(), RelPath::parent) {
+            let at = steps.binary_search_by(|step| step.path.cmp(&above));
+            if let Some(step) = at.ok().map(|at| &mut steps[at]).filter(|step| goes(step)) {
+                step.action = Action::Keep(Kept::InTheWay);
+            }
+        }
+    }
 }
 
 /// What is new since, and ignored now.

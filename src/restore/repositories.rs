@@ -108,11 +108,10 @@ impl Repositories {
                 let Ok(path) = project.root.relative(&step.place) else { return false };
                 plan.kept().any(|kept| !is_directory(kept.now) && path.is_within(&kept.path))
             });
-        let entry = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
         plan.steps.extend(blocked.iter().filter_map(|step| {
             let path = project.root.relative(&step.place).ok()?;
             let (action, author) = (Action::Keep(Kept::InTheWay), Author::Unknown);
-            Some(Step { path, action, then: Some(entry), now: None, author })
+            Some(Step { path, action, then: Some(Entry::DIRECTORY), now: None, author })
         }));
         plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
         self.steps = free;

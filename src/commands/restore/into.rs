@@ -184,7 +184,6 @@ fn make(place: &Path) -> Result<()> {
 
 /// Every picked path as something that comes back, with the directories on the way.
 fn plan(checkpoint: &Checkpoint, request: &Request, files: &Manifest) -> RestorePlan {
-    let directory = Entry { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
     let mut entries: BTreeMap<RelPath, Entry> = BTreeMap::new();
     let mut above = BTreeSet::new();
     for (path, entry) in files.iter().filter(|(path, _)| request.picked.has(path)) {
@@ -195,7 +194,7 @@ fn plan(checkpoint: &Checkpoint, request: &Request, files: &Manifest) -> Restore
         entries.insert(path.clone(), *entry);
     }
     for dir in above {
-        let entry = files.get(&dir).copied().unwrap_or(directory);
+        let entry = files.get(&dir).copied().unwrap_or(Entry::DIRECTORY);
         entries.entry(dir).or_insert(entry);
     }
     let step = |(path, entry)| Step {

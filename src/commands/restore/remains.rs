@@ -37,7 +37,7 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
     });
-    let unheld = unheld_lines(project, &prepared.plan.not_covered).into_iter();
+    let unheld = unheld_lines(project, &prepared.plan.not_covered, &prepared.moved).into_iter();
     let head = shown.head().filter(|_| prepared.head.is_lost()).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
@@ -190,13 +190,26 @@ pub(super) fn first<T: Borrow<str>>(names: impl ExactSizeIterator<Item = T>) -> 
     names.take(NAMED_MAX).collect::<Vec<_>>().join(", ") + more
 }
 
-/// What was not held and is not as it was, a line each.
-pub(crate) fn unheld_lines(project: &Project, left: &[Skipped]) -> Vec<String> {
+/// What was not held and is not as it was, a line each. What is gone from its place may have `moved`.
+pub(crate) fn unheld_lines(
+    project: &Project,
+    left: &[Skipped],
+    moved: &BTreeMap<Vec<u8>, RelPath>,
+) -> Vec<String> {
     let (gone, there): (Vec<_>, Vec<_>) = left.iter().partition(|it| project.is_gone(it));
     let lines = |what: &'static str, left: Vec<&Skipped>| {
         let left: Vec<Skipped> = left.into_iter().cloned().collect();
         let lines = at_most(ui::left_out(&left)).into_iter();
         lines.map(move |line| format!("{what}, and was not held: {line}"))
     };
-    lines("changed", there).chain(lines("gone", gone)).collect()
+    let (elsewhere, gone): (Vec<_>, Vec<_>) =
+        gone.into_iter().partition(|it| moved.contains_key(&it.path));
+    let elsewhere = elsewhere.into_iter().filter_map(|it| {
+        let (from, to) = (ui::escape(&it.path), ui::escape(moved.get(&it.path)?.as_bytes()));
+        Some(format!("{from} ({}), now {to}", ui::size(it.size)))
+    });
+    let elsewhere = at_most(elsewhere.collect()).into_iter();
+    let elsewhere =
+        elsewhere.map(|line| format!("moved since, as it seems, and was not held: {line}"));
+    lines("changed", there).chain(elsewhere).chain(lines("gone", gone)).collect()
 }

@@ -327,6 +327,9 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
         "left": plan.not_covered.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "left_new":
             prepared.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "moved": prepared.moved.iter().map(|(from, to)| {
+            json!({ "from": String::from_utf8_lossy(from), "to": named(to) })
+        }).collect::<Vec<_>>(),
         "inner_roots": prepared.inner_roots.iter().map(named).collect::<Vec<_>>(),
         "inner_steps": prepared.inner_steps.iter().map(|(path, id)| {
             json!({ "path": named(path), "checkpoint": id.to_string() })

@@ -185,11 +185,10 @@ impl Private {
     /// was created from it by restores.
     pub(super) fn likeness(&self, then: Identity, now: Identity) -> Likeness {
         let direct = then.likeness(&now);
-        match self.read_origin() {
-            Some(origin) if direct == Likeness::Different => {
-                origin.ancestor(then).likeness(&origin.ancestor(now))
-            }
-            Some(_) | None => direct,
+        if direct != Likeness::Different {
+            return direct;
         }
+        let ancestors = |origin: Origin| origin.ancestor(then).likeness(&origin.ancestor(now));
+        self.read_origin().map_or(direct, ancestors)
     }
 }

@@ -22,9 +22,8 @@ use std::{
 
 pub use self::{
     lost::{Losing, Lost, lost},
-    places::places_inside,
     retire::{Ends, SetAside, remove_unfinished},
-    steps::{Step, StepKind, is_reftable, steps},
+    steps::{Step, StepKind, is_reftable, others, steps},
 };
 use super::{Held, Private, alternates_of, borrow, damaged_packs, names_of, open_up};
 use crate::{

@@ -17,7 +17,7 @@ pub(super) fn place_of(root: &Path, held: &Held) -> PathBuf {
 
 /// Where the root's own repository was and those below it, with the `.git` files that led to them.
 /// Absolute.
-pub fn places_inside(root: &Path, record: &Record) -> BTreeSet<PathBuf> {
+pub(super) fn places_inside(root: &Path, record: &Record) -> BTreeSet<PathBuf> {
     let is_own = |held: &&Held| record.store.as_deref() == Some(&held.store);
     let own = record.repositories.iter().filter(is_own).map(|held| place_of(root, held));
     let all = record.repositories.iter().map(|held| &held.path);

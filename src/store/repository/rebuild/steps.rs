@@ -17,7 +17,7 @@ use super::{
     Held, Private, Tree, head,
     lost::{Losing, losing},
     names_of,
-    places::{is_of_the_user, led_to, part_at, place_of, short},
+    places::{is_of_the_user, led_to, part_at, place_of, places_inside, short},
     read_small, refs, root, tree,
 };
 use crate::{
@@ -436,7 +436,51 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     }
     let refs = files.refs();
     let lost = refs.iter().find(|(name, id)| is_of_the_user(name) && lacks(name, id));
-    lost.map(|(name, _)| format!("it is another repository, without {}", short(name)))
+    lost.map(|(name, _)| format!("it is another repository, without what {} led to", short(name)))
+}
+
+/// The repositories in `record`, in the root or its own, and the files that led to them, that are
+/// gone, or not the same any more, with the reason: now, or in a `later` record. Whether they are
+/// damaged is not looked at.
+pub fn others(
+    state: &State,
+    root: &Path,
+    record: &Record,
+    later: Option<&Record>,
+) -> BTreeMap<PathBuf, Option<String>> {
+    let places = places_inside(root, record);
+    let there = later.map(|later| places_inside(root, later));
+    let is_there = |place: &PathBuf| match &there {
+        Some(there) => there.contains(place),
+        None => place.symlink_metadata().is_ok(),
+    };
+    let (there, gone): (Vec<_>, Vec<_>) = places.into_iter().partition(is_there);
+    let others = record.repositories.iter().filter_map(|held| {
+        let place = place_of(root, held);
+        let why = match later {
+            _ if !there.contains(&place) => None,
+            None => another(state, &place, held, false),
+            Some(later) => {
+                let is_it = |then: &&Held| then.path == held.path;
+                another_held(state, held, later.repositories.iter().find(is_it)?)
+            }
+        };
+        Some((place, Some(why?)))
+    });
+    gone.into_iter().map(|place| (place, None)).chain(others).collect()
+}
+
+/// Why a held repository is not the one that was held before at the same place.
+fn another_held(state: &State, then: &Held, now: &Held) -> Option<String> {
+    let private = Private::named(state, &then.store);
+    let likeness = private.likeness(then.identity?, now.identity?);
+    let log = |held: &Held| {
+        let repo = Private::named(state, &held.store).repo();
+        Tree::open(&repo, held).ok()?.file(HEAD_LOG.as_bytes())
+    };
+    let has_gone_on = || log(then).zip(log(now)).is_some_and(|(then, now)| now.starts_with(&then));
+    let is_another = likeness == Likeness::Different && !has_gone_on();
+    is_another.then(|| "it is another repository".to_owned())
 }
 
 /// Whether refs are in reftable format and some tables are missing.
