@@ -218,3 +218,34 @@ fn a_repository_that_was_replaced_is_told_of() {
         }
     }
 }
+
+#[test]
+fn a_prune_tells_of_checkpoints_as_a_list_does() {
+    let mut world = project();
+    // The turn uses the checkpoint of the one before, which found nothing to do.
+    run(&mut world, "one", "make one", |world| world.write("a", "1"));
+    writes(&mut world, "two", "a", "2");
+    let rows = listed(&mut world, &[]);
+    assert_eq!(rows[1]["summary"], "make one", "{rows}");
+    let told = ours(&mut world, &["prune", "--keep", "1", "--dry-run"], 0).stdout;
+    let short = &rows[1]["id"].as_str().unwrap()[..4];
+    let row = told.lines().find(|row| row.contains(short)).unwrap();
+    assert!(row.contains("drop") && row.contains("before Bash make one"), "{told}");
+}
+
+#[test]
+fn a_prune_that_cannot_make_enough_room_says_so_and_why() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "1");
+    writes(&mut world, "two", "a", "2");
+    ours(&mut world, &["undo", "--yes"], 0);
+    for args in [&["--dry-run"][..], &[], &[]] {
+        let told = ours(&mut world, &[&["prune", "--max-size", "1 B"], args].concat(), 0);
+        assert!(told.stderr.contains(", and not 1 byte: what is marked `keep`"), "{}", told.stderr);
+        let kept: Vec<_> = told.stdout.lines().filter(|row| row.contains("  keep  ")).collect();
+        assert_eq!(kept.len(), 2, "{}", told.stdout);
+        assert!(kept[1].ends_with("the newest always stays"), "{}", told.stdout);
+    }
+    let told = ours(&mut world, &["prune", "--max-size", "1 GB"], 0).stderr;
+    assert!(!told.contains("and not"), "{told}");
+}

@@ -48,7 +48,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if !args.yes {
-        let text = prune::table(process, &checkpoints, &plan);
+        let text = prune::table(process, &project, &checkpoints, &plan);
         print(process, &text)?;
         if !is_sure(process, plan.goes.len()) {
             return Ok(Exit::Failed);

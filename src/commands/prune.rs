@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Project, print, print_json};
+use super::{Project, print, print_json, rows, rows::Told};
 use crate::{
     config,
     error::{Error, Result},
@@ -50,9 +50,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let pinned = pinned(process, &project, &checkpoints)?;
     let stock = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
     let mut plan = stock.prune(wanted.limits);
-    if let Some(max) = wanted.size_max_bytes {
-        make_room(&project, stock, max, &mut plan)?;
-    }
+    let over = match wanted.size_max_bytes {
+        Some(max) => make_room(&project, stock, max, &mut plan)?,
+        None => None,
+    };
     let freed = if args.dry_run {
         Freed { bytes: would_free(&project, &plan)?, is_busy: false }
     } else {
@@ -64,11 +65,15 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     }
     say_if_busy(process, freed);
     if args.json {
-        let value = as_json(&checkpoints, &plan, freed, args.dry_run);
+        let mut value = as_json(&checkpoints, &plan, freed, args.dry_run);
+        value["over"] = json!(over.map(|over| over.bytes));
         print_json(process, &value)?;
         return Ok(Exit::Ok);
     }
-    if plan.goes.is_empty() {
+    if let Some(over) = over {
+        say_over(process, over, args.dry_run);
+    }
+    if plan.goes.is_empty() && over.is_none() {
         let stay = ui::count(plan.stays as u64, "checkpoint");
         let verb = if plan.stays == 1 { "stays" } else { "stay" };
         let freed = match freed.bytes {
@@ -78,10 +83,27 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let _ignored = writeln!(process.stderr, "nothing to drop; {stay} {verb}{freed}");
         return Ok(Exit::Ok);
     }
-    let mut text = table(process, &checkpoints, &plan);
+    let mut text = table(process, &project, &checkpoints, &plan);
     text.push_str(&summary(&plan, freed, args.dry_run));
     print(process, &text)?;
     Ok(Exit::Ok)
+}
+
+/// What must stay takes more room than the user wants.
+#[derive(Clone, Copy)]
+struct Over {
+    /// How many bytes it takes.
+    bytes: u64,
+    /// How many it should.
+    max: u64,
+}
+
+fn say_over(process: &mut Process<'_>, Over { bytes, max }: Over, dry_run: bool) {
+    let stays = if dry_run { "would stay" } else { "stay" };
+    let (bytes, max) = (ui::size(bytes), ui::size(max));
+    let said =
+        format!("note: {bytes} {stays}, and not {max}: what is marked `keep` cannot be dropped");
+    let _ignored = writeln!(process.stderr, "{said}");
 }
 
 struct Wanted {
@@ -111,13 +133,14 @@ fn wanted(process: &Process<'_>, project: &Project, args: &Args) -> Result<Wante
     Ok(Wanted { limits, size_max_bytes })
 }
 
-/// Adds to a plan what goes so that the rest takes no more than `max` bytes.
+/// Adds to a plan what goes so that the rest takes no more than `max` bytes, and what must stay if
+/// that is not enough.
 fn make_room(
     project: &Project,
     stock: RetentionInput<'_>,
     max: u64,
     plan: &mut PrunePlan,
-) -> Result<()> {
+) -> Result<Option<Over>> {
     if let Some((path, _)) = record::gc_blocker(&project.state)? {
         return Err(Error::Other {
             message: format!("nothing can be freed: cannot read `{}`", ui::escape_path(&path)),
@@ -138,7 +161,12 @@ fn make_room(
         plan.goes.entry(id).or_insert(Why::TooLarge);
     }
     plan.stays = stock.newest_first.len() - plan.goes.len();
-    Ok(())
+    let bytes = scales.total().saturating_sub(would_free(project, plan)?);
+    let over = (bytes > max).then_some(Over { bytes, max });
+    if over.is_some() {
+        plan.spared = stock.spared();
+    }
+    Ok(over)
 }
 
 /// Our part of every project, this one's first. What others need as well is not free when this one
@@ -233,8 +261,25 @@ pub(super) fn say_if_busy(process: &mut Process<'_>, freed: Freed) {
     }
 }
 
-pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &PrunePlan) -> String {
+/// What goes and what stays, each told as `list` tells it.
+pub(super) fn table(
+    process: &Process<'_>,
+    project: &Project,
+    checkpoints: &[Checkpoint],
+    plan: &PrunePlan,
+) -> String {
     let clock = Clock::local(process.now);
+    let rows = rows(checkpoints.to_vec(), &ledger::uses(&project.state));
+    let words = |checkpoint: &Checkpoint| {
+        let step = rows.iter().find_map(|row| {
+            Some((row, row.steps.iter().position(|step| step.id == checkpoint.id)?))
+        });
+        match step {
+            Some((row, 0)) => row.told(0).turn(),
+            Some((row, n)) => row.told(n).words(),
+            None => Told::alone(checkpoint).words(),
+        }
+    };
     let mut table = Table::new([
         Column::left(""),
         Column::left(""),
@@ -252,7 +297,7 @@ pub(super) fn table(process: &Process<'_>, checkpoints: &[Checkpoint], plan: &Pr
             verb.into(),
             Cell::new(&checkpoint.id.short(), Paint::Bold),
             clock.when(checkpoint.taken_at).into(),
-            super::rows::Told::alone(checkpoint).words().into(),
+            words(checkpoint).into(),
             Cell::new(why, Paint::Dim),
         ]);
     }
@@ -273,7 +318,10 @@ fn as_json(checkpoints: &[Checkpoint], plan: &PrunePlan, freed: Freed, dry_run: 
         let why = plan.goes.get(&checkpoint.id)?;
         Some(json!({ "id": checkpoint.id.to_string(), "why": why.words() }))
     });
+    let kept = plan.spared.iter();
+    let kept = kept.map(|(id, why)| json!({ "id": id.to_string(), "why": why }));
     json!({
+        "kept": kept.collect::<Vec<_>>(),
         "dropped": goes.collect::<Vec<_>>(),
         "left": plan.stays,
         "freed": freed.bytes,

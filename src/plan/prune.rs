@@ -154,6 +154,14 @@ impl RetentionInput<'_> {
         })
     }
 
+    /// What stays whatever the limits, and why.
+    pub fn spared(self) -> BTreeMap<CheckpointId, &'static str> {
+        let spared = |(n, checkpoint): (usize, &Checkpoint)| {
+            Some((checkpoint.id, self.spares(n, checkpoint)?))
+        };
+        self.newest_first.iter().enumerate().filter_map(spared).collect()
+    }
+
     /// What may go when there is no room, the oldest first.
     pub fn may_go(self) -> Vec<CheckpointId> {
         let may = |(n, checkpoint): (usize, &Checkpoint)| {
