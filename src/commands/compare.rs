@@ -107,9 +107,10 @@ impl<'a> Comparison<'a> {
         let later_out = ByPath::of(&to.skipped);
         for out in restore::left_out(from, &then) {
             let Ok(path) = RelPath::from_bytes(&out.path) else { continue };
+            let there = store::entry_at(project.store.as_ref(), &later, &path)?;
             let is_gone = is_told_of(out.reason)
                 && later_out.covering(&path).is_none()
-                && store::entry_at(project.store.as_ref(), &later, &path)?.is_none();
+                && there.is_none_or(|there| there.kind == Kind::Link);
             made.unheld.extend(is_gone.then_some(out));
         }
         Ok(made)
@@ -455,6 +456,11 @@ impl left::Here for Later<'_> {
     /// Of an agent that never says when a call is done, everything counts.
     fn is_likely(&self) -> bool {
         true
+    }
+
+    /// Of a call that was cut off, everything does.
+    fn was_at(&self, _look: CheckpointId) -> bool {
+        false
     }
 }
 

@@ -12,12 +12,13 @@ use crate::{
     cache::Table,
     error::{Error, Result},
     fs::{clear_away, is_in_the_way},
-    ledger,
+    ledger, left,
     maintenance::MaintenanceState,
     model::Root,
     restore_log::RestoreLog,
     state::{RootState, State},
     store::{Damage, record},
+    ui,
 };
 
 use super::stats::Stats;
@@ -107,6 +108,12 @@ fn read_all(own: &RootState) -> Vec<Damage> {
     if Stats::is_damaged(own) {
         found.push(damage("stats.json", "it cannot be read; the next list makes it again"));
     }
+    let lines = left::damaged(own);
+    if lines > 0 {
+        let lines = ui::count(lines as u64, "line");
+        let why = format!("{lines} cannot be read; who made the changes of that time is not known");
+        found.push(damage("left/log", &why));
+    }
     if let Err(err) = RestoreLog::read(own) {
         found.push(damage("restore-log", &told(err)));
     }
@@ -131,6 +138,11 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     if Stats::is_damaged(own) {
         remove(&own.stats())?;
         done.push("removed the damaged stats.json; the next list makes it again".to_owned());
+    }
+    let lines = left::repair(own)?;
+    if lines > 0 {
+        let lines = ui::count(lines as u64, "line");
+        done.push(format!("dropped {lines} of left/log that cannot be read"));
     }
     if matches!(RestoreLog::read(own), Err(Error::Damaged { .. })) {
         // What it named may be of use to a person.
@@ -176,7 +188,7 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
     damaged.iter().try_for_each(|path| remove(path))?;
     let mut done = match damaged.len() {
         0 => Vec::new(),
-        count => vec![format!("removed {}", crate::ui::count(count as u64, "damaged ledger"))],
+        count => vec![format!("removed {}", ui::count(count as u64, "damaged ledger"))],
     };
     if MaintenanceState::is_damaged(state) {
         remove(&state.maintenance_file())?;

@@ -12,7 +12,9 @@ use super::{
 use crate::{
     error::Result,
     fs::{stat_path, without_dots},
-    model::{Certainty, CheckpointId, Effect, Reach, Root, Scope, Target, TargetAction, ToolCall},
+    model::{
+        Certainty, CheckpointId, Effect, Kind, Reach, Root, Scope, Target, TargetAction, ToolCall,
+    },
     process::Process,
     state::{RootState, hash_name},
 };
@@ -71,7 +73,7 @@ impl Begins<'_> {
             named.extend(behind.iter().filter_map(|path| physical(path, root)));
         }
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
-        let makes = missing_above(looked_at);
+        let makes = made_above(looked_at);
         let absent = if is_held { Vec::new() } else { absent(effect, root, cwd) };
         let began = What::Began {
             of: of.to_string(),
@@ -124,12 +126,25 @@ fn texts(root: &Root, paths: &[PathBuf]) -> Vec<String> {
     paths.iter().filter_map(|path| Side::text_of(root, path)).collect()
 }
 
-/// The directories on the way to some paths that are not there.
+/// The directories on the way to some paths where nothing is.
 fn missing_above(paths: &[PathBuf]) -> Vec<PathBuf> {
+    above_while(paths, |dir| stat_path(dir).is_err())
+}
+
+/// The directories on the way to some paths that a write has to make: nothing is there, or something
+/// else.
+fn made_above(paths: &[PathBuf]) -> Vec<PathBuf> {
+    above_while(paths, |dir| match stat_path(dir).map(|stamp| stamp.kind()) {
+        Ok(Some(Kind::Directory)) => false,
+        Ok(Some(Kind::Link)) => !dir.is_dir(),
+        Ok(_) | Err(_) => true,
+    })
+}
+
+fn above_while(paths: &[PathBuf], is_missing: impl Fn(&PathBuf) -> bool) -> Vec<PathBuf> {
     let above =
         |path: &'_ PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
-    let is_missing = |dir: &PathBuf| stat_path(dir).is_err();
-    let missing = paths.iter().flat_map(|path| above(path).into_iter().take_while(is_missing));
+    let missing = paths.iter().flat_map(|path| above(path).into_iter().take_while(&is_missing));
     missing.collect::<BTreeSet<_>>().into_iter().collect()
 }
 

@@ -228,7 +228,7 @@ fn changes(
 
 /// How much of what a checkpoint left out is gone, and does not seem to be elsewhere in the root.
 fn unheld(since: Since<'_, '_>, store: &dyn Store, held: &Checkpoint, scan: &Scan) -> Result<u64> {
-    let gone = moved::gone(store, &held.skipped);
+    let gone = moved::gone(since.root, held);
     if gone.is_empty() {
         return Ok(0);
     }

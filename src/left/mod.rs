@@ -1,33 +1,28 @@
 //! What agents left behind: which calls could change a root, and what was there right after them.
 //!
 //! One log for each root: a line for each call that begins, each path it left and each call that was
-//! seen to end, and for what restores put back, merged and moved. It is only appended to. A lost line
-//! of a call makes an author unknown, never wrong; a lost line of a restore makes its undo leave the
+//! seen to end, and for what restores put back, merged and moved. It is only appended to. A line that
+//! cannot be read makes authors unknown, never wrong; a lost line of a restore makes its undo leave the
 //! branch, or a merged file, as it is.
 
 mod authors;
 mod blast;
 mod call;
+mod left_out;
+mod log;
 mod look;
 mod moved;
 mod outside;
 mod texts;
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    error::{Error, Result},
-    fs::{create_private_dirs, hand_over, open_options, read_small, stamp_of},
+    error::Result,
     model::{
         Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId, Settings,
     },
@@ -39,13 +34,14 @@ use crate::{
 pub use authors::{Here, Knowledge};
 pub use blast::Blast;
 pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
+pub use left_out::{has_changed, is_gone};
+pub(crate) use log::parse;
+pub use log::{append, damaged, read, repair};
+use log::{append_again, append_bounded, recent, recent_bytes};
 use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;
 pub use outside::Outside;
 pub use texts::text;
-
-/// Some 30,000 lines; one older log of that size is kept beside it.
-const LOG_MAX_BYTES: u64 = 4 << 20;
 
 /// A root in which something was done since a checkpoint, and by whom.
 #[derive(Clone, Copy)]
@@ -139,6 +135,11 @@ pub enum What {
     Void {
         /// The before-restore checkpoint.
         held: String,
+    },
+    /// Something that was noted before a time cannot be read any more.
+    Lost {
+        /// The time, in nanoseconds since 1970.
+        until: i64,
     },
     /// A restore left a merge of both sides at a path.
     Merged {
@@ -260,104 +261,6 @@ pub fn path_of(text: &str) -> Option<RelPath> {
     RelPath::from_bytes(&bytes?).ok()
 }
 
-/// Adds lines, all at once.
-///
-/// # Errors
-///
-/// Fails if the log cannot be written.
-pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
-    append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
-}
-
-/// Adds lines where there is a log; elsewhere nothing.
-///
-/// # Errors
-///
-/// Fails if the log cannot be written.
-fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
-    let path = log(place);
-    match open_to_append(&path, false) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
-        opened => opened
-            .and_then(|file| write_bounded(file, &path, &text_of(lines), LOG_MAX_BYTES))
-            .map_err(Error::io("write", &path)),
-    }
-}
-
-fn text_of(lines: &[Line]) -> Vec<u8> {
-    // A line that a killed process left unfinished must not swallow the next one.
-    let mut bytes = vec![b'\n'];
-    for line in lines {
-        serde_json::to_writer(&mut bytes, line).expect("strings and numbers always serialize");
-        bytes.push(b'\n');
-    }
-    bytes
-}
-
-/// Appends to a file, and makes it if needed. One that is larger than `size_max` bytes becomes the
-/// older file first, with the extension `old`.
-///
-/// # Errors
-///
-/// Fails if it cannot be written.
-fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
-    let file = match open_to_append(path, true) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => {
-            path.parent().map_or(Ok(()), create_private_dirs)?;
-            open_to_append(path, true)
-        }
-        opened => opened,
-    };
-    file.and_then(|file| write_bounded(file, path, bytes, size_max))
-        .map_err(Error::io("write", path))
-}
-
-fn open_to_append(path: &Path, makes: bool) -> io::Result<File> {
-    let file = open_options().append(true).create(makes).mode(0o600).open(path)?;
-    if makes {
-        hand_over(&file, path);
-    }
-    Ok(file)
-}
-
-fn write_bounded(mut file: File, path: &Path, bytes: &[u8], size_max: u64) -> io::Result<()> {
-    if stamp_of(&file)?.size > size_max {
-        // A process that loses this race appends to the new file or the old one; both are read.
-        let _moved = fs::rename(path, path.with_extension("old"));
-        file = open_to_append(path, true)?;
-    }
-    file.write_all(bytes)
-}
-
-/// Every line that can be read, oldest first.
-pub fn read(place: &RootState) -> Vec<Line> {
-    let path = log(place);
-    // A last line may come after the limit was looked at.
-    let bytes = |path: &PathBuf| read_small(path, 2 * LOG_MAX_BYTES).ok().flatten();
-    [path.with_extension("old"), path]
-        .iter()
-        .filter_map(bytes)
-        .flat_map(|bytes| parse(&bytes))
-        .collect()
-}
-
-/// What of the log a call may have added while it ran, beside others.
-const RECENT_BYTES: i64 = 64 << 10;
-
-/// The last lines of the log.
-fn recent(place: &RootState) -> Vec<Line> {
-    parse(&recent_bytes(place))
-}
-
-fn recent_bytes(place: &RootState) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let read = open_options().read(true).open(log(place)).and_then(|mut file| {
-        let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
-        file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)
-    });
-    read.map(|_| bytes).unwrap_or_default()
-}
-
 /// Whether calls that a checkpoint covers left something outside the root. Of calls long ago nothing
 /// is known.
 pub fn is_left_outside(place: &RootState, of: CheckpointId) -> bool {
@@ -380,17 +283,13 @@ pub fn before(lines: &[Line], checkpoint: &Checkpoint) -> Vec<Line> {
     lines.iter().filter(|line| line.at <= at && !is_its(line)).cloned().collect()
 }
 
-/// The lines that can be read.
-pub(crate) fn parse(bytes: &[u8]) -> Vec<Line> {
-    bytes.split(|&byte| byte == b'\n').filter_map(|it| serde_json::from_slice(it).ok()).collect()
-}
-
 /// The digests of what the restore that made `held` merged, by path.
 pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
     let held = held.to_string();
     let merged = |line: Line| match line.what {
         What::Merged { path, held: by, sha } if by == held => Some((path_of(&path)?, sha)),
         What::Merged { .. }
+        | What::Lost { .. }
         | What::Void { .. }
         | What::Head { .. }
         | What::Began { .. }
@@ -410,6 +309,7 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
             Some(HeadMove { branch, from, to, count: 0 })
         }
         What::Head { .. }
+        | What::Lost { .. }
         | What::Void { .. }
         | What::Merged { .. }
         | What::Began { .. }
@@ -435,6 +335,7 @@ pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
     let held = |line: Line| match line.what {
         What::Void { held } => CheckpointId::parse(&held),
         What::Head { .. }
+        | What::Lost { .. }
         | What::Merged { .. }
         | What::Began { .. }
         | What::Left { .. }
@@ -448,10 +349,6 @@ pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
 /// The SHA-256 of bytes, in hex.
 pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-fn log(place: &RootState) -> PathBuf {
-    place.left().join("log")
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,24 +1,21 @@
 //! Finds where files are now that a checkpoint left out and that are gone from their places. Of what
 //! was not held only the size is known, so it can only seem so.
 
-use std::{collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
+use std::collections::BTreeMap;
 
+use super::left_out::{has_changed, is_gone};
 use crate::{
-    fs::stat_path,
-    model::{Checkpoint, DirPath, Kind, RelPath, Skipped, Tree},
+    model::{Checkpoint, DirPath, Kind, RelPath, Root, Skipped, Tree},
     plan::ByPath,
     scan::Scan,
     store::{self, Store},
 };
 
-/// Those of `left` at whose places there is nothing any more.
-pub(super) fn gone<'a>(store: &dyn Store, left: &'a [Skipped]) -> Vec<&'a Skipped> {
-    let root = store.root().path().to_owned();
-    let is_gone = |it: &&Skipped| {
-        let place = stat_path(&root.join(OsStr::from_bytes(&it.path)));
-        it.reason.matters() && place.is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound)
-    };
-    left.iter().filter(is_gone).collect()
+/// What a checkpoint left out and is gone from its place since.
+pub(super) fn gone<'a>(root: &Root, then: &'a Checkpoint) -> Vec<&'a Skipped> {
+    let is_gone =
+        |it: &&Skipped| it.reason.matters() && is_gone(root, it) && has_changed(root, then, it);
+    then.skipped.iter().filter(is_gone).collect()
 }
 
 /// Where each of `gone`, which `checkpoint` left out, seems to be: in a file of its size that was not

@@ -9,8 +9,6 @@
 use std::{
     cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
     path::PathBuf,
 };
 
@@ -20,9 +18,7 @@ use crate::{
     fs::stat_path,
     ledger,
     left::{self, Side, What},
-    model::{
-        Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Stamp, Tree,
-    },
+    model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
     plan::ByPath,
     store::{
         self, Source,
@@ -135,25 +131,13 @@ impl Project {
     /// Whether what a checkpoint left out is gone, or was changed after it: only then is it worth a
     /// word.
     pub(crate) fn has_changed(&self, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
-        let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        match self.stat_left_out(skipped) {
-            // A symlink that was elsewhere until now may be older.
-            Some(stamp) if is_link(&stamp) => {
-                stamp.mtime_ns > taken_at || skipped.size > 0 && stamp.size != skipped.size
-            }
-            Some(stamp) => stamp.mtime_ns > taken_at,
-            None => true,
-        }
+        left::has_changed(&self.root, checkpoint, skipped)
     }
 
     /// Whether what a checkpoint left out, and what has changed since, is gone: there is nothing, or a
     /// symlink stands in its place.
     pub(crate) fn is_gone(&self, skipped: &Skipped) -> bool {
-        self.stat_left_out(skipped).is_none_or(|stamp| is_link(&stamp))
-    }
-
-    fn stat_left_out(&self, skipped: &Skipped) -> Option<Stamp> {
-        stat_path(&self.root.path().join(OsStr::from_bytes(&skipped.path))).ok()
+        left::is_gone(&self.root, skipped)
     }
 
     /// The files of a checkpoint as a restore goes to them, also of one that is in no list.
@@ -220,10 +204,6 @@ impl Project {
         let new = new.filter_map(|change| Some((change.path, change.after?)));
         Ok(new.filter(|(path, entry)| held.was_left_out(path, entry, step)).collect())
     }
-}
-
-fn is_link(stamp: &Stamp) -> bool {
-    stamp.kind() == Some(Kind::Link)
 }
 
 impl Held<'_> {

@@ -53,6 +53,8 @@ pub(super) fn knowledge(checkpoint: &Checkpoint, lines: &[left::Line], side: Sid
 pub(super) struct Authors {
     pub(super) knowledge: Knowledge,
     likely: BTreeMap<RelPath, Entry>,
+    /// The trees of [`Knowledge::looks`] that can be read.
+    looks: BTreeMap<CheckpointId, Tree>,
     side: Side,
 }
 
@@ -84,7 +86,11 @@ impl Authors {
                 }
             }
         }
-        Ok(Self { knowledge, likely, side })
+        let mut looks = BTreeMap::new();
+        for id in knowledge.looks() {
+            looks.extend(project.store.tree(id).ok().map(|tree| (id, tree)));
+        }
+        Ok(Self { knowledge, likely, looks, side })
     }
 
     /// Drops what a restore to an older checkpoint put back since: an undo of this turn is not about what
@@ -113,6 +119,14 @@ impl Authors {
         authorship.authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
     }
 
+    /// What is there now at a path that changed.
+    fn present<'a>(&'a self, project: &'a Project, change: &'a Change) -> Present<'a> {
+        let Self { side, looks, .. } = self;
+        let (path, now) = (&change.path, change.after);
+        let likely = self.likely.get(path).copied();
+        Present { project, path, side: *side, now, likely, looks }
+    }
+
     pub(super) fn by_path(
         &self,
         project: &Project,
@@ -120,12 +134,11 @@ impl Authors {
         unwalked: &BTreeSet<RelPath>,
         skipped: &[Skipped],
     ) -> Authorship {
-        let there = changes.iter().filter_map(|change| Some((&change.path, change.after?)));
-        let authors = there.map(|(path, now)| {
-            let likely = self.likely.get(path).copied();
-            let author = self
-                .knowledge
-                .author(path, &Present { project, path, side: self.side, now, likely });
+        let (there, gone): (Vec<_>, Vec<_>) =
+            changes.iter().partition(|change| change.after.is_some());
+        let authors = there.into_iter().map(|change| {
+            let path = &change.path;
+            let author = self.knowledge.author(path, &self.present(project, change));
             // After a command the tree is looked at, and what is ignored is not in it.
             let is_blind = author == Author::Other && unwalked.contains(path);
             (path.clone(), if is_blind { Author::Unknown } else { author })
@@ -133,9 +146,9 @@ impl Authors {
         // What cannot be looked at is still the agent's if it made something there last.
         let unseen = skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok());
         let made = unseen.filter(|path| self.knowledge.was_made_by_agent(path));
-        let gone = changes.iter().filter(|change| change.after.is_none());
-        let gone = gone.filter_map(|change| {
-            Some((change.path.clone(), self.knowledge.removed_by(&change.path)?))
+        let gone = gone.into_iter().filter_map(|change| {
+            let author = self.knowledge.removed_by(&change.path, &self.present(project, change))?;
+            Some((change.path.clone(), author))
         });
         let authors = authors.chain(made.map(|path| (path, Author::Agent))).chain(gone).collect();
         Authorship::of(authors, changes, |path| self.knowledge.was_left(path))
@@ -143,7 +156,7 @@ impl Authors {
 }
 
 /// What a restore went to; `None` if the checkpoint was pruned meanwhile.
-fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
+pub(super) fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
     match project.tree_by_id(of) {
         Err(Error::NoSuchCheckpoint { .. }) => Ok(None),
         // Then it is not known what that restore made, and to leave all of it would pass for having

@@ -1,11 +1,11 @@
 //! Bytes of the present and of a checkpoint, and whether they are what an agent was seen to leave.
 
-use std::{io::Read, path::Path};
+use std::{collections::BTreeMap, io::Read, path::Path};
 
-use super::side::top;
+use super::side::{entry_at, top};
 use crate::{
     left::{self, Here, Side, State},
-    model::{Entry, Kind, RelPath},
+    model::{CheckpointId, Entry, Kind, RelPath, Tree},
     project::Project,
     store::{self, Source, naming},
 };
@@ -43,30 +43,54 @@ pub(super) struct Present<'a> {
     pub(super) project: &'a Project,
     pub(super) path: &'a RelPath,
     pub(super) side: Side,
-    pub(super) now: Entry,
+    /// `None` where nothing is.
+    pub(super) now: Option<Entry>,
     /// What a later checkpoint of the same session has there.
     pub(super) likely: Option<Entry>,
+    /// The trees of the checkpoints right before calls that were not seen to end.
+    pub(super) looks: &'a BTreeMap<CheckpointId, Tree>,
+}
+
+impl Present<'_> {
+    /// What is there, if a checkpoint has the same bytes in the same kind of file.
+    fn same(&self, held: Option<Entry>) -> Option<Entry> {
+        let now = match self.side {
+            Side::Root => {
+                let store = self.project.store.as_ref();
+                store::named_as(store, self.path, self.now?, held, Source::Disk)
+            }
+            Side::Outside => self.now?,
+        };
+        let held = held.filter(|held| held.kind == now.kind)?;
+        let [held, here] = [held, now].map(|entry| entry.content.map(|content| content.id));
+        (now.kind == Kind::Directory || held == here).then_some(now)
+    }
 }
 
 impl Here for Present<'_> {
     fn is(&self, state: &State) -> bool {
-        is_state(&self.now, state, || small(top(self.project, self.side), self.path, self.now.kind))
+        self.now.is_some_and(|now| {
+            is_state(&now, state, || small(top(self.project, self.side), self.path, now.kind))
+        })
     }
 
     fn is_directory(&self) -> bool {
-        self.now.kind == Kind::Directory
+        self.now.is_some_and(|now| now.kind == Kind::Directory)
     }
 
     fn is_likely(&self) -> bool {
-        let store = self.project.store.as_ref();
-        let now = match self.side {
-            Side::Root => store::named_as(store, self.path, self.now, self.likely, Source::Disk),
-            Side::Outside => self.now,
-        };
-        self.likely.is_some_and(|likely| {
-            let contents = [likely, now].map(|entry| entry.content.map(|content| content.id));
-            likely.kind == now.kind && (now.kind == Kind::Directory || contents[0] == contents[1])
-        })
+        self.same(self.likely).is_some()
+    }
+
+    fn was_at(&self, look: CheckpointId) -> bool {
+        let Some(tree) = self.looks.get(&look) else { return false };
+        match entry_at(self.project, tree, self.path, self.side) {
+            Ok(None) => self.now.is_none(),
+            Ok(Some(held)) => {
+                self.same(Some(held)).is_some_and(|now| now.permissions == held.permissions)
+            }
+            Err(_) => false,
+        }
     }
 }
 
@@ -86,6 +110,10 @@ impl Here for Saved<'_> {
     }
 
     fn is_likely(&self) -> bool {
+        false
+    }
+
+    fn was_at(&self, _look: CheckpointId) -> bool {
         false
     }
 }

@@ -24,8 +24,12 @@ pub struct Knowledge {
     seen: BTreeMap<RelPath, Vec<Seen>>,
     /// Calls that were not looked at when they were done.
     open: HashMap<String, Open>,
+    /// The directories on the way to what calls name that were not there, by session and call.
+    makes: HashMap<(String, String), Vec<RelPath>>,
     /// Those of them that had ended when a later call began.
     ended: Vec<Open>,
+    /// Whether something that was noted in that time cannot be read any more.
+    is_lost: bool,
     /// Where nothing was when a call of the agent first named it.
     absent: BTreeSet<RelPath>,
     /// The newest checkpoint that was taken when calls before it had ended unseen.
@@ -38,8 +42,6 @@ struct Open {
     of: String,
     /// What it can change; `None` for anything.
     paths: Option<Vec<RelPath>>,
-    /// The directories on the way to them that were not there.
-    makes: Vec<RelPath>,
     /// Whether the agent said that it was done.
     is_done: bool,
 }
@@ -100,6 +102,9 @@ pub trait Here {
 
     /// Whether it is what the checkpoint [`Knowledge::likely`] has there.
     fn is_likely(&self) -> bool;
+
+    /// Whether it is known to be just what this checkpoint has there.
+    fn was_at(&self, look: CheckpointId) -> bool;
 }
 
 impl Knowledge {
@@ -128,22 +133,23 @@ impl Knowledge {
     }
 
     fn add(&mut self, line: &Line, ours: bool, since: &str) {
+        let by = match ours {
+            true => By::Agent,
+            false if line.by.is_empty() => By::Others,
+            false => By::Session,
+        };
+        self.add_made(line, by);
         match &line.what {
             // Of an agent that says no ends, what was there before a call may be its own.
             What::Left { .. } if line.by.is_empty() && !self.tells => (),
             What::Left { path, state } => {
-                let by = match ours {
-                    true => By::Agent,
-                    false if line.by.is_empty() => By::Others,
-                    false => By::Session,
-                };
                 self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
             }
             What::Back { path, state, then } => {
                 let by = By::Restore(*then);
                 self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
             }
-            What::Began { of, call, paths, makes, absent, .. } if ours => {
+            What::Began { of, call, paths, absent, .. } if ours => {
                 self.active = true;
                 let absent = absent.iter().filter_map(|path| self.side.path(path));
                 let first: Vec<_> = absent.filter(|path| !self.seen.contains_key(path)).collect();
@@ -151,11 +157,8 @@ impl Knowledge {
                 if !self.tells {
                     self.begins_after_unseen(of, since);
                 }
-                let all = |paths: &[String]| -> Vec<RelPath> {
-                    paths.iter().filter_map(|path| self.side.path(path)).collect()
-                };
-                let (paths, makes) = (paths.as_deref().map(all), all(makes));
-                let open = Open { of: of.clone(), paths, makes, is_done: false };
+                let paths = paths.as_deref().map(|paths| self.paths(paths));
+                let open = Open { of: of.clone(), paths, is_done: false };
                 self.open.insert(call.clone(), open);
             }
             What::Ended { call } if ours => {
@@ -163,12 +166,8 @@ impl Knowledge {
                     open.is_done = true;
                 }
             }
-            What::Done { call } if ours => {
-                for path in self.open.remove(call).into_iter().flat_map(|open| open.makes) {
-                    let made = Seen { at: line.at, there: There::Directory, by: By::Agent };
-                    self.seen.entry(path).or_default().push(made);
-                }
-            }
+            What::Done { call } if ours => drop(self.open.remove(call)),
+            What::Lost { until } => self.is_lost |= *until >= self.since,
             What::Began { .. }
             | What::Ended { .. }
             | What::Done { .. }
@@ -176,6 +175,33 @@ impl Knowledge {
             | What::Void { .. }
             | What::Merged { .. } => (),
         }
+    }
+
+    /// What a call left at a path that it named, it left in the directories on the way there, whoever
+    /// sees them next.
+    fn add_made(&mut self, line: &Line, by: By) {
+        let key = |call: &String| (line.by.clone(), call.clone());
+        match &line.what {
+            What::Began { call, makes, .. } if !makes.is_empty() => {
+                let makes = self.paths(makes);
+                self.makes.insert(key(call), makes);
+            }
+            What::Left { path, state: Some(_) } if !self.makes.is_empty() => {
+                let Some(path) = self.side.path(path) else { return };
+                let of_call = self.makes.iter().filter(|((by, _), _)| *by == line.by);
+                let made = of_call.flat_map(|(_, makes)| makes).filter(|dir| path.is_within(dir));
+                for dir in made {
+                    let made = Seen { at: line.at, there: There::Directory, by };
+                    self.seen.entry(dir.clone()).or_default().push(made);
+                }
+            }
+            What::Done { call } => drop(self.makes.remove(&key(call))),
+            _ => (),
+        }
+    }
+
+    fn paths(&self, texts: &[String]) -> Vec<RelPath> {
+        texts.iter().filter_map(|path| self.side.path(path)).collect()
     }
 
     fn see(&mut self, path: &str, seen: Seen) {
@@ -204,10 +230,13 @@ impl Knowledge {
 
     /// Who made what is at `path` now?
     pub fn author(&self, path: &RelPath, here: &dyn Here) -> Author {
+        if self.is_lost {
+            return Author::Unclear;
+        }
         match self.who_left(path, here) {
             Some(author) => author,
             None if !self.active => Author::Unknown,
-            None => match self.unseen(path) {
+            None => match self.unseen(path, Some(here)) {
                 Some(open) if self.tells && !open.is_done => Author::Unclear,
                 Some(_) => Author::Unknown,
                 None if self.likely.is_some() && reaches(&self.ended, path) && here.is_likely() => {
@@ -264,8 +293,8 @@ impl Knowledge {
 
     /// Which other author removed what was at `path`, where nothing is now: another session was seen
     /// to, or something was there when it was last seen, and no call could have changed that unseen.
-    pub fn removed_by(&self, path: &RelPath) -> Option<Author> {
-        let last = self.seen(path).last().filter(|_| self.unseen(path).is_none())?;
+    pub fn removed_by(&self, path: &RelPath, here: &dyn Here) -> Option<Author> {
+        let last = self.seen(path).last().filter(|_| self.unseen(path, Some(here)).is_none())?;
         match (last.there.is_any(), last.by) {
             (true, _) => Some(Author::Other),
             (false, By::Session) => Some(Author::Session),
@@ -291,7 +320,9 @@ impl Knowledge {
     /// Whether the agent removed what was at `path`, or may have.
     pub fn was_removed(&self, path: &RelPath) -> bool {
         let is_gone = |seen: &Seen| seen.by == By::Agent && !seen.there.is_any();
-        self.seen(path).last().is_some_and(is_gone) || self.unseen(path).is_some()
+        self.is_lost
+            || self.seen(path).last().is_some_and(is_gone)
+            || self.unseen(path, None).is_some()
     }
 
     /// Whether the agent may have had a part in what happened at `path`; `here` is what is there, if
@@ -316,11 +347,21 @@ impl Knowledge {
         })
     }
 
+    /// The checkpoints right before calls that were not looked at when they were done.
+    pub fn looks(&self) -> BTreeSet<CheckpointId> {
+        self.open.values().filter_map(|open| CheckpointId::parse(&open.of)).collect()
+    }
+
     /// A call that may have changed what is at `path`, and was not looked at when it was done. One
-    /// that was cut off says less than one that was done.
-    fn unseen(&self, path: &RelPath) -> Option<&Open> {
-        let mut open: Vec<&Open> =
-            self.open.values().filter(|open| reaches([*open], path)).collect();
+    /// that was cut off says less than one that was done. What is `here` as it was right before a call
+    /// was not changed by it; of an agent that says no ends, an earlier one may have made it.
+    fn unseen(&self, path: &RelPath, here: Option<&dyn Here>) -> Option<&Open> {
+        let was_before = |open: &Open| {
+            let look = CheckpointId::parse(&open.of).filter(|_| self.tells);
+            look.zip(here).is_some_and(|(look, here)| here.was_at(look))
+        };
+        let open = self.open.values().filter(|open| reaches([*open], path));
+        let mut open: Vec<&Open> = open.filter(|open| !was_before(open)).collect();
         open.sort_by_key(|open| open.is_done);
         open.pop()
     }

@@ -19,6 +19,10 @@ impl Here for Is {
     fn is_likely(&self) -> bool {
         self.0 == "likely"
     }
+
+    fn was_at(&self, look: CheckpointId) -> bool {
+        self.0 == "before 2" && look == CheckpointId::from_bits(2)
+    }
 }
 
 fn checkpoint() -> Checkpoint {
@@ -71,7 +75,12 @@ fn whose_it_is() {
     let ended = |call: &str| line("me", What::Ended { call: call.to_owned() });
     // The agent told of an end before; a call that it was cut off in was not told of.
     let cut = [&[ended("0")], &later[..], &[ended("2")]].concat();
+    let cut_once = [&[ended("0")], &later[1..2]].concat();
+    let cut_twice = [&[ended("0"), began("me", "1", 1, None)], &later[1..2]].concat();
     let unlooked = vec![began("me", "1", 1, None), ended("1")];
+    let lost = |until| line("", What::Lost { until });
+    let (damaged, damaged_before) =
+        ([&[lost(150)], &edit("me")[..]].concat(), [&[lost(50)], &edit("me")[..]].concat());
     // A second life with the same bytes is not the agent's.
     let gone = line("me", What::Left { path: "a".to_owned(), state: None });
     let again = [edit("me"), vec![gone]].concat();
@@ -79,7 +88,7 @@ fn whose_it_is() {
     let large = State { kind: 0o100_000, permissions: 0o644, id: None, sha: None };
     let large = line("me", What::Left { path: "a".to_owned(), state: Some(large) });
     let large = [began("me", "1", 1, None), large, done("me", "1")];
-    let cases: [(&str, &[Line], &str, &'static str, Author); 17] = [
+    let cases: [(&str, &[Line], &str, &'static str, Author); 21] = [
         ("too large to be read after the call", &large, "a", "x", Unknown),
         ("nothing is known", &[], "a", "x", Unknown),
         ("the agent's, untouched", &edit("me"), "a", "x", Agent),
@@ -95,6 +104,10 @@ fn whose_it_is() {
         ("a call that was cut off", &cut, "b", "z", Unclear),
         ("seen at the next call after one that was cut off", &cut, "a", "likely", Unclear),
         ("a call that ended and was not looked at", &unlooked, "a", "z", Unknown),
+        ("there before the call that was cut off", &cut_once, "b", "before 2", Other),
+        ("perhaps by an earlier one that was cut off", &cut_twice, "b", "before 2", Unclear),
+        ("where a line is lost", &damaged, "a", "x", Unclear),
+        ("where a line was lost before", &damaged_before, "a", "x", Agent),
         ("made again by another", &again, "a", "x", Other),
         ("there before the agent wrote the same", &there, "a", "x", Other),
     ];

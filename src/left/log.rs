@@ -1,0 +1,201 @@
+//! The file of the log: added to by many processes at once, and read as far as it can be.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use super::{Line, What};
+use crate::{
+    error::{Error, Result},
+    fs::{create_private_dirs, hand_over, is_lost, now_ns, open_options, read_small, stamp_of},
+    state::RootState,
+};
+
+/// Some 30,000 lines; one older log of that size is kept beside it.
+const LOG_MAX_BYTES: u64 = 4 << 20;
+/// A last line may come after the limit was looked at.
+const READ_MAX_BYTES: u64 = 2 * LOG_MAX_BYTES;
+
+/// Adds lines, all at once.
+///
+/// # Errors
+///
+/// Fails if the log cannot be written.
+pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
+    append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
+}
+
+/// Adds lines where there is a log; elsewhere nothing.
+///
+/// # Errors
+///
+/// Fails if the log cannot be written.
+pub(super) fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
+    let path = log(place);
+    match open_to_append(&path, false) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+        opened => opened
+            .and_then(|file| write_bounded(file, &path, &text_of(lines), LOG_MAX_BYTES))
+            .map_err(Error::io("write", &path)),
+    }
+}
+
+fn text_of(lines: &[Line]) -> Vec<u8> {
+    // A line that a killed process left unfinished must not swallow the next one.
+    let mut bytes = vec![b'\n'];
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line).expect("strings and numbers always serialize");
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// Appends to a file, and makes it if needed. One that is larger than `size_max` bytes becomes the
+/// older file first, with the extension `old`.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub(super) fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
+    let file = match open_to_append(path, true) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            path.parent().map_or(Ok(()), create_private_dirs)?;
+            open_to_append(path, true)
+        }
+        opened => opened,
+    };
+    file.and_then(|file| write_bounded(file, path, bytes, size_max))
+        .map_err(Error::io("write", path))
+}
+
+fn open_to_append(path: &Path, makes: bool) -> io::Result<File> {
+    let file = open_options().append(true).create(makes).mode(0o600).open(path)?;
+    if makes {
+        hand_over(&file, path);
+    }
+    Ok(file)
+}
+
+fn write_bounded(mut file: File, path: &Path, bytes: &[u8], size_max: u64) -> io::Result<()> {
+    if stamp_of(&file)?.size > size_max {
+        // A process that loses this race appends to the new file or the old one; both are read.
+        let _moved = fs::rename(path, path.with_extension("old"));
+        file = open_to_append(path, true)?;
+    }
+    file.write_all(bytes)
+}
+
+/// Every line, oldest first. Where one cannot be read, [`What::Lost`] stands for it.
+pub fn read(place: &RootState) -> Vec<Line> {
+    let mut bytes = Vec::new();
+    for path in files(place) {
+        match read_small(&path, READ_MAX_BYTES) {
+            Ok(read) => bytes.extend(read.unwrap_or_default()),
+            // As little as a line that cannot be read.
+            Err(_) => bytes.extend(b"\n?"),
+        }
+        bytes.push(b'\n');
+    }
+    parse(&bytes)
+}
+
+/// The older file, and the one that is added to.
+fn files(place: &RootState) -> [PathBuf; 2] {
+    let path = log(place);
+    [path.with_extension("old"), path]
+}
+
+/// The lines in some bytes.
+pub(crate) fn parse(bytes: &[u8]) -> Vec<Line> {
+    let mut next = i64::MAX;
+    let mut lines: Vec<Line> = Vec::new();
+    for bytes in bytes.split(|&byte| byte == b'\n').rev().filter(|it| !is_blank(it)) {
+        let line = serde_json::from_slice(bytes).unwrap_or_else(|_| lost(next));
+        next = line.at;
+        lines.push(line);
+    }
+    lines.reverse();
+    lines
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}
+
+/// Something that was noted before `until` is lost.
+fn lost(until: i64) -> Line {
+    Line { at: until, by: String::new(), what: What::Lost { until } }
+}
+
+/// How many lines cannot be read, but for what a power cut took.
+pub fn damaged(place: &RootState) -> usize {
+    let bytes = |path: &PathBuf| read_small(path, READ_MAX_BYTES).ok().flatten();
+    let count = |bytes: Vec<u8>| damaged_in(&bytes).len();
+    files(place).iter().filter_map(bytes).map(count).sum()
+}
+
+/// Where in some bytes the lines are that cannot be read.
+fn damaged_in(bytes: &[u8]) -> Vec<(usize, &[u8])> {
+    let mut at = 0;
+    let lines = bytes.split(|&byte| byte == b'\n').map(|line| {
+        let start = at;
+        at += line.len() + 1;
+        (start, line)
+    });
+    let is_damaged = |line: &[u8]| {
+        !is_blank(line) && !is_lost(line) && serde_json::from_slice::<Line>(line).is_err()
+    };
+    lines.filter(|(_, line)| is_damaged(line)).collect()
+}
+
+/// Puts blanks in the place of what cannot be read, once it is noted that something is lost there. No
+/// other line moves: calls go on adding theirs. Returns how many there were.
+///
+/// # Errors
+///
+/// Fails if the log cannot be written.
+pub fn repair(place: &RootState) -> Result<usize> {
+    let mut count = 0;
+    let until = |line: &Line| match line.what {
+        What::Lost { until } => Some(until),
+        _ => None,
+    };
+    let Some(until) = read(place).iter().filter_map(until).max() else { return Ok(0) };
+    if damaged(place) > 0 {
+        append(place, &[Line { at: now_ns(), ..lost(until.min(now_ns())) }])?;
+    }
+    for path in files(place) {
+        let Some(bytes) = read_small(&path, READ_MAX_BYTES)? else { continue };
+        let file = open_options().write(true).open(&path).map_err(Error::io("open", &path))?;
+        for (at, line) in damaged_in(&bytes) {
+            let blank = vec![b' '; line.len()];
+            file.write_all_at(&blank, at as u64).map_err(Error::io("write", &path))?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// What of the log a call may have added while it ran, beside others.
+const RECENT_BYTES: i64 = 64 << 10;
+
+/// The last lines of the log.
+pub(super) fn recent(place: &RootState) -> Vec<Line> {
+    parse(&recent_bytes(place))
+}
+
+pub(super) fn recent_bytes(place: &RootState) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = open_options().read(true).open(log(place)).and_then(|mut file| {
+        let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
+        file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)
+    });
+    read.map(|_| bytes).unwrap_or_default()
+}
+
+fn log(place: &RootState) -> PathBuf {
+    place.left().join("log")
+}

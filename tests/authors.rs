@@ -1,0 +1,120 @@
+//! Whose a change is where several are at work, where calls are cut off, and where the log of calls is
+//! damaged.
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use crate::{
+    evidence::{begins, ends, ours, project, run, writes},
+    support::{
+        temp::{noise, on_disk, write},
+        world::World,
+    },
+    told::repository,
+};
+
+/// A directory that a write had to make, while another session's command runs.
+#[test]
+fn a_directory_that_another_session_made_is_not_the_agents() {
+    let mut world = project();
+    writes(&mut world, "t/zero", "c", "c");
+    begins(&mut world, "s/one", "make");
+    writes(&mut world, "t/one", "made/by/x", "the other session's");
+    world.write("a", "the agent's");
+    ends(&mut world, "s/one", "make");
+    fs::remove_file(world.root().join("made/by/x")).unwrap();
+    let plan = ours(&mut world, &["undo", "--session", "s", "--dry-run"], 0).stdout;
+    assert!(plan.contains("made by another session"), "{plan}");
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 0);
+    assert_eq!(world.read("a"), "first");
+    assert!(world.root().join("made/by").is_dir());
+    ours(&mut world, &["undo", "--session", "t", "--yes"], 0);
+    assert!(!world.root().join("made").exists());
+}
+
+/// A look before the call that was cut off shows what a person did, and the call did not change it.
+#[test]
+fn what_was_there_before_a_call_that_was_cut_off_is_no_doubt_of_its() {
+    for world in [project(), repository()] {
+        let mut world = world;
+        writes(&mut world, "one", "a", "the agent's");
+        world.write("b", "mine");
+        world.write("new", "mine");
+        begins(&mut world, "one", "make");
+        world.write("late", "perhaps mine");
+        let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+        let row = |path: &str| {
+            let row = plan.lines().find(|row| row.split_whitespace().nth(1) == Some(path));
+            row.unwrap_or_default().to_owned()
+        };
+        assert!(row("b").contains("changed since, not by the agent (use --force)"), "{plan}");
+        assert!(row("new").contains("not made by the agent"), "{plan}");
+        assert!(row("late").contains("perhaps by a call that was cut off"), "{plan}");
+        ours(&mut world, &["undo", "--yes", "--force"], 0);
+        let now = ["a", "b", "new"].map(|path| world.read(path));
+        assert_eq!(now, ["first", "first", "mine"]);
+        assert!(!world.root().join("late").exists());
+    }
+}
+
+fn log(world: &World) -> PathBuf {
+    let all = on_disk(&world.state()).into_keys().map(|path| String::from_utf8(path).unwrap());
+    let mut logs = all.filter(|path| path.ends_with("left/log"));
+    world.state().join(logs.next().unwrap())
+}
+
+/// Damages the lines of the log that have some text in them, in place.
+fn damage(world: &World, text: &str) {
+    let log = log(world);
+    let lines = fs::read_to_string(&log).unwrap();
+    let damaged = |line: &str| line.replace("\"at\"", "\"\u{1}t\"");
+    let lines: Vec<_> = lines
+        .split('\n')
+        .map(|line| if line.contains(text) { damaged(line) } else { line.to_owned() })
+        .collect();
+    write(&log, lines.join("\n"));
+}
+
+#[test]
+fn where_the_log_is_damaged_nobody_is_taken_for_the_author() {
+    // Where the agent's own line is lost, and where the line that tells that somebody's file was there.
+    for (text, kept) in [("\"left\":{\"path\":\"x\"", "x"), ("\"by\":\"\"", "x")] {
+        let mut world = project();
+        world.write("x", "mine");
+        writes(&mut world, "one", "a", "the agent's");
+        world.write("x", "mine, too");
+        writes(&mut world, "one", "x", "mine, too");
+        ours(&mut world, &["check"], 0);
+        damage(&world, text);
+        let done = ours(&mut world, &["undo", "--yes"], 3).stdout;
+        assert!(done.contains(kept), "{done}");
+        assert_eq!(world.read("x"), "mine, too");
+        let told = ours(&mut world, &["check"], 1).stdout;
+        assert!(told.contains("left/log: ") && told.contains("cannot be read"), "{told}");
+        let repaired = ours(&mut world, &["check", "--repair"], 0).stderr;
+        assert!(repaired.contains("of left/log that cannot be read"), "{repaired}");
+        ours(&mut world, &["check"], 0);
+        // It is still not known who did what until then, and of what comes later it is.
+        ours(&mut world, &["undo", "--yes"], 3);
+        assert_eq!(world.read("x"), "mine, too");
+        world.write("c", "mine");
+        writes(&mut world, "two", "b", "the agent's");
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!(world.read("b"), "first");
+    }
+}
+
+/// A symlink in the place of a file that no checkpoint holds.
+#[test]
+fn what_gave_way_to_a_symlink_is_gone_for_good() {
+    let mut world = project();
+    world.write("large", noise(1, 70_000_000));
+    writes(&mut world, "one", "a", "the agent's");
+    let told = run(&mut world, "two", "make", |world| {
+        fs::remove_file(world.root().join("large")).unwrap();
+        symlink("a", world.root().join("large")).unwrap();
+    });
+    assert!(told.contains("gone for good: 1 file that no checkpoint holds"), "{told}");
+    writes(&mut world, "three", "a", "the agent's, again");
+    let told = ours(&mut world, &["diff", "3", "1"], 0).stderr;
+    assert!(told.contains("gone, and was not held: large (70.0 MB"), "{told}");
+}
