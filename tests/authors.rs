@@ -118,3 +118,26 @@ fn what_gave_way_to_a_symlink_is_gone_for_good() {
     let told = ours(&mut world, &["diff", "3", "1"], 0).stderr;
     assert!(told.contains("gone, and was not held: large (70.0 MB"), "{told}");
 }
+
+/// What the settings leave out is held because a call names it.
+#[test]
+fn a_redo_takes_away_again_what_is_excluded_and_an_undo_brought_back() {
+    for world in [project(), repository()] {
+        let mut world = world;
+        write(&world.settings(), "deadline = \"60s\"\nexclude = [\"*.excl\"]\n");
+        world.write("x.excl", "excluded");
+        world.write("d/y.excl", "excluded");
+        run(&mut world, "one", "rm -r x.excl d", |world| {
+            world.write("a", "the agent's");
+            fs::remove_file(world.root().join("x.excl")).unwrap();
+            beforehand::fs::remove_tree(&world.root().join("d")).unwrap();
+        });
+        let then = on_disk(&world.root());
+        ours(&mut world, &["undo", "--yes"], 0);
+        let back = ["x.excl", "d/y.excl"].map(|path| world.read(path));
+        assert_eq!(back, ["excluded", "excluded"]);
+        ours(&mut world, &["redo", "--yes"], 0);
+        let now: Vec<_> = on_disk(&world.root()).into_keys().collect();
+        assert_eq!(now, then.into_keys().collect::<Vec<_>>());
+    }
+}

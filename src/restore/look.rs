@@ -29,16 +29,17 @@ pub(super) struct Seen {
     pub(super) unwalked: BTreeSet<RelPath>,
 }
 
+/// Looks at what is there now. `restored` is what the restore went to that is taken back.
 pub(super) fn see(
     process: &Process<'_>,
     project: &Project,
     then: &Tree,
+    restored: Option<&Tree>,
     outside: &BTreeSet<PathBuf>,
 ) -> Result<Seen> {
-    // What was held for its own sake is looked at for its own sake.
-    let privately = then
-        .besides
-        .iter()
+    // What was held for its own sake is looked at for its own sake, and so is what a restore put there.
+    let besides = then.besides.iter().chain(restored.into_iter().flat_map(|tree| &tree.besides));
+    let privately = besides
         .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Place::Private));
     let below = privately.map(|(path, _)| project.root.join(path));
     let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();

@@ -204,7 +204,9 @@ impl Restore<'_> {
         let Self { project, checkpoint, request } = self;
         let Then { tree: then, damaged } = project.tree_of(checkpoint, Later::Gone)?;
         let outside = outside::paths(project, checkpoint, &then);
-        let mut seen = see(process, project, &then, &outside)?;
+        let restored = request.of_restore.map(|of| authors::restored(project, of)).transpose()?;
+        let restored = restored.flatten();
+        let mut seen = see(process, project, &then, restored.as_ref(), &outside)?;
         if request.of_restore.is_none() {
             refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         }
