@@ -1,11 +1,13 @@
 //! Whose a change is where several are at work, where calls are cut off, and where the log of calls is
 //! damaged.
 
+use serde_json::json;
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use crate::{
-    evidence::{begins, ends, ours, project, run, writes},
+    evidence::{begins, ends, event, ours, project, run, writes},
     support::{
+        real::beforehand,
         temp::{noise, on_disk, write},
         world::World,
     },
@@ -139,5 +141,72 @@ fn a_redo_takes_away_again_what_is_excluded_and_an_undo_brought_back() {
         ours(&mut world, &["redo", "--yes"], 0);
         let now: Vec<_> = on_disk(&world.root()).into_keys().collect();
         assert_eq!(now, then.into_keys().collect::<Vec<_>>());
+    }
+}
+
+/// What happens to a person's file of mid-turn that the agent goes on with, by its own tool or a command.
+#[test]
+fn a_persons_file_of_mid_turn_outlasts_what_the_agent_added_to_it() {
+    for by_tool in [true, false] {
+        for world in [project(), repository()] {
+            let mut world = world;
+            writes(&mut world, "one", "a", "the agent's");
+            world.write("notes", "mine\n");
+            world.write("b", "mine\n");
+            if by_tool {
+                for path in ["notes", "b"] {
+                    let file = world.root().join(path);
+                    let input = json!({ "file_path": file, "old_string": "", "new_string": "" });
+                    event(&mut world, "PreToolUse", "one", "Edit", &input, path);
+                    world.write(path, "mine\nthe agent's\n");
+                    event(&mut world, "PostToolUse", "one", "Edit", &input, path);
+                }
+            } else {
+                run(&mut world, "one", "echo \"the agent's\" | tee -a notes b", |world| {
+                    world.write("notes", "mine\nthe agent's\n");
+                    world.write("b", "mine\nthe agent's\n");
+                });
+            }
+            let before = on_disk(&world.root());
+            let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+            let row = plan.lines().find(|row| row.contains("restore   notes")).unwrap();
+            assert!(row.ends_with("made in the middle of the turn, not by the agent"), "{plan}");
+            let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
+            let now = ["a", "notes", "b"].map(|path| world.read(path));
+            assert_eq!(now, ["first", "mine\n", "mine\n"], "{told}");
+            ours(&mut world, &["redo", "--yes"], 0);
+            assert_eq!(on_disk(&world.root()), before);
+            ours(&mut world, &["restore", "1", "--yes", "--force"], 3);
+            assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "first"]);
+            assert!(!world.root().join("notes").exists());
+            ours(&mut world, &["undo", "--yes"], 0);
+            assert_eq!(on_disk(&world.root()), before);
+        }
+    }
+}
+
+/// The directory that the agent made, and removed together with what a person had put into it.
+#[test]
+fn a_persons_file_of_mid_turn_comes_back_with_the_directories_on_the_way() {
+    for killed in ["", "apply-rename"] {
+        let mut world = project();
+        run(&mut world, "one", "make", |world| world.write("made/by/x", "the agent's"));
+        world.write("made/by/notes", "mine");
+        run(&mut world, "one", "rm -r made", |world| {
+            beforehand::fs::remove_tree(&world.root().join("made")).unwrap();
+            world.write("a", "the agent's");
+        });
+        let before = on_disk(&world.root());
+        if !killed.is_empty() {
+            let mut command = beforehand(&world, &world.root(), &["undo", "--yes"]);
+            command.env("BEFOREHAND_TEST_CRASH_AT", killed).output().unwrap();
+            ours(&mut world, &["restore", "--abort"], 0);
+            assert_eq!(on_disk(&world.root()), before);
+        }
+        ours(&mut world, &["undo", "--yes"], 3);
+        assert_eq!(["a", "made/by/notes"].map(|path| world.read(path)), ["first", "mine"]);
+        assert!(!world.root().join("made/by/x").exists());
+        ours(&mut world, &["redo", "--yes"], 0);
+        assert_eq!(on_disk(&world.root()), before);
     }
 }

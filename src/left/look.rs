@@ -138,7 +138,7 @@ pub(super) fn until(since: Since<'_, '_>, later: CheckpointId) -> Result<Option<
     // Where a file was left out that was not there before, it may be one of those that are gone.
     let is_new = |out: &&Skipped| held.skipped.iter().all(|then| then.path != out.path);
     let new: BTreeSet<u64> = later.skipped.iter().filter(is_new).map(|out| out.size).collect();
-    let mut gone = moved::gone(store.as_ref(), &held.skipped);
+    let mut gone = moved::gone(since.root, &held);
     gone.retain(|gone| !new.contains(&gone.size));
     blast::count(since, store.as_ref(), &changes, gone.len() as u64).map(Some)
 }

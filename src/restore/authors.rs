@@ -201,7 +201,7 @@ pub(super) fn of_restore(
             bytes.is_some_and(|(sha, bytes)| left::digest(&bytes) == *sha)
         };
         let is_ours = is_same(then.as_ref(), here.as_ref())
-            || side == Side::Root && is_merged()
+            || side == Side::Root && (is_merged() || is_on_the_way_to(&merged, change))
             || side == Side::Outside && is_on_the_way(&restored, change);
         let author = if is_ours { Author::Restore } else { Author::Other };
         authors.insert(path.clone(), author);
@@ -215,6 +215,13 @@ pub(super) fn of_restore(
         }
     }
     Ok(Authorship::of(authors, changes, |path| made.contains(path)))
+}
+
+/// Whether a restore had to make a directory for what it merged, or put there instead.
+fn is_on_the_way_to(merged: &BTreeMap<RelPath, String>, change: &Change) -> bool {
+    let mut below = merged.range(change.path.clone()..);
+    change.after.is_some_and(|here| here.kind == Kind::Directory)
+        && below.next().is_some_and(|(at, _)| at.is_within(&change.path))
 }
 
 /// Whether a restore had to make a directory outside for what it put back in it.

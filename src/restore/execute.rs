@@ -15,7 +15,7 @@ use crate::{
     fs::now_ns,
     left::{self, Line, Side, State, What},
     model::{CheckpointId, Entry, RelPath},
-    plan::{Action, RestorePlan},
+    plan::{Action, Step},
     process::Process,
     project::Project,
     restore_log::RestoreLog,
@@ -118,11 +118,15 @@ impl Restore<'_> {
         let made = make_repositories(project, checkpoint.id, &ends, made(repositories))?;
         made.join(&mut outcome);
         let index = self.stage(prepared);
-        let below = plan.deeds().filter(|step| step.action != Action::Merge);
+        // What others did is theirs, wherever it stands.
+        let is_others = |step: &&Step| {
+            step.action == Action::Merge || prepared.mid_turn.contains_key(&step.path)
+        };
+        let below = plan.deeds().filter(|step| !is_others(step));
         let below = below.map(|step| (Side::Root, &step.path, step.then));
         let outside = plan.outside.deeds().map(|step| (Side::Outside, &step.path, step.then));
         note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
-        note_merged(project, plan, held)?;
+        note_merged(project, prepared, held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
         // changed in this very moment is not ours to change.
@@ -161,7 +165,7 @@ impl Restore<'_> {
             verb: request.verb.to_owned(),
             index: request.index,
             paths: plan.deeds().map(|step| step.path.clone()).collect(),
-            merged: merged(plan),
+            merged: merged(prepared),
             outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
             closed: apply::closed(&project.root, plan),
             head: prepared.head.moves.clone().map(|head| [head.branch, head.from, head.to]),
@@ -232,8 +236,13 @@ pub(super) fn make_repositories<'a>(
     Ok(made)
 }
 
-fn merged(plan: &RestorePlan) -> Vec<(RelPath, String)> {
-    plan.merges.iter().map(|(path, it)| (path.clone(), left::digest(&it.bytes))).collect()
+/// What is put where others were at work, and is not what the checkpoint has there.
+fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
+    let merges = prepared.plan.merges.iter();
+    let merges = merges.map(|(path, it)| (path.clone(), left::digest(&it.bytes)));
+    merges
+        .chain(prepared.mid_turn_digests.iter().map(|(path, sha)| (path.clone(), sha.clone())))
+        .collect()
 }
 
 /// One restore that puts more back is not noted path by path.
@@ -264,12 +273,12 @@ pub(super) fn note_back<'a>(
 }
 
 /// Notes what was merged, so that undoing it knows its own.
-fn note_merged(project: &Project, plan: &RestorePlan, held: CheckpointId) -> Result<()> {
+fn note_merged(project: &Project, prepared: &Prepared, held: CheckpointId) -> Result<()> {
     let line = |(path, sha): (RelPath, String)| Line {
         at: now_ns(),
         by: String::new(),
         what: What::Merged { path: left::path_text(&path), held: held.to_string(), sha },
     };
-    let lines: Vec<Line> = merged(plan).into_iter().map(line).collect();
+    let lines: Vec<Line> = merged(prepared).into_iter().map(line).collect();
     if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
 }

@@ -1,54 +1,142 @@
-//! What inner steps of a turn hold and a restore of the turn does not bring back.
+//! What inner steps of a turn hold of the work of others.
 //!
 //! A turn goes back to its beginning. What the user made or changed between two calls of the turn,
 //! and a later call deleted or replaced, was not there at the beginning: only an inner step holds it.
+//! There the restore goes back to that, unless it is told to overwrite what others did.
 
 use std::{
     cell::LazyCell,
     collections::{BTreeMap, BTreeSet},
 };
 
-use super::{Restore, content::Saved};
+use super::{
+    Restore,
+    authors::Authorship,
+    content::{Saved, bytes_then},
+};
 use crate::{
     error::Result,
     fs::stat_path,
     ledger, left,
-    model::{CheckpointId, Kind, RelPath, Tree},
-    plan::{Action, Author, RestorePlan},
+    model::{CheckpointId, Entry, Kind, RelPath, Tree},
+    plan::{Author, Change, RestorePlan},
     project::Project,
     store::{self, Source},
 };
 
-/// The user's work that only inner steps hold.
+/// The work of others that only inner steps hold, by path.
 #[derive(Default)]
 pub(super) struct Inner {
-    /// By path, with the newest step that holds it.
-    pub(super) held: BTreeMap<RelPath, CheckpointId>,
+    /// What the restore goes back to, with the step that holds it.
+    pub(super) back_to: BTreeMap<RelPath, CheckpointId>,
+    /// The SHA-256 of its bytes, in hex: as if it had been merged.
+    pub(super) digests: BTreeMap<RelPath, String>,
+    /// What the restore does not bring back, with the newest step that holds it.
+    pub(super) left: BTreeMap<RelPath, CheckpointId>,
     /// Steps that may hold more of it, and are damaged.
     pub(super) damaged: BTreeSet<CheckpointId>,
 }
 
-/// The user's work that only inner steps hold.
-pub(super) fn held(
+impl Inner {
+    /// Leaves out what the plan does not replace.
+    pub(super) fn retain_in(&mut self, project: &Project, plan: &RestorePlan) {
+        let deeds: BTreeSet<&RelPath> = plan.deeds().map(|step| &step.path).collect();
+        self.back_to.retain(|path, _| deeds.contains(path));
+        self.digests.retain(|path, _| deeds.contains(path));
+        let is_gone = |path: &RelPath| stat_path(&project.root.join(path)).is_err();
+        self.left.retain(|path, _| deeds.contains(path) || is_gone(path));
+    }
+}
+
+/// Finds it, and makes `changes` lead from there.
+pub(super) fn go_to(
     restore: Restore<'_>,
-    plan: &RestorePlan,
-    then: &Tree,
-    now: &Tree,
+    changes: &mut Vec<Change>,
+    authorship: &Authorship,
+    (then, now): (&Tree, &Tree),
 ) -> Result<Inner> {
+    let Restore { project, request, .. } = restore;
+    let mut inner = Inner::default();
+    let goes = !request.options.force && !request.options.exact;
+    let Held { found, damaged } = held(restore, changes, authorship, (then, now))?;
+    inner.damaged = damaged;
+    for (path, (step, entry)) in found {
+        let bytes = bytes_then(project, &entry).filter(|_| goes);
+        let was_directory = || {
+            let was = store::entry_at(project.store.as_ref(), then, &path)?;
+            Ok::<_, crate::error::Error>(was.is_some_and(|was| was.kind == Kind::Directory))
+        };
+        match bytes {
+            Some(bytes) if !was_directory()? => {
+                let tree = project.store.tree(step)?;
+                lead_from(project, changes, &tree, &path)?;
+                inner.digests.insert(path.clone(), left::digest(&bytes));
+                inner.back_to.insert(path, step);
+            }
+            Some(_) | None => drop(inner.left.insert(path, step)),
+        }
+    }
+    changes.retain(|change| !change.is_none());
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(inner)
+}
+
+/// Makes changes lead from what `tree` has at a path, and on the way there.
+fn lead_from(
+    project: &Project,
+    changes: &mut Vec<Change>,
+    tree: &Tree,
+    path: &RelPath,
+) -> Result<()> {
+    for path in std::iter::successors(Some(path.clone()), RelPath::parent) {
+        let before = store::entry_at(project.store.as_ref(), tree, &path)?;
+        match changes.iter_mut().find(|change| change.path == path) {
+            Some(change) => change.before = before,
+            None if stat_path(&project.root.join(&path)).is_err() => {
+                changes.push(Change { path, before, after: None });
+            }
+            None => (),
+        }
+    }
+    Ok(())
+}
+
+/// The work of others that inner steps hold.
+#[derive(Default)]
+struct Held {
+    /// By path, with the newest step that holds it.
+    found: BTreeMap<RelPath, (CheckpointId, Entry)>,
+    /// Steps that may hold more of it, and are damaged.
+    damaged: BTreeSet<CheckpointId>,
+}
+
+fn held(
+    restore: Restore<'_>,
+    changes: &[Change],
+    authorship: &Authorship,
+    (then, now): (&Tree, &Tree),
+) -> Result<Held> {
     let Restore { project, checkpoint, .. } = restore;
-    let mut found = Inner::default();
-    let Some(by) = &checkpoint.cause.by else { return Ok(found) };
+    let mut held = Held::default();
+    let Some(by) = &checkpoint.cause.by else { return Ok(held) };
     let mut all = project.store.list()?;
     ledger::adopt(&mut all, &ledger::uses(&project.state));
     all.retain(|it| it.sequence > checkpoint.sequence && it.is_same_turn(checkpoint));
     if all.is_empty() {
-        return Ok(found);
+        return Ok(held);
     }
     let name = left::author(by.agent, &by.session);
     let lines = left::read(&project.state.root(&project.root));
     let since =
         |lines: &[_]| left::Knowledge::since(checkpoint, Some(&name), lines, left::Side::Root);
     let known = since(&lines);
+    let is_replaced = |path: &RelPath| match stat_path(&project.root.join(path)) {
+        Err(_) => known.was_removed(path),
+        Ok(_) => changes.binary_search_by(|change| change.path.cmp(path)).is_ok_and(|_| {
+            let author = authorship.authors.get(path).copied().unwrap_or_default();
+            restore.request.options.force || !author.is_another() && author != Author::Unclear
+        }),
+    };
     for step in &all {
         let known_then = LazyCell::new(|| since(&left::before(&lines, step)));
         let store = project.store.as_ref();
@@ -57,7 +145,7 @@ pub(super) fn held(
             Ok((other, store::changes(store, then, tree, Source::Saved)?))
         });
         if !looked.is_whole {
-            found.damaged.insert(step.id);
+            held.damaged.insert(step.id);
         }
         let Some((other, changes)) = looked.found else { continue };
         let other: BTreeSet<RelPath> = other.into_iter().map(|change| change.path).collect();
@@ -66,29 +154,14 @@ pub(super) fn held(
             let Some(entry) = change.after.filter(|it| it.kind != Kind::Directory) else {
                 continue;
             };
-            let is_users = || {
-                let author = known_then.author(&path, &Saved { project, entry });
-                author.is_another() || author == Author::Unclear
-            };
-            let is_lost = other.contains(&path) && is_replaced(project, plan, &known, &path);
-            if is_lost && !found.held.contains_key(&path) && is_users() {
-                found.held.insert(path, step.id);
+            if held.found.contains_key(&path) || !other.contains(&path) || !is_replaced(&path) {
+                continue;
+            }
+            let author = known_then.author(&path, &Saved { project, entry });
+            if author.is_another() || author == Author::Unclear {
+                held.found.insert(path, (step.id, entry));
             }
         }
     }
-    Ok(found)
-}
-
-/// Whether the agent removed what was at a path, or what the restore replaces is the agent's.
-fn is_replaced(
-    project: &Project,
-    plan: &RestorePlan,
-    known: &left::Knowledge,
-    path: &RelPath,
-) -> bool {
-    if stat_path(&project.root.join(path)).is_err() {
-        return known.was_removed(path);
-    }
-    let at = plan.steps.binary_search_by(|step| step.path.cmp(path));
-    at.is_ok_and(|at| !matches!(plan.steps[at].action, Action::Keep(_)))
+    Ok(held)
 }

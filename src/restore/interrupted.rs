@@ -271,14 +271,19 @@ fn plan(
             });
         }
         let to = store::entry_at(store, &to_tree, path)?;
-        let from = store::entry_at(store, &from_tree, path)?;
+        let mut from = store::entry_at(store, &from_tree, path)?;
         let now = store::entry_at(store, &now_tree, path)?;
         let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
-        let mut now = now.map(|now| named(named(now, to), from));
+        let now = now.map(|now| named(named(now, to), from));
+        let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
+        if is_directory && log.merged.iter().any(|(at, _)| at.is_within(path)) {
+            // Made on the way to what was merged, perhaps.
+            from = from.or(now);
+        }
         if let Some((_, sha)) = log.merged.iter().find(|(at, _)| at == path) {
             let is_ours =
                 bytes_now(project, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
-            now = if is_ours { from } else { now };
+            from = if is_ours { now } else { from };
             if toward == Toward::After {
                 // Merged already, or to be merged by the next restore.
                 continue;

@@ -57,7 +57,11 @@ pub(crate) struct Prepared {
     pub(crate) moved: BTreeMap<Vec<u8>, RelPath>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(crate) inner_roots: BTreeSet<RelPath>,
-    /// The user's work that only inner steps of the turn hold.
+    /// The user's work in the middle of the turn, to which it goes back, with the steps that hold it.
+    pub(crate) mid_turn: BTreeMap<RelPath, CheckpointId>,
+    /// The SHA-256 of its bytes, in hex.
+    pub(crate) mid_turn_digests: BTreeMap<RelPath, String>,
+    /// The user's work that only inner steps of the turn hold, and that does not come back.
     pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
     /// Later checkpoints that may hold more of what was there, and are damaged.
     pub(crate) damaged: BTreeSet<CheckpointId>,
@@ -131,6 +135,7 @@ struct Known {
     /// What another author changed and the agent of the turn was never seen to touch.
     others: BTreeSet<RelPath>,
     merges: Merges,
+    inner: Inner,
 }
 
 impl Restore<'_> {
@@ -161,11 +166,8 @@ impl Restore<'_> {
             |path: &Path| repositories.steps.iter().any(|it| path.starts_with(it.target()));
         plan.steps.retain(|step| !is_made(&project.root.join(&step.path)));
         plan.outside.steps.retain(|step| !is_made(&step.path.at_top()));
-        let inner = if request.is_of_all() {
-            inner::held(self, &plan, then, &seen.now)?
-        } else {
-            Inner::default()
-        };
+        let mut inner = known.inner;
+        inner.retain_in(project, &plan);
         // Where HEAD stands now says nothing of a repository that is made again.
         let since = (moves.is_none() && repositories.steps.is_empty())
             .then(|| head::since(project, checkpoint))
@@ -185,7 +187,9 @@ impl Restore<'_> {
             new_unheld,
             moved: displaced,
             inner_roots: view.inner_roots,
-            inner_steps: inner.held,
+            mid_turn: inner.back_to,
+            mid_turn_digests: inner.digests,
+            inner_steps: inner.left,
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: known.merges.marked,
             stages: self.stages()?,
@@ -227,7 +231,7 @@ impl Restore<'_> {
     /// not this restore's to take back.
     fn known(self, view: &mut View) -> Result<Known> {
         let Self { project, request, .. } = self;
-        let Seen { changes, skipped, unwalked, .. } = &mut view.seen;
+        let Seen { now, changes, skipped, unwalked, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, Side::Root)?;
         let mut authorship = match request.of_restore {
             Some(of) => authors::of_restore(self, of, Side::Root, changes, skipped)?,
@@ -237,12 +241,17 @@ impl Restore<'_> {
             log.drop_restored(&mut authorship, changes);
         }
         let others = log.others(&authorship, request);
+        let inner = if request.is_of_all() {
+            inner::go_to(self, changes, &authorship, (&view.then, now))?
+        } else {
+            Inner::default()
+        };
         let merges = if request.options.merge {
             merge::all(project, changes, &authorship.authors, &log, request.markers)
         } else {
             Merges::default()
         };
-        Ok(Known { authorship, others, merges })
+        Ok(Known { authorship, others, merges, inner })
     }
 
     /// Decides what happens to each path below the root that differs.

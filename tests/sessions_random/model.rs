@@ -26,22 +26,55 @@ pub(super) struct Change {
     pub(super) is_known: bool,
 }
 
+/// What somebody had made before an agent went on with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Under {
+    seen: Seen,
+    change: Change,
+}
+
 /// All files at some moment, and who made each what it is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moment {
     pub(super) at: usize,
     pub(super) files: Files,
     pub(super) changes: BTreeMap<Path, Change>,
+    /// What was there at each path before an agent that had not made it went on with it.
+    pub(super) under: BTreeMap<Path, Vec<Under>>,
 }
 
 impl Moment {
     /// Takes note of what somebody did.
     pub(super) fn becomes(&mut self, files: Files, change: Change) {
         for path in differing(&self.files, &files) {
-            self.changes.insert(path, change);
+            let last = self.changes.insert(path.clone(), change);
+            let others = last.filter(|last| last.who != change.who || !last.is_known);
+            if let (Some(change), Some(seen)) = (others, self.files.get(&path)) {
+                let under = Under { seen: seen.clone(), change };
+                self.under.entry(path).or_default().push(under);
+            }
         }
         self.files = files;
         self.at = change.at;
+    }
+
+    /// What others had made at a path since the order's checkpoint, when its agent went on with it.
+    fn under(&self, path: &[u8], order: &Order) -> Vec<&Under> {
+        let goes_back = order.session.is_some() && !order.is_forced && order.picked.is_none();
+        let at = self.under.get(path).filter(|_| goes_back);
+        at.into_iter().flatten().filter(|it| it.change.at > order.then.at).collect()
+    }
+
+    /// Whether the agent whose turn is undone was seen to change a path last.
+    fn is_last_of(&self, order: &Order, path: &[u8]) -> bool {
+        let last = self.changes.get(path).filter(|last| order.is_undo && last.is_known);
+        last.zip(order.session).is_some_and(|(last, of)| last.who == Who::Agent(of))
+    }
+
+    /// Whether there is such work in a directory.
+    fn has_under_in(&self, dir: &[u8], order: &Order) -> bool {
+        let mut within = self.under.keys().filter(|path| is_within(path, dir));
+        within.any(|path| !self.under(path, order).is_empty())
     }
 
     /// Takes note of what a restore to `then` did: what it put back is what it was.
@@ -95,11 +128,26 @@ pub(super) fn judge(order: &Order, before: &Moment, after: &Files) -> Result<(),
     let then = &order.then;
     let paths = then.files.keys().chain(before.files.keys()).chain(after.keys());
     for path in paths.collect::<BTreeSet<_>>() {
-        let [was, is, becomes] = [&then.files, &before.files, after].map(|files| files.get(path));
+        let [mut was, is, becomes] =
+            [&then.files, &before.files, after].map(|files| files.get(path));
+        // The work of others in the middle of a turn is where the turn goes back to.
+        let under = before.under(path, order);
+        if under.iter().any(|under| Some(&under.seen) == becomes) {
+            was = becomes;
+        } else if before.is_last_of(order, path) && is_wanted(&under, was, is) {
+            return Err(format!("no work of others: {}", String::from_utf8_lossy(path)));
+        }
+        let is_directory = becomes.is_some_and(|seen| seen.kind == Kind::Directory);
+        if is_directory && before.has_under_in(path, order) {
+            continue;
+        }
         let told = || {
             let name = String::from_utf8_lossy(path);
             let change = before.changes.get(path);
-            format!("{name}: {}\nwas {was:?}\nis {is:?}\nbecomes {becomes:?}", change_words(change))
+            format!(
+                "{name}: {}, after {under:?}\nwas {was:?}\nis {is:?}\nbecomes {becomes:?}",
+                change_words(change)
+            )
         };
         if becomes != was && becomes != is {
             return Err(format!("something new: {}", told()));
@@ -116,6 +164,13 @@ pub(super) fn judge(order: &Order, before: &Moment, after: &Files) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Whether what others made has to be there again, and is not there now.
+fn is_wanted(under: &[&Under], was: Option<&Seen>, is: Option<&Seen>) -> bool {
+    let is_directory = |seen: Option<&Seen>| seen.is_some_and(|it| it.kind == Kind::Directory);
+    let newest = under.last().filter(|newest| newest.change.is_known && is != Some(&newest.seen));
+    newest.is_some_and(|newest| newest.seen.kind == Kind::File) && !is_directory(was)
 }
 
 enum Wanted {

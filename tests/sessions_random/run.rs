@@ -288,7 +288,8 @@ impl Run {
             return Err(told(format!("{count} paths were announced, {} done", deed["done"])));
         }
         let conflicts = plan["steps"].as_array().unwrap().iter().any(|it| it["conflict"] == true)
-            || deed["inner_steps"] != json!([]);
+            || deed["inner_steps"] != json!([])
+            || deed["mid_turn"] != json!([]);
         is_well(&done, &[if conflicts { 3 } else { 0 }])?;
         is_named(&order, &plan, &after).map_err(told)?;
         let Some(held) = deed["held_in"].as_str() else { return Ok(()) };

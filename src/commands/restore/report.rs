@@ -59,11 +59,10 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         return Err(err);
     }
     let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
-    let Prepared { plan, inner_steps, damaged, marked, .. } = came.shown.prepared;
-    let is_clean = conflicts(plan).is_empty()
-        && inner_steps.is_empty()
-        && damaged.is_empty()
-        && marked.is_empty();
+    let Prepared { plan, mid_turn, inner_steps, damaged, marked, .. } = came.shown.prepared;
+    let is_inner = !mid_turn.is_empty() || !inner_steps.is_empty();
+    let is_clean =
+        conflicts(plan).is_empty() && !is_inner && damaged.is_empty() && marked.is_empty();
     Ok(match (is_whole, is_clean) {
         (false, _) => Exit::Failed,
         (true, false) => Exit::Conflicts,

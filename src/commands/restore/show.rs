@@ -228,6 +228,12 @@ fn is_directory(step: &Step) -> bool {
 /// What happens to a path, and a word on why.
 fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
+        (Action::Restore, _) if shown.is_mid_turn(&step.path) => {
+            ("restore", "to what was made in the middle of the turn, not by the agent")
+        }
+        (Action::Recreate, _) if shown.is_mid_turn(&step.path) => {
+            ("recreate", "made in the middle of the turn, not by the agent")
+        }
         (Action::Restore | Action::Remove, Author::Agent) if shown.is_ref(&step.path) => {
             ("restore", "a ref goes back; its commits stay")
         }
@@ -331,6 +337,9 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
             json!({ "from": String::from_utf8_lossy(from), "to": named(to) })
         }).collect::<Vec<_>>(),
         "inner_roots": prepared.inner_roots.iter().map(named).collect::<Vec<_>>(),
+        "mid_turn": prepared.mid_turn.iter().map(|(path, id)| {
+            json!({ "path": named(path), "checkpoint": id.to_string() })
+        }).collect::<Vec<_>>(),
         "inner_steps": prepared.inner_steps.iter().map(|(path, id)| {
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),

@@ -27,6 +27,11 @@ impl Shown<'_> {
         is_ref(&self.restore.project.root.join(path)) || is_ref(&path.at_top())
     }
 
+    /// Whether a path goes back to what was made in the middle of the turn, not by the agent.
+    pub(super) fn is_mid_turn(self, path: &RelPath) -> bool {
+        self.prepared.mid_turn.contains_key(path)
+    }
+
     /// What changed since that another author made: what may be advised about it depends on the
     /// command and its options.
     pub(super) fn edited_words(self, author: Author) -> String {
