@@ -17,9 +17,12 @@ use beforehand::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{
-    temp::{count, noise, write},
-    world::World,
+use crate::{
+    evidence,
+    support::{
+        temp::{count, noise, write},
+        world::World,
+    },
 };
 
 const DAY: i64 = 24 * 60 * 60;
@@ -602,4 +605,36 @@ fn clear_drops_one_project_or_all_and_only_with_a_yes() {
     assert_eq!((cleared.exit, all(&world)), (Exit::Ok, [1, 0, 0]), "{}", cleared.stderr);
     assert_eq!(world.run(&["clear", "--everywhere", "--yes"]).exit, Exit::Ok);
     assert_eq!((all(&world), count(&state.objects())), ([0, 0, 0], 0));
+}
+
+#[test]
+fn what_was_noted_of_calls_goes_with_the_checkpoints_that_restores_go_back_to() {
+    const KEPT: i64 = 12;
+    const DAYS: i64 = 60;
+    let mut world = World::new();
+    world.write("a", "mine");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", &KEPT.to_string());
+    for day in 0..DAYS {
+        let turn = format!("turn {day}");
+        evidence::run(&mut world, &turn, "make something", |world| {
+            world.write(&format!("made-{day:02}"), "");
+        });
+        live(&mut world, 1);
+    }
+    let dir = own(&world).left();
+    let lines: String = ["log.old", "log"]
+        .iter()
+        .map(|name| fs::read_to_string(dir.join(name)).unwrap_or_default())
+        .collect();
+    let noted = |day: i64| lines.contains(&format!("\"made-{day:02}\""));
+    let first = (0..DAYS).find(|day| noted(*day)).unwrap();
+    assert!((first..DAYS).all(noted), "nothing in between is missing");
+    let kept = DAYS - first;
+    assert!((KEPT..=2 * KEPT + 1).contains(&kept), "of {kept} days");
+    // Of every turn that is listed, it is still known who made what.
+    let plan = world.run(&["restore", &KEPT.to_string(), "--dry-run"]);
+    for day in DAYS - KEPT..DAYS {
+        let line = format!("remove    made-{day:02}   made by the agent");
+        assert!(plan.stdout.contains(&line), "{line}: {}{}", plan.stdout, plan.stderr);
+    }
 }

@@ -179,6 +179,30 @@ pub fn repair(place: &RootState) -> Result<usize> {
     Ok(count)
 }
 
+/// Lets go of the older file if all of it was noted before `time` (nanoseconds since 1970), and has
+/// the newer one take its place. So the log goes back at most twice as far as that, and no line moves
+/// while a call adds its own.
+///
+/// # Errors
+///
+/// Fails if a file cannot be removed or renamed.
+pub fn drop_before(place: &RootState, time: i64) -> Result<()> {
+    let [older, newer] = files(place);
+    let is_missing = |err: &io::Error| err.kind() == io::ErrorKind::NotFound;
+    let is_read = |line: &Line| !matches!(line.what, What::Lost { .. });
+    if parse(&tail(&older)).iter().rfind(|line| is_read(line)).is_some_and(|it| it.at >= time) {
+        return Ok(());
+    }
+    match fs::remove_file(&older) {
+        Err(err) if !is_missing(&err) => return Err(Error::io("remove", &older)(err)),
+        Ok(()) | Err(_) => (),
+    }
+    match fs::rename(&newer, &older) {
+        Err(err) if !is_missing(&err) => Err(Error::io("rename", &newer)(err)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// What of the log a call may have added while it ran, beside others.
 const RECENT_BYTES: i64 = 64 << 10;
 
@@ -188,8 +212,17 @@ pub(super) fn recent(place: &RootState) -> Vec<Line> {
 }
 
 pub(super) fn recent_bytes(place: &RootState) -> Vec<u8> {
+    let [older, newer] = files(place);
+    let bytes = tail(&newer);
+    let is_all = bytes.len() as u64 >= RECENT_BYTES.unsigned_abs();
+    // The newer file may have been begun while the call ran.
+    if is_all { bytes } else { [tail(&older), b"\n".to_vec(), bytes].concat() }
+}
+
+/// The last bytes of a file; none if it cannot be read.
+fn tail(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let read = open_options().read(true).open(log(place)).and_then(|mut file| {
+    let read = open_options().read(true).open(path).and_then(|mut file| {
         let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
         file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)
     });

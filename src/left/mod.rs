@@ -36,7 +36,7 @@ pub use blast::Blast;
 pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
-pub use log::{append, damaged, read, repair};
+pub use log::{append, damaged, drop_before, read, repair};
 use log::{append_again, append_bounded, recent, recent_bytes};
 use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;

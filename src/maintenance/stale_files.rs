@@ -8,12 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{clock::MaintenanceState, inventory::RootInventory};
 use crate::{
     error::{Error, Result},
     fs::{Lock, remove_tree, stat_path},
+    left,
     model::Settings,
     state::{RootState, State},
     store::{
@@ -26,6 +27,8 @@ use crate::{
 const TEMPORARY_STAYS: Duration = Duration::from_secs(60 * 60);
 /// A new state directory is filled at once, so one that is still empty after a day is abandoned.
 const EMPTY_STAYS: Duration = Duration::from_secs(24 * 60 * 60);
+/// `doctor` compares the calls of the last week with those that were seen.
+const LOG_STAYS: TimeDelta = TimeDelta::days(8);
 /// Prefix of a directory that is being removed.
 const GONE: &str = "gone-";
 
@@ -97,6 +100,11 @@ pub(super) fn drop_old(
             remove(&inventory.own.cache())?;
             let left = inventory.own.left();
             remove_tree(&left).map_err(Error::io("remove", &left))?;
+        } else if inventory.unreadable.is_empty() {
+            // Restores ask what was done since a checkpoint, and `doctor` what was seen of late.
+            let oldest = inventory.checkpoints.last().map_or(now, |oldest| oldest.taken_at);
+            let time = oldest.min(now - LOG_STAYS);
+            left::drop_before(&inventory.own, time.timestamp_nanos_opt().unwrap_or(i64::MIN))?;
         }
     }
     for root in record::all_roots(state)? {
