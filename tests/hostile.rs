@@ -406,3 +406,22 @@ fn ids_that_look_like_paths_stay_names() {
     let said = String::from_utf8(said.stdout).unwrap();
     assert!(!said.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{said:?}");
 }
+
+#[test]
+fn of_a_path_longer_than_any_there_can_be_nothing_is_noted() {
+    let world = repository();
+    let path = format!("{}/{}", world.root().display(), "a/".repeat(5_000));
+    let input = json!({ "file_path": path, "content": "" });
+    hook(&world, &world.root(), &before(&world.root(), "s", "t", "Write", &input));
+    let noted: u64 = on_disk(&world.state())
+        .iter()
+        .filter(|(name, _)| name.windows(5).any(|part| part == b"/left"))
+        .map(|(name, _)| {
+            let path = world.state().join(std::str::from_utf8(name).unwrap());
+            path.symlink_metadata().unwrap().len()
+        })
+        .sum();
+    // The directories on the way there, one by one, would come to 25 MB.
+    assert!(noted < 100_000, "{noted}");
+    assert!(on_disk(&world.state()).len() > 3, "there is a checkpoint all the same");
+}

@@ -202,8 +202,12 @@ pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blas
 
 /// The paths that a call changes, there or not; `None` for one that may change any.
 fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
+    /// No system takes a longer path (`PATH_MAX` of Linux), so there is never anything at one.
+    const PATH_MAX_BYTES: usize = 4096;
     let Effect::Touches(paths) = effect else { return None };
-    Some(paths.iter().filter_map(|path| physical(&cwd.join(path), root)).collect())
+    let paths = paths.iter().map(|path| cwd.join(path));
+    let can_be = |path: &PathBuf| without_dots(path).as_os_str().len() <= PATH_MAX_BYTES;
+    Some(paths.filter(can_be).filter_map(|path| physical(&path, root)).collect())
 }
 
 /// What a write to a path makes where a symlink is that leads to nothing.
