@@ -287,6 +287,31 @@ fn a_damaged_object_that_is_borrowed_is_found() {
     is_found(&mut world, "borrowed from the user's repository");
 }
 
+/// A commit in the history of two checkpoints, not in that of the first: another object by its name.
+#[test]
+fn a_damaged_commit_is_charged_to_each_checkpoint_that_needs_it() {
+    let mut world = World::new();
+    git(&world, "git init -q -b main && git commit -q --allow-empty -m none");
+    assert_eq!(world.run(&["create", "-m", "without"]).exit, Exit::Ok);
+    let other = git(&world, "git rev-parse HEAD");
+    let commit = git(&world, "git commit -q --allow-empty -m bad && git rev-parse HEAD");
+    git(&world, "git commit -q --allow-empty -m later");
+    for text in ["one", "two"] {
+        world.write("a", text);
+        assert_eq!(world.run(&["create", "-m", text]).exit, Exit::Ok);
+    }
+    let path = |id: &str| own_files(&world, &format!("linked/objects/{}/{}", &id[..2], &id[2..]));
+    let (other, path) = (fs::read(&path(&other)[0]).unwrap(), path(&commit).remove(0));
+    fs::remove_file(&path).unwrap();
+    write(&path, other);
+    let told = check(&mut world, &["--read-data"]).stdout;
+    let named = format!("        {commit}, borrowed from the user's repository: it is not what");
+    assert!(told.contains(&named), "{told}");
+    let needs = format!("  .git/HEAD: of its history {commit} is damaged\n");
+    assert_eq!(told.matches(&needs).count(), 2, "{told}");
+    assert!(told.ends_with("1 of 3 checkpoints are whole and restore in full\n"), "{told}");
+}
+
 #[test]
 fn a_borrowed_pack_that_is_damaged_or_gone_is_found() {
     let mut world = World::new();

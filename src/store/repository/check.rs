@@ -2,10 +2,10 @@
 //! full check, whether every byte is right.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap},
     fs::File,
     io::{self, BufReader, Read},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use flate2::read::ZlibDecoder;
@@ -34,9 +34,20 @@ type Fault = (String, String);
 #[derive(Default)]
 pub(in crate::store) struct Checked {
     trees: HashMap<(String, ContentId), (Vec<Fault>, Vec<Lost>)>,
-    stores: HashSet<String>,
+    stores: HashMap<String, Borrowed>,
     history: history::Seen,
     lost: Vec<Told>,
+}
+
+/// What is damaged of the objects that a private repository borrows. It belongs to every checkpoint
+/// that needs it.
+#[derive(Default)]
+struct Borrowed {
+    faults: Vec<Fault>,
+    /// The damaged objects, as far as they are known by name.
+    objects: BTreeSet<ObjectId>,
+    /// Whether a file with many objects is damaged: which of them is not known.
+    is_pack: bool,
 }
 
 /// A missing part of a checkpoint's history.
@@ -51,8 +62,8 @@ struct Told {
 }
 
 impl Checked {
-    /// The missing history. What the oldest affected checkpoint could not hold is not blamed on
-    /// later ones either.
+    /// The missing history, after what is damaged of borrowed objects. What the oldest affected
+    /// checkpoint could not hold is not blamed on later ones either.
     pub(in crate::store) fn lost(mut self) -> Vec<Damage> {
         self.lost.sort_by_key(|told| told.sequence);
         let mut first = HashMap::new();
@@ -66,7 +77,11 @@ impl Checked {
             Some(excuse) => Damage::note(Some(checkpoint), what, format!("{why}; {excuse}")),
             None => Damage::new(Some(checkpoint), what, why),
         };
-        self.lost.into_iter().rev().map(damage).collect()
+        let mut stores: Vec<(String, Borrowed)> = self.stores.into_iter().collect();
+        stores.sort_by(|a, b| a.0.cmp(&b.0));
+        let borrowed = stores.into_iter().flat_map(|(_, borrowed)| borrowed.faults);
+        let borrowed = borrowed.map(|(what, why)| Damage::new(None, what, why));
+        borrowed.chain(self.lost.into_iter().rev().map(damage)).collect()
     }
 }
 
@@ -88,9 +103,11 @@ impl Look<'_> {
         for held in &self.record.repositories {
             let private = Private::named(self.state, &held.store);
             let key = (held.store.clone(), held.tree);
+            let borrowed = checked.stores.entry(held.store.clone());
+            let borrowed = borrowed.or_insert_with(|| self.private(&private, &mut faults));
             let found = match checked.trees.get(&key) {
                 Some(known) => known.clone(),
-                None => self.held(&private, held, &mut checked.history),
+                None => self.held(&private, held, borrowed, &mut checked.history),
             };
             checked.trees.insert(key, found.clone());
             faults.extend(found.0);
@@ -102,9 +119,6 @@ impl Look<'_> {
                 fault: lost.words(held),
                 excuse: self.excuse(&private, held, lost),
             }));
-            if checked.stores.insert(held.store.clone()) {
-                self.private(&private, &mut faults);
-            }
         }
         faults
     }
@@ -114,9 +128,14 @@ impl Look<'_> {
         &self,
         private: &Private,
         held: &Held,
+        borrowed: &Borrowed,
         seen: &mut history::Seen,
     ) -> (Vec<Fault>, Vec<Lost>) {
         let (repo, mut faults) = (private.repo(), Vec::new());
+        if borrowed.is_pack {
+            let name = format!("{}/objects", shown(&held.path));
+            faults.push((name, "one of its packs is damaged".to_owned()));
+        }
         // The checkpoint's own ref keeps the root's repository.
         let is_own = self.record.tree == Some(held.tree);
         if !is_own && !is_kept(&repo, held) {
@@ -126,7 +145,8 @@ impl Look<'_> {
         let commit = self.record.checkpoint.head.as_ref().and_then(|head| head.commit.as_deref());
         let looked = files(&repo, held).and_then(|()| {
             let commit = commit.filter(|_| is_own);
-            let lost = history::lost(private, held, commit, self.read_data, seen);
+            let deep = self.read_data.then_some(&borrowed.objects);
+            let lost = history::lost(private, held, commit, deep, seen);
             lost.map_err(|err| err.to_string())
         });
         let lost = looked.unwrap_or_else(|err| {
@@ -138,6 +158,9 @@ impl Look<'_> {
 
     /// Why part of the history could not be held when the checkpoint was taken.
     fn excuse(&self, private: &Private, held: &Held, lost: &Lost) -> Option<&'static str> {
+        if lost.is_damaged {
+            return None;
+        }
         let objects = [&held.path[..], b"/objects"].concat();
         if self.record.checkpoint.skipped.iter().any(|skipped| skipped.path == objects) {
             return Some("not all of the repository's objects could be held");
@@ -150,16 +173,18 @@ impl Look<'_> {
     }
 
     /// Checks what all checkpoints in a private repository share.
-    fn private(&self, private: &Private, faults: &mut Vec<Fault>) {
+    fn private(&self, private: &Private, faults: &mut Vec<Fault>) -> Borrowed {
+        let mut borrowed = Borrowed::default();
         let odd = private.odd_files().into_iter();
         faults.extend(odd.map(|(name, why)| {
             (format!("repositories/{}/{name}", private.name()), why.to_owned())
         }));
         if self.read_data {
             for dir in borrowed_dirs(&private.linked()) {
-                borrowed(&dir, faults);
+                borrowed.check(&dir);
             }
         }
+        borrowed
     }
 }
 
@@ -195,46 +220,52 @@ fn files(repo: &Repo, held: &Held) -> Result<(), String> {
     Ok(())
 }
 
-/// Verifies the packs and loose objects in one borrowed object directory.
-fn borrowed(objects: &Path, faults: &mut Vec<Fault>) {
-    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
-    let fault = |path: &Path, why: String| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        (format!("{name}, borrowed from the user's repository"), why)
-    };
-    let packs = objects.join("pack");
-    for name in names_of(&packs).unwrap_or_default() {
-        let path = packs.join(&name);
-        if !is_file(&path) {
-            faults.push(fault(&path, "it is no file".to_owned()));
-            continue;
+impl Borrowed {
+    /// Verifies the packs and loose objects in one borrowed object directory.
+    fn check(&mut self, objects: &Path) {
+        let packs = objects.join("pack");
+        for name in names_of(&packs).unwrap_or_default() {
+            let why = match trailer_fits(&packs.join(&name)) {
+                Ok(true) => continue,
+                Ok(false) => "it is not what it was".to_owned(),
+                Err(err) => err.to_string(),
+            };
+            self.is_pack = true;
+            self.add(&name.to_string_lossy(), why);
         }
-        let looked = trailer_fits(&path);
-        match looked {
-            Ok(true) => (),
-            Ok(false) => faults.push(fault(&path, "it is not what it was".to_owned())),
-            Err(err) => faults.push(fault(&path, err.to_string())),
-        }
-    }
-    for fan in names_of(objects).unwrap_or_default() {
-        let Some(fan) = fan.to_str().filter(|fan| fan.len() == 2) else { continue };
-        for rest in names_of(&objects.join(fan)).unwrap_or_default() {
-            let path: PathBuf = objects.join(fan).join(&rest);
-            if !is_file(&path) {
-                faults.push(fault(&path, "it is no file".to_owned()));
-                continue;
-            }
-            let Some(name) = rest.to_str().map(|rest| format!("{fan}{rest}")) else { continue };
-            let Some(kind) = hash_of(&name) else { continue };
-            let read = File::open(&path)
-                .and_then(|file| Ok(hash_read(kind, &mut ZlibDecoder::new(file))?.to_string()));
-            match read {
-                Ok(found) if found == name => (),
-                Ok(_) => faults.push(fault(&path, "it is not what its name says".to_owned())),
-                Err(err) => faults.push(fault(&path, err.to_string())),
+        for fan in names_of(objects).unwrap_or_default() {
+            let Some(fan) = fan.to_str().filter(|fan| fan.len() == 2) else { continue };
+            for rest in names_of(&objects.join(fan)).unwrap_or_default() {
+                let Some(name) = rest.to_str().map(|rest| format!("{fan}{rest}")) else { continue };
+                let why = match loose_fits(&objects.join(fan).join(&rest), &name) {
+                    Ok(true) => continue,
+                    Ok(false) => "it is not what its name says".to_owned(),
+                    Err(err) => err.to_string(),
+                };
+                self.objects.extend(ObjectId::from_hex(name.as_bytes()).ok());
+                self.add(&name, why);
             }
         }
     }
+
+    fn add(&mut self, name: &str, why: String) {
+        self.faults.push((format!("{name}, borrowed from the user's repository"), why));
+    }
+}
+
+/// Opens a borrowed file, which is never anything else.
+fn open(path: &Path) -> io::Result<File> {
+    if path.symlink_metadata()?.is_file() {
+        return File::open(path);
+    }
+    Err(io::Error::other("it is no file"))
+}
+
+/// Whether a loose object is the one of its name. Other files have no such name.
+fn loose_fits(path: &Path, name: &str) -> io::Result<bool> {
+    let file = open(path)?;
+    let Some(kind) = hash_of(name) else { return Ok(true) };
+    Ok(hash_read(kind, &mut ZlibDecoder::new(file))?.to_string() == name)
 }
 
 /// The hash function of an object or pack name.
@@ -249,13 +280,14 @@ fn hash_of(hex: &str) -> Option<HashKind> {
 
 /// Whether a pack file ends in the hash of everything before.
 fn trailer_fits(path: &Path) -> io::Result<bool> {
+    let file = open(path)?;
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let is_hashed = path.extension().is_some_and(|end| end == "pack" || end == "idx");
     let kind = stem.strip_prefix("pack-").and_then(hash_of).filter(|_| is_hashed);
     let Some(kind) = kind else { return Ok(true) };
     let size = stat_path(path)?.size;
     let Some(body) = size.checked_sub(kind.len_in_bytes() as u64) else { return Ok(false) };
-    let mut reader = BufReader::new(File::open(path)?);
+    let mut reader = BufReader::new(file);
     let hash = hash_read(kind, &mut Read::by_ref(&mut reader).take(body))?;
     let mut trailer = Vec::new();
     reader.read_to_end(&mut trailer)?;

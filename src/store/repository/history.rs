@@ -38,6 +38,8 @@ pub(super) struct Lost {
     tip: ObjectId,
     /// The missing object: that one, or one in its history.
     pub(super) object: ObjectId,
+    /// Whether it is held, and damaged.
+    pub(super) is_damaged: bool,
 }
 
 impl Lost {
@@ -52,10 +54,11 @@ impl Lost {
         }
         let what = String::from_utf8_lossy(&path).escape_debug().to_string();
         let object = self.object;
+        let what_of_it = if self.is_damaged { "is damaged" } else { "is not held" };
         let why = if self.is_tip() {
-            format!("it leads to {object}, which is not held")
+            format!("it leads to {object}, which {what_of_it}")
         } else {
-            format!("of its history {object} is not held")
+            format!("of its history {object} {what_of_it}")
         };
         (what, why)
     }
@@ -88,7 +91,8 @@ impl Lost {
 pub(super) struct Seen(HashMap<(String, Vec<u8>, BTreeSet<ObjectId>), History>);
 
 /// The missing objects of a held repository: of its refs only or, with `deep`, of all history that
-/// the repository had. `commit` is where HEAD was, if known.
+/// the repository had, where those named by it count as missing: they are damaged. `commit` is where
+/// HEAD was, if known.
 ///
 /// # Errors
 ///
@@ -97,27 +101,27 @@ pub(super) fn lost(
     private: &Private,
     held: &Held,
     commit: Option<&str>,
-    deep: bool,
+    deep: Option<&BTreeSet<ObjectId>>,
     seen: &mut Seen,
 ) -> Result<Vec<Lost>> {
     let mut lost: Vec<Lost> = Vec::new();
     for part in parts(private, held, commit)? {
         let key = (private.name().to_owned(), part.below.clone(), part.shallow.clone());
-        let history = seen.0.entry(key).or_insert_with(|| History::open(private, &part));
+        let history = seen.0.entry(key).or_insert_with(|| History::open(private, &part, deep));
         // Several refs can lead to the same missing object, which is reported once.
-        let mut add = |name: String, tip, object| {
+        let mut add = |name: String, tip, object, is_damaged| {
             if lost.iter().all(|known| known.object != object) {
-                lost.push(Lost { below: part.below.clone(), name, tip, object });
+                lost.push(Lost { below: part.below.clone(), name, tip, object, is_damaged });
             }
         };
         let tips = part.tips(private.hash).into_iter();
         let (there, gone): (Vec<_>, Vec<_>) = tips.partition(|(_, tip)| history.has(tip));
         for (name, tip) in gone {
-            add(name, tip, tip);
+            add(name, tip, tip, history.is_there(&tip));
         }
-        for (name, tip) in there.into_iter().filter(|_| deep && !part.is_partial) {
+        for (name, tip) in there.into_iter().filter(|_| deep.is_some() && !part.is_partial) {
             if let Some(object) = history.first_missing(tip) {
-                add(name, tip, object);
+                add(name, tip, object, history.is_there(&object));
             }
         }
     }
@@ -130,7 +134,7 @@ impl Step {
     pub fn lacks(&self, state: &State) -> Option<String> {
         let held = self.held.as_ref()?;
         let private = Private::named(state, &held.store);
-        let lost = lost(&private, held, None, false, &mut Seen::default()).ok()?;
+        let lost = lost(&private, held, None, None, &mut Seen::default()).ok()?;
         let first = lost.first()?;
         let more = match lost.len() - 1 {
             0 => String::new(),
@@ -270,6 +274,8 @@ struct History {
     /// The repositories with its objects.
     repos: Vec<Repo>,
     shallow: BTreeSet<ObjectId>,
+    /// Objects that are there, and damaged.
+    damaged: BTreeSet<ObjectId>,
     /// The first missing object in the history of each object walked. Files are not checked.
     known: HashMap<ObjectId, Option<ObjectId>>,
 }
@@ -282,17 +288,22 @@ struct Open {
 }
 
 impl History {
-    fn open(private: &Private, part: &Part) -> Self {
+    fn open(private: &Private, part: &Part, damaged: Option<&BTreeSet<ObjectId>>) -> Self {
         // A submodule with alternates finds those objects among all that are borrowed.
         let mut repos = vec![private.repo()];
         if !part.below.is_empty() {
             let dir = private.linked().join(OsStr::from_bytes(&part.below));
             repos.insert(0, Repo::at(&dir, private.hash));
         }
-        Self { repos, shallow: part.shallow.clone(), known: HashMap::new() }
+        let (shallow, damaged) = (part.shallow.clone(), damaged.cloned().unwrap_or_default());
+        Self { repos, shallow, damaged, known: HashMap::new() }
     }
 
     fn has(&self, id: &ObjectId) -> bool {
+        self.is_there(id) && !self.damaged.contains(id)
+    }
+
+    fn is_there(&self, id: &ObjectId) -> bool {
         self.repos.iter().any(|repo| repo.has(id))
     }
 
@@ -333,7 +344,7 @@ impl History {
 
     /// The objects that an object names; `None` if it is missing or cannot be read.
     fn needs(&self, id: ObjectId, kind: ObjectKind) -> Option<Vec<(ObjectId, ObjectKind)>> {
-        let repo = self.repos.iter().find(|repo| repo.has(&id))?;
+        let repo = self.repos.iter().find(|repo| repo.has(&id) && self.has(&id))?;
         if kind == ObjectKind::Tree {
             let entries = tree::entries(repo, &id).ok()?.into_iter();
             let needs = entries.filter_map(|(_, kind, id)| match kind {
