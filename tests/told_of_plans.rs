@@ -249,3 +249,33 @@ fn a_prune_that_cannot_make_enough_room_says_so_and_why() {
     let told = ours(&mut world, &["prune", "--max-size", "1 GB"], 0).stderr;
     assert!(!told.contains("and not"), "{told}");
 }
+
+#[test]
+fn commits_in_a_nested_repository_are_named_with_the_way_back() {
+    let mut world = nested();
+    let then = git(&world, &world.root(), "git -C sub rev-parse HEAD");
+    let line = "cd sub && git commit -q --allow-empty -m one && git commit -q --allow-empty -m two";
+    run(&mut world, "one", line, |world| {
+        git(world, &world.root(), line);
+        world.write("a", "the agent's");
+    });
+    let command = format!("git -C sub reset --soft {}", &then[..7]);
+    let named = format!("sub: 2 commits made since: {command} takes them back\n");
+    for args in [["undo", "--dry-run"], ["undo", "--yes"]] {
+        let told = ours(&mut world, &args, 0).stdout;
+        assert!(told.contains(&named), "{told}");
+    }
+    git(&world, &world.root(), &command);
+    assert_eq!(git(&world, &world.root(), "git -C sub rev-parse HEAD"), then);
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(!told.contains("commit"), "{told}");
+    git(&world, &world.root(), "git -C sub commit -q --amend --allow-empty -m other");
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(
+        told.contains("sub: HEAD was at ") && told.contains("--repository -- sub/.git`"),
+        "{told}"
+    );
+    let id = listed(&mut world, &[])[0]["id"].as_str().unwrap().to_owned();
+    ours(&mut world, &["restore", &id, "--repository", "--yes", "--", "sub/.git"], 0);
+    assert_eq!(git(&world, &world.root(), "git -C sub rev-parse HEAD"), then);
+}

@@ -1,5 +1,7 @@
 //! HEAD and the commits made since, and when the branch goes back as well.
 
+use std::path::PathBuf;
+
 use super::Restore;
 use crate::{
     error::{Error, Result},
@@ -7,7 +9,7 @@ use crate::{
     left::{self, Line, What},
     model::{Checkpoint, CheckpointId, Head},
     project::Project,
-    store::HeadMove,
+    store::{HeadMove, Since, record::Record, repository},
     ui,
 };
 
@@ -32,6 +34,16 @@ pub(crate) enum HeadSince {
     Ahead(u64),
     /// The commit it was at is not below it any more.
     Lost,
+}
+
+/// What happened to HEAD of a repository nested in the root.
+pub(crate) struct NestedHead {
+    /// Its git directory. Absolute.
+    pub(crate) place: PathBuf,
+    /// The commit that HEAD stood at.
+    pub(crate) commit: String,
+    /// What happened since.
+    pub(crate) since: HeadSince,
 }
 
 impl HeadPlan {
@@ -91,7 +103,20 @@ pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> R
 /// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.
 pub(super) fn since(project: &Project, checkpoint: &Checkpoint) -> Option<HeadSince> {
     let then = checkpoint.head.as_ref()?;
-    let since = project.store.git()?.commits_since(then)?;
+    of_since(then, project.store.git()?.commits_since(then)?)
+}
+
+/// The same of the repositories nested in the root, with the worktree of each and where HEAD stood.
+pub(super) fn nested(project: &Project, record: &Record) -> Vec<NestedHead> {
+    let heads = repository::heads(&project.state, project.root.path(), record).into_iter();
+    let moved = heads.filter_map(|(place, then, since)| {
+        let since = of_since(&then, since)?;
+        Some(NestedHead { place, commit: then.commit?, since })
+    });
+    moved.collect()
+}
+
+fn of_since(then: &Head, since: Since) -> Option<HeadSince> {
     then.commit.as_ref()?;
     if since.branch != then.branch {
         return Some(HeadSince::Switched { then: then.branch.clone(), now: since.branch });

@@ -8,7 +8,7 @@ use std::{
 use super::{
     Restore,
     authors::{self, Authors, Authorship},
-    head::{self, HeadPlan},
+    head::{self, HeadPlan, NestedHead},
     inner::{self, Inner},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     look::{Seen, add_parents, see, seen_by_plan, skipped},
@@ -39,6 +39,8 @@ pub(crate) struct Prepared {
     pub(crate) looked: Scan,
     /// What becomes of the branch HEAD is on, and became of it since.
     pub(crate) head: HeadPlan,
+    /// What became of HEAD in repositories nested in the root.
+    pub(crate) nested_heads: Vec<NestedHead>,
     /// What differs outside the root and is held, but stays as it is without `--outside`.
     pub(crate) outside_left: Vec<PathBuf>,
     /// Repositories that are made again.
@@ -179,6 +181,7 @@ impl Restore<'_> {
             seen: seen_by_plan(project, &plan, &seen.scan),
             head: HeadPlan { moves, since },
             outside_left,
+            nested_heads: repositories.nested_heads(self),
             lost: repositories.lost(self),
             losing: repositories.losing(project),
             repositories: repositories.steps,

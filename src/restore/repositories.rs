@@ -8,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Restore;
+use super::{
+    Restore,
+    head::{self, NestedHead},
+};
 use crate::{
     error::{Error, Result},
     fs::{read_small, stat_path},
@@ -66,6 +69,17 @@ impl Repositories {
             is_picked(restore, &lost.place) && !is_replaced
         });
         lost
+    }
+
+    /// What became of HEAD in those nested in the root that stay.
+    pub(super) fn nested_heads(&self, restore: Restore<'_>) -> Vec<NestedHead> {
+        let Some(record) = &self.record else { return Vec::new() };
+        let mut heads = head::nested(restore.project, record);
+        heads.retain(|head| {
+            let is_replaced = self.steps.iter().any(|step| step.is_all_of(&head.place));
+            is_picked(restore, &head.place) && !is_replaced
+        });
+        heads
     }
 
     /// What goes with those that are replaced.

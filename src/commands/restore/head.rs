@@ -1,8 +1,11 @@
 //! HEAD in words: how a restore moves it, or what happened to it since.
 
+use std::path::Path;
+
 use crate::{
+    commands::Project,
     model::Checkpoint,
-    restore::{HeadPlan, HeadSince},
+    restore::{HeadPlan, HeadSince, NestedHead},
     store::HeadMove,
     ui,
 };
@@ -14,6 +17,42 @@ pub(super) fn words(head: &HeadPlan, checkpoint: &Checkpoint) -> Option<String> 
         (None, Some(since)) => of_since(since, checkpoint),
         (None, None) => None,
     }
+}
+
+/// What the user is told of HEAD in a repository nested in the root of `project`.
+pub(super) fn nested_words(
+    project: &Project,
+    head: &NestedHead,
+    checkpoint: &Checkpoint,
+) -> String {
+    let NestedHead { place, commit, since } = head;
+    let worktree = place.parent().unwrap_or(place);
+    let below = |path: &Path| path.strip_prefix(project.root.path()).unwrap_or(path).to_owned();
+    let name = ui::escape_path(&below(worktree)).into_owned();
+    let id = commit.get(..7).unwrap_or_default();
+    match since {
+        HeadSince::Switched { then, now } => {
+            let (then, now) = (short(then.as_deref()), short(now.as_deref()));
+            format!("{name}: HEAD is on {now} now and was on {then} then; it stays there")
+        }
+        HeadSince::Ahead(count) => {
+            let dir = project.argument(&below(worktree));
+            let (commits, them) = commits_and_them(*count);
+            format!(
+                "{name}: {commits} made since: git -C {dir} reset --soft {id} takes {them} back"
+            )
+        }
+        HeadSince::Lost => format!(
+            "{name}: HEAD was at {id} then, which is not below it now; `beforehand restore {} \
+             --repository -- {}` takes it back",
+            checkpoint.id.short(),
+            project.argument(&below(place))
+        ),
+    }
+}
+
+fn commits_and_them(count: u64) -> (String, &'static str) {
+    (ui::count(count, "commit"), if count == 1 { "it" } else { "them" })
 }
 
 fn of_move(head: &HeadMove) -> String {
@@ -36,11 +75,10 @@ fn of_since(since: &HeadSince, checkpoint: &Checkpoint) -> Option<String> {
             let (then, now) = (short(then.as_deref()), short(now.as_deref()));
             format!("HEAD is on {now} now and was on {then} then; it stays there")
         }
-        HeadSince::Ahead(count) => format!(
-            "{} made since: git reset --soft {id} takes {} back",
-            ui::count(*count, "commit"),
-            if *count == 1 { "it" } else { "them" },
-        ),
+        HeadSince::Ahead(count) => {
+            let (commits, them) = commits_and_them(*count);
+            format!("{commits} made since: git reset --soft {id} takes {them} back")
+        }
         HeadSince::Lost => format!(
             "HEAD was at {id} then, which is not below it now; `beforehand restore {} --head` \
              takes it back",

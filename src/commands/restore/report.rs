@@ -148,7 +148,9 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     text.push_str(&outside_left_text(project, &prepared.outside_left));
     let head = came.shown.head();
     let head = head.filter(|_| !prepared.head.is_lost() && !came.report.head_stayed);
-    for line in [index, head.as_deref()].into_iter().flatten() {
+    let nested: Vec<String> = came.shown.nested_heads().collect();
+    let nested = nested.iter().map(String::as_str);
+    for line in [index, head.as_deref()].into_iter().flatten().chain(nested) {
         text.push_str(&format!("{line}\n"));
     }
     // What is not over is tried again or taken back, and no step of undo and redo.

@@ -84,6 +84,9 @@ pub(super) fn plan_text(shown: Shown<'_>) -> String {
     if let Some(head) = shown.head().filter(|_| !prepared.head.is_lost()) {
         text.push_str(&format!("{head}\n"));
     }
+    for head in shown.nested_heads() {
+        text.push_str(&format!("{head}\n"));
+    }
     text
 }
 
@@ -346,6 +349,7 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
         "damaged": prepared.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "marked": prepared.marked.iter().map(named).collect::<Vec<_>>(),
         "commits": shown.head(),
+        "nested_commits": shown.nested_heads().collect::<Vec<_>>(),
     })
 }
 

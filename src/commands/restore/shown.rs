@@ -22,6 +22,13 @@ impl Shown<'_> {
             .filter(|_| self.prepared.repositories.is_empty())
     }
 
+    /// What the user is told of HEAD in repositories nested in the root.
+    pub(super) fn nested_heads(&self) -> impl Iterator<Item = String> {
+        let Restore { project, checkpoint, .. } = self.restore;
+        let heads = self.prepared.nested_heads.iter();
+        heads.map(move |nested| head::nested_words(project, nested, checkpoint))
+    }
+
     /// Whether a path of the plan, in the root or outside it, is a ref of a bare repository.
     pub(super) fn is_ref(self, path: &RelPath) -> bool {
         is_ref(&self.restore.project.root.join(path)) || is_ref(&path.at_top())

@@ -21,7 +21,7 @@ use std::{
 };
 
 pub use self::{
-    lost::{Losing, Lost, lost},
+    lost::{Losing, Lost, heads, lost},
     retire::{Ends, SetAside, remove_unfinished},
     steps::{Step, StepKind, is_reftable, others, steps},
 };

@@ -17,8 +17,10 @@ use super::{
 };
 use crate::{
     fs::names_in,
+    model::Head,
     state::State,
     store::{
+        Since,
         plumbing::{
             index,
             repo::{Repo, name},
@@ -71,6 +73,38 @@ pub struct Losing {
 /// The branches, tags and stashes in `record` that existing repositories no longer have.
 pub fn lost(state: &State, root: &Path, record: &Record) -> Vec<Lost> {
     record.repositories.iter().filter_map(|held| lost_of(state, root, held)).collect()
+}
+
+/// Where HEAD of each repository nested in the root stood at `record`, with its git directory, and what
+/// has become of it since, as far as that can be told.
+pub fn heads(state: &State, root: &Path, record: &Record) -> Vec<(PathBuf, Head, Since)> {
+    let is_nested = |held: &&Held| record.store.as_deref() != Some(&held.store);
+    let head = |held: &Held| {
+        let place = Some(place_of(root, held)).filter(|place| place.starts_with(root))?;
+        let repo = Private::named(state, &held.store).repo();
+        let then = head_of(&Tree::open(&repo, held).ok()?)?;
+        let since = head::since(&Repo::at(&place, root::hash_kind_of(&place)), &then)?;
+        Some((place, then, since))
+    };
+    record.repositories.iter().filter(is_nested).filter_map(head).collect()
+}
+
+/// Where HEAD of a held repository stands.
+fn head_of(files: &Tree<'_>) -> Option<Head> {
+    let text = files.file(b"HEAD")?;
+    let text = String::from_utf8_lossy(text.trim_ascii_end()).into_owned();
+    let branch = text.strip_prefix("ref:").map(|name| name.trim().to_owned());
+    let commit = match &branch {
+        // A loose ref stands before its packed value.
+        Some(name) => {
+            let refs = files.refs();
+            let loose = files.file(name.as_bytes());
+            let loose = loose.and_then(|id| ObjectId::from_hex(id.trim_ascii_end()).ok());
+            loose.or_else(|| refs.iter().find(|(known, _)| known == name).map(|(_, id)| *id))
+        }
+        None => ObjectId::from_hex(text.as_bytes()).ok(),
+    };
+    Some(Head { branch, commit: commit.map(|id| id.to_string()), in_progress: None })
 }
 
 fn lost_of(state: &State, root: &Path, held: &Held) -> Option<Lost> {
