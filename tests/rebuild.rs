@@ -475,7 +475,7 @@ fn undo_after_a_redo_brings_back_what_was_made_before_it() {
          nest commit -qm mine",
     );
     let before = git(&world, &world.root().join("nest"), "git log --format=%H && ls");
-    runs(&mut world, &["redo", "--yes"]);
+    runs(&mut world, &["redo", "--yes", "--force"]);
     git(&world, &world.root().join("nest"), "git cat-file -e HEAD:n");
     runs(&mut world, &["undo", "--yes"]);
     assert_eq!(git(&world, &world.root().join("nest"), "git log --format=%H && ls"), before);
@@ -538,7 +538,8 @@ fn commits_in_a_repository_that_a_redo_removes_are_named() {
     git(&world, &world.root(), "rm -rf .git");
     runs(&mut world, &["undo", "--yes"]);
     git(&world, &world.root(), "git commit -q --allow-empty -m own");
-    for args in [["redo", "--dry-run"], ["redo", "--yes"]] {
+    assert!(runs(&mut world, &["redo", "--dry-run"]).contains("keep      .git/   changed since"));
+    for args in [["redo", "--force", "--dry-run"], ["redo", "--force", "--yes"]] {
         let said = runs(&mut world, &args);
         assert!(said.contains("loses 1 commit made since: ") && said.contains(" own\n"), "{said}");
     }

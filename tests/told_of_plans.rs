@@ -279,3 +279,30 @@ fn commits_in_a_nested_repository_are_named_with_the_way_back() {
     ours(&mut world, &["restore", &id, "--repository", "--yes", "--", "sub/.git"], 0);
     assert_eq!(git(&world, &world.root(), "git -C sub rev-parse HEAD"), then);
 }
+
+/// After the redo that made it again, a person commits to the repository that the agent had made.
+#[test]
+fn an_undo_of_a_redo_leaves_a_repository_that_others_went_on_with() {
+    for goes_on in [false, true] {
+        let mut world = nested();
+        let line =
+            "cd sub && rm -rf .git && git init -q -b agents && git add . && git commit -qm new";
+        run(&mut world, "one", line, |world| drop(git(world, &world.root(), line)));
+        ours(&mut world, &["undo", "--yes"], 0);
+        ours(&mut world, &["redo", "--yes"], 0);
+        let branch = |world: &World| git(world, &world.root(), "git -C sub branch --show-current");
+        assert_eq!(branch(&world), "agents");
+        if goes_on {
+            git(&world, &world.root(), "git -C sub commit -q --allow-empty -m mine");
+            let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+            let keeps = "keep      sub/.git/   changed since the redo (use --force)\n";
+            assert!(plan.contains(keeps) && !plan.contains("loses"), "{plan}");
+            let done = ours(&mut world, &["undo", "--yes"], 3).stdout;
+            assert!(done.contains("1 conflict kept: sub/.git\n"), "{done}");
+            assert_eq!(git(&world, &world.root(), "git -C sub log -1 --format=%s"), "mine");
+        } else {
+            ours(&mut world, &["undo", "--yes"], 0);
+            assert_ne!(branch(&world), "agents");
+        }
+    }
+}

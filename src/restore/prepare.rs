@@ -287,6 +287,7 @@ impl Restore<'_> {
         keep_in_git_dirs(project.root.path(), own.as_ref(), &mut plan.steps);
         keep_around_skipped(&mut plan.steps, scan);
         repositories.keep_in_the_way(project, &mut plan);
+        repositories.keep_of_others(project, &mut plan);
         plan.not_covered.retain(|skipped| project.has_changed(checkpoint, skipped));
         add_parents(project.root.path(), &mut plan.steps);
         plan

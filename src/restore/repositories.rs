@@ -31,6 +31,8 @@ pub(super) struct Repositories {
     pub(super) steps: Vec<RepositoryStep>,
     /// Where those are that differ, lie outside the root and stay as they are.
     pub(super) elsewhere: BTreeSet<PathBuf>,
+    /// Those that others have gone on with after the restore that is taken back.
+    of_others: BTreeSet<PathBuf>,
 }
 
 impl Repositories {
@@ -42,7 +44,8 @@ impl Repositories {
     pub(super) fn of(restore: Restore<'_>) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let Ok(record) = project.record_of(checkpoint.id) else {
-            return Ok(Self { record: None, steps: Vec::new(), elsewhere: BTreeSet::new() });
+            let (elsewhere, of_others) = (BTreeSet::new(), BTreeSet::new());
+            return Ok(Self { record: None, steps: Vec::new(), elsewhere, of_others });
         };
         let mut steps =
             repository::steps(&project.state, project.root.path(), &record, request.repository);
@@ -52,11 +55,13 @@ impl Repositories {
             step.pointers(project.root.path()).any(|path| is_picked(restore, &path))
         };
         steps.retain(|step| is_picked(restore, &step.place) || is_part(step) && leads(step));
-        let (steps, elsewhere): (Vec<_>, Vec<_>) =
+        let (mut steps, elsewhere): (Vec<_>, Vec<_>) =
             steps.into_iter().partition(|step| step.is_inside || request.outside);
         refuse_partial(restore, &steps)?;
         let elsewhere = elsewhere.into_iter().map(|step| step.place).collect();
-        Ok(Self { record: Some(record), steps, elsewhere })
+        let of_others = of_others(restore, &steps);
+        steps.retain(|step| !of_others.contains(&step.place));
+        Ok(Self { record: Some(record), steps, elsewhere, of_others })
     }
 
     /// What is gone of the repositories that stay.
@@ -105,12 +110,25 @@ impl Repositories {
         let goes =
             |path: &Path| self.steps.iter().any(|step| step.is_removal() && step.place == *path);
         let all = scan.repositories.iter().cloned().chain([root.join(".git")]);
-        let left = all.filter(|path| !then.contains(path) && !goes(path));
+        let is_new = |path: &PathBuf| !then.contains(path) && !self.of_others.contains(path);
+        let left = all.filter(|path| is_new(path) && !goes(path));
         let left = left.filter(|path| repository_at(path).is_some());
         left.filter_map(|path| {
             Some((project.root.relative(&path).ok()?, stat_path(&path).ok()?.kind()?))
         })
         .collect()
+    }
+
+    /// Says in the plan which stay because others have gone on with them.
+    pub(super) fn keep_of_others(&self, project: &Project, plan: &mut RestorePlan) {
+        plan.steps.extend(self.of_others.iter().filter_map(|place| {
+            let path = project.root.relative(place).ok()?;
+            let (action, author) = (Action::Keep(Kept::Edited), Author::Other);
+            let entry = Some(Entry::DIRECTORY);
+            Some(Step { path, action, then: entry, now: entry, author })
+        }));
+        plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+        keep_parents(&mut plan.steps);
     }
 
     /// Takes out those that cannot come back, because a file stays in the place of a directory they
@@ -226,6 +244,19 @@ pub(super) fn keeps_own(project: &Project, steps: &[RepositoryStep]) -> bool {
         RootKind::Git { common_dir, .. } => !steps.iter().any(|step| step.is_all_of(common_dir)),
         RootKind::Plain { .. } => steps.is_empty(),
     }
+}
+
+/// The repositories that a restore would replace which takes another one back, and that others have
+/// gone on with since: like a file, they stay unless the user says otherwise.
+fn of_others(restore: Restore<'_>, steps: &[RepositoryStep]) -> BTreeSet<PathBuf> {
+    let Restore { project, request, .. } = restore;
+    let of = request.of_restore.filter(|_| !request.options.force);
+    let Some(of) = of.and_then(|of| project.record_of(of).ok()) else { return BTreeSet::new() };
+    let root = project.root.path();
+    let kept = steps.iter().filter(|step| {
+        step.place.starts_with(root) && step.is_of_others(&project.state, root, &of)
+    });
+    kept.map(|step| step.place.clone()).collect()
 }
 
 /// Whether the user means what is at an absolute path.

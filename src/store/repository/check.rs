@@ -265,7 +265,8 @@ fn open(path: &Path) -> io::Result<File> {
 fn loose_fits(path: &Path, name: &str) -> io::Result<bool> {
     let file = open(path)?;
     let Some(kind) = hash_of(name) else { return Ok(true) };
-    Ok(hash_read(kind, &mut ZlibDecoder::new(file))?.to_string() == name)
+    let found = hash_read(kind, &mut ZlibDecoder::new(file))?;
+    Ok(ObjectId::from_hex(name.as_bytes()).is_ok_and(|id| id == found))
 }
 
 /// The hash function of an object or pack name.

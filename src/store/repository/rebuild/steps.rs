@@ -94,6 +94,17 @@ impl Step {
         }
     }
 
+    /// Whether what the step replaces or removes is a repository that works and that was changed after
+    /// a restore to `of` left it: others have gone on with it.
+    pub fn is_of_others(&self, state: &State, root: &Path, of: &Record) -> bool {
+        let is_replaced = matches!(self.kind, StepKind::Replace(_) | StepKind::Remove(_));
+        let worktree = self.place.parent().unwrap_or(&self.place);
+        let works = || self.place.is_dir() && matches!(root::git_dirs(worktree), Ok(Some(_)));
+        let left = || of.repositories.iter().find(|held| place_of(root, held) == self.place);
+        let is_changed = || left().is_none_or(|left| losing(state, root, of, left).is_some());
+        is_replaced && works() && is_changed()
+    }
+
     /// The `.git` files that pointed to the repository, absolute.
     pub fn pointers(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         let pointers = self.held.iter().flat_map(|held| &held.pointers);
