@@ -16,13 +16,12 @@ pub(super) const BUILTINS: &[&str] = &[
     "wait",
 ];
 
-/// Variables that no program takes for a path, a command or code, and names of people's own. Names
-/// of one or two characters are harmless as well: no shell has such a variable, and of programs
-/// only compilers, which are never only readers.
+/// Variables that no program takes for a path, a command or code. Names of one or two characters
+/// are harmless as well: no shell has such a variable, and of programs only compilers, which are
+/// never only readers.
 const HARMLESS: &[&str] = &[
     "LANG",
     "LANGUAGE",
-    "TZ",
     "COLUMNS",
     "LINES",
     "REPLY",
@@ -36,7 +35,7 @@ const HARMLESS: &[&str] = &[
     "GIT_LITERAL_PATHSPECS",
     "CARGO_TERM_COLOR",
     "HOMEBREW_NO_AUTO_UPDATE",
-    "DEBIAN_FRONTEND", //
+    "DEBIAN_FRONTEND",
     "FOO",
     "BAR",
     "VAR",
@@ -60,114 +59,41 @@ const HARMLESS: &[&str] = &[
     "END",
     "TOKEN",
     "PATTERN",
-    "arg",
-    "args",
-    "arr",
-    "base",
-    "branch",
-    "branches",
-    "bar",
-    "body",
-    "char",
-    "cmd",
-    "code",
-    "commit",
-    "commits",
-    "content",
-    "count",
-    "cur",
-    "current",
-    "date",
-    "diff",
-    "dir",
-    "dirs",
-    "dst",
-    "end",
-    "entry",
-    "err",
-    "ext",
-    "field",
-    "file",
-    "files",
-    "first",
-    "foo",
-    "found",
-    "hash",
-    "head",
-    "host",
-    "idx",
-    "index",
-    "input",
-    "item",
-    "items",
-    "key",
-    "keys",
-    "last",
-    "len",
-    "line",
-    "lines",
-    "list",
-    "log",
-    "max",
-    "min",
-    "mode",
-    "msg",
-    "name",
-    "names",
-    "new",
-    "next",
-    "num",
-    "old",
-    "out",
-    "output",
-    "part",
-    "pat",
-    "pattern",
-    "pid",
-    "pkg",
-    "port",
-    "prev",
-    "ref",
-    "repo",
-    "res",
-    "rest",
-    "result",
-    "results",
-    "ret",
-    "root",
-    "row",
-    "sha",
-    "size",
-    "sizes",
-    "src",
-    "start",
-    "str",
-    "sum",
-    "tag",
-    "tags",
-    "target",
-    "temp",
-    "test",
-    "text",
-    "time",
-    "tmp",
-    "todo",
-    "token",
-    "total",
-    "txt",
-    "type",
-    "url",
-    "urls",
-    "user",
-    "val",
-    "value",
-    "values",
-    "var",
-    "vars",
-    "ver",
-    "version",
-    "word",
-    "words",
+    "PID",
+    "RESULT",
+    "OUTPUT",
+    "SRC",
+    "DST",
+    "TAG",
+    "REPO",
+    "ROOT",
+    "TARGET",
+    "STATUS",
+    "NUM",
+    "KEY",
+    "VALUE",
+    "TEXT",
+    "BODY",
+    "PORT",
+];
+
+/// Words of which people make names of their own; no shell has such a variable.
+const OWN: &[&str] = &[
+    "app", "arg", "args", "arr", "author", "bar", "base", "body", "branch", "branches", "bytes",
+    "changed", "char", "cmd", "code", "commit", "commits", "content", "count", "cur", "current",
+    "date", "desc", "diff", "dir", "dirs", "dst", "email", "end", "entry", "err", "exit",
+    "expected", "ext", "failed", "field", "file", "files", "first", "foo", "found", "full",
+    "group", "hash", "head", "header", "host", "idx", "image", "index", "info", "input", "issue",
+    "item", "items", "job", "json", "key", "keys", "label", "last", "len", "level", "limit",
+    "line", "lines", "list", "local", "log", "main", "max", "message", "min", "mode", "msg",
+    "name", "names", "new", "next", "num", "number", "offset", "old", "orig", "out", "output",
+    "owner", "package", "page", "part", "pat", "pattern", "pid", "pids", "pkg", "pod", "port",
+    "prev", "project", "query", "range", "raw", "ref", "release", "remote", "repo", "res", "resp",
+    "response", "rest", "result", "results", "ret", "rev", "root", "row", "service", "sha",
+    "short", "size", "sizes", "source", "src", "start", "state", "step", "str", "sum", "svc",
+    "tag", "tags", "target", "temp", "test", "text", "time", "title", "tmp", "today", "todo",
+    "token", "total", "txt", "type", "uid", "url", "urls", "user", "val", "value", "values", "var",
+    "vars", "ver", "version", "width", "word", "words",
 ];
 
 /// Whether setting this variable changes what no program does.
@@ -177,7 +103,20 @@ pub(super) fn is_harmless(name: &str, value: &Field) -> bool {
     // Another terminal's description may name a program to begin with.
     let is_terminal = name == "TERM" && names_terminal(value);
     let is_short = name.len() <= 2 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_pager || is_terminal || is_short || name.starts_with("LC_") || HARMLESS.contains(&name)
+    is_pager
+        || is_terminal
+        || is_short
+        || name.starts_with("LC_")
+        || HARMLESS.contains(&name)
+        || OWN.contains(&name)
+        || is_of_own_words(name)
+}
+
+/// Whether a name is put together of such words, as `base_sha` or `FILE_COUNT`: what a program obeys
+/// has the program's name in it.
+fn is_of_own_words(name: &str) -> bool {
+    let is_own = |word: &str| OWN.contains(&word.to_ascii_lowercase().as_str());
+    name.contains('_') && name.split('_').all(is_own)
 }
 
 fn names_terminal(value: &Field) -> bool {

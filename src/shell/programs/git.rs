@@ -45,7 +45,12 @@ macro_rules! shown {
              --submodule? --src-prefix= --dst-prefix= --no-prefix --relative? --no-relative --root --cc --combined-all-paths --diff-merges= --no-diff-merges \
              --rename-empty --no-rename-empty --ws-error-highlight= --indent-heuristic --no-indent-heuristic \
              --encoding= --mailmap --use-mailmap --no-mailmap --clear-decorations --decorate-refs= --decorate-refs-exclude= --no-commit-id \
-             --always --recursive --full-diff --log-size --line-prefix= --ita-visible-in-index --ita-invisible-in-index --end-of-options ",
+             --always --recursive --full-diff --log-size --line-prefix= --ita-visible-in-index --ita-invisible-in-index --end-of-options \
+             --anchored= --break-rewrites? --color-moved-ws= --no-color-moved-ws --cumulative --default-prefix --dirstat-by-file? --find-object= \
+             --irreversible-delete --no-abbrev --output-indicator-new= --output-indicator-old= --output-indicator-context= --rotate-to= --skip-to= \
+             --stat-count= --stat-graph-width= --stat-name-width= --stat-width= --show-pulls --max-parents= --min-parents= --no-max-parents \
+             --no-min-parents --remove-empty --not --no-walk? --do-walk --ignore-missing --no-expand-tabs --expand-tabs? --show-linear-break? \
+             --alternate-refs --exclude-hidden= --single-worktree --merge --dense --sparse --since-as-filter= --bisect --no-standard-notes --standard-notes ",
             $more
         )
     };
@@ -62,7 +67,7 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
     row(
         "rev-list",
         shown!(
-            "--count --objects --no-walk? --in-commit-order --disk-usage? --timestamp --missing= --no-object-names --header"
+            "--count --objects --objects-edge --unpacked --max-age= --min-age= --in-commit-order --disk-usage? --timestamp --missing= --object-names --no-object-names --header"
         ),
         Rule::Reads,
         "only lists",
@@ -76,14 +81,14 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
     ),
     row(
         "reflog show, stash list, stash show",
-        shown!("--include-untracked --only-untracked --expire="),
+        shown!("--include-untracked --no-include-untracked --only-untracked --expire="),
         Rule::Reads,
         "only shows",
     ),
     row("reflog list, reflog exists", "", Rule::Reads, "only lists"),
     row(
         "status",
-        "-sbvz -u? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignored? \
+        "-sbvz -u? -M? --null --no-short --no-branch --no-show-stash --no-long --no-verbose --no-ahead-behind --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignored? \
          --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?",
         Rule::Reads,
         "only shows",
@@ -94,7 +99,7 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
          --show-toplevel --show-prefix --show-cdup --show-superproject-working-tree --git-dir --git-common-dir --absolute-git-dir \
          --git-path: --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --resolve-git-dir: \
          --show-object-format? --show-ref-format --path-format= --default: --revs-only --no-revs --flags --no-flags --not --sq \
-         --since= --until= --disambiguate= --local-env-vars --shared-index-path --end-of-options",
+         --sq-quote --since= --until= --disambiguate= --local-env-vars --shared-index-path --end-of-options",
         Rule::Reads,
         "only tells",
     ),
@@ -106,27 +111,27 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
     ),
     row(
         "name-rev",
-        "--tags --name-only --always --refs= --all --no-undefined",
+        "--tags --name-only --always --refs= --exclude= --all --undefined --no-undefined --annotate-stdin",
         Rule::Reads,
         "only tells",
     ),
     row(
         "describe",
-        "--all --tags --contains --abbrev= --candidates= --exact-match --long --match= --exclude= --always --first-parent --dirty? --broken? --debug",
+        "--all --tags --contains --abbrev= --candidates= --exact-match --long --match= --exclude= --always --first-parent --dirty? --broken? --debug --no-exact-match --no-match --no-exclude --no-all --no-long",
         Rule::Reads,
         "only tells",
     ),
-    row("cherry", "-v --abbrev?", Rule::Reads, "only lists"),
+    row("cherry", "-v --verbose --abbrev? --no-abbrev", Rule::Reads, "only lists"),
     row("count-objects", "-vH --verbose --human-readable", Rule::Reads, "only counts"),
     row(
         "show-ref",
-        "-hdqs? --head --heads --branches --tags --dereference --hash? --abbrev? --verify --quiet --exists",
+        "-hdqs? --head --heads --branches --tags --dereference --hash? --abbrev? --verify --quiet --exists --exclude-existing?",
         Rule::Reads,
         "only lists",
     ),
     row(
         "show-branch",
-        "-ar --all --remotes --current --topo-order --list --merge-base --independent --no-name --sha1-name --topics --color? --no-color",
+        "-ar --all --remotes --current --topo-order --list --merge-base --independent --no-name --sha1-name --topics --color? --no-color --more= --sparse --date-order",
         Rule::Reads,
         "only shows",
     ),
@@ -135,7 +140,7 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
     row(
         "ls-files",
         "-cdmoiusktvfz -x: -X: --cached --deleted --modified --others --ignored --stage --killed --unmerged --directory \
-         --no-empty-directory --eol --deduplicate --exclude= --exclude-from= --exclude-per-directory= --exclude-standard \
+         --empty-directory --no-empty-directory --eol --deduplicate --exclude= --exclude-from= --exclude-per-directory= --exclude-standard \
          --error-unmatch --with-tree= --full-name --recurse-submodules --abbrev? --debug --sparse --format= --resolve-undo",
         Rule::Reads,
         "only lists",
@@ -173,7 +178,7 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
     ),
     row(
         "blame annotate",
-        "-bltfnspcewM? -C? -L: -S: -h --incremental --porcelain --line-porcelain --root --show-stats --date= --ignore-rev= --ignore-revs-file= --color-lines --color-by-age --show-name --show-number --show-email --abbrev= --first-parent --reverse --since= --score-debug --progress --no-progress --minimal",
+        "-bltfnspcewM? -C? -L: -S: -h --incremental --porcelain --line-porcelain --root --show-stats --date= --ignore-rev= --ignore-revs-file= --color-lines --color-by-age --show-name --show-number --show-email --abbrev= --first-parent --reverse --since= --score-debug --progress --no-progress --minimal --contents= --no-abbrev --no-minimal",
         Rule::Reads,
         "only shows",
     ),
@@ -189,13 +194,14 @@ pub(in crate::shell) const LOOKS: &[Row] = &[
          --text --textconv? --no-textconv --ignore-case --max-depth= --recursive --no-recursive --word-regexp --invert-match --full-name \
          --extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches \
          --name-only --files-without-match --null --only-matching --count --color? --no-color --break --heading --show-function \
-         --context= --after-context= --before-context= --function-context --max-count= --threads= --and --or --not --all-match --quiet",
+         --context= --after-context= --before-context= --function-context --max-count= --threads= --and --or --not --all-match --quiet \
+         --index --no-cached --no-untracked --no-line-number --no-column --no-heading --no-break --no-full-name --no-null --no-ignore-case",
         Rule::Reads,
         "only looks",
     ),
     row(
         "fsck",
-        "--unreachable --no-dangling --dangling --root --tags --cache --no-reflogs --full --no-full --connectivity-only --strict --verbose --progress --no-progress --name-objects",
+        "-v --reflogs --no-verbose --no-strict --unreachable --no-dangling --dangling --root --tags --cache --no-reflogs --full --no-full --connectivity-only --strict --verbose --progress --no-progress --name-objects",
         Rule::Reads,
         "only checks",
     ),

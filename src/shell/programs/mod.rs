@@ -32,7 +32,7 @@ pub(super) use shells::{
     alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, set, shell, test,
     trap, words,
 };
-pub(super) use tools::{awk, cargo_fmt, date, dc, npm, ruff_check};
+pub(super) use tools::{awk, cargo_fmt, date, dc, node, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};
 
 pub(super) fn shown(name: &str) -> String {

@@ -203,6 +203,10 @@ pub(in crate::shell) fn test(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     reads("only tests")
 }
 
+fn is_planted(value: &Field) -> bool {
+    value.literal().is_some_and(|text| text.contains('[') && text.contains(['$', '`']))
+}
+
 /// Judges `printf`, which sets a variable with `-v`.
 pub(in crate::shell) fn printf(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     match call.args() {
@@ -215,6 +219,8 @@ pub(in crate::shell) fn printf(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict 
             reads("sets a variable")
         }
         [flag, ..] if flag.text.starts_with("-v") => unknown("sets a variable"),
+        // To zsh a number is arithmetic, and its subscript is run.
+        [_, values @ ..] if values.iter().any(is_planted) => unknown("prints what may be run"),
         _ => reads("prints"),
     }
 }
@@ -229,11 +235,21 @@ pub(in crate::shell) fn set(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let is_known = |field: &Field| field.literal().is_some_and(|name| NAMES.contains(&name));
     let is_shopt = call.words.first().is_some_and(|name| name.text == "shopt");
     let list = if is_shopt { "-supq" } else { "-eufxvCB -o:" };
-    let parsed = flags::parse(list, call.args());
+    // `+x` takes back what `-x` sets; without expansion of braces a line would read otherwise.
+    let takes_back =
+        |arg: &&Field| !is_shopt && arg.literal().is_some_and(|it| it.starts_with('+'));
+    let (back, given): (Vec<&Field>, Vec<&Field>) = call.args().iter().partition(takes_back);
+    let is_letters = |arg: &&Field| arg.text[1..].bytes().all(|it| b"eufxvC".contains(&it));
+    if !back.iter().all(is_letters) || !back.is_empty() && !given.is_empty() {
+        return unknown("changes how the shell reads the line");
+    }
+    walk.ends_early &= !back.iter().any(|arg| arg.text.contains('e'));
+    let given: Vec<Field> = given.into_iter().cloned().collect();
+    let parsed = flags::parse(list, &given);
     let named: Vec<&Field> = parsed.hits.iter().filter_map(|hit| hit.value.as_ref()).collect();
     let operands = parsed.operands.iter().take_while(|_| is_shopt);
     let is_plain = parsed.stray.is_none() && named.iter().copied().chain(operands).all(is_known);
-    if !is_plain || parsed.operands.iter().any(|operand| operand.text.starts_with('+')) {
+    if !is_plain {
         return unknown("changes how the shell reads the line");
     }
     let by_name = named.iter().any(|name| name.text == "errexit");

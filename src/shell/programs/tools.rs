@@ -26,20 +26,26 @@ pub(in crate::shell) fn cargo_fmt(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdi
 /// Sub-commands of `npm` that look.
 const NPM: &[&str] = &[
     "ls", "list", "ll", "la", "view", "info", "show", "outdated", "root", "prefix", "explain",
-    "why", "search",
+    "why", "search", "s", "find", "ping", "whoami", "query", "get", "sbom",
 ];
-const NPM_TWO: &[&str] = &["config get", "config list", "config ls", "pkg get"];
+const NPM_TWO: &[&str] = &[
+    "config get", "config list", "config ls", "c get", "c ls", "pkg get", "owner ls",
+    "dist-tag ls", "dist-tags ls", "audit signatures", "profile get", "org ls", "access list",
+    "cache ls",
+];
+/// Those that look when nothing follows.
+const NPM_ALONE: &[&str] = &["run", "run-script", "audit", "version", "fund"];
 
 /// Judges `npm`.
 pub(in crate::shell) fn npm(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let list = "-w: -gaDES --workspace= --workspaces --depth= --registry= --omit= --include= --json --long --all \
         --global --silent --parseable --dry-run --offline --no-audit --no-fund --production --save-dev \
-        --ignore-scripts --package-lock-only --legacy-peer-deps %--version %-v %--help %-h";
+        --ignore-scripts --package-lock-only --legacy-peer-deps --prefix= -C: -lps --audit-level= --loglevel= --prod --dev --only= \
+        --include-workspace-root --no-workspaces --color= --no-color --quiet --link --searchlimit= --no-update-notifier %--version %-v %--help %-h";
     let parsed = flags::parse(list, call.args());
     let words: Vec<&str> = parsed.operands.iter().map_while(Field::literal).take(2).collect();
     let two = words.join(" ");
     let is_dry = parsed.has(&["--dry-run"]);
-    let lists_scripts = parsed.operands.len() == 1 && words == ["run"];
     let looks = match words.first() {
         None => parsed.talks() || call.args().is_empty(),
         Some(first) => {
@@ -47,7 +53,7 @@ pub(in crate::shell) fn npm(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
                 || NPM_TWO.contains(&two.as_str())
                 || is_dry
                     && ["install", "i", "uninstall", "update", "prune", "dedupe"].contains(first)
-                || lists_scripts
+                || parsed.operands.len() == 1 && NPM_ALONE.contains(first)
         }
     };
     if parsed.stray.is_none() && looks {
@@ -95,8 +101,27 @@ pub(in crate::shell) fn dc(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     if is_plain { verdict } else { unknown("may run commands") }
 }
 
+/// Judges `node`: only its version, and whether a script can be read.
+pub(in crate::shell) fn node(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+    let (parsed, verdict) = closed(walk, "-c --check %--version %-v %--help %-h", call.args());
+    let checks = parsed.has(&["-c", "--check"]) && !parsed.operands.is_empty();
+    if verdict.level == Level::ReadOnly && (checks || parsed.talks()) {
+        return reads("only checks the script");
+    }
+    unknown("runs a program in a language we do not read")
+}
+
+/// What an awk program may call: functions of the language that neither write nor run anything, and
+/// what else stands before a bracket.
+const AWK_CALLS: &[&str] = &[
+    "length", "substr", "index", "split", "match", "sub", "gsub", "gensub", "sprintf", "printf",
+    "print", "tolower", "toupper", "int", "sqrt", "exp", "log", "sin", "cos", "atan2", "rand",
+    "srand", "strftime", "systime", "mktime", "asort", "asorti", "if", "while", "for", "in",
+    "return", "exit", "else", "do", "and", "or", "xor", "not", "compl", "strtonum",
+];
+
 /// Judges `awk`. A program writes, or runs another, by `>`, `|` or a call, and by nothing else: one
-/// without these signs only prints.
+/// without these signs, but where they compare or call a function that computes, only prints.
 pub(in crate::shell) fn awk(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let (parsed, verdict) = closed(walk, "^ -F: -v: %--version %--help", call.args());
     let program = parsed.operands.first().map(Field::literal);
@@ -108,24 +133,46 @@ pub(in crate::shell) fn awk(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 fn only_prints(program: &str) -> bool {
-    let mut program = program.to_owned();
+    let mut program = program.replace("||", " ");
     for stream in ["> \"/dev/stdout\"", "> \"/dev/stderr\""] {
         for end in ["}", ";", " }"] {
             program = program.replace(&format!("{stream}{end}"), end);
         }
     }
-    if program.contains(['|', '(', '@']) {
+    if program.contains(['|', '@']) || program.contains('#') && program.contains('(') {
         return false;
     }
-    // Outside of braces it compares; quotes, patterns and comments could hide a brace.
-    let has_plain_braces = !program.contains(['"', '/', '#', '\\']);
-    let mut depth = 0_usize;
-    program.chars().all(|char| {
+    // Patterns, comments and escapes could hide a quote, and what hides a quote a bracket.
+    let is_plain =
+        !program.contains(['/', '#', '\\']) && program.matches('"').count().is_multiple_of(2);
+    let code = if is_plain {
+        program.split('"').step_by(2).collect::<Vec<_>>().join("0")
+    } else {
+        program
+    };
+    let calls = code.match_indices('(').map(|(at, _)| called(&code[..at]));
+    calls.into_iter().all(|name| name.is_empty() || AWK_CALLS.contains(&name))
+        && compares(&code, is_plain)
+}
+
+/// The name that stands before a bracket, if one does.
+fn called(before: &str) -> &str {
+    let before = before.trim_end_matches([' ', '\t', '\n', '\r', '\\']);
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    &before[before.trim_end_matches(is_part).len()..]
+}
+
+/// Whether each `>` compares: it does outside of braces, and in round brackets.
+fn compares(code: &str, is_plain: bool) -> bool {
+    let (mut braces, mut brackets) = (0_usize, 0_usize);
+    code.chars().all(|char| {
         match char {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
+            '{' => braces += 1,
+            '}' => braces = braces.saturating_sub(1),
+            '(' => brackets += 1,
+            ')' => brackets = brackets.saturating_sub(1),
             _ => {}
         }
-        char != '>' || depth == 0 && has_plain_braces
+        char != '>' || is_plain && (braces == 0 || brackets > 0)
     })
 }

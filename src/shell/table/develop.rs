@@ -31,7 +31,12 @@ pub(super) const ROWS: &[Row] = &[
         Rule::Sub(CARGO),
         "builds, which runs the project's code",
     ),
-    row("rustc", "-vV --print= --explain= %--version", Rule::ReadsAtMost(0), "compiles to files"),
+    row(
+        "rustc",
+        "-vV --verbose --print= --explain= %--version",
+        Rule::ReadsAtMost(0),
+        "compiles to files",
+    ),
     row(
         "rustup",
         "%--version %-V ^",
@@ -135,8 +140,13 @@ pub(super) const ROWS: &[Row] = &[
 /// Options of `gh` that choose what is shown.
 const GH: &[Row] = &[
     row(
-        "pr list, pr view, pr diff, pr status, pr checks, issue list, issue view, issue status, repo view, repo list, run list, run view, release list, release view, workflow list, workflow view, label list, search issues, search prs, search code, search repos, auth status",
-        "-c -R: -L: -s: -l: -A: -a: -S: -q: -t: -B: -H: -b: -w: -j: --repo= --limit= --state= --json= --jq= \
+        "pr list, pr view, pr diff, pr status, pr checks, issue list, issue view, issue status, repo view, repo list, run list, run view, release list, release view, workflow list, workflow view, label list, search issues, search prs, search code, search repos, search commits, auth status, run watch, cache list, gist list, secret list, variable list, variable get, org list, \
+         project list, project view, project item-list, project field-list, ruleset list, ruleset view, ruleset check, config list, config get, alias list, \
+         extension list, ssh-key list, gpg-key list, repo deploy-key list, status, help",
+        "-c -R: -L: -s: -l: -A: -a: -S: -q: -t: -B: -H: -b: -w: -j: -u: -e: -d --milestone= --mention= --app= --draft --watch --fail-fast --interval= \
+         --commit= --event= --status= --user= --created= --attempt= --owner= --language= --visibility= --source --fork --archived --no-archived --topic= --sort= \
+         --order= --exclude-drafts --exclude-pre-releases --created-before= --key= --ref= --org= --env= --closed --format= --public --secret --filter= --include-content \
+         --exit-status --hostname= --active --yaml --all --allow-forking --stars= --match= --extension= --filename= --repo= --limit= --state= --json= --jq= \
          --template= --label= --author= --assignee= --search= --base= --head= --branch= --workflow= --job= \
          --comments --log --log-failed --verbose --name-only --patch --color= --required --exit-status",
         Rule::Reads,
@@ -186,8 +196,8 @@ const RUFF: &[Row] = &[
 ];
 
 const PIP: &[Row] = &[row(
-    "list show freeze check",
-    "-f -l -q -v --files --local --user --outdated --uptodate --not-required --format= --disable-pip-version-check --all --exclude= --verbose",
+    "list, show, freeze, check, inspect, debug, index versions, config list, config get, config debug, cache dir, cache info, cache list",
+    "-f -l -q -v -o -u -i: --pre --path= --index-url= --extra-index-url= --exclude-editable --include-editable --json --global --site --files --local --user --outdated --uptodate --not-required --format= --disable-pip-version-check --all --exclude= --verbose",
     Rule::Reads,
     "only lists",
 )];

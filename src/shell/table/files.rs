@@ -233,6 +233,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("zip", "", Rule::By(programs::zip), "changes an archive"),
     row("unzip", "", Rule::By(programs::unzip), "unpacks over files"),
+    row("zipinfo", "-12smlvhzCTMt -x:", Rule::Reads, "only lists"),
     row("7z 7za 7zr 7zz", "^", Rule::Sub(SEVEN_ZIP), "packs or unpacks"),
     row("rsync", "", Rule::By(programs::rsync), "rsync overwrites its destination"),
     row("gio", "^", Rule::Sub(GIO), "changes files"),

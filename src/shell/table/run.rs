@@ -69,12 +69,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     // Interpreters and editors.
     row(
-        "python pypy node nodejs perl ruby php lua Rscript julia elixir erl tclsh osascript expect \
+        "python pypy perl ruby php lua Rscript julia elixir erl tclsh osascript expect \
          m4",
         "%--version %-V %-v",
         Rule::Unknown,
         "runs a program in a language we do not read",
     ),
+    row("node nodejs", "", Rule::By(programs::node), "runs a program"),
     row("awk gawk mawk nawk original-awk", "", Rule::By(programs::awk), "runs an awk program"),
     // Its language knows neither files nor programs.
     row("bc", "-lqsiw", Rule::ReadsAtMost(0), "calculates by a file"),

@@ -187,6 +187,22 @@ pub(super) const ROWS: &[Row] = &[
         Rule::Reads,
         "only signals processes",
     ),
+    row("fuser", "-aIcmMsuvlV46 -n:", Rule::Reads, "only lists"),
+    row(
+        "lsb_release",
+        "-vidrcasht --id --release --codename --all --short",
+        Rule::Reads,
+        "only tells",
+    ),
+    row(
+        "pkg-config pkgconf",
+        "--modversion --cflags --cflags-only-I --cflags-only-other --libs --libs-only-l --libs-only-L --libs-only-other \
+         --exists --atleast-version= --exact-version= --max-version= --variable= --print-variables --print-requires \
+         --print-provides --list-all --list-package-names --static --print-errors --silence-errors --short-errors --version --help",
+        Rule::Reads,
+        "only tells",
+    ),
+    row("lsattr", "-RVadlpv", Rule::Reads, "only reads"),
     row("man info", "-kfwaW -s: -S: --where --all --apropos --whatis", Rule::Reads, "only shows"),
     row("printenv", "-0 --null --help --version", Rule::Reads, "only shows"),
     row(
@@ -373,7 +389,8 @@ const BREW: &[Row] = &[row(
 
 const DOCKER: &[Row] = &[
     row(
-        "ps, images, container ls, container ps, image ls, network ls, volume ls, stats, search",
+        "ps, images, container ls, container ps, container list, image ls, image list, network ls, network list, volume ls, volume list, stats, container stats, search, \
+         service ls, service ps, node ls, node ps, stack ls, stack ps, stack services, secret ls, config ls, plugin ls, buildx ls",
         "-aqsl -f: -n: --all --quiet --size --latest --filter= --format= --last= --no-trunc --digests --no-stream --limit=",
         Rule::Reads,
         "only asks",
@@ -385,13 +402,13 @@ const DOCKER: &[Row] = &[
         "only asks",
     ),
     row(
-        "inspect, container inspect, image inspect, network inspect, volume inspect, info, version, system df, system info, context ls, context show",
-        "-sv -f: --format= --type= --size --verbose",
+        "inspect, container inspect, image inspect, network inspect, volume inspect, info, version, system df, system info, context ls, context show, context inspect, service inspect, node inspect, manifest inspect, buildx version",
+        "-sv -f: -q --pretty --quiet --format= --type= --size --verbose",
         Rule::Reads,
         "only asks",
     ),
     row(
-        "top, port, diff, history, image history",
+        "top, port, diff, container top, container port, container diff, history, image history",
         "-q --no-trunc --format= --quiet",
         Rule::Reads,
         "only asks",
@@ -419,8 +436,15 @@ const COMPOSE: &[Row] = &[
         "only asks",
     ),
     row(
+        "config",
+        "-q --services --volumes --networks --images --profiles --environment --variables --quiet --format= --hash= \
+         --no-interpolate --no-normalize --no-path-resolution --no-consistency >-o: >--output=",
+        Rule::Reads,
+        "only shows",
+    ),
+    row(
         "logs",
-        "-ft -n: --follow --timestamps --tail= --since= --until= --no-color --no-log-prefix",
+        "-ft -n: --follow --timestamps --tail= --since= --until= --no-color --no-log-prefix --index=",
         Rule::Reads,
         "only asks",
     ),
@@ -428,16 +452,19 @@ const COMPOSE: &[Row] = &[
 
 const KUBECTL: &[Row] = &[
     row(
-        "get, describe, top, explain, api-resources, api-versions, version, config view, config get-contexts, config current-context, rollout status, rollout history, cluster-info",
-        "-Aw -L: -n: -o: -l: --all-namespaces --namespace= --output= --selector= --watch --show-labels \
-         --no-headers --sort-by= --field-selector= --context= --minify --client --recursive",
+        "get, describe, top, explain, api-resources, api-versions, version, config view, config get-contexts, config current-context, config get-clusters, config get-users, rollout status, rollout history, cluster-info, events, auth can-i, auth whoami",
+        "-Awq -L: -n: -o: -l: --all-namespaces --namespace= --output= --selector= --watch --show-labels \
+         --no-headers --sort-by= --field-selector= --context= --minify --client --recursive \
+         --ignore-not-found --show-kind --show-managed-fields --label-columns= --chunk-size= --watch-only --output-watch-events --template= \
+         --allow-missing-template-keys --request-timeout= --raw --flatten --show-events --containers --sum --for= --types= --list --quiet \
+         --subresource= --all --api-group= --namespaced --verbs= --timeout= --revision=",
         Rule::Reads,
         "only asks",
     ),
     row(
         "logs",
         "-fp -c: -n: -l: --follow --previous --container= --namespace= --selector= --tail= --since= \
-         --timestamps --all-containers --prefix --context=",
+         --timestamps --all-containers --prefix --context= --since-time= --limit-bytes= --max-log-requests= --ignore-errors --pod-running-timeout=",
         Rule::Reads,
         "only asks",
     ),
