@@ -11,7 +11,7 @@ use crate::{
         temp::{noise, on_disk, write},
         world::World,
     },
-    told::repository,
+    told::{prompts, repository},
 };
 
 /// A directory that a write had to make, while another session's command runs.
@@ -56,6 +56,18 @@ fn what_was_there_before_a_call_that_was_cut_off_is_no_doubt_of_its() {
         assert_eq!(now, ["first", "first", "mine"]);
         assert!(!world.root().join("late").exists());
     }
+}
+
+/// The agent's hooks were installed while a command ran, or its first prompt was not told of.
+#[test]
+fn a_command_that_is_cut_off_after_the_first_prompt_that_is_told_of_claims_nothing() {
+    let mut world = World::new();
+    world.write("b", "first");
+    begins(&mut world, "s/one", "make");
+    prompts(&mut world, "s/two");
+    world.write("b", "mine");
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(world.read("b"), "mine");
 }
 
 fn log(world: &World) -> PathBuf {

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     agent::Dialect,
+    config,
     fs::read_small,
     install,
     ledger::{Ledger, Open},
@@ -30,6 +31,7 @@ pub(super) fn turn_begins(
     prompt: Option<&str>,
 ) -> Decision {
     let (mut open, mut tell, mut before) = (Vec::new(), None, BTreeMap::new());
+    let mut is_news = false;
     let kept = if prompt.is_none() { kept_prompt(process, context) } else { None };
     let prompt = prompt.or(kept.as_deref());
     let begun = with_ledger(process, dialect, context, |ledger| {
@@ -40,6 +42,7 @@ pub(super) fn turn_begins(
         // A hook for prompts was installed together with one for the ends of calls. So even the first
         // call of a session that is cut off is known to be.
         if dialect.tells_ends() {
+            is_news = !ledger.tells_ends();
             ledger.expect_ends();
         }
         if ledger.turn() == last {
@@ -56,6 +59,14 @@ pub(super) fn turn_begins(
         open = ledger.take_open();
     });
     let quiet = quiet(process, context, begun);
+    for open in open.iter().filter(|_| is_news) {
+        let by = left::author(context.agent, &context.session);
+        if let Ok(state) = config::state(process, Some(&open.root)) {
+            let place = state.root_at(&open.root);
+            // What is not noted has no known author.
+            let _noted = left::tells(process, &place, &by, &open.call, open.of);
+        }
+    }
     edges::on_turn_begin(process, dialect, context, &before);
     let blasts = look(process, context, &open, |since, _| left::seen_late(since));
     let decision = notice(process, dialect, context, &blasts).unwrap_or(quiet);

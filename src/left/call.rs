@@ -93,6 +93,25 @@ impl Begins<'_> {
     }
 }
 
+/// Notes of a command that runs, covered by the checkpoint `of`, that its agent says when it is done:
+/// when it began, that was not known.
+///
+/// # Errors
+///
+/// Fails if the log cannot be written.
+pub fn tells(
+    process: &Process<'_>,
+    place: &RootState,
+    by: &str,
+    call: &str,
+    of: CheckpointId,
+) -> Result<()> {
+    let (of, call) = (of.to_string(), call.to_owned());
+    let (makes, absent) = (Vec::new(), Vec::new());
+    let what = What::Began { of, call, paths: None, makes, absent, tells: true };
+    append_again(place, &[Line { at: at(process), by: by.to_owned(), what }])
+}
+
 /// Of more missing paths outside the root, the rest has no author of record and is kept.
 const ABSENT_MAX: usize = 100;
 

@@ -33,7 +33,7 @@ use crate::{
 
 pub use authors::{Here, Knowledge};
 pub use blast::Blast;
-pub use call::{Begins, ended, name, seen_late, seen_next, turn_ended};
+pub use call::{Begins, ended, name, seen_late, seen_next, tells, turn_ended};
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
 pub use log::{append, damaged, drop_before, read, repair};

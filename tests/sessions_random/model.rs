@@ -26,10 +26,10 @@ pub(super) struct Change {
     pub(super) is_known: bool,
 }
 
-/// What somebody had made before an agent went on with it.
+/// What somebody had made before it was changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Under {
-    seen: Seen,
+    seen: Option<Seen>,
     change: Change,
 }
 
@@ -39,18 +39,20 @@ pub(super) struct Moment {
     pub(super) at: usize,
     pub(super) files: Files,
     pub(super) changes: BTreeMap<Path, Change>,
-    /// What was there at each path before an agent that had not made it went on with it.
+    /// What was there at each path before, oldest first.
     pub(super) under: BTreeMap<Path, Vec<Under>>,
+    /// What a restore put back, with the time it went back to.
+    pub(super) put_back: BTreeMap<Path, usize>,
 }
 
 impl Moment {
     /// Takes note of what somebody did.
     pub(super) fn becomes(&mut self, files: Files, change: Change) {
         for path in differing(&self.files, &files) {
+            self.put_back.remove(&path);
             let last = self.changes.insert(path.clone(), change);
-            let others = last.filter(|last| last.who != change.who || !last.is_known);
-            if let (Some(change), Some(seen)) = (others, self.files.get(&path)) {
-                let under = Under { seen: seen.clone(), change };
+            if let Some(change) = last {
+                let under = Under { seen: self.files.get(&path).cloned(), change };
                 self.under.entry(path).or_default().push(under);
             }
         }
@@ -61,8 +63,18 @@ impl Moment {
     /// What others had made at a path since the order's checkpoint, when its agent went on with it.
     fn under(&self, path: &[u8], order: &Order) -> Vec<&Under> {
         let goes_back = order.session.is_some() && !order.is_forced && order.picked.is_none();
-        let at = self.under.get(path).filter(|_| goes_back);
-        at.into_iter().flatten().filter(|it| it.change.at > order.then.at).collect()
+        let all = self.under.get(path).filter(|_| goes_back);
+        let since = all.into_iter().flatten().filter(|it| it.change.at > order.then.at);
+        let is_gone = !self.files.contains_key(path);
+        let is_agents = |it: &Change| Some(it.who) == order.session.map(Who::Agent) && it.is_known;
+        // Who removed what is gone may not be known, and then it comes back.
+        since.filter(|it| is_gone || !is_agents(&it.change)).collect()
+    }
+
+    /// Whether a path is as another restore put it back, to before the turn that is undone: that is
+    /// nothing of this turn's.
+    pub(super) fn is_put_back(&self, path: &[u8], order: &Order) -> bool {
+        order.is_undo && self.put_back.get(path).is_some_and(|at| *at <= order.then.at)
     }
 
     /// Whether the agent whose turn is undone was seen to change a path last.
@@ -72,7 +84,7 @@ impl Moment {
     }
 
     /// Whether there is such work in a directory.
-    fn has_under_in(&self, dir: &[u8], order: &Order) -> bool {
+    pub(super) fn has_under_in(&self, dir: &[u8], order: &Order) -> bool {
         let mut within = self.under.keys().filter(|path| is_within(path, dir));
         within.any(|path| !self.under(path, order).is_empty())
     }
@@ -81,6 +93,8 @@ impl Moment {
     pub(super) fn restored(&mut self, files: Files, then: &Self, at: usize) {
         for path in differing(&self.files, &files) {
             if files.get(&path) == then.files.get(&path) {
+                let to = then.put_back.get(&path).copied().unwrap_or(then.at);
+                self.put_back.insert(path.clone(), to);
                 match then.changes.get(&path) {
                     Some(change) => drop(self.changes.insert(path, *change)),
                     None => drop(self.changes.remove(&path)),
@@ -132,7 +146,7 @@ pub(super) fn judge(order: &Order, before: &Moment, after: &Files) -> Result<(),
             [&then.files, &before.files, after].map(|files| files.get(path));
         // The work of others in the middle of a turn is where the turn goes back to.
         let under = before.under(path, order);
-        if under.iter().any(|under| Some(&under.seen) == becomes) {
+        if becomes.is_some() && under.iter().any(|under| under.seen.as_ref() == becomes) {
             was = becomes;
         } else if before.is_last_of(order, path) && is_wanted(&under, was, is) {
             return Err(format!("no work of others: {}", String::from_utf8_lossy(path)));
@@ -152,7 +166,7 @@ pub(super) fn judge(order: &Order, before: &Moment, after: &Files) -> Result<(),
         if becomes != was && becomes != is {
             return Err(format!("something new: {}", told()));
         }
-        if was == is {
+        if was == is || before.is_put_back(path, order) {
             continue;
         }
         match wanted(order, before, path, was, is) {
@@ -169,8 +183,9 @@ pub(super) fn judge(order: &Order, before: &Moment, after: &Files) -> Result<(),
 /// Whether what others made has to be there again, and is not there now.
 fn is_wanted(under: &[&Under], was: Option<&Seen>, is: Option<&Seen>) -> bool {
     let is_directory = |seen: Option<&Seen>| seen.is_some_and(|it| it.kind == Kind::Directory);
-    let newest = under.last().filter(|newest| newest.change.is_known && is != Some(&newest.seen));
-    newest.is_some_and(|newest| newest.seen.kind == Kind::File) && !is_directory(was)
+    let newest = under.last().filter(|newest| newest.change.is_known && is.is_some());
+    let newest = newest.and_then(|newest| newest.seen.as_ref()).filter(|seen| is != Some(*seen));
+    newest.is_some_and(|seen| seen.kind == Kind::File) && !is_directory(was)
 }
 
 enum Wanted {

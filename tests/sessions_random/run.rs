@@ -291,7 +291,7 @@ impl Run {
             || deed["inner_steps"] != json!([])
             || deed["mid_turn"] != json!([]);
         is_well(&done, &[if conflicts { 3 } else { 0 }])?;
-        is_named(&order, &plan, &after).map_err(told)?;
+        is_named(&order, &plan, &before, &after).map_err(told)?;
         let Some(held) = deed["held_in"].as_str() else { return Ok(()) };
         self.moments.insert(held.to_owned(), Moment { at: self.clock, ..before.clone() });
         self.now.restored(after, &order.then, self.clock);
@@ -436,12 +436,15 @@ fn is_as_announced(plan: &Value, before: &Files, after: &Files) -> Outcome {
 }
 
 /// What is not as it was is named.
-fn is_named(order: &Order, plan: &Value, after: &Files) -> Outcome {
+fn is_named(order: &Order, plan: &Value, before: &Moment, after: &Files) -> Outcome {
     let steps = plan["steps"].as_array().unwrap();
     let paths: BTreeSet<&[u8]> =
         steps.iter().map(|step| step["path"].as_str().unwrap().as_bytes()).collect();
     let mut unlike = differing(&order.then.files, after);
-    unlike.retain(|path| order.is_picked(path) && !path.ends_with(b"/.git"));
+    unlike.retain(|path| {
+        let is_left = before.is_put_back(path, order) || before.has_under_in(path, order);
+        order.is_picked(path) && !path.ends_with(b"/.git") && !is_left
+    });
     match unlike.iter().find(|path| !paths.contains(&path[..])) {
         Some(path) => Err(format!("{} is not named", String::from_utf8_lossy(path))),
         None => Ok(()),

@@ -303,13 +303,18 @@ impl Knowledge {
     }
 
     /// Whether a restore to what was before the checkpoint removed what was at `path`, and nothing
-    /// was seen there since.
+    /// was seen there since, or what was has been taken back.
     pub fn was_removed_by_restore(&self, path: &RelPath) -> bool {
-        let is_removal = |seen: &Seen| match seen.by {
-            By::Restore(then) => then <= self.since && !seen.there.is_any(),
-            By::Agent | By::Session | By::Others => false,
-        };
-        self.seen(path).last().is_some_and(is_removal)
+        let mut seen = self.seen(path);
+        while let Some((Seen { there: There::Nothing, by: By::Restore(then), .. }, before)) =
+            seen.split_last()
+        {
+            if *then <= self.since {
+                return true;
+            }
+            seen = &before[..before.partition_point(|seen| seen.at <= *then)];
+        }
+        false
     }
 
     /// Whether the agent left something at just this `path`, or saw it.
@@ -319,10 +324,12 @@ impl Knowledge {
 
     /// Whether the agent removed what was at `path`, or may have.
     pub fn was_removed(&self, path: &RelPath) -> bool {
-        let is_gone = |seen: &Seen| seen.by == By::Agent && !seen.there.is_any();
-        self.is_lost
-            || self.seen(path).last().is_some_and(is_gone)
-            || self.unseen(path, None).is_some()
+        let last = self.seen(path).last().filter(|seen| !seen.there.is_any());
+        match last.map(|seen| seen.by) {
+            _ if self.is_lost => true,
+            Some(by) => by == By::Agent,
+            None => self.unseen(path, None).is_some(),
+        }
     }
 
     /// Whether the agent may have had a part in what happened at `path`; `here` is what is there, if
