@@ -7,7 +7,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 use crate::{
     evidence::{begins, ends, event, ours, project, run, writes},
     support::{
-        real::beforehand,
+        real::{beforehand, git},
         temp::{noise, on_disk, write},
         world::World,
     },
@@ -220,5 +220,44 @@ fn a_persons_file_of_mid_turn_comes_back_with_the_directories_on_the_way() {
         assert!(!world.root().join("made/by/x").exists());
         ours(&mut world, &["redo", "--yes"], 0);
         assert_eq!(on_disk(&world.root()), before);
+    }
+}
+
+/// Another session's file is held by another session's checkpoint, and the agent writes it anew.
+#[test]
+fn another_sessions_file_of_mid_turn_outlasts_what_the_agent_made_of_it() {
+    let mut world = project();
+    writes(&mut world, "s/one", "a", "s");
+    writes(&mut world, "t/zero", "made", "the other session's");
+    begins(&mut world, "t/one", "make nothing");
+    writes(&mut world, "s/one", "made", "s");
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
+    assert_eq!([world.read("a"), world.read("made")], ["first", "the other session's"]);
+}
+
+/// The root is a bare repository: objects and refs that the agent removed come back, and objects that
+/// it damaged.
+#[test]
+fn a_bare_repository_that_the_agent_damaged_is_whole_again() {
+    for line in [
+        "rm -rf objects/?? objects/pack",
+        "rm -rf objects refs HEAD",
+        "rm -rf refs packed-refs",
+        "for f in objects/??/* objects/pack/*; do chmod u+w $f; : > $f; done",
+    ] {
+        let mut world = World::new();
+        let root = world.root();
+        git(&world, &root, "git init -q --bare -b main .");
+        let work = "git clone -q shop work && cd work && echo 1 > x && git add . && git commit -qm \
+                    one && git push -q origin HEAD:main HEAD:other && git -C ../shop pack-refs \
+                    --all && git -C ../shop repack -q && git commit -q --allow-empty -m two && \
+                    git push -q origin HEAD:third";
+        git(&world, root.parent().unwrap(), work);
+        let before = git(&world, &root, "git log --all --format=%s%d");
+        run(&mut world, "zero", "make nothing", |_| ());
+        run(&mut world, "one", line, |world| drop(git(world, &root, line)));
+        ours(&mut world, &["undo", "--yes"], 0);
+        git(&world, &root, "git fsck --strict");
+        assert_eq!(git(&world, &root, "git log --all --format=%s%d"), before, "{line}");
     }
 }

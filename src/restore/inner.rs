@@ -18,7 +18,7 @@ use crate::{
     error::Result,
     fs::stat_path,
     ledger, left,
-    model::{CheckpointId, Entry, Kind, RelPath, Tree},
+    model::{Checkpoint, CheckpointId, Entry, Kind, Reason, RelPath, Tree},
     plan::{Author, Change, RestorePlan},
     project::Project,
     store::{self, Source},
@@ -110,6 +110,20 @@ struct Held {
     damaged: BTreeSet<CheckpointId>,
 }
 
+/// The checkpoints from the beginning of a turn to that of the session's next one, newest first: what
+/// one of another session holds is not held again.
+fn in_turn(project: &Project, checkpoint: &Checkpoint) -> Result<Vec<Checkpoint>> {
+    let mut all = project.store.list()?;
+    ledger::adopt(&mut all, &ledger::uses(&project.state));
+    all.retain(|it| it.sequence > checkpoint.sequence);
+    let session = |it: &Checkpoint| it.cause.by.as_ref().map(|by| (by.agent, by.session.clone()));
+    let is_next =
+        |it: &&Checkpoint| session(it) == session(checkpoint) && !it.is_same_turn(checkpoint);
+    let next = all.iter().rev().find(is_next).map_or(u64::MAX, |next| next.sequence);
+    all.retain(|it| it.sequence < next && it.cause.reason != Reason::BeforeRestore);
+    Ok(all)
+}
+
 fn held(
     restore: Restore<'_>,
     changes: &[Change],
@@ -119,9 +133,7 @@ fn held(
     let Restore { project, checkpoint, .. } = restore;
     let mut held = Held::default();
     let Some(by) = &checkpoint.cause.by else { return Ok(held) };
-    let mut all = project.store.list()?;
-    ledger::adopt(&mut all, &ledger::uses(&project.state));
-    all.retain(|it| it.sequence > checkpoint.sequence && it.is_same_turn(checkpoint));
+    let all = in_turn(project, checkpoint)?;
     if all.is_empty() {
         return Ok(held);
     }

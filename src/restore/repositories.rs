@@ -153,7 +153,7 @@ impl Repositories {
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
 /// object that another author made. Below `top`. What a restore put there goes with it, unless
 /// another author has changed something there since. In `own`, the project's own one, and in a root
-/// that is one itself, nothing is changed either: HEAD and branches stay. A ref that was packed since
+/// that is one itself, nothing is changed either, but for objects: HEAD and branches stay. A ref that was packed since
 /// is not gone; one that was packed then, and changed by the agent, goes back.
 pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
     let mut dirs = GitDirs::below(top);
@@ -171,7 +171,7 @@ pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [S
             // Without it the ref is where it was packed, as with one that is changed.
             (Action::Remove, Author::Agent) => is_own || !dirs.is_packed(&dir, &step.path),
             (Action::Remove, _) => true,
-            (Action::Restore | Action::Merge, _) => is_own,
+            (Action::Restore | Action::Merge, _) => is_own && !dirs.is_object(&dir, &step.path),
             (Action::Recreate, Author::Restore) | (Action::Keep(_), _) => false,
             (Action::Recreate, _) => dirs.is_packed(&dir, &step.path),
         };
@@ -205,6 +205,18 @@ impl<'a> GitDirs<'a> {
         match dir {
             Some(dir) => Some(top.join(dir.as_path())),
             None => self.is_top.then(|| top.to_owned()),
+        }
+    }
+
+    /// Whether a path in `dir` is named after what it is to hold: who needs it needs just that.
+    fn is_object(&self, dir: &Path, path: &RelPath) -> bool {
+        let path = self.top.join(path.as_path());
+        let name = path.strip_prefix(dir.join("objects")).ok().and_then(Path::to_str);
+        let Some((above, name)) = name.and_then(|name| name.split_once('/')) else { return false };
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match above {
+            "pack" => name.starts_with("pack-"),
+            _ => above.len() == 2 && is_hex(above) && is_hex(name),
         }
     }
 
