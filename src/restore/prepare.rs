@@ -329,6 +329,11 @@ fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
     // What lies in a repository is removed with it, by a step of its own.
     for left in skipped(scan, |reason| reason != SkipReason::GitPrivate) {
         let Ok(path) = RelPath::from_bytes(&left.path) else { continue };
+        // What a call named was held all the same, and may go.
+        let is_removed = |step: &Step| step.path == path && step.action == Action::Remove;
+        if steps.iter().any(is_removed) {
+            continue;
+        }
         for above in std::iter::successors(path.parent(), RelPath::parent) {
             let at = steps.binary_search_by(|step| step.path.cmp(&above));
             if let Some(step) = at.ok().map(|at| &mut steps[at]).filter(|step| goes(step)) {
