@@ -1,8 +1,9 @@
 //! Whose a change is where several are at work, where calls are cut off, and where the log of calls is
 //! damaged.
 
-use serde_json::json;
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use serde_json::json;
 
 use crate::{
     evidence::{begins, ends, event, ours, project, run, writes},
@@ -200,7 +201,8 @@ fn a_persons_file_of_mid_turn_outlasts_what_the_agent_added_to_it() {
 /// The directory that the agent made, and removed together with what a person had put into it.
 #[test]
 fn a_persons_file_of_mid_turn_comes_back_with_the_directories_on_the_way() {
-    for killed in ["", "apply-rename"] {
+    let ends = [("", ""), ("apply-rename", "--abort"), ("apply-directory", "--continue")];
+    for (killed, end) in ends {
         let mut world = project();
         run(&mut world, "one", "make", |world| world.write("made/by/x", "the agent's"));
         world.write("made/by/notes", "mine");
@@ -212,10 +214,12 @@ fn a_persons_file_of_mid_turn_comes_back_with_the_directories_on_the_way() {
         if !killed.is_empty() {
             let mut command = beforehand(&world, &world.root(), &["undo", "--yes"]);
             command.env("BEFOREHAND_TEST_CRASH_AT", killed).output().unwrap();
-            ours(&mut world, &["restore", "--abort"], 0);
-            assert_eq!(on_disk(&world.root()), before);
+            ours(&mut world, &["restore", end], 0);
         }
-        ours(&mut world, &["undo", "--yes"], 3);
+        if end != "--continue" {
+            assert_eq!(on_disk(&world.root()), before);
+            ours(&mut world, &["undo", "--yes"], 3);
+        }
         assert_eq!(["a", "made/by/notes"].map(|path| world.read(path)), ["first", "mine"]);
         assert!(!world.root().join("made/by/x").exists());
         ours(&mut world, &["redo", "--yes"], 0);

@@ -126,7 +126,7 @@ impl Restore<'_> {
         let below = below.map(|step| (Side::Root, &step.path, step.then));
         let outside = plan.outside.deeds().map(|step| (Side::Outside, &step.path, step.then));
         note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
-        note_merged(project, prepared, held)?;
+        note_merged(project, &merged(prepared), held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
         // changed in this very moment is not ours to change.
@@ -273,12 +273,20 @@ pub(super) fn note_back<'a>(
 }
 
 /// Notes what was merged, so that undoing it knows its own.
-fn note_merged(project: &Project, prepared: &Prepared, held: CheckpointId) -> Result<()> {
-    let line = |(path, sha): (RelPath, String)| Line {
+pub(super) fn note_merged(
+    project: &Project,
+    merged: &[(RelPath, String)],
+    held: CheckpointId,
+) -> Result<()> {
+    let line = |(path, sha): &(RelPath, String)| Line {
         at: now_ns(),
         by: String::new(),
-        what: What::Merged { path: left::path_text(&path), held: held.to_string(), sha },
+        what: What::Merged {
+            path: left::path_text(path),
+            held: held.to_string(),
+            sha: sha.clone(),
+        },
     };
-    let lines: Vec<Line> = merged(prepared).into_iter().map(line).collect();
+    let lines: Vec<Line> = merged.iter().map(line).collect();
     if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
 }

@@ -81,6 +81,33 @@ pub(super) fn go_to(
     Ok(inner)
 }
 
+/// What an interrupted restore to a checkpoint was to put back of the work of others: at paths of which
+/// the SHA-256 of the bytes is known, and on the way there.
+pub(super) fn unfinished(
+    project: &Project,
+    of: CheckpointId,
+    digests: &[(RelPath, String)],
+) -> Result<BTreeMap<RelPath, Entry>> {
+    let mut found = BTreeMap::new();
+    if digests.is_empty() {
+        return Ok(found);
+    }
+    for step in in_turn(project, of)? {
+        let Ok(tree) = project.store.tree(step.id) else { continue };
+        for (path, sha) in digests {
+            let entry = store::entry_at(project.store.as_ref(), &tree, path)?;
+            let bytes = entry.and_then(|entry| bytes_then(project, &entry));
+            if !found.contains_key(path) && bytes.is_some_and(|it| left::digest(&it) == *sha) {
+                for path in std::iter::successors(Some(path.clone()), RelPath::parent) {
+                    let there = store::entry_at(project.store.as_ref(), &tree, &path)?;
+                    found.extend(there.map(|there| (path, there)));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Makes changes lead from what `tree` has at a path, and on the way there.
 fn lead_from(
     project: &Project,
@@ -112,13 +139,13 @@ struct Held {
 
 /// The checkpoints from the beginning of a turn to that of the session's next one, newest first: what
 /// one of another session holds is not held again.
-fn in_turn(project: &Project, checkpoint: &Checkpoint) -> Result<Vec<Checkpoint>> {
+fn in_turn(project: &Project, of: CheckpointId) -> Result<Vec<Checkpoint>> {
     let mut all = project.store.list()?;
     ledger::adopt(&mut all, &ledger::uses(&project.state));
-    all.retain(|it| it.sequence > checkpoint.sequence);
+    let Some(first) = all.iter().find(|it| it.id == of).cloned() else { return Ok(Vec::new()) };
+    all.retain(|it| it.sequence > first.sequence);
     let session = |it: &Checkpoint| it.cause.by.as_ref().map(|by| (by.agent, by.session.clone()));
-    let is_next =
-        |it: &&Checkpoint| session(it) == session(checkpoint) && !it.is_same_turn(checkpoint);
+    let is_next = |it: &&Checkpoint| session(it) == session(&first) && !it.is_same_turn(&first);
     let next = all.iter().rev().find(is_next).map_or(u64::MAX, |next| next.sequence);
     all.retain(|it| it.sequence < next && it.cause.reason != Reason::BeforeRestore);
     Ok(all)
@@ -133,7 +160,7 @@ fn held(
     let Restore { project, checkpoint, .. } = restore;
     let mut held = Held::default();
     let Some(by) = &checkpoint.cause.by else { return Ok(held) };
-    let all = in_turn(project, checkpoint)?;
+    let all = in_turn(project, checkpoint.id)?;
     if all.is_empty() {
         return Ok(held);
     }

@@ -3,14 +3,14 @@
 //! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
 //! one or the other may be overwritten without holding it again, and `undo` still finds the line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Request,
     announced::drop_announced,
     content::bytes_now,
-    execute::{gone, is_settled, made, make_repositories, note_back, records},
-    head,
+    execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
+    head, inner,
     look::{seen_by_plan, skipped_now},
     outside,
     repositories::keeps_own,
@@ -221,6 +221,9 @@ fn settle(
         .filter(|path| !stays(path))
         .map(|path| (Side::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
     note_back(project, to, &outcome, back.into_iter().chain(outside))?;
+    if toward == Toward::After {
+        note_merged(project, &log.merged, log.held)?;
+    }
     let is_over = is_settled(&outcome);
     Ok(Settled { plan, outcome, index, is_over })
 }
@@ -262,6 +265,10 @@ fn plan(
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
     let skipped = plan::ByPath::of(&skipped);
+    let others = match toward {
+        Toward::Before => BTreeMap::new(),
+        Toward::After => inner::unfinished(project, log.of, &log.merged)?,
+    };
     let mut paths = Vec::new();
     for path in &log.paths {
         if let Some(lost) = skipped.covering(path) {
@@ -270,7 +277,7 @@ fn plan(
                 why: lost.reason.words().to_owned(),
             });
         }
-        let to = store::entry_at(store, &to_tree, path)?;
+        let to = others.get(path).copied().or(store::entry_at(store, &to_tree, path)?);
         let mut from = store::entry_at(store, &from_tree, path)?;
         let now = store::entry_at(store, &now_tree, path)?;
         let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
@@ -284,7 +291,7 @@ fn plan(
             let is_ours =
                 bytes_now(project, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
             from = if is_ours { now } else { from };
-            if toward == Toward::After {
+            if toward == Toward::After && !others.contains_key(path) {
                 // Merged already, or to be merged by the next restore.
                 continue;
             }
