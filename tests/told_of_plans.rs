@@ -306,3 +306,24 @@ fn an_undo_of_a_redo_leaves_a_repository_that_others_went_on_with() {
         }
     }
 }
+
+/// The first look has no room for a file, and the one after a command has: the command did not make it.
+#[test]
+fn a_file_there_was_no_room_for_at_first_is_not_taken_for_the_agents() {
+    let mut world = World::with_git();
+    world.write(".gitignore", "*.bin\n");
+    for number in 0..4 {
+        world.write(&format!("cache/{number}.bin"), noise(number, 19_000_000));
+    }
+    // Whatever the clock of the machine says: the files are older than the checkpoint.
+    world.wait(10 * 365 * 24 * 60 * 60);
+    writes(&mut world, "one", "a", "the agent's");
+    run(&mut world, "one", "make", |world| world.write("made", "the agent's"));
+    run(&mut world, "one", "rm -rf cache", |world| {
+        beforehand::fs::remove_tree(&world.root().join("cache")).unwrap();
+    });
+    let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
+    assert!(!done.contains("not held"), "{done}");
+    let files = fs::read_dir(world.root().join("cache")).map_or(0, Iterator::count);
+    assert_eq!(files, 4, "{done}");
+}

@@ -20,7 +20,7 @@ use crate::{
         Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, Scope, SkipReason,
         Skipped, Tree,
     },
-    plan::Change,
+    plan::{ByPath, Change},
     scan::{Named, Scan},
     snapshot::{self, ScanOptions},
     state,
@@ -222,7 +222,15 @@ fn changes(
         None => Some(Vec::new()),
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
-    let changes = differences(since.root, store, &then, &now, Source::Disk)?;
+    let mut changes = differences(since.root, store, &then, &now, Source::Disk)?;
+    let (left_out, taken_at) =
+        (ByPath::of(&held.skipped), held.taken_at.timestamp_nanos_opt().unwrap_or(0));
+    // What there was no room for then, and is now, was there before the call.
+    changes.retain(|change| {
+        let was_left_out = change.before.is_none() && left_out.covering(&change.path).is_some();
+        let stamp = || stat_path(&since.root.join(&change.path));
+        !was_left_out || stamp().is_ok_and(|stamp| stamp.ctime_ns > taken_at)
+    });
     Ok(Some(Found { changes, outside: elsewhere, unread, repositories, unheld }))
 }
 
