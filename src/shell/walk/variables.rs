@@ -53,6 +53,8 @@ impl Walk<'_> {
                 // It is over when `read` is.
             } else {
                 self.named(&assign.name, &value);
+                // Before a builtin of its own, a shell may keep it.
+                self.gives(&assign.name, Given { is_number: false, is_listed: false });
                 self.note_passed(&value.text);
             }
         }
