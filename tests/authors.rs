@@ -239,6 +239,19 @@ fn another_sessions_file_of_mid_turn_outlasts_what_the_agent_made_of_it() {
     assert_eq!([world.read("a"), world.read("made")], ["first", "the other session's"]);
 }
 
+/// What came after what an undo put back is nothing that the agent replaced.
+#[test]
+fn what_an_undo_took_back_does_not_come_back_with_the_next_one() {
+    let mut world = project();
+    writes(&mut world, "s/two", "made", "s");
+    writes(&mut world, "t/one", "made", "the other session's");
+    begins(&mut world, "t/one", "make");
+    ours(&mut world, &["undo", "--session", "t", "--yes"], 0);
+    assert_eq!(world.read("made"), "s");
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 0);
+    assert!(!world.root().join("made").exists());
+}
+
 /// The root is a bare repository: objects and refs that the agent removed come back, and objects that
 /// it damaged.
 #[test]

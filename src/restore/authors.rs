@@ -120,7 +120,7 @@ impl Authors {
     }
 
     /// What is there now at a path that changed.
-    fn present<'a>(&'a self, project: &'a Project, change: &'a Change) -> Present<'a> {
+    pub(super) fn present<'a>(&'a self, project: &'a Project, change: &'a Change) -> Present<'a> {
         let Self { side, looks, .. } = self;
         let (path, now) = (&change.path, change.after);
         let likely = self.likely.get(path).copied();

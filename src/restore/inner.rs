@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     Restore,
-    authors::Authorship,
+    authors::{Authors, Authorship},
     content::{Saved, bytes_then},
 };
 use crate::{
@@ -52,13 +52,13 @@ impl Inner {
 pub(super) fn go_to(
     restore: Restore<'_>,
     changes: &mut Vec<Change>,
-    authorship: &Authorship,
+    (log, authorship): (&Authors, &Authorship),
     (then, now): (&Tree, &Tree),
 ) -> Result<Inner> {
     let Restore { project, request, .. } = restore;
     let mut inner = Inner::default();
     let goes = !request.options.force && !request.options.exact;
-    let Held { found, damaged } = held(restore, changes, authorship, (then, now))?;
+    let Held { found, damaged } = held(restore, changes, (log, authorship), (then, now))?;
     inner.damaged = damaged;
     for (path, (step, entry)) in found {
         let bytes = bytes_then(project, &entry).filter(|_| goes);
@@ -154,7 +154,7 @@ fn in_turn(project: &Project, of: CheckpointId) -> Result<Vec<Checkpoint>> {
 fn held(
     restore: Restore<'_>,
     changes: &[Change],
-    authorship: &Authorship,
+    (log, authorship): (&Authors, &Authorship),
     (then, now): (&Tree, &Tree),
 ) -> Result<Held> {
     let Restore { project, checkpoint, .. } = restore;
@@ -168,13 +168,23 @@ fn held(
     let lines = left::read(&project.state.root(&project.root));
     let since =
         |lines: &[_]| left::Knowledge::since(checkpoint, Some(&name), lines, left::Side::Root);
-    let known = since(&lines);
-    let is_replaced = |path: &RelPath| match stat_path(&project.root.join(path)) {
-        Err(_) => known.was_removed(path),
-        Ok(_) => changes.binary_search_by(|change| change.path.cmp(path)).is_ok_and(|_| {
-            let author = authorship.authors.get(path).copied().unwrap_or_default();
-            restore.request.options.force || !author.is_another() && author != Author::Unclear
-        }),
+    let change_at = |path: &RelPath| {
+        let at = changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
+        Some(log.present(project, &changes[at]))
+    };
+    // Since the step that holds it: what an undo put back since came about before.
+    let is_replaced = |path: &RelPath, step: &Checkpoint| {
+        let time = step.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let was_before = |here| log.knowledge.was_before(path, here, time);
+        match (stat_path(&project.root.join(path)), change_at(path)) {
+            (Err(_), _) => log.knowledge.was_removed(path) && !was_before(None),
+            (Ok(_), None) => false,
+            (Ok(_), Some(here)) => {
+                let author = authorship.authors.get(path).copied().unwrap_or_default();
+                let is_theirs = author.is_another() || author == Author::Unclear;
+                (restore.request.options.force || !is_theirs) && !was_before(Some(&here))
+            }
+        }
     };
     for step in &all {
         let known_then = LazyCell::new(|| since(&left::before(&lines, step)));
@@ -193,7 +203,8 @@ fn held(
             let Some(entry) = change.after.filter(|it| it.kind != Kind::Directory) else {
                 continue;
             };
-            if held.found.contains_key(&path) || !other.contains(&path) || !is_replaced(&path) {
+            let is_lost = other.contains(&path) && is_replaced(&path, step);
+            if held.found.contains_key(&path) || !is_lost {
                 continue;
             }
             let author = known_then.author(&path, &Saved { project, entry });

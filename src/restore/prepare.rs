@@ -245,7 +245,7 @@ impl Restore<'_> {
         }
         let others = log.others(&authorship, request);
         let inner = if request.is_of_all() {
-            inner::go_to(self, changes, &authorship, (&view.then, now))?
+            inner::go_to(self, changes, (&log, &authorship), (&view.then, now))?
         } else {
             Inner::default()
         };

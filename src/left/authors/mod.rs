@@ -250,6 +250,27 @@ impl Knowledge {
 
     /// Who was seen to leave what is at `path` now.
     fn who_left(&self, path: &RelPath, here: &dyn Here) -> Option<Author> {
+        Some(match self.origin(path, here)?.by {
+            By::Agent => Author::Agent,
+            By::Session => Author::Session,
+            By::Others => Author::Other,
+            // Back as it was before the checkpoint: that is the restore's doing.
+            By::Restore(_) => Author::Restore,
+        })
+    }
+
+    /// Whether what is at `path` now, or that nothing is, came about before a time, and was only put back
+    /// since. `here` is what is there, if anything.
+    pub fn was_before(&self, path: &RelPath, here: Option<&dyn Here>, time: i64) -> bool {
+        let origin = match here {
+            Some(here) => self.origin(path, here),
+            None => self.seen(path).last().filter(|seen| !seen.there.is_any()),
+        };
+        origin.is_some_and(|seen| seen.at < time)
+    }
+
+    /// When what is at `path` now was first seen there.
+    fn origin(&self, path: &RelPath, here: &dyn Here) -> Option<&Seen> {
         let mut seen = self.seen(path);
         loop {
             // Who had it first made it; those after only saw it. A restore made it anew.
@@ -258,15 +279,11 @@ impl Knowledge {
             let anew = seen[from..].iter().rposition(|seen| matches!(seen.by, By::Restore(_)));
             let first = from + anew.unwrap_or(0);
             match seen.get(first)?.by {
-                By::Agent => return Some(Author::Agent),
-                By::Session => return Some(Author::Session),
-                By::Others => return Some(Author::Other),
-                // Back as it was before the checkpoint: that is the restore's doing.
-                By::Restore(then) if then <= self.since => return Some(Author::Restore),
                 // A clock may have been set back since: what comes later is later all the same.
-                By::Restore(then) => {
+                By::Restore(then) if then > self.since => {
                     seen = &seen[..seen[..first].partition_point(|seen| seen.at <= then)];
                 }
+                By::Agent | By::Session | By::Others | By::Restore(_) => return seen.get(first),
             }
         }
     }
