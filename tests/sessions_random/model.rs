@@ -205,7 +205,8 @@ fn wanted(
         return Wanted::Either;
     }
     let change = before.changes.get(path).filter(|change| change.at > order.then.at);
-    let is_special = String::from_utf8_lossy(path).contains(".tmp");
+    // It may be ignored now: there is a rule for `d/` as well.
+    let is_special = String::from_utf8_lossy(path).contains(".tmp") || path.starts_with(b"d/");
     if order.is_forced {
         return if was.is_none() && is_special { Wanted::Either } else { Wanted::Back };
     }
