@@ -239,6 +239,20 @@ fn another_sessions_file_of_mid_turn_outlasts_what_the_agent_made_of_it() {
     assert_eq!([world.read("a"), world.read("made")], ["first", "the other session's"]);
 }
 
+/// The agent made of another's work what had been there at the beginning of its turn.
+#[test]
+fn what_others_made_comes_back_where_the_agent_made_it_what_it_was_before() {
+    let mut world = project();
+    writes(&mut world, "s/one", "a", "s");
+    writes(&mut world, "t/one", "b", "the other session's");
+    writes(&mut world, "s/one", "b", "first");
+    let before = on_disk(&world.root());
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
+    assert_eq!([world.read("a"), world.read("b")], ["first", "the other session's"]);
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!(on_disk(&world.root()), before);
+}
+
 /// What came after what an undo put back is nothing that the agent replaced.
 #[test]
 fn what_an_undo_took_back_does_not_come_back_with_the_next_one() {

@@ -69,7 +69,7 @@ pub(super) fn go_to(
         match bytes {
             Some(bytes) if !was_directory()? => {
                 let tree = project.store.tree(step)?;
-                lead_from(project, changes, &tree, &path)?;
+                lead_from(project, changes, (&tree, now), &path)?;
                 inner.digests.insert(path.clone(), left::digest(&bytes));
                 inner.back_to.insert(path, step);
             }
@@ -112,9 +112,14 @@ pub(super) fn unfinished(
 fn lead_from(
     project: &Project,
     changes: &mut Vec<Change>,
-    tree: &Tree,
+    (tree, now): (&Tree, &Tree),
     path: &RelPath,
 ) -> Result<()> {
+    let there = store::entry_at(project.store.as_ref(), now, path)?;
+    let is_directory = there.is_some_and(|there| there.kind == Kind::Directory);
+    if there.is_some() && !is_directory && changes.iter().all(|change| change.path != *path) {
+        changes.push(Change { path: path.clone(), before: there, after: there });
+    }
     for path in std::iter::successors(Some(path.clone()), RelPath::parent) {
         let before = store::entry_at(project.store.as_ref(), tree, &path)?;
         match changes.iter_mut().find(|change| change.path == path) {
@@ -178,7 +183,8 @@ fn held(
         let was_before = |here| log.knowledge.was_before(path, here, time);
         match (stat_path(&project.root.join(path)), change_at(path)) {
             (Err(_), _) => log.knowledge.was_removed(path) && !was_before(None),
-            (Ok(_), None) => false,
+            // It is as it was at the beginning: that may be what the agent made of it.
+            (Ok(_), None) => log.knowledge.was_left_last(path),
             (Ok(_), Some(here)) => {
                 let author = authorship.authors.get(path).copied().unwrap_or_default();
                 let is_theirs = author.is_another() || author == Author::Unclear;

@@ -334,6 +334,11 @@ impl Knowledge {
         false
     }
 
+    /// Whether the agent was the last that was seen to leave something at just this `path`.
+    pub fn was_left_last(&self, path: &RelPath) -> bool {
+        self.seen(path).last().is_some_and(|seen| seen.by == By::Agent && seen.there.is_any())
+    }
+
     /// Whether the agent left something at just this `path`, or saw it.
     pub fn was_left(&self, path: &RelPath) -> bool {
         self.seen(path).iter().any(|seen| seen.by == By::Agent && seen.there.is_any())
