@@ -126,6 +126,8 @@ impl Sandbox {
             // rustup would have no toolchain in this home; terraform asks for its own updates.
             .env("RUSTUP_HOME", rustup_home())
             .env("CHECKPOINT_DISABLE", "1")
+            // npm keeps a log of each call.
+            .env("NPM_CONFIG_CACHE", area.join("tmp/npm"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
