@@ -22,6 +22,7 @@ printf 'clean:\n\trm -rf build dist data/x\ndistclean: clean\n\trm -f .env *.db 
 printf '#!/bin/sh\nfor f in \x22$@\x22; do : >\x22$f\x22; done\nrm -rf build\n' >run.sh; chmod 755 run.sh
 printf 'import os, shutil\nshutil.rmtree(\x22data\x22, ignore_errors=True)\nopen(\x22.env\x22, \x22w\x22).close()\nfor n in os.listdir(\x22.\x22):\n    if n.endswith(\x22.bin\x22): os.truncate(n, 3)\n' >wipe.py
 printf 'rm -rf \x22${1:-dist}\x22\n: >notes.md\n' >clean.sh
+printf '{ \x22scripts\x22: { \x22wipe\x22: \x22rm -rf dist data && : >.env\x22 } }\n' >package.json
 printf '.env\n*.log\n*.db\nbuild/\ndata/\n.cache/\ndist/\nsecret.key\n.wt/\n' >.gitignore
 ";
 
