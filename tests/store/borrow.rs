@@ -92,6 +92,8 @@ fn a_save_relies_on_no_loose_object_that_was_written_again_in_place() {
         let object = fixture.git_dir().join("objects").join(&id[..2]).join(&id[2..]);
         let linked = linked(&fixture).join("objects").join(&id[..2]).join(&id[2..]);
         assert!(linked.is_file());
+        // What is written so soon after an object was made is git's own writing of it.
+        std::thread::sleep(std::time::Duration::from_millis(25));
         overwrite(&object, |bytes| *bytes = damage.to_vec());
         write(&wanted, "only in a loose object\n");
         let saved = save(&fixture).checkpoint;
