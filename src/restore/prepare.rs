@@ -319,25 +319,24 @@ fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
 
 /// Keeps directories that would go, and in which there is something that a scan leaves out.
 fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
-    let goes = |step: &Step| {
-        let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
-        step.action == Action::Remove && is_directory
-    };
-    if !steps.iter().any(goes) {
+    let is_directory = |step: &Step| step.now.is_some_and(|now| now.kind == Kind::Directory);
+    if !steps.iter().any(|step| step.action == Action::Remove && is_directory(step)) {
         return;
     }
+    let removed_at = |steps: &[Step], path: &RelPath| {
+        let at = steps.binary_search_by(|step| step.path.cmp(path)).ok()?;
+        (steps[at].action == Action::Remove).then_some(at)
+    };
     // What lies in a repository is removed with it, by a step of its own.
     for left in skipped(scan, |reason| reason != SkipReason::GitPrivate) {
         let Ok(path) = RelPath::from_bytes(&left.path) else { continue };
         // What a call named was held all the same, and may go.
-        let is_removed = |step: &Step| step.path == path && step.action == Action::Remove;
-        if steps.iter().any(is_removed) {
+        if removed_at(steps, &path).is_some() {
             continue;
         }
         for above in std::iter::successors(path.parent(), RelPath::parent) {
-            let at = steps.binary_search_by(|step| step.path.cmp(&above));
-            if let Some(step) = at.ok().map(|at| &mut steps[at]).filter(|step| goes(step)) {
-                step.action = Action::Keep(Kept::InTheWay);
+            if let Some(at) = removed_at(steps, &above).filter(|at| is_directory(&steps[*at])) {
+                steps[at].action = Action::Keep(Kept::InTheWay);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What words become: expansions, variables, braces and patterns, and what runs in them on the way.
 
+use std::borrow::Cow;
+
 use super::{PARSED_MAX_BYTES, Variable, Walk, shorten};
 use crate::{
     model::Certainty,
@@ -118,74 +120,64 @@ impl Walk<'_> {
 
     /// Puts a word together from its parts. Once a part is not known, the word is as written.
     pub(super) fn join_parts(&mut self, raw: &str, parts: &[Part]) -> Field {
-        let mut text = String::with_capacity(raw.len());
-        let mut sure = Certainty::Exact;
-        let mut splits = false;
-        let mut worse = |with: Certainty| {
-            if sure != Certainty::Dynamic && with != Certainty::Exact {
-                sure = with;
-            }
-        };
+        let mut word =
+            Field { text: String::with_capacity(raw.len()), sure: Certainty::Exact, splits: false };
         for part in parts {
-            match part {
-                Part::Text(part, quoted) => {
-                    text.push_str(part);
-                    if !quoted && ["?(", "*(", "+(", "@(", "!("].iter().any(|it| part.contains(it))
-                    {
-                        // What stands in the brackets is a program to zsh.
-                        self.push(shorten(raw), unknown("a pattern may run something"));
-                    }
-                    if !quoted && is_glob(part) {
-                        worse(Certainty::Glob);
-                    }
-                }
-                Part::Home => {
-                    if let Some(home) = &self.scope.home {
-                        text.push_str(home);
-                    } else {
-                        text.push('~');
-                        worse(Certainty::Dynamic);
-                    }
-                }
-                Part::Variable(name, quoted) => {
-                    let (value, certainty) = self.value_within_budget(name);
-                    let is_several = !quoted && value.contains(char::is_whitespace);
-                    // A name that fits a pattern may have blanks in it.
-                    let is_proof = !self.believes && certainty == Certainty::Glob;
-                    splits |=
-                        !quoted && (is_several || is_proof || certainty == Certainty::Dynamic);
-                    worse(if is_several { Certainty::Dynamic } else { certainty });
-                    text.push_str(&value);
-                }
-                Part::Substitution(script, quoted) if script.trim() == "pwd" => {
-                    let (value, certainty) = self.value("PWD");
-                    splits |= !quoted && certainty == Certainty::Dynamic;
-                    worse(certainty);
-                    text.push_str(&value);
-                }
-                Part::Substitution(script, quoted) => {
-                    self.subscript(script);
-                    worse(Certainty::Dynamic);
-                    splits |= !quoted;
-                    text.push_str("$(…)");
-                }
-                Part::Opaque { words, arithmetic, quoted, assigns, runs } => {
-                    self.opaque(words, arithmetic, *runs);
-                    if let Some(name) = assigns {
-                        self.forget(name);
-                    }
-                    worse(Certainty::Dynamic);
-                    splits |= !quoted;
-                    text.push_str("${…}");
-                }
+            let (text, sure, splits) = self.part(raw, part);
+            word.text.push_str(&text);
+            word.splits |= splits;
+            if word.sure != Certainty::Dynamic && sure != Certainty::Exact {
+                word.sure = sure;
             }
         }
         // A dynamic word is shown as written, but what precedes its first unknown part decides
         // whether it is a flag: quotes are the only difference between the two.
-        Field {
-            text: if sure == Certainty::Dynamic { dequote(raw, &text) } else { text },
-            sure,
-            splits,
+        if word.sure == Certainty::Dynamic {
+            word.text = dequote(raw, &word.text);
+        }
+        word
+    }
+
+    /// A part of a word: its text, how well that is known, and whether it may become several words.
+    fn part<'p>(&mut self, raw: &str, part: &'p Part) -> (Cow<'p, str>, Certainty, bool) {
+        match part {
+            Part::Text(part, quoted) => {
+                if !quoted && ["?(", "*(", "+(", "@(", "!("].iter().any(|it| part.contains(it)) {
+                    // What stands in the brackets is a program to zsh.
+                    self.push(shorten(raw), unknown("a pattern may run something"));
+                }
+                let is_pattern = !quoted && is_glob(part);
+                let sure = if is_pattern { Certainty::Glob } else { Certainty::Exact };
+                (Cow::Borrowed(part), sure, false)
+            }
+            Part::Home => match &self.scope.home {
+                Some(home) => (Cow::Owned(home.clone()), Certainty::Exact, false),
+                None => (Cow::Borrowed("~"), Certainty::Dynamic, false),
+            },
+            Part::Variable(name, quoted) => {
+                let (value, certainty) = self.value_within_budget(name);
+                let is_several = !quoted && value.contains(char::is_whitespace);
+                // A name that fits a pattern may have blanks in it.
+                let is_proof = !self.believes && certainty == Certainty::Glob;
+                let splits = !quoted && (is_several || is_proof || certainty == Certainty::Dynamic);
+                let sure = if is_several { Certainty::Dynamic } else { certainty };
+                (Cow::Owned(value), sure, splits)
+            }
+            Part::Substitution(script, quoted) if script.trim() == "pwd" => {
+                let (value, certainty) = self.value("PWD");
+                (Cow::Owned(value), certainty, !quoted && certainty == Certainty::Dynamic)
+            }
+            Part::Substitution(script, quoted) => {
+                self.subscript(script);
+                (Cow::Borrowed("$(…)"), Certainty::Dynamic, !quoted)
+            }
+            Part::Opaque { words, arithmetic, quoted, assigns, runs } => {
+                self.opaque(words, arithmetic, *runs);
+                if let Some(name) = assigns {
+                    self.forget(name);
+                }
+                (Cow::Borrowed("${…}"), Certainty::Dynamic, !quoted)
+            }
         }
     }
 
