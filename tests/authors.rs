@@ -292,3 +292,27 @@ fn a_bare_repository_that_the_agent_damaged_is_whole_again() {
         assert_eq!(git(&world, &root, "git log --all --format=%s%d"), before, "{line}");
     }
 }
+
+/// HEAD, packed refs and configuration of a root that is a bare repository go back where that is
+/// asked for, and only then.
+#[test]
+fn what_is_gits_own_in_a_bare_repository_goes_back_on_request() {
+    let mut world = World::new();
+    let root = world.root();
+    git(&world, &root, "git init -q --bare -b main .");
+    let work = "git clone -q shop work && cd work && git commit -q --allow-empty -m one && git push -q \
+                origin HEAD:main HEAD:other && git -C ../shop pack-refs --all";
+    git(&world, root.parent().unwrap(), work);
+    let files = ["HEAD", "config", "packed-refs"];
+    let then = files.map(|name| world.read(name));
+    run(&mut world, "zero", "make nothing", |_| ());
+    let line = "git branch -qD other && git config a.b c && echo broken > HEAD";
+    run(&mut world, "one", line, |world| drop(git(world, &root, line)));
+    let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(plan.contains("0 paths would change, 3 kept"), "{plan}");
+    ours(&mut world, &["restore", "1", "--repository", "--yes"], 0);
+    assert_eq!(files.map(|name| world.read(name)), then);
+    git(&world, &root, "git rev-parse --verify -q other");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(world.read("HEAD"), "broken\n");
+}

@@ -95,7 +95,7 @@ pub(super) fn plan(
         RootKind::Git { common_dir, .. } => RelPath::from_top(common_dir).ok(),
         RootKind::Plain { .. } => None,
     };
-    keep_in_git_dirs(Path::new("/"), own.as_ref(), &mut steps);
+    keep_in_git_dirs(Path::new("/"), own.as_ref(), request.repository, &mut steps);
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
     let others = knowledge.others(&authorship, request);

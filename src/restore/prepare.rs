@@ -284,7 +284,7 @@ impl Restore<'_> {
             RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
             RootKind::Plain { .. } => None,
         };
-        keep_in_git_dirs(project.root.path(), own.as_ref(), &mut plan.steps);
+        keep_in_git_dirs(project.root.path(), own.as_ref(), request.repository, &mut plan.steps);
         keep_around_skipped(&mut plan.steps, scan);
         repositories.keep_in_the_way(project, &mut plan);
         repositories.keep_of_others(project, &mut plan);

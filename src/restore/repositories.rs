@@ -153,9 +153,15 @@ impl Repositories {
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
 /// object that another author made. Below `top`. What a restore put there goes with it, unless
 /// another author has changed something there since. In `own`, the project's own one, and in a root
-/// that is one itself, nothing is changed either, but for objects: HEAD and branches stay. A ref that was packed since
-/// is not gone; one that was packed then, and changed by the agent, goes back.
-pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [Step]) {
+/// that is one itself, nothing is changed either, but for objects: HEAD and branches stay, unless the
+/// repository `is_asked` for. A ref that was packed since is not gone; one that was packed then, and
+/// changed by the agent, goes back.
+pub(super) fn keep_in_git_dirs(
+    top: &Path,
+    own: Option<&RelPath>,
+    is_asked: bool,
+    steps: &mut [Step],
+) {
     let mut dirs = GitDirs::below(top);
     // Half of a worktree's part of a repository is none.
     let others: BTreeSet<PathBuf> = steps
@@ -165,14 +171,16 @@ pub(super) fn keep_in_git_dirs(top: &Path, own: Option<&RelPath>, steps: &mut [S
         .collect();
     for step in steps.iter_mut() {
         let Some(dir) = dirs.around(&step.path) else { continue };
-        let is_own = dirs.is_top || own.is_some_and(|own| step.path.is_within(own));
+        let is_own = !is_asked && (dirs.is_top || own.is_some_and(|own| step.path.is_within(own)));
         let stays = match (step.action, step.author) {
             (Action::Remove, Author::Restore) => others.contains(&dir),
             // Without it the ref is where it was packed, as with one that is changed.
             (Action::Remove, Author::Agent) => is_own || !dirs.is_packed(&dir, &step.path),
             (Action::Remove, _) => true,
+            // What a restore put there, it was asked for.
+            (Action::Restore | Action::Merge | Action::Recreate, Author::Restore)
+            | (Action::Keep(_), _) => false,
             (Action::Restore | Action::Merge, _) => is_own && !dirs.is_object(&dir, &step.path),
-            (Action::Recreate, Author::Restore) | (Action::Keep(_), _) => false,
             (Action::Recreate, _) => dirs.is_packed(&dir, &step.path),
         };
         if stays {
