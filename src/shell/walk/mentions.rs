@@ -3,7 +3,10 @@
 
 use std::collections::HashSet;
 
-use super::{Base, Walk, places::lexical};
+use super::{
+    Base, Walk,
+    places::{lexical, place_in},
+};
 use crate::{
     model::{Certainty, Level, Simple, Spares, Target, TargetAction},
     shell::{flags::Field, verdict::Stdin},
@@ -37,8 +40,10 @@ impl Walk<'_> {
     }
 
     fn gather(&self, fields: &[Field], stdin: &Stdin, paths: &mut Vec<String>) {
-        if let Base::Known(base) = &self.base {
-            add(paths, base.clone());
+        for base in self.bases() {
+            if let Base::Known(base) = base {
+                add(paths, base.clone());
+            }
         }
         for field in fields.iter().skip(1) {
             self.mentioned(&field.text, paths);
@@ -84,9 +89,16 @@ impl Walk<'_> {
 
     fn mentioned(&self, text: &str, paths: &mut Vec<String>) {
         for path in named(text, self.scope.home.as_deref()) {
-            let (path, _) = self.place(&Field::exact(&path));
-            add(paths, path);
+            let path = Field::exact(&path);
+            for base in self.bases() {
+                add(paths, place_in(base, &path).0);
+            }
         }
+    }
+
+    /// The directory in which the line is, and those in which it may be if a `cd` failed.
+    fn bases(&self) -> impl Iterator<Item = &Base> {
+        std::iter::once(&self.base).chain(&self.others)
     }
 }
 

@@ -276,7 +276,7 @@ impl<'scope> Walk<'scope> {
             self.node(node, stdin);
             if *after_failure && self.base != before {
                 self.other(&before);
-            } else if *after_failure {
+            } else if *after_failure && ends(node) {
                 self.others = others;
             }
         }
@@ -475,16 +475,16 @@ impl<'scope> Walk<'scope> {
 /// Whether the line ends if the command fails, as in `cd a || exit 1`.
 fn ends_on_failure(node: &Node) -> bool {
     let Node::Chain(links) = node else { return false };
-    let name = |node: &Node| match node {
-        Node::Command(command) => match command.items.first() {
-            Some(Item::Word(word)) => word.clone(),
-            Some(Item::Assign(..) | Item::Process(_)) | None => String::new(),
-        },
-        Node::Pipeline(_) | Node::Chain(_) | Node::Block(_) | Node::Function(..) => String::new(),
-    };
-    links.last().is_some_and(|(after_failure, last)| {
-        *after_failure && ["exit", "return"].contains(&name(last).as_str())
-    })
+    links.last().is_some_and(|(after_failure, last)| *after_failure && ends(last))
+}
+
+/// Whether the line ends there.
+fn ends(node: &Node) -> bool {
+    let Node::Command(command) = node else { return false };
+    match command.items.first() {
+        Some(Item::Word(word)) => ["exit", "return"].contains(&word.as_str()),
+        Some(Item::Assign(..) | Item::Process(_)) | None => false,
+    }
 }
 
 /// Cuts a text for showing.

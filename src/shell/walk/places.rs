@@ -47,17 +47,7 @@ impl Walk<'_> {
 
     /// Where a word's path is, seen from the call's directory.
     pub(in crate::shell) fn place(&self, field: &Field) -> (String, Certainty) {
-        let text = field.text.as_str();
-        if text.starts_with('/') {
-            return (text.to_owned(), field.sure);
-        }
-        match &self.base {
-            Base::Known(base) if base.is_empty() && field.sure == Certainty::Dynamic => {
-                (text.to_owned(), field.sure)
-            }
-            Base::Dynamic => (text.to_owned(), Certainty::Dynamic),
-            Base::Known(base) => (join(base, text), field.sure),
-        }
+        place_in(&self.base, field)
     }
 
     /// A target at a word's path.
@@ -69,6 +59,21 @@ impl Walk<'_> {
     ) -> Target {
         let (path, certainty) = self.place(field);
         Target { path, certainty, action, spares: Spares::Nothing, reason: reason.to_owned() }
+    }
+}
+
+/// Where a word's path is in a directory.
+pub(super) fn place_in(base: &Base, field: &Field) -> (String, Certainty) {
+    let text = field.text.as_str();
+    if text.starts_with('/') {
+        return (text.to_owned(), field.sure);
+    }
+    match base {
+        Base::Known(base) if base.is_empty() && field.sure == Certainty::Dynamic => {
+            (text.to_owned(), field.sure)
+        }
+        Base::Dynamic => (text.to_owned(), Certainty::Dynamic),
+        Base::Known(base) => (join(base, text), field.sure),
     }
 }
 
