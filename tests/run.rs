@@ -134,12 +134,54 @@ fn without_a_checkpoint_nothing_runs() {
 }
 
 #[test]
-fn a_program_that_only_reads_leaves_no_turn() {
+fn each_is_a_turn_of_its_own_and_the_last_is_undone() {
+    for make in [World::new, World::with_git] {
+        let mut world = make();
+        world.write("a", "mine");
+        run(&world, &["--name", "one", "sh", "-c", "echo important > x"]);
+        run(&world, &["--name", "two", "sh", "-c", ":"]);
+        run(&world, &["--name", "three", "sh", "-c", "echo junk > y"]);
+        // By hand it is as it was before the third.
+        fs::remove_file(world.root().join("y")).unwrap();
+        run(&world, &["--name", "four", "sh", "-c", "echo junk > z; echo changed > a"]);
+        let list = world.run(&["list"]).stdout;
+        assert!(["one", "two", "three", "four"].iter().all(|it| list.contains(it)), "{list}");
+        let undone = world.run(&["undo", "--yes"]);
+        assert_eq!(undone.exit, Exit::Ok, "{}{}", undone.stdout, undone.stderr);
+        let is_there = |name: &str| world.root().join(name).exists();
+        assert_eq!(["x", "y", "z"].map(is_there), [true, false, false]);
+        assert_eq!(world.read("a"), "mine");
+    }
+}
+
+#[test]
+fn a_name_proves_nothing() {
     let mut world = World::new();
     world.write("a", "mine");
-    assert_eq!(run(&world, &["cat", "a"]), (0, "mine".to_owned(), String::new()));
-    assert!(world.run(&["list"]).stdout.is_empty());
-    assert!(fs::metadata(world.state().join("roots")).is_err(), "nothing was stored");
+    write(&world.root().join("bin/ls"), "#!/bin/sh\nrm a\n");
+    chmod(&world.root().join("bin/ls"), 0o755);
+    let mut command = command(&world, &["ls"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", world.root().join("bin").display()));
+    assert!(command.status().unwrap().success());
+    assert!(!world.root().join("a").exists());
+    assert_eq!(world.run(&["undo", "--yes"]).exit, Exit::Ok);
+    assert_eq!(world.read("a"), "mine");
+}
+
+#[test]
+fn where_nothing_is_held_as_a_whole_it_is_asked_first() {
+    let world = World::new();
+    write(&world.home().join("note"), "mine");
+    let run = |args: &[&str]| {
+        let mut command = real::beforehand(&world, &world.home(), args);
+        command.env("PATH", "/usr/bin:/bin").output().unwrap()
+    };
+    let done = run(&["run", "rm", "note"]);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("never held as a whole") && said.contains("it was not run"), "{said}");
+    assert!(world.home().join("note").exists());
+    assert_eq!(run(&["run", "--yes", "rm", "note"]).status.code(), Some(0));
 }
 
 #[test]

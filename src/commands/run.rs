@@ -2,10 +2,11 @@
 
 use std::{ffi::OsString, io};
 
+use super::Project;
 use crate::{
     error::{Error, Result},
     hook,
-    model::{Agent, Context, Decision, Intent, Language, SessionId, ToolCall, Verdict},
+    model::{Agent, Context, Decision, Intent, Language, Scope, SessionId, ToolCall, Verdict},
     process::{Exit, Process},
     ui,
 };
@@ -35,11 +36,19 @@ pub(crate) struct Args {
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let call = call(process, &args.command);
+    let project = Project::open(process, None)?;
+    if project.scope == Scope::Named {
+        let path = ui::path(project.root.path(), project.home.as_deref());
+        let said = format!(
+            "`{path}` is never held as a whole, so what the program does to it is not held"
+        );
+        let _ignored = writeln!(process.stderr, "warning: {said}");
+        may_run(process, args)?;
+    }
     let decision = hook::program_begins(process, &call, args.name.as_deref())?;
     say(process, &decision);
-    let is_asked = decision.verdict != Verdict::Abstain && !args.yes;
-    if is_asked && !ui::ask(process, "Run it all the same?") {
-        return Err(Error::other("it was not run", "--yes runs it without asking"));
+    if decision.verdict != Verdict::Abstain {
+        may_run(process, args)?;
     }
     let code = match process.run_program(&args.command) {
         Ok(code) => code,
@@ -48,6 +57,13 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let told = hook::program_ended(process, &call);
     say(process, &told);
     Ok(Exit::Program(code))
+}
+
+fn may_run(process: &mut Process<'_>, args: &Args) -> Result<()> {
+    if args.yes || ui::ask(process, "Run it all the same?") {
+        return Ok(());
+    }
+    Err(Error::other("it was not run", "--yes runs it without asking"))
 }
 
 /// The program as a call of its own session.

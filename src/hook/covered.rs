@@ -18,8 +18,8 @@ use crate::{
     ledger::{self, Ledger},
     left,
     model::{
-        Checkpoint, CheckpointId, Dedupe, Effect, Intent, Kind, Reach, Reason, Root, RootKind,
-        Scope, Stamp,
+        Agent, Checkpoint, CheckpointId, Dedupe, Effect, Intent, Kind, Reach, Reason, Root,
+        RootKind, Scope, Stamp,
     },
     policy::{self, Action, Standing},
     reach,
@@ -100,8 +100,9 @@ impl Hook<'_, '_> {
     }
 
     /// Whether a checkpoint that the turn does not use yet is no beginning for it, although nothing in
-    /// the root has changed since: a person asked for it, a restore took it, or what a call of another
-    /// turn does or did since, in another session or outside the root, would count as this turn's.
+    /// the root has changed since: a person asked for it, a restore took it, this is a program that a
+    /// person runs, or what a call of another turn does or did since, in another session or outside
+    /// the root, would count as this turn's.
     pub(super) fn is_anothers(
         &self,
         ledger: Option<&Ledger>,
@@ -113,8 +114,10 @@ impl Hook<'_, '_> {
         if is_used == Some(checkpoint.id) {
             return false;
         }
+        let is_program = self.dialect.agent() == Agent::Program;
         match checkpoint.cause.reason {
             Reason::Asked | Reason::BeforeRestore => return true,
+            Reason::Call | Reason::Net if is_program => return true,
             Reason::Call | Reason::Net => (),
         }
         let (agent, session) = (self.dialect.name(), &self.call.context.session.0);

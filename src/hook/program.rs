@@ -6,7 +6,7 @@ use super::{Hook, done, edges, net, turn::with_ledger};
 use crate::{
     agent,
     error::Result,
-    model::{Decision, Effect, ToolCall},
+    model::{Decision, Effect, Finding, Level, ToolCall},
     process::Process,
 };
 
@@ -30,8 +30,9 @@ pub fn program_begins(
         ledger.expect_ends();
     })?;
     let mut hook = Hook::new(process, dialect, call);
+    // What it is called proves nothing: a person's `PATH` may lead to another program of that name.
     if hook.effect == Effect::None {
-        return Ok(Decision::NEUTRAL);
+        hook.effect = Effect::Unknown(Finding { level: Level::Unknown, ..Finding::default() });
     }
     hook.loaded.settings.deadline = DEADLINE;
     let threat = hook.threat();
