@@ -154,6 +154,8 @@ fn repair_puts_aside_what_nothing_is_left_of_and_frees_nothing() {
         assert!(said.stderr.contains("kept for a while"), "{}", said.stderr);
         assert!(said.stdout.contains("damaged/"), "it is still named: {}", said.stdout);
         assert!(aside(&world, &all[0]).exists() && !record(&world, &all[0]).exists());
+        let checked = world.run(&["check", "--read-data"]).stdout;
+        assert!(checked.contains("whole and restore in full"), "the other one is: {checked}");
         world.run(&["prune", "--keep", "9"]);
         run_maintenance(&world);
         assert_eq!(sizes(&world), [5000, 6000]);

@@ -89,7 +89,8 @@ const UNREAD: &str = "contents were not read (--read-data reads every byte)";
 struct Checked {
     /// `None` for what all roots share.
     root: Option<PathBuf>,
-    checkpoints: usize,
+    /// Those that are listed: what was put aside is none.
+    checkpoints: BTreeSet<CheckpointId>,
     damage: Vec<Damage>,
     /// Whether every byte was read.
     is_read: bool,
@@ -104,7 +105,7 @@ impl Checked {
             tell(process, project.store.repair()?);
             tell(process, own_files::repair(&own, &project.root, now)?);
         }
-        let checkpoints = project.store.list()?.len();
+        let checkpoints = project.store.list()?.into_iter().map(|it| it.id).collect();
         let mut damage = project.store.check(args.read_data)?;
         damage.extend(own_files::check(&own));
         let root = Some(project.root.path().to_owned());
@@ -125,7 +126,7 @@ impl Checked {
         if args.everywhere {
             damage.extend(own_files::check_places(state, lost)?);
         }
-        Ok(Self { root: None, checkpoints: 0, damage, is_read: args.read_data })
+        Ok(Self { root: None, checkpoints: BTreeSet::new(), damage, is_read: args.read_data })
     }
 
     fn is_whole(&self) -> bool {
@@ -133,7 +134,7 @@ impl Checked {
     }
 
     fn words(&self, home: Option<&std::path::Path>) -> String {
-        let all = ui::count(self.checkpoints as u64, "checkpoint");
+        let all = ui::count(self.checkpoints.len() as u64, "checkpoint");
         let name = match &self.root {
             Some(root) if root.is_dir() => ui::path(root, home).into_owned(),
             Some(root) => format!("{} (gone)", ui::path(root, home)),
@@ -162,7 +163,7 @@ impl Checked {
     fn whole(&self, all: &str) -> String {
         let damages = self.damage.iter().filter(|damage| !damage.is_note);
         let spoiled: BTreeSet<_> = damages.filter_map(|damage| damage.checkpoint).collect();
-        match (self.checkpoints.saturating_sub(spoiled.len()), self.is_read) {
+        match (self.checkpoints.difference(&spoiled).count(), self.is_read) {
             (0, true) => "no checkpoint is whole; of each, what is not named here still restores\n"
                 .to_owned(),
             (whole, true) => format!("{whole} of {all} are whole and restore in full\n"),
