@@ -12,7 +12,7 @@ use beforehand::process::Exit;
 use crate::{
     maintenance::run_maintenance,
     support::{
-        temp::{chmod, on_disk, special, write},
+        temp::{chmod, noise, on_disk, special, write},
         world::{Output, World},
     },
 };
@@ -501,4 +501,52 @@ fn what_is_in_an_earlier_repository_is_checked_and_mended_too() {
         }
     }
     is_found(&mut world, "1 of 3 checkpoints are whole");
+}
+
+/// A person's work that a restore overwrites, or a program destroys, is held anew where what is
+/// stored of it is damaged.
+#[test]
+fn what_is_held_again_is_held_although_its_object_is_damaged() {
+    for (how, wip) in [("emptied", "mine\n"), ("flipped", "mine\n"), ("emptied", "large")] {
+        let mut world = World::new();
+        let wip = if wip == "large" { noise(1, 9 << 20) } else { wip.as_bytes().to_vec() };
+        world.write("wip", "before\n");
+        assert_eq!(world.run(&["create", "-m", "one"]).exit, Exit::Ok);
+        world.write("wip", &wip);
+        assert_eq!(world.run(&["create", "-m", "two"]).exit, Exit::Ok);
+        let object = private(&world, &wip);
+        overwrite(&object, if how == "emptied" { Vec::new() } else { b"nine\n".to_vec() });
+        fs::File::open(world.root().join("wip")).unwrap().set_modified(world.now().into()).unwrap();
+        assert_eq!(world.run(&["restore", "latest~1", "--force", "--yes"]).exit, Exit::Ok);
+        assert_eq!(world.read("wip"), "before\n");
+        let undone = world.run(&["undo", "--yes"]);
+        assert_eq!(undone.exit, Exit::Ok, "{how}: {}{}", undone.stdout, undone.stderr);
+        assert_eq!(fs::read(world.root().join("wip")).unwrap(), wip, "{how}");
+    }
+}
+
+/// A repository that works is not replaced by a copy whose objects are damaged.
+#[test]
+fn a_repository_that_works_is_never_replaced_by_a_damaged_one() {
+    let mut world = World::new();
+    git(&world, "git init -q -b main");
+    for seed in 1..3 {
+        world.write("a", noise(seed, 100_000));
+        git(&world, "git add . && git commit -qm more");
+    }
+    git(&world, "git branch keep && git gc -q");
+    world.before_bash("t1", "git branch -D keep");
+    git(&world, "git branch -qD keep");
+    let pack = own_files(&world, "linked/objects/pack").into_iter().find(|it| is_kind(it, "pack"));
+    let pack = pack.unwrap();
+    // An inode of its own: nothing of the user's is damaged.
+    let mut bytes = fs::read(&pack).unwrap();
+    fs::remove_file(&pack).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    write(&pack, bytes);
+    let refused = world.run(&["restore", "1", "--repository", "--yes"]);
+    assert_eq!(refused.exit, Exit::Failed, "{}{}", refused.stdout, refused.stderr);
+    assert!(refused.stderr.contains("is damaged, and the repository"), "{}", refused.stderr);
+    git(&world, "git fsck --strict");
 }

@@ -57,7 +57,7 @@ impl Repositories {
         steps.retain(|step| is_picked(restore, &step.place) || is_part(step) && leads(step));
         let (mut steps, elsewhere): (Vec<_>, Vec<_>) =
             steps.into_iter().partition(|step| step.is_inside || request.outside);
-        refuse_partial(restore, &steps)?;
+        refuse_incomplete(restore, &steps)?;
         let elsewhere = elsewhere.into_iter().map(|step| step.place).collect();
         let of_others = of_others(restore, &steps);
         steps.retain(|step| !of_others.contains(&step.place));
@@ -289,22 +289,34 @@ fn is_picked(restore: Restore<'_>, path: &Path) -> bool {
     }
 }
 
-/// Refuses to replace a repository that works by one that may be held in part only.
-fn refuse_partial(restore: Restore<'_>, steps: &[RepositoryStep]) -> Result<()> {
-    let Restore { checkpoint, request, .. } = restore;
+/// Refuses to replace a repository that works by one that is held in part only, or damaged.
+fn refuse_incomplete(restore: Restore<'_>, steps: &[RepositoryStep]) -> Result<()> {
+    let Restore { project, checkpoint, request } = restore;
     let works = |step: &&RepositoryStep| {
         let worktree = step.place.parent().unwrap_or(&step.place);
         matches!(step.kind, StepKind::Replace(_)) && matches!(git_dirs(worktree), Ok(Some(_)))
     };
-    match steps.iter().find(works).filter(|_| request.repository && checkpoint.partial) {
-        Some(step) => Err(Error::other(
-            format!(
-                "checkpoint {} is partial, and the repository `{}` works: nothing was changed",
-                checkpoint.id,
-                ui::escape_path(&step.place)
-            ),
+    let Some(step) = steps.iter().find(works).filter(|_| request.repository) else {
+        return Ok(());
+    };
+    let refused = |why: &str, next: &str| {
+        let (id, place) = (checkpoint.id, ui::escape_path(&step.place));
+        let what = format!("checkpoint {id} {why}, and the repository `{place}` works");
+        Err(Error::other(format!("{what}: nothing was changed"), next.to_owned()))
+    };
+    if checkpoint.partial {
+        return refused(
+            "is partial",
             "leave out --repository, or name a checkpoint that is not partial",
-        )),
+        );
+    }
+    // What takes the place of good objects must be good: every byte of it is read.
+    let damage = project.store.check(true)?;
+    match damage.iter().find(|it| it.checkpoint == Some(checkpoint.id) && !it.is_note) {
+        Some(_) => refused(
+            "is damaged",
+            "`beforehand check --read-data` says where; leave out --repository",
+        ),
         None => Ok(()),
     }
 }

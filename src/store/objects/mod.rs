@@ -221,7 +221,10 @@ impl Batch<'_> {
                 Ok(()) => self.put_large(file),
                 Err(err) => Ok(Err(err)),
             },
-            Ok(_) => self.put_bytes(&buffer).map(|id| Ok((id, buffer.len() as u64))),
+            // It may be about to be destroyed: that there is an object of that name is not enough.
+            Ok(_) => self
+                .put(&buffer, |objects, id| objects.verify(id).is_ok())
+                .map(|id| Ok((id, buffer.len() as u64))),
         };
         self.buffer = buffer;
         taken
@@ -229,8 +232,17 @@ impl Batch<'_> {
 
     /// Adds bytes.
     pub fn put_bytes(&mut self, bytes: &[u8]) -> Result<ContentId> {
+        let size = bytes.len() as u64;
+        self.put(bytes, |objects, id| objects.size(id).is_ok_and(|there| there == size))
+    }
+
+    fn put(
+        &mut self,
+        bytes: &[u8],
+        is_held: impl Fn(&Objects, &ContentId) -> bool,
+    ) -> Result<ContentId> {
         let id = id_of(bytes);
-        if !self.contains(&id) {
+        if !self.pending.0.contains_key(&id) && !is_held(self.objects, &id) {
             let (path, mut file) = self.temporary()?;
             let written = file.write_all(bytes);
             self.keep(id, path, written)?;
@@ -296,7 +308,8 @@ impl Batch<'_> {
         };
         match taken {
             Ok(Ok((id, size))) => {
-                if self.contains(&id) {
+                let is_held = self.objects.size(&id).is_ok_and(|there| there == size);
+                if self.pending.0.contains_key(&id) || is_held {
                     discard(&path);
                 } else {
                     self.keep(id, path, Ok(()))?;
