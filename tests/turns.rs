@@ -2,7 +2,12 @@
 
 use std::fs;
 
-use crate::support::world::{Output, World};
+use beforehand::process::Exit;
+
+use crate::{
+    evidence,
+    support::world::{Output, World},
+};
 
 /// The agent writes a file.
 fn writes(world: &mut World, turn: &str, path: &str) {
@@ -145,5 +150,23 @@ fn what_a_later_call_of_the_turn_held_comes_back_though_the_first_left_it_out() 
         let done = world.run(args);
         assert_eq!(done.exit.code(), 0, "{}", done.stderr);
         assert!(fs::read(world.root().join("large")).is_ok_and(|bytes| bytes == large));
+    }
+}
+
+/// The agent removed a directory, and a person put something else in its place: the turn is not passed
+/// over for an older one.
+#[test]
+fn a_turn_whose_files_cannot_come_back_is_not_passed_over() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("d/x", "mine");
+        world.write("k", "mine");
+        evidence::run(&mut world, "one", "make k", |world| world.write("k", "the agent's"));
+        evidence::run(&mut world, "two", "rm -r d", |world| {
+            beforehand::fs::remove_tree(&world.root().join("d")).unwrap();
+        });
+        world.write("d", "in the way");
+        let undone = world.run(&["undo", "--yes"]);
+        assert_eq!(undone.exit, Exit::Conflicts, "{}{}", undone.stdout, undone.stderr);
+        assert_eq!((&*world.read("k"), &*world.read("d")), ("the agent's", "in the way"));
     }
 }

@@ -94,9 +94,9 @@ impl Prepared {
     /// another author made since is neither.
     pub(crate) fn is_any(&self) -> bool {
         let is_others = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
-            Action::Keep(
-                Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::InTheWay,
-            ) => true,
+            Action::Keep(Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository) => true,
+            // What does not come back for it is worth a word.
+            Action::Keep(Kept::InTheWay) => step.then.is_none(),
             // A log that grows, a person's own work: an undo of this turn would never do anything.
             Action::Keep(Kept::Edited) => others.contains(&step.path),
             _ => false,
