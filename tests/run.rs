@@ -51,6 +51,9 @@ fn what_a_program_did_is_a_turn_and_is_taken_back() {
         assert_eq!(list.lines().filter(|line| line.contains("the codemod")).count(), 1, "{list}");
         // What a person does afterwards stays.
         world.write("c", "written later");
+        let plan = world.run(&["undo", "--dry-run"]).stdout;
+        assert!(plan.contains("remove    new   made by the program; held first"), "{plan}");
+        assert!(plan.contains("changed since, not by the program"), "{plan}");
         let undone = world.run(&["undo", "--yes"]);
         assert_eq!(undone.exit, Exit::Conflicts, "{}{}", undone.stdout, undone.stderr);
         assert!(undone.stdout.contains("1 conflict kept: c\n"), "{}", undone.stdout);

@@ -41,7 +41,7 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
     let head = shown.head().filter(|_| prepared.head.is_lost()).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
-    let steps = mid_turn_line(prepared).into_iter().chain(inner_lines(project, prepared));
+    let steps = mid_turn_line(shown).into_iter().chain(inner_lines(project, prepared));
     inner
         .chain(head)
         .chain(steps)
@@ -61,13 +61,15 @@ pub(super) fn damaged_lines(damaged: &BTreeSet<CheckpointId>) -> impl Iterator<I
 }
 
 /// Files that go back to what the user made of them in the middle of a turn.
-fn mid_turn_line(prepared: &Prepared) -> Option<String> {
+fn mid_turn_line(shown: Shown<'_>) -> Option<String> {
+    let prepared = shown.prepared;
     let mut paths = prepared.mid_turn.keys().map(|path| ui::escape(path.as_bytes())).peekable();
     paths.peek()?;
     let (named, id) = (first(paths.collect::<Vec<_>>().into_iter()), prepared.plan.of.short());
     Some(format!(
-        "not further back than to what was made in the middle of the turn, not by the agent: {named} \
-         (`beforehand restore {id} --force` goes to its beginning)"
+        "not further back than to what was {}: {named} \
+         (`beforehand restore {id} --force` goes to its beginning)",
+        shown.mid_turn_words()
     ))
 }
 

@@ -232,10 +232,10 @@ fn is_directory(step: &Step) -> bool {
 fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, _) if shown.is_mid_turn(&step.path) => {
-            ("restore", "to what was made in the middle of the turn, not by the agent")
+            return ("restore", format!("to what was {}", shown.mid_turn_words()));
         }
         (Action::Recreate, _) if shown.is_mid_turn(&step.path) => {
-            ("recreate", "made in the middle of the turn, not by the agent")
+            return ("recreate", shown.mid_turn_words());
         }
         (Action::Restore | Action::Remove, Author::Agent) if shown.is_ref(&step.path) => {
             ("restore", "a ref goes back; its commits stay")
@@ -253,10 +253,12 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         }
         (Action::Recreate, _) => ("recreate", ""),
         (Action::Merge, _) if shown.prepared.marked.contains(&step.path) => {
-            ("merge", "with what was changed after the agent; conflicts are marked")
+            return ("merge", format!("{}; conflicts are marked", shown.merged_words()));
         }
-        (Action::Merge, _) => ("merge", "with what was changed after the agent"),
-        (Action::Remove, Author::Agent) => ("remove", "made by the agent; held first"),
+        (Action::Merge, _) => return ("merge", shown.merged_words()),
+        (Action::Remove, Author::Agent) => {
+            return ("remove", format!("made by {}; held first", shown.doer()));
+        }
         (Action::Remove, Author::Restore) => ("remove", "put there by a restore; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
         (Action::Keep(Kept::Ignored), _) => ("keep", "ignored, and not known who made it"),
@@ -271,7 +273,7 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         }
         (Action::Keep(Kept::Edited), author) => return ("keep", shown.edited_words(author)),
         (Action::Keep(Kept::Merged), _) => {
-            ("keep", "changed since; nothing of the agent's is left in it")
+            return ("keep", format!("changed since; nothing of {}'s is left in it", shown.doer()));
         }
         (Action::Keep(Kept::New), author) => {
             return ("keep", format!("{}{}", shown.made_words(author), shown.exact_words()));

@@ -2,7 +2,7 @@
 
 use super::head;
 use crate::{
-    model::RelPath,
+    model::{Agent, RelPath},
     plan::Author,
     restore::{Prepared, Restore, is_ref},
     ui,
@@ -39,6 +39,23 @@ impl Shown<'_> {
         self.prepared.mid_turn.contains_key(path)
     }
 
+    /// Who did what the restore takes back.
+    pub(super) fn doer(self) -> &'static str {
+        let by = self.restore.checkpoint.cause.by.as_ref();
+        let is_program = by.is_some_and(|by| by.agent == Agent::Program);
+        if is_program { "the program" } else { "the agent" }
+    }
+
+    /// What is said of work of others that a restore goes back to.
+    pub(super) fn mid_turn_words(self) -> String {
+        format!("made in the middle of the turn, not by {}", self.doer())
+    }
+
+    /// What is said of a merge.
+    pub(super) fn merged_words(self) -> String {
+        format!("with what was changed after {}", self.doer())
+    }
+
     /// What changed since that another author made: what may be advised about it depends on the
     /// command and its options.
     pub(super) fn edited_words(self, author: Author) -> String {
@@ -58,9 +75,9 @@ impl Shown<'_> {
             (_, Author::Unknown | Author::Unclear) => "not known who made it".to_owned(),
             (_, Author::Restore) => "put there by a restore".to_owned(),
             (Some(_), _) => format!("made since{}", self.not_by(author)),
-            (None, Author::Agent) => "made by the agent".to_owned(),
+            (None, Author::Agent) => format!("made by {}", self.doer()),
             (None, Author::Session) => "made by another session".to_owned(),
-            (None, Author::Other) => "not made by the agent".to_owned(),
+            (None, Author::Other) => format!("not made by {}", self.doer()),
         }
     }
 
@@ -74,7 +91,7 @@ impl Shown<'_> {
                 format!(" the {}", ui::escape(verb.as_bytes()))
             }
             (None, Author::Session) => ", by another session".to_owned(),
-            (None, _) => ", not by the agent".to_owned(),
+            (None, _) => format!(", not by {}", self.doer()),
         }
     }
 
