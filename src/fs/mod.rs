@@ -37,6 +37,9 @@ pub use private::{
 pub(crate) use sync::{all_at_once, two_can_work};
 pub(crate) use system::{is_overlay, is_pseudo, nature, reflink};
 
+/// No system takes a longer path (`PATH_MAX` of Linux), so there is never anything at one.
+pub(crate) const PATH_MAX_BYTES: usize = 4096;
+
 /// A path without `.` and `..`, resolved as text only, because the files may not exist.
 pub fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();

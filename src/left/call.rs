@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    fs::{stat_path, without_dots},
+    fs::{PATH_MAX_BYTES, stat_path, without_dots},
     model::{
         Certainty, CheckpointId, Effect, Kind, Reach, Root, Scope, Target, TargetAction, ToolCall,
     },
@@ -221,8 +221,6 @@ pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blas
 
 /// The paths that a call changes, there or not; `None` for one that may change any.
 fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
-    /// No system takes a longer path (`PATH_MAX` of Linux), so there is never anything at one.
-    const PATH_MAX_BYTES: usize = 4096;
     let Effect::Touches(paths) = effect else { return None };
     let paths = paths.iter().map(|path| cwd.join(path));
     let can_be = |path: &PathBuf| without_dots(path).as_os_str().len() <= PATH_MAX_BYTES;

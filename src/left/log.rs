@@ -189,9 +189,15 @@ pub fn repair(place: &RootState) -> Result<usize> {
 pub fn drop_before(place: &RootState, time: i64) -> Result<()> {
     let [older, newer] = files(place);
     let is_missing = |err: &io::Error| err.kind() == io::ErrorKind::NotFound;
-    let is_read = |line: &Line| !matches!(line.what, What::Lost { .. });
-    if parse(&tail(&older)).iter().rfind(|line| is_read(line)).is_some_and(|it| it.at >= time) {
-        return Ok(());
+    match tail(&older) {
+        Err(err) if is_missing(&err) => (),
+        // What cannot be read may be new.
+        Err(_) => return Ok(()),
+        Ok(bytes) => {
+            if parse(&bytes).last().is_some_and(|last| last.at >= time) {
+                return Ok(());
+            }
+        }
     }
     match fs::remove_file(&older) {
         Err(err) if !is_missing(&err) => return Err(Error::io("remove", &older)(err)),
@@ -213,20 +219,19 @@ pub(super) fn recent(place: &RootState) -> Vec<Line> {
 
 pub(super) fn recent_bytes(place: &RootState) -> Vec<u8> {
     let [older, newer] = files(place);
-    let bytes = tail(&newer);
+    let bytes = tail(&newer).unwrap_or_default();
     let is_all = bytes.len() as u64 >= RECENT_BYTES.unsigned_abs();
     // The newer file may have been begun while the call ran.
-    if is_all { bytes } else { [tail(&older), b"\n".to_vec(), bytes].concat() }
+    if is_all { bytes } else { [tail(&older).unwrap_or_default(), b"\n".to_vec(), bytes].concat() }
 }
 
-/// The last bytes of a file; none if it cannot be read.
-fn tail(path: &Path) -> Vec<u8> {
+/// The last bytes of a file.
+fn tail(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = open_options().read(true).open(path).and_then(|mut file| {
-        let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
-        file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)
-    });
-    read.map(|_| bytes).unwrap_or_default()
+    let mut file = open_options().read(true).open(path)?;
+    let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
+    file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn log(place: &RootState) -> PathBuf {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    fs::without_dots,
+    fs::{PATH_MAX_BYTES, without_dots},
     model::{Context, Effect, Intent, Reach, Root, Scope},
 };
 
@@ -112,5 +112,7 @@ fn absolute(base: &Path, path: &Path) -> Option<PathBuf> {
     if bytes.is_empty() || bytes.contains(&0) {
         return None;
     }
-    Some(without_dots(&base.join(path))).filter(|path| path.is_absolute())
+    let path = without_dots(&base.join(path));
+    let can_be = path.is_absolute() && path.as_os_str().len() <= PATH_MAX_BYTES;
+    can_be.then_some(path)
 }
