@@ -198,6 +198,31 @@ fn a_persons_file_of_mid_turn_outlasts_what_the_agent_added_to_it() {
     }
 }
 
+/// What a person made in mid-turn and the agent removed again, and is no file.
+#[test]
+fn a_persons_link_and_directory_of_mid_turn_come_back() {
+    for world in [project(), repository()] {
+        let mut world = world;
+        writes(&mut world, "one", "a", "the agent's");
+        let place = |name: &str| world.root().join(name);
+        let [link, outer, inner] = ["link", "outer", "outer/inner"].map(place);
+        symlink("a", &link).unwrap();
+        fs::create_dir_all(&inner).unwrap();
+        run(&mut world, "one", "rm link; rmdir outer/inner outer", |_| {
+            fs::remove_file(&link).unwrap();
+            fs::remove_dir(&inner).unwrap();
+            fs::remove_dir(&outer).unwrap();
+        });
+        let before = on_disk(&world.root());
+        let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+        let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
+        assert!(link.is_symlink() && inner.is_dir(), "{plan}{told}");
+        assert_eq!(world.read("a"), "first");
+        ours(&mut world, &["redo", "--yes"], 0);
+        assert_eq!(on_disk(&world.root()), before);
+    }
+}
+
 /// The directory that the agent made, and removed together with what a person had put into it.
 #[test]
 fn a_persons_file_of_mid_turn_comes_back_with_the_directories_on_the_way() {

@@ -10,7 +10,7 @@ use crate::{
     maintenance::Slow,
     support::{
         real,
-        temp::{Files, chmod, on_disk, write},
+        temp::{Files, chmod, on_disk, withhold, write},
         tmux::has,
         world::{Output, World},
     },
@@ -292,8 +292,7 @@ fn what_could_not_be_restored_is_tried_again_or_all_taken_back() {
         world.write("d/b", "now b");
         // The bytes of one of them are not to be had for a while.
         let object = object_of(&world.state().join("objects"), b"then b");
-        let away = object.with_extension("away");
-        std::fs::rename(&object, &away).unwrap();
+        let away = withhold(&object);
         let part = world.run(&["restore", "1", "--yes"]);
         assert_eq!(part.exit.code(), 1, "{}", part.stdout);
         assert!(part.stderr.contains("restore --continue` tries again"), "{}", part.stderr);

@@ -11,7 +11,7 @@ use crate::{
     evidence::{ours, project, run, writes},
     support::{
         real::git,
-        temp::{noise, on_disk},
+        temp::{noise, on_disk, withhold},
         world::World,
     },
     told::listed,
@@ -89,8 +89,7 @@ fn what_is_not_done_is_not_called_done() {
     writes(&mut world, "one", "a", "the agent's");
     writes(&mut world, "one", "b", "the agent's");
     let held = object(&world, |bytes| bytes == b"before");
-    let away = held.with_extension("away");
-    fs::rename(&held, &away).unwrap();
+    let away = withhold(&held);
     let part = ours(&mut world, &["undo", "--yes"], 1);
     assert!(!part.stdout.contains("redo with"), "{}", part.stdout);
     assert!(part.stderr.contains("restore --continue` tries again"), "{}", part.stderr);
@@ -104,6 +103,32 @@ fn what_is_not_done_is_not_called_done() {
     assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "before"]);
 }
 
+/// What is in the store no more: to try again would be of no use.
+#[test]
+fn what_cannot_come_back_is_said_beforehand() {
+    for path in ["a", "b"] {
+        let mut world = project();
+        world.write("b", "before");
+        writes(&mut world, "one", "a", "the agent's");
+        writes(&mut world, "one", "b", "the agent's");
+        let before: &[u8] = if path == "a" { b"first" } else { b"before" };
+        fs::remove_file(object(&world, |bytes| bytes == before)).unwrap();
+        let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+        let left = format!("  leave     {path}   its content is missing from the store\n");
+        assert!(plan.contains(&left) && plan.contains("\n1 path would change, 1 kept\n"), "{plan}");
+        let done = ours(&mut world, &["undo", "--yes"], 1);
+        let warned = format!("not restored: {path}: its content is missing from the store\n");
+        assert!(done.stderr.contains(&warned), "{}", done.stderr);
+        assert!(!done.stderr.contains("--continue"), "{}", done.stderr);
+        assert!(done.stdout.contains("restored 1 path"), "{}", done.stdout);
+        let again = ours(&mut world, &["restore", "1", "--yes"], 1);
+        assert_eq!(again.stdout, "nothing was restored\n");
+        assert!(again.stderr.contains(&warned), "{}", again.stderr);
+        ours(&mut world, &["redo", "--yes"], 0);
+        assert_eq!(["a", "b"].map(|path| world.read(path)), ["the agent's"; 2]);
+    }
+}
+
 /// An interrupted restore is taken back before another one, as far as that can be.
 #[test]
 fn a_restore_that_is_taken_back_in_part_is_told_as_such() {
@@ -112,11 +137,10 @@ fn a_restore_that_is_taken_back_in_part_is_told_as_such() {
     writes(&mut world, "one", "a", "the agent's");
     writes(&mut world, "one", "b", "the agent's b");
     let held = object(&world, |bytes| bytes == b"before");
-    let away = held.with_extension("away");
-    fs::rename(&held, &away).unwrap();
+    withhold(&held);
     ours(&mut world, &["restore", "1", "--yes"], 1);
     let now = object(&world, |bytes| bytes == b"the agent's");
-    fs::rename(&now, now.with_extension("away")).unwrap();
+    withhold(&now);
     let done = ours(&mut world, &["undo", "--yes"], 1);
     assert!(done.stderr.contains("took back the interrupted restore first, but for 1 path"));
     assert!(!done.stderr.contains("--continue"), "it is over: {}", done.stderr);

@@ -4,9 +4,12 @@ use std::fs;
 
 use beforehand::process::Exit;
 
+use serde_json::Value;
+
 use crate::{
-    evidence,
+    evidence::{self, ours},
     support::world::{Output, World},
+    told::listed,
 };
 
 /// The agent writes a file.
@@ -24,6 +27,34 @@ fn writes(world: &mut World, turn: &str, path: &str) {
             world.write(path, turn);
         }
     }
+}
+
+/// What a turn did is counted, whether it was undone since or not.
+#[test]
+fn a_turn_that_was_undone_is_listed_as_such() {
+    let mut world = World::new();
+    world.write("a", "first");
+    writes(&mut world, "one", "a");
+    writes(&mut world, "two", "b");
+    let told = |world: &mut World| {
+        let rows = listed(world, &[]);
+        let told = |row: &Value| (row["changed"].as_u64(), row["undone"].as_bool());
+        rows.as_array().unwrap().iter().map(told).collect::<Vec<_>>()
+    };
+    let rows = |undone: [bool; 2]| undone.map(|undone| (Some(1), Some(undone)));
+    assert_eq!(told(&mut world), rows([false, false]));
+    for (verb, undone) in [
+        ("undo", [true, false]),
+        ("undo", [true, true]),
+        ("redo", [true, false]),
+        ("redo", [false, false]),
+        ("undo", [true, false]),
+    ] {
+        ours(&mut world, &[verb, "--yes"], 0);
+        assert_eq!(told(&mut world), rows(undone), "{verb}");
+    }
+    let table = world.run(&["list"]).stdout;
+    assert_eq!(table.matches("[undone]").count(), 1, "{table}");
 }
 
 /// In the first turn the agent wrote `a`, in the second `.env.made`, which is ignored; in the

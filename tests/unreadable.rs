@@ -1,13 +1,7 @@
 //! Unreadable checkpoints: they are named, and what they may need is kept, but not forever. A
 //! checkpoint of a newer beforehand is left alone.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use beforehand::{process::Exit, state::State};
 use serde_json::{Value, json};
@@ -15,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     maintenance::{ids, live, run_maintenance, save, status},
     support::{
-        temp::{chmod, on_disk, write},
+        temp::{chmod, on_disk, withhold, write},
         world::World,
     },
 };
@@ -178,15 +172,6 @@ fn object(world: &World, is_it: impl Fn(&str) -> bool) -> PathBuf {
     let mut paths = paths.map(|path| objects.join(path));
     let text = |path: &PathBuf| fs::read_to_string(path).ok();
     paths.find(|path| path.is_file() && text(path).is_some_and(|text| is_it(&text))).unwrap()
-}
-
-/// Puts something in the place of a file that the disk does not give: reading it fails as on a bad
-/// block. Gives where the file is meanwhile.
-fn withhold(path: &Path) -> PathBuf {
-    let away = path.with_extension("away");
-    fs::rename(path, &away).unwrap();
-    symlink("/proc/self/mem", path).unwrap();
-    away
 }
 
 #[test]

@@ -103,8 +103,14 @@ impl Apply<'_> {
 
     fn copy(&self, content: Option<Content>, to: &mut dyn Write) -> io::Result<u64> {
         let content = content.ok_or_else(|| io::Error::other("the checkpoint lacks its bytes"))?;
-        let mut from = self.store.open(&content).map_err(|err| io::Error::other(said(&err)))?;
-        io::copy(&mut from, to)
+        let mut from = self.store.open(&content).map_err(|err| as_io(&err))?;
+        io::copy(&mut from, to).map_err(|err| match err.kind() {
+            // What is compressed, or cut off, is damaged where it cannot be read.
+            io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+                io::Error::new(io::ErrorKind::InvalidData, err)
+            }
+            _ => err,
+        })
     }
 }
 
@@ -148,10 +154,12 @@ fn rename_new(parent: &Dir, from: &CStr, to: &CStr) -> io::Result<()> {
     }
 }
 
-fn said(err: &Error) -> String {
+fn as_io(err: &Error) -> io::Error {
     use std::error::Error as _;
-    match err.source() {
+    let said = match err.source() {
         Some(source) => format!("{err}: {source}"),
         None => err.to_string(),
-    }
+    };
+    let is_damage = matches!(err, Error::Damaged { .. });
+    io::Error::new(if is_damage { io::ErrorKind::InvalidData } else { io::ErrorKind::Other }, said)
 }

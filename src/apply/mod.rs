@@ -36,12 +36,23 @@ pub use crate::scan::TEMPORARY_PREFIX;
 pub struct Outcome {
     /// How many paths were changed.
     pub done: usize,
-    /// What was not done, and why.
-    pub missed: Vec<(PathBuf, String)>,
+    /// What was not done.
+    pub missed: Vec<Missed>,
     /// Replaced files that had other hard links; those keep the old content.
     pub had_names: Vec<PathBuf>,
     /// Repositories that changed after they were held: the original path, and where each was moved.
     pub set_aside: Vec<(PathBuf, PathBuf)>,
+}
+
+/// What a restore did not do.
+#[derive(Debug)]
+pub struct Missed {
+    /// Which path: below the root, or absolute.
+    pub path: PathBuf,
+    /// Why not.
+    pub why: String,
+    /// Whether to try again would come to the same.
+    pub is_final: bool,
 }
 
 /// The stamp of a path when the plan was made; `None` if nothing was there.
@@ -152,7 +163,8 @@ impl Apply<'_> {
                 wanted.insert(&step.path);
             }
         }
-        let told: BTreeSet<_> = self.outcome.missed.iter().map(|(path, _)| path.clone()).collect();
+        let told: BTreeSet<_> =
+            self.outcome.missed.iter().map(|missed| missed.path.clone()).collect();
         crash::point("apply-close");
         for (path, permissions) in std::mem::take(&mut self.opened).into_iter().rev() {
             match self.close(&path, permissions) {
@@ -222,8 +234,10 @@ impl Apply<'_> {
     }
 
     fn miss(&mut self, path: &RelPath, err: &io::Error) {
-        let path = self.named(path);
-        self.outcome.missed.push((path, err.to_string()));
+        let (path, why) = (self.named(path), err.to_string());
+        // Damage in the store, and what others have just changed, stay as they are.
+        let is_final = err.kind() == io::ErrorKind::InvalidData || why == CHANGED;
+        self.outcome.missed.push(Missed { path, why, is_final });
     }
 
     /// A path as people know it: below the root, or absolute.
@@ -443,7 +457,7 @@ fn is_git_here(parent: &Dir, name: &CStr) -> bool {
 }
 
 /// The message for a path that changed after the plan was made.
-pub const CHANGED: &str = "it changed in this very moment; left as it is";
+const CHANGED: &str = "it changed in this very moment; left as it is";
 
 fn changed() -> io::Error {
     io::Error::other(CHANGED)

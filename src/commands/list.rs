@@ -20,7 +20,7 @@ use crate::{
     config as settings,
     error::Result,
     ledger, left,
-    model::{Checkpoint, CheckpointId},
+    model::{Checkpoint, CheckpointId, Reason},
     process::{Exit, Process},
     project::is_counted,
     snapshot,
@@ -164,8 +164,12 @@ impl Listed {
         let digits = rows::digits(&checkpoints);
         let uncounted: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| !is_counted(one)).cloned().collect();
-        let counted: Vec<Checkpoint> =
-            checkpoints.iter().filter(|one| is_counted(one)).cloned().collect();
+        // What a restore found is what the turns before it had come to.
+        let ends: Vec<Checkpoint> = checkpoints
+            .iter()
+            .filter(|one| is_counted(one) || one.cause.reason == Reason::BeforeRestore)
+            .cloned()
+            .collect();
         let rows = rows(checkpoints, &uses);
         let asked = rows.iter().filter(|row| row.told(0).by.is_none()).count();
         let turns = rows.len() - asked;
@@ -184,7 +188,7 @@ impl Listed {
             // Turns of two sessions at once overlap.
             for line in &mut lines {
                 let last = line.row.steps.last().map_or(0, |last| last.sequence);
-                line.next = counted.iter().rfind(|one| one.sequence > last).cloned();
+                line.next = ends.iter().rfind(|one| one.sequence > last).cloned();
             }
         }
         if let Some(session) = &args.session {
@@ -219,7 +223,7 @@ impl Line {
     }
 
     fn uncounted(checkpoint: Checkpoint) -> Self {
-        let row = Row { steps: vec![checkpoint], used: None };
+        let row = Row { steps: vec![checkpoint], used: None, is_undone: false };
         Self { row, step: 0, number: None, next: None }
     }
 
@@ -271,6 +275,7 @@ impl Line {
             None => Value::Null,
         };
         let mut value = checkpoint_json(&self.told(), root, &number);
+        value["undone"] = json!(self.row.is_undone);
         value["changed"] = json!(counts.map(|counts| counts.files + counts.repositories));
         value["added"] = json!(counts.map(|counts| counts.lines.added));
         value["removed"] = json!(counts.map(|counts| counts.lines.removed));
@@ -339,7 +344,11 @@ fn table(
             None => String::new(),
         };
         let told = line.told();
-        let what = described(&told, project.home.as_deref(), calls);
+        let mut badges = told.badges(project.home.as_deref());
+        if line.row.is_undone {
+            badges.insert(0, "undone".to_owned());
+        }
+        let what = described(&told, &badges, calls);
         table.row([
             number.into(),
             Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
@@ -351,8 +360,7 @@ fn table(
     table
 }
 
-fn described(told: &Told<'_>, home: Option<&Path>, calls: bool) -> String {
-    let badges = told.badges(home);
+fn described(told: &Told<'_>, badges: &[String], calls: bool) -> String {
     let words = if calls { told.words() } else { told.turn() };
     if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
 }
@@ -437,7 +445,7 @@ impl Part {
             Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
         for told in self.checkpoints.iter().map(Told::alone) {
             let id = Cell::new(&told.checkpoint.id.to_string()[..self.digits], Paint::Bold);
-            let what = described(&told, home, args.shows_calls());
+            let what = described(&told, &told.badges(home), args.shows_calls());
             table.row([id, clock.when(told.at).into(), what.into()]);
         }
         let gone = if self.known.gone { " — gone" } else { "" };

@@ -5,6 +5,8 @@
 //! redo like any restore, a redo takes back the newest undo that was not redone, and anything else
 //! that happens ends the line forward.
 
+use std::collections::HashSet;
+
 use crate::model::{By, Checkpoint, CheckpointId, Reason};
 
 /// The verbs that restores are marked with, in [`crate::model::Cause::tool`].
@@ -45,6 +47,22 @@ pub fn undo_target<'a>(
         }
     }
     None
+}
+
+/// The checkpoints, of all of a root, newest first, before turns and restores that an undo took back
+/// and that were not done again since.
+pub fn undone(newest_first: &[Checkpoint]) -> HashSet<CheckpointId> {
+    let (mut undone, mut taken_back) = (HashSet::new(), HashSet::new());
+    for event in newest_first {
+        // A restore that was itself taken back took nothing back.
+        if let (Some(verb), Some(of)) = (verb(event), event.cause.of)
+            && !taken_back.contains(&event.id)
+        {
+            taken_back.insert(of);
+            undone.extend((verb == UNDO).then_some(of));
+        }
+    }
+    undone
 }
 
 /// The first checkpoint of all that a session did. `session` is the beginning of its name; without
@@ -185,6 +203,27 @@ mod tests {
         assert_eq!(next(&mut line, REDO), Some(10));
         assert_eq!(next(&mut line, REDO), Some(5));
         assert_eq!(next(&mut line, REDO), None);
+    }
+
+    #[test]
+    fn a_turn_is_undone_until_it_is_done_again() {
+        let mut line = vec![turn(1, "a"), turn(2, "b")];
+        let undone = |line: &mut Vec<Checkpoint>| {
+            line.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
+            let undone = undone(line);
+            [1, 2].map(|it| undone.contains(&id(it)))
+        };
+        assert_eq!(undone(&mut line), [false, false]);
+        next(&mut line, UNDO);
+        assert_eq!(undone(&mut line), [false, true]);
+        next(&mut line, UNDO);
+        assert_eq!(undone(&mut line), [true, true]);
+        next(&mut line, REDO);
+        assert_eq!(undone(&mut line), [false, true]);
+        next(&mut line, REDO);
+        assert_eq!(undone(&mut line), [false, false]);
+        next(&mut line, UNDO);
+        assert_eq!(undone(&mut line), [false, true], "an undo of the redo");
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod settle;
 
 pub use diff::{Change, Reader, changes, entry_at};
 pub use fit::{Chunk, evict};
-pub use history::{redo_target, session_target, undo_target};
+pub use history::{redo_target, session_target, undo_target, undone};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
 pub use prune::{Limits, Pin, Pins, PrunePlan, RetentionInput, Why, ages};

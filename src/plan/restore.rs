@@ -74,6 +74,8 @@ pub enum Kept {
     NotCovered(SkipReason),
     /// The system would not let us look at what is there now.
     Unseen(SkipReason),
+    /// What the checkpoint has there is in the store no more.
+    Missing,
     /// It lies in something that stays.
     InTheWay,
     /// It is a place of git's own.
@@ -197,11 +199,6 @@ impl RestorePlan {
     /// The paths that stay because another author changed them.
     pub fn conflicts(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.is_conflict())
-    }
-
-    /// Every path that differs, in the root and outside it, each as seen from its own top.
-    pub fn everywhere(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().chain(&self.outside.steps)
     }
 
     /// The paths that would change and stay, because what is there now cannot be looked at.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::{
     ledger::{Use, adopt},
     model::{Checkpoint, Reason, TurnKey},
+    plan,
 };
 
 /// One row of the list: a turn, or a checkpoint a person asked for.
@@ -14,6 +15,8 @@ pub(crate) struct Row {
     pub(crate) steps: Vec<Checkpoint>,
     /// The newest turn that found nothing changed since the first of these and so uses it.
     pub(crate) used: Option<Use>,
+    /// Whether an undo took it back, and no redo since.
+    pub(crate) is_undone: bool,
 }
 
 /// Whether a checkpoint is one that people count: not one taken before a restore, nor one taken
@@ -28,6 +31,7 @@ pub(crate) fn is_counted(checkpoint: &Checkpoint) -> bool {
 /// Groups checkpoints, given newest first, into rows, newest first.
 pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<Row> {
     adopt(&mut checkpoints, uses);
+    let undone = plan::undone(&checkpoints);
     let mut rows: Vec<Row> = Vec::new();
     let mut known: HashMap<TurnKey, usize> = HashMap::new();
     for checkpoint in checkpoints.into_iter().filter(is_counted) {
@@ -37,10 +41,12 @@ pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<Row> {
             rows[row].steps.insert(0, checkpoint);
         } else {
             known.extend(turn.map(|turn| (turn, rows.len())));
-            rows.push(Row { steps: vec![checkpoint], used: None });
+            rows.push(Row { steps: vec![checkpoint], used: None, is_undone: false });
         }
     }
     for row in &mut rows {
+        // What a restore left is a state that its turn may have gone on from.
+        row.is_undone = row.steps.iter().any(|step| undone.contains(&step.id));
         let first = row.steps.first().map(|first| first.id);
         row.used = uses.iter().find(|used| Some(used.checkpoint) == first).cloned();
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Request, Restore,
-    content::{Present, bytes_now},
+    content::{Present, digest_now},
     side::entry_at,
 };
 use crate::{
@@ -197,8 +197,9 @@ pub(super) fn of_restore(
             Side::Outside => here,
         });
         let is_merged = || {
-            let bytes = merged.get(path).zip(bytes_now(project, path));
-            bytes.is_some_and(|(sha, bytes)| left::digest(&bytes) == *sha)
+            let kind = here.map(|here| here.kind);
+            let digests = merged.get(path).zip(kind.and_then(|it| digest_now(project, path, it)));
+            digests.is_some_and(|(merged, now)| now == *merged)
         };
         let is_ours = is_same(then.as_ref(), here.as_ref())
             || side == Side::Root && (is_merged() || is_on_the_way_to(&merged, change))

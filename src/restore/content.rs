@@ -30,7 +30,21 @@ pub(crate) fn bytes_then(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
     (entry.kind == Kind::File).then(|| held_bytes(project, entry))?
 }
 
-/// The same, or the text of a symlink.
+/// The SHA-256, in hex, of a file's bytes or a symlink's text at a path, unless it is large.
+pub(super) fn digest_now(project: &Project, path: &RelPath, kind: Kind) -> Option<String> {
+    let bytes = kind.has_content().then(|| small(project.root.path(), path, kind))?;
+    bytes.map(|bytes| left::digest(&bytes))
+}
+
+/// The same of a checkpoint's file or symlink. A directory is no more than its name.
+pub(super) fn digest_then(project: &Project, entry: &Entry) -> Option<String> {
+    match entry.kind {
+        Kind::Directory => Some(left::digest(b"/")),
+        _ => held_bytes(project, entry).map(|bytes| left::digest(&bytes)),
+    }
+}
+
+/// The bytes of a checkpoint's file, or the text of a symlink.
 fn held_bytes(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let content = entry.content.filter(|_| entry.kind.has_content())?;

@@ -1,15 +1,12 @@
 //! A plan carried out: held, logged, applied.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 use super::{
     Restore, announced, head, model_note, prepare::Prepared, repositories::keeps_own, unreadable,
 };
 use crate::{
-    apply::{self, Outcome},
+    apply::{self, Missed, Outcome},
     crash,
     error::{Error, Result},
     fs::now_ns,
@@ -187,14 +184,14 @@ pub(super) fn made(steps: &[RepositoryStep]) -> impl Iterator<Item = &Repository
 
 /// Whether nothing is left that could be tried again.
 pub(super) fn is_settled(outcome: &Outcome) -> bool {
-    outcome.missed.iter().all(|(_, why)| why == apply::CHANGED)
+    outcome.missed.iter().all(|missed| missed.is_final)
 }
 
 /// What came of making repositories again.
 #[derive(Default)]
 pub(super) struct Made {
-    /// Those of which something is damaged, and which stay as they are: where, and why.
-    missed: Vec<(PathBuf, String)>,
+    /// Those of which something is damaged, and which stay as they are.
+    missed: Vec<Missed>,
     /// What stood at the places of others and is held nowhere.
     pub(super) aside: Vec<SetAside>,
 }
@@ -228,7 +225,8 @@ pub(super) fn make_repositories<'a>(
     for step in steps {
         match repository::carry_out(&project.state, project.root.path(), &record, step, ends) {
             Err(err @ Error::Damaged { .. }) => {
-                made.missed.push((step.target(), err.to_string()));
+                let (path, why) = (step.target(), err.to_string());
+                made.missed.push(Missed { path, why, is_final: true });
             }
             aside => made.aside.extend(aside?),
         }
@@ -258,7 +256,8 @@ pub(super) fn note_back<'a>(
     let all = project.store.list()?;
     let Some(then) = all.iter().find(|one| one.id == of) else { return Ok(()) };
     let then = then.taken_at.timestamp_nanos_opt().unwrap_or(0);
-    let missed: BTreeSet<&Path> = outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let missed: BTreeSet<&Path> =
+        outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let back = back.filter(|(side, path, _)| match side {
         Side::Root => !missed.contains(path.as_path()),
         Side::Outside => !missed.contains(&*path.at_top()),

@@ -12,7 +12,7 @@ use std::{
 use super::{
     Restore,
     authors::{Authors, Authorship},
-    content::{Saved, bytes_then},
+    content::{Saved, digest_then},
 };
 use crate::{
     error::Result,
@@ -29,7 +29,7 @@ use crate::{
 pub(super) struct Inner {
     /// What the restore goes back to, with the step that holds it.
     pub(super) back_to: BTreeMap<RelPath, CheckpointId>,
-    /// The SHA-256 of its bytes, in hex: as if it had been merged.
+    /// The SHA-256 of its content, in hex: as if it had been merged.
     pub(super) digests: BTreeMap<RelPath, String>,
     /// What the restore does not bring back, with the newest step that holds it.
     pub(super) left: BTreeMap<RelPath, CheckpointId>,
@@ -61,16 +61,16 @@ pub(super) fn go_to(
     let Held { found, damaged } = held(restore, changes, (log, authorship), (then, now))?;
     inner.damaged = damaged;
     for (path, (step, entry)) in found {
-        let bytes = bytes_then(project, &entry).filter(|_| goes);
+        let digest = digest_then(project, &entry).filter(|_| goes);
         let was_directory = || {
             let was = store::entry_at(project.store.as_ref(), then, &path)?;
             Ok::<_, crate::error::Error>(was.is_some_and(|was| was.kind == Kind::Directory))
         };
-        match bytes {
-            Some(bytes) if !was_directory()? => {
+        match digest {
+            Some(digest) if !was_directory()? => {
                 let tree = project.store.tree(step)?;
                 lead_from(project, changes, (&tree, now), &path)?;
-                inner.digests.insert(path.clone(), left::digest(&bytes));
+                inner.digests.insert(path.clone(), digest);
                 inner.back_to.insert(path, step);
             }
             Some(_) | None => drop(inner.left.insert(path, step)),
@@ -96,8 +96,8 @@ pub(super) fn unfinished(
         let Ok(tree) = project.store.tree(step.id) else { continue };
         for (path, sha) in digests {
             let entry = store::entry_at(project.store.as_ref(), &tree, path)?;
-            let bytes = entry.and_then(|entry| bytes_then(project, &entry));
-            if !found.contains_key(path) && bytes.is_some_and(|it| left::digest(&it) == *sha) {
+            let digest = entry.and_then(|entry| digest_then(project, &entry));
+            if !found.contains_key(path) && digest.is_some_and(|digest| digest == *sha) {
                 for path in std::iter::successors(Some(path.clone()), RelPath::parent) {
                     let there = store::entry_at(project.store.as_ref(), &tree, &path)?;
                     found.extend(there.map(|there| (path, there)));
@@ -206,9 +206,13 @@ fn held(
         let other: BTreeSet<RelPath> = other.into_iter().map(|change| change.path).collect();
         for change in changes {
             let path = change.path;
-            let Some(entry) = change.after.filter(|it| it.kind != Kind::Directory) else {
+            let Some(entry) = change.after else { continue };
+            let is_directory = entry.kind == Kind::Directory;
+            if is_directory
+                && (change.before.is_some() || stat_path(&project.root.join(&path)).is_ok())
+            {
                 continue;
-            };
+            }
             let is_lost = other.contains(&path) && is_replaced(&path, step);
             if held.found.contains_key(&path) || !is_lost {
                 continue;
@@ -219,5 +223,9 @@ fn held(
             }
         }
     }
+    // A directory comes with what is in it.
+    let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
+    let full: BTreeSet<RelPath> = held.found.keys().flat_map(above).collect();
+    held.found.retain(|path, (_, entry)| entry.kind != Kind::Directory || !full.contains(path));
     Ok(held)
 }

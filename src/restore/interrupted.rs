@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Request,
     announced::drop_announced,
-    content::bytes_now,
+    content::digest_now,
     execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
     head, inner,
     look::{seen_by_plan, skipped_now},
@@ -288,8 +288,8 @@ fn plan(
             from = from.or(now);
         }
         if let Some((_, sha)) = log.merged.iter().find(|(at, _)| at == path) {
-            let is_ours =
-                bytes_now(project, path).is_some_and(|bytes| left::digest(&bytes) == *sha);
+            let digest = now.and_then(|now| digest_now(project, path, now.kind));
+            let is_ours = digest.is_some_and(|digest| digest == *sha);
             from = if is_ours { now } else { from };
             if toward == Toward::After && !others.contains_key(path) {
                 // Merged already, or to be merged by the next restore.

@@ -42,7 +42,8 @@ pub(super) fn leave(
     let uses = ledger::uses(&project.state);
     let last = uses.iter().find(|it| it.root == root).map(|it| &it.by);
     let Some(by) = last.or(checkpoint.cause.by.as_ref()) else { return Ok(()) };
-    let missed: BTreeSet<&Path> = outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let missed: BTreeSet<&Path> =
+        outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let done = prepared.plan.deeds().filter(|step| !missed.contains(step.path.as_path()));
     let deeds: Vec<_> = done.map(|step| (step.action, &step.path)).collect();
     let Some(text) = words(&deeds) else { return Ok(()) };

@@ -61,7 +61,7 @@ pub(crate) struct Prepared {
     pub(crate) inner_roots: BTreeSet<RelPath>,
     /// The user's work in the middle of the turn, to which it goes back, with the steps that hold it.
     pub(crate) mid_turn: BTreeMap<RelPath, CheckpointId>,
-    /// The SHA-256 of its bytes, in hex.
+    /// The SHA-256 of its content, in hex.
     pub(crate) mid_turn_digests: BTreeMap<RelPath, String>,
     /// The user's work that only inner steps of the turn hold, and that does not come back.
     pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
@@ -163,6 +163,8 @@ impl Restore<'_> {
             outside_left.extend(outside::not_put_back(&elsewhere.plan));
             outside_left.extend(std::mem::take(&mut repositories.elsewhere));
         }
+        leave_missing(project, &mut plan.steps);
+        leave_missing(project, &mut plan.outside.steps);
         // A repository, or a part of one, brings its files with it.
         let is_made =
             |path: &Path| repositories.steps.iter().any(|it| path.starts_with(it.target()));
@@ -338,6 +340,22 @@ fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
             if let Some(at) = removed_at(steps, &above).filter(|at| is_directory(&steps[*at])) {
                 steps[at].action = Action::Keep(Kept::InTheWay);
             }
+        }
+    }
+}
+
+/// Leaves what cannot be put back: its content is in the store no more.
+fn leave_missing(project: &Project, steps: &mut [Step]) {
+    let content = |entry: Option<Entry>| entry.and_then(|entry| entry.content);
+    for step in steps {
+        let is_put = matches!(step.action, Action::Restore | Action::Recreate);
+        let is_file = step.then.is_some_and(|then| then.kind.has_content());
+        if is_put
+            && is_file
+            && content(step.then) != content(step.now)
+            && !content(step.then).is_some_and(|content| project.store.has(&content))
+        {
+            step.action = Action::Keep(Kept::Missing);
         }
     }
 }

@@ -184,6 +184,9 @@ pub trait Store {
     /// One stored directory, with names as on disk.
     fn directory(&self, id: &ContentId) -> Result<Directory>;
 
+    /// Whether the content of a file or symlink is there. Does not read it.
+    fn has(&self, content: &Content) -> bool;
+
     /// Opens the content of one file.
     fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
 

@@ -192,6 +192,10 @@ impl Store for MemoryStore {
         self.with(|memory| memory.directories.get(id).cloned().ok_or_else(missing))
     }
 
+    fn has(&self, content: &Content) -> bool {
+        self.with(|memory| memory.objects.contains_key(&content.id))
+    }
+
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let missing = || Error::damaged(content.id.to_string(), "it is missing");
         let bytes = self.with(|memory| memory.objects.get(&content.id).cloned());

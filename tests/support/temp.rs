@@ -30,6 +30,15 @@ pub(crate) struct Seen {
 /// Files by their paths below some directory.
 pub(crate) type Files = BTreeMap<Vec<u8>, Seen>;
 
+/// Puts something in the place of a file that the disk does not give: reading it fails as on a bad
+/// block. Gives where the file is meanwhile.
+pub(crate) fn withhold(path: &Path) -> PathBuf {
+    let away = path.with_extension("away");
+    fs::rename(path, &away).unwrap();
+    symlink("/proc/self/mem", path).unwrap();
+    away
+}
+
 impl TempDir {
     pub(crate) fn new() -> Self {
         Self::below(&std::env::temp_dir())

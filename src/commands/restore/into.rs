@@ -101,8 +101,7 @@ impl Written {
 
     fn json(&self, checkpoint: &Checkpoint, how: How) -> Value {
         let missed = self.outcome.missed.iter();
-        let missed =
-            missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why }));
+        let missed = missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why }));
         json!({
             "checkpoint": checkpoint.id.to_string(),
             "into": self.place.to_string_lossy(),

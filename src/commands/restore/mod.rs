@@ -247,6 +247,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Effe
     let is_lost = prepared.head.is_lost()
         || !prepared.inner_steps.is_empty()
         || !prepared.damaged.is_empty()
+        || !report::barred(&prepared.plan).is_empty()
         || prepared.plan.not_covered.iter().any(is_gone);
     Ok(Effect {
         is_any: prepared.is_any(),
@@ -356,8 +357,8 @@ fn ask(process: &mut Process<'_>, shown: Shown<'_>, consent: Consent) -> Result<
     let Shown { restore: Restore { request, .. }, prepared } = shown;
     show::plan(process, shown, consent.json)?;
     if prepared.is_empty() {
-        let is_unseen = prepared.plan.everywhere().any(|step| step.unseen().is_some());
-        return Ok(Some(match (consent.dry_run, is_unseen) {
+        let is_barred = !report::barred(&prepared.plan).is_empty();
+        return Ok(Some(match (consent.dry_run, is_barred) {
             (false, true) => Exit::Failed,
             (false, false) if !report::conflicts(&prepared.plan).is_empty() => Exit::Conflicts,
             (true, _) | (false, false) => Exit::Ok,

@@ -13,7 +13,6 @@ use crate::{
     apply::Outcome,
     commands::{Project, print, print_json},
     error::Result,
-    model::SkipReason,
     plan::{Action, Kept, RestorePlan, Step},
     process::{Exit, Process},
     restore::{Prepared, Report, Restore},
@@ -43,10 +42,10 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     if let Some(note) = names_note(&came.report.outcome.had_names) {
         say(process, &note)?;
     }
-    let unseen = unseen(&came.shown.prepared.plan);
-    for (path, why) in &unseen {
-        let (path, why) = (ui::escape_path(path), why.predicate());
-        say(process, &format!("warning: not restored: {path}: what is there now {why}"))?;
+    let barred = barred(&came.shown.prepared.plan);
+    for (path, why) in &barred {
+        let path = ui::escape_path(path);
+        say(process, &format!("warning: not restored: {path}: {why}"))?;
     }
     if !came.report.is_settled {
         say(process, TRY_AGAIN)?;
@@ -58,7 +57,7 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     if let Some(Err(err)) = came.report.index {
         return Err(err);
     }
-    let is_whole = came.report.outcome.missed.is_empty() && unseen.is_empty();
+    let is_whole = came.report.outcome.missed.is_empty() && barred.is_empty();
     let Prepared { plan, mid_turn, inner_steps, damaged, marked, .. } = came.shown.prepared;
     let is_inner = !mid_turn.is_empty() || !inner_steps.is_empty();
     let is_clean =
@@ -70,6 +69,9 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     })
 }
 
+/// What is said of content that is in the store no more.
+pub(super) const MISSING: &str = "its content is missing from the store";
+
 /// What can be done about paths that could not be restored.
 pub(super) const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
                          `beforehand restore --abort` takes back all of it";
@@ -77,7 +79,7 @@ pub(super) const TRY_AGAIN: &str = "`beforehand restore --continue` tries again 
 fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let missed = came.report.outcome.missed.iter();
     let missed: Vec<_> =
-        missed.map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why })).collect();
+        missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why })).collect();
     let mut value = plan_json(came.shown, &BTreeMap::new());
     value["done"] = json!(came.report.outcome.done + back(came).count());
     value["missed"] = json!(missed);
@@ -98,9 +100,9 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let plan = &prepared.plan;
     let id = checkpoint.id.short();
     let conflicts = conflicts(plan);
-    let is_whole = came.report.outcome.missed.is_empty() && unseen(plan).is_empty();
+    let is_whole = came.report.outcome.missed.is_empty() && barred(plan).is_empty();
     let is_same = conflicts.is_empty() && is_whole;
-    let missed = came.report.outcome.missed.iter().map(|(path, _)| path.as_path()).collect();
+    let missed = came.report.outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let done = prepared.count_but(&missed, project.root.path());
     let mut text = match (done, is_same) {
         (0, true) if !remaining(came.shown).is_empty() || keeps_quietly(plan) => {
@@ -165,7 +167,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
 fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
     let missed = &came.report.outcome.missed;
     let steps = came.shown.prepared.repositories.iter();
-    steps.filter(move |step| missed.iter().all(|(path, _)| *path != step.target()))
+    steps.filter(move |step| missed.iter().all(|missed| missed.path != step.target()))
 }
 
 /// How to restore what an undo kept. The same command with `--force` would go one turn further now.
@@ -192,11 +194,17 @@ fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&Step) -> bool) -> Vec<PathBuf
     below.chain(outside.map(|step| step.path.at_top())).collect()
 }
 
-/// What stays because nothing can be said of what is there now.
-fn unseen(plan: &RestorePlan) -> Vec<(PathBuf, SkipReason)> {
-    let below = plan.unseen().map(|(step, why)| (step.path.as_path().to_owned(), why));
+/// What stays because what is there now, or was then, cannot be read, and why.
+pub(super) fn barred(plan: &RestorePlan) -> Vec<(PathBuf, String)> {
+    let why = |step: &Step| match step.action {
+        Action::Keep(Kept::Unseen(why)) => Some(format!("what is there now {}", why.predicate())),
+        Action::Keep(Kept::Missing) => Some(MISSING.to_owned()),
+        _ => None,
+    };
+    let below = plan.steps.iter();
+    let below = below.filter_map(|step| Some((step.path.as_path().to_owned(), why(step)?)));
     let outside = plan.outside.steps.iter();
-    let outside = outside.filter_map(|step| Some((step.path.at_top(), step.unseen()?)));
+    let outside = outside.filter_map(|step| Some((step.path.at_top(), why(step)?)));
     below.chain(outside).collect()
 }
 
@@ -209,14 +217,17 @@ fn kept_text(came: &Came<'_>) -> String {
         text.push_str(&format!("conflicts marked in: {named}\n"));
     }
     let Restore { checkpoint, request, .. } = came.shown.restore;
+    let is_new = |step: &Step| step.action == Action::Keep(Kept::New);
+    let is_outside = plan.outside.steps.iter().any(is_new);
+    let outside = if is_outside { " --outside" } else { "" };
     let how = match (request.options.keep_new, came.shown.takes_options()) {
         (true, _) => String::new(),
         (false, true) => " (--exact removes them)".to_owned(),
         (false, false) => {
-            format!(" (`beforehand restore {} --exact` removes them)", checkpoint.id.short())
+            let id = checkpoint.id.short();
+            format!(" (`beforehand restore {id} --exact{outside}` removes them)")
         }
     };
-    let is_new = |step: &Step| step.action == Action::Keep(Kept::New);
     for (paths, thing, why, how) in [
         (paths_of(plan, is_new), "path", "made since", &*how),
         (paths_of(plan, is_ignored), "ignored path", "made since", ""),
@@ -258,9 +269,9 @@ fn names_note(paths: &[PathBuf]) -> Option<String> {
 
 /// Names what could not be done.
 pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Outcome) {
-    for (path, why) in &outcome.missed {
-        let path = ui::path(path, project.home.as_deref());
-        let why = ui::escape_line(why.as_bytes());
+    for missed in &outcome.missed {
+        let path = ui::path(&missed.path, project.home.as_deref());
+        let why = ui::escape_line(missed.why.as_bytes());
         let _ignored = writeln!(process.stderr, "warning: not restored: {path}: {why}");
     }
     for (place, now) in &outcome.set_aside {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     remains::{losing_lines, unchanged},
+    report::MISSING,
     shown::Shown,
 };
 use crate::{
@@ -284,6 +285,7 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         }
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
         (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
+        (Action::Keep(Kept::Missing), _) => ("leave", MISSING),
         (Action::Keep(Kept::Unseen(why)), _) => {
             return ("leave", format!("what is there now {}", why.predicate()));
         }

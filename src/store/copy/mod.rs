@@ -291,6 +291,10 @@ impl Store for CopyStore {
         read_directory(&self.objects, id)
     }
 
+    fn has(&self, content: &Content) -> bool {
+        !matches!(self.objects.open(&content.id), Err(Error::Damaged { .. }))
+    }
+
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         self.objects.open(&content.id)
     }

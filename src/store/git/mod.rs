@@ -454,6 +454,19 @@ impl Store for GitStore {
         self.read_from_any(id, |repo| tree::read(repo, id), || self.copies.directory(id))
     }
 
+    fn has(&self, content: &Content) -> bool {
+        let id = &content.id;
+        let missing = || Error::damaged(id.to_string(), "it is missing");
+        let found = |is_there: bool| is_there.then_some(()).ok_or_else(missing);
+        match content.place {
+            Place::Private => self.copies.has(content),
+            Place::Store => {
+                let in_repo = |repo: &Repo| found(repo.has(&repo.object_id(id)));
+                self.read_from_any(id, in_repo, || found(self.copies.has(content))).is_ok()
+            }
+        }
+    }
+
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let id = &content.id;
         match content.place {
