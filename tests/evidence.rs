@@ -41,8 +41,8 @@ pub(crate) fn event(
     world.run_in(&world.root(), &args, &payload.to_string()).stdout
 }
 
-pub(crate) fn begins(world: &mut World, turn: &str, command: &str) {
-    event(world, "PreToolUse", turn, "Bash", &json!({ "command": command }), command);
+pub(crate) fn begins(world: &mut World, turn: &str, command: &str) -> String {
+    event(world, "PreToolUse", turn, "Bash", &json!({ "command": command }), command)
 }
 
 pub(crate) fn ends(world: &mut World, turn: &str, command: &str) -> String {

@@ -1,11 +1,11 @@
 //! `beforehand find`: where a file went.
 
-use std::fs;
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 
 use beforehand::process::Exit;
 use serde_json::Value;
 
-use crate::support::world::World;
+use crate::support::{temp::on_disk, world::World};
 
 /// A file that changed twice and is gone, one that only ever was there, and a directory that is
 /// gone.
@@ -71,6 +71,19 @@ fn the_command_does_what_it_says() {
     let shown = world.run(&["find", "src/cart.ts"]).stdout;
     assert!(shown.contains("there now, as it was before"), "{shown}");
     assert!(shown.contains("as it is now"), "{shown}");
+}
+
+#[test]
+fn a_version_that_cannot_be_read_is_not_advised() {
+    let mut world = lost(World::new());
+    let objects = world.state().join("objects");
+    let newest = on_disk(&objects).into_iter().find(|(_, it)| it.bytes.ends_with(b"total = 3;\n"));
+    fs::remove_file(objects.join(OsStr::from_bytes(&newest.unwrap().0))).unwrap();
+    let found = world.run(&["find", "src/cart.ts"]).stdout;
+    let rows: Vec<&str> = found.lines().collect();
+    assert!(rows[2].contains("unreadable"), "{found}");
+    let id = rows[3].split_whitespace().next().unwrap();
+    assert_eq!(rows[4], format!("  beforehand restore {id} -- src/cart.ts"), "{found}");
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::{
 };
 
 use crate::{
-    evidence::{ours, project, run, writes},
+    evidence::{begins, ours, project, run, writes},
     support::{
         real::git,
-        temp::{noise, on_disk, withhold},
+        temp::{noise, on_disk, withhold, write},
         world::World,
     },
     told::listed,
@@ -177,6 +177,62 @@ fn a_file_that_was_only_moved_is_not_called_gone() {
         assert!(told.contains(moved) && told.contains("gone, and was not held: gone ("), "{told}");
         assert!(!told.contains("made since, and not held"), "{told}");
     }
+}
+
+/// It went out of the project, or took the place of another: no checkpoint holds it, so it stays.
+#[test]
+fn the_only_copy_of_a_moved_file_stays_where_it_is() {
+    for (to, size) in [("../elsewhere", 0), ("other", 2_500_000)] {
+        let mut world = project();
+        let settings = "deadline = \"60s\"\nmax_file_size = \"1 MB\"\nmax_victim_size = \"2 MB\"\n";
+        write(&world.settings(), settings);
+        unheld(&world, "large", 3_000_000);
+        if size > 0 {
+            unheld(&world, to, size);
+        }
+        writes(&mut world, "one", "a", "the agent's");
+        let place = world.root().join(to);
+        let note = run(&mut world, "two", &format!("mv large {to}; echo x > b"), |world| {
+            fs::rename(world.root().join("large"), &place).unwrap();
+            world.write("b", "x");
+        });
+        assert!(!note.contains("gone for good"), "{note}");
+        let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+        let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
+        for told in [plan, done] {
+            let moved = "moved since, as it seems, and was not held: large (3.0 MB), now ";
+            assert!(told.contains(moved) && !told.contains("gone, "), "{told}");
+        }
+        assert_eq!(fs::metadata(&place).unwrap().len(), 3_000_000);
+        assert_eq!(world.read("b"), "first");
+        fs::remove_file(place).unwrap();
+    }
+}
+
+#[test]
+fn a_question_names_the_program_that_destroys() {
+    let mut world = project();
+    write(&world.settings(), "max_file_size = \"1 MB\"\nmax_victim_size = \"2 MB\"\n");
+    unheld(&world, "large", 3_000_000);
+    unheld(&world, "sub/other", 3_000_000);
+    for (line, named) in [
+        ("cp large copy; rm large", "large (3.0 MB, over max_victim_size) — rm would delete it"),
+        ("rm a; echo x > large", "large (3.0 MB, over max_victim_size) — the redirection would"),
+        ("mv a b; rm -r sub", "sub/other (3.0 MB, over max_victim_size) — rm would delete it"),
+    ] {
+        let asked = begins(&mut world, "one", line);
+        assert!(asked.contains(named), "{line}: {asked}");
+    }
+}
+
+#[test]
+fn what_a_redo_removes_is_not_said_to_be_left() {
+    let mut world = project();
+    unheld(&world, "large", 20 << 20);
+    run(&mut world, "one", "rm large", |world| remove(world, "large"));
+    ours(&mut world, &["undo", "--yes"], 0);
+    let done = ours(&mut world, &["redo", "--yes"], 0).stdout;
+    assert!(!world.root().join("large").exists() && !done.contains("left:"), "{done}");
 }
 
 #[test]

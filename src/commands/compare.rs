@@ -44,7 +44,7 @@ pub(crate) struct Comparison<'a> {
     /// What the earlier side did not hold, and is gone or changed since.
     pub(crate) unheld: Vec<Skipped>,
     /// Where those that are gone from their places seem to be now.
-    pub(crate) moved: BTreeMap<Vec<u8>, RelPath>,
+    pub(crate) moved: BTreeMap<Vec<u8>, PathBuf>,
 }
 
 /// One path that differs.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::Project;
+use super::{Project, restore};
 use crate::{
     error::{Error, Result},
     model::Checkpoint,
@@ -21,22 +21,24 @@ pub(crate) fn recreate(
     process: &mut Process<'_>,
     project: &Project,
     checkpoint: &Checkpoint,
-    dry_run: bool,
-    yes: bool,
+    args: &restore::Args,
 ) -> Result<Option<Project>> {
     let path = project.root.path();
-    let _ignored = process.stderr.write_all(words(project, checkpoint).as_bytes());
-    if dry_run || (!yes && !ui::ask(process, "Bring it back?")) {
+    let _ignored =
+        process.stderr.write_all(words(project, checkpoint, !args.paths.is_empty()).as_bytes());
+    if args.dry_run || (!args.yes && !ui::ask(process, "Bring it back?")) {
         return Ok(None);
     }
     fs::create_dir_all(path).map_err(Error::io("make the directory", path))?;
     Project::open(process, Some(path))?.into_present().map(Some)
 }
 
-/// What comes back of a directory that is gone, in lines of a plan.
-pub(crate) fn words(project: &Project, checkpoint: &Checkpoint) -> String {
+/// What comes back of a directory that is gone, in lines of a plan. `is_part` if only some paths are
+/// wanted.
+pub(crate) fn words(project: &Project, checkpoint: &Checkpoint, is_part: bool) -> String {
     let root = ui::path(project.root.path(), project.home.as_deref());
-    let files = ui::count(checkpoint.files, "file");
+    let all = ui::count(checkpoint.files, "file");
+    let files = if is_part { format!("what is named of its {all}") } else { all };
     let record = record::read(&project.state.root(&project.root), checkpoint.id).ok();
     let record = record.filter(|record| !record.repositories.is_empty());
     let repository = if record.is_some() { ", and its repository" } else { "" };

@@ -71,7 +71,8 @@ fn call(process: &Process<'_>, command: &[OsString]) -> ToolCall {
     let words = command.iter().map(|word| word.to_string_lossy());
     let context = Context {
         agent: Agent::Program,
-        session: SessionId(format!("{}-{}", crate::fs::now_ns(), std::process::id())),
+        // Its beginning is what people see of it.
+        session: SessionId(format!("{}-{}", std::process::id(), crate::fs::now_ns())),
         turn: None,
         cwd: process.cwd.clone(),
         bases: Vec::new(),

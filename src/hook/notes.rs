@@ -4,6 +4,7 @@ use std::{cell::LazyCell, path::Path};
 
 use super::Hook;
 use crate::{
+    fs::without_dots,
     model::{
         Answer, Certainty, Checkpoint, Decision, Effect, Notify, Reach, RelPath, Root, RootKind,
         SkipReason, Skipped, Target, TargetAction, Verdict,
@@ -125,7 +126,7 @@ impl Hook<'_, '_> {
         /// More would not be read.
         const LINES_MAX: usize = 5;
         let line = |it: &Unheld| {
-            let verb = loss(&self.effect, it.is_guess);
+            let verb = loss(&self.effect, it, &self.cwd);
             let path = it.path.strip_prefix(&self.cwd).unwrap_or(&it.path);
             let path = if path.as_os_str().is_empty() { &it.path } else { path };
             let path = ui::escape_path(path);
@@ -161,19 +162,29 @@ fn names_no_files(effect: &Effect) -> bool {
     })
 }
 
-/// What becomes of a victim, in the words of the command that does it.
-fn loss(effect: &Effect, is_guess: bool) -> String {
+/// What becomes of a victim, in the words of the command that does it: of one that names it, or else
+/// of the first that can.
+fn loss(effect: &Effect, victim: &Unheld, cwd: &Path) -> String {
+    let is_guess = victim.is_guess;
     let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else {
         return "this call would replace it for good".to_owned();
     };
-    let found = finding.commands.iter().find_map(|simple| {
-        let is_it = |target: &&Target| match target.action {
-            TargetAction::Create | TargetAction::Git => false,
-            TargetAction::Delete => !is_guess || target.certainty != Certainty::Exact,
-            TargetAction::Overwrite | TargetAction::Modify | TargetAction::Move => !is_guess,
-        };
-        let found = simple.targets.iter().find(is_it)?;
-        Some((simple.text.split_whitespace().next().unwrap_or_default(), found.action))
+    let is_it = |target: &Target| match target.action {
+        TargetAction::Create | TargetAction::Git => false,
+        TargetAction::Delete => !is_guess || target.certainty != Certainty::Exact,
+        TargetAction::Overwrite | TargetAction::Modify | TargetAction::Move => !is_guess,
+    };
+    let place = |target: &Target| without_dots(&cwd.join(&target.path));
+    let targets = || {
+        let each = finding.commands.iter();
+        let all = each.flat_map(|simple| simple.targets.iter().map(move |it| (simple, it)));
+        all.filter(|(_, target)| is_it(target))
+    };
+    let naming = targets().filter(|(_, target)| victim.path.starts_with(place(target)));
+    let closest = naming.max_by_key(|(_, target)| place(target).as_os_str().len());
+    let found = closest.or_else(|| targets().next());
+    let found = found.map(|(simple, target)| {
+        (simple.text.split_whitespace().next().unwrap_or_default(), target.action)
     });
     let Some((program, action)) = found else { return "this call can lose it for good".to_owned() };
     let program = match program {

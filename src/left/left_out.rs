@@ -16,8 +16,8 @@ use crate::{
 pub fn has_changed(root: &Root, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
     let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
     match there(root, skipped) {
-        // A symlink that was elsewhere until now may be older.
-        Ok(stamp) if is_link(&stamp) => {
+        // What was elsewhere until now may be older.
+        Ok(stamp) if is_link(&stamp) || stamp.kind() == Some(Kind::File) => {
             stamp.mtime_ns > taken_at || skipped.size > 0 && stamp.size != skipped.size
         }
         Ok(stamp) => stamp.mtime_ns > taken_at,

@@ -1,13 +1,19 @@
 //! Finds where files are now that a checkpoint left out and that are gone from their places. Of what
 //! was not held only the size is known, so it can only seem so.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use super::left_out::{has_changed, is_gone};
 use crate::{
-    model::{Checkpoint, DirPath, Kind, RelPath, Root, Skipped, Tree},
+    fs::stat_path,
+    model::{Checkpoint, DirPath, Kind, RelPath, Root, Skipped, Stamp, Tree},
     plan::ByPath,
-    scan::Scan,
+    scan::{Scan, VictimPath},
     store::{self, Store},
 };
 
@@ -20,36 +26,52 @@ pub(super) fn gone<'a>(root: &Root, then: &'a Checkpoint) -> Vec<&'a Skipped> {
 
 /// Where each of `gone`, which `checkpoint` left out, seems to be: in a file of its size that was not
 /// modified since and that was not there then, as far as `then` tells. One of the same name is
-/// preferred.
+/// preferred. Paths outside the root are absolute: only those that the scan looked at.
 pub fn moved<'a>(
     store: &dyn Store,
     scan: &Scan,
     (checkpoint, then): (&Checkpoint, &Tree),
     gone: impl Iterator<Item = &'a Skipped>,
-) -> BTreeMap<Vec<u8>, RelPath> {
+) -> BTreeMap<Vec<u8>, PathBuf> {
     let gone: Vec<&Skipped> = gone.filter(|gone| gone.size > 0).collect();
     let (mut found, mut moved) = (Vec::new(), BTreeMap::new());
     if gone.is_empty() {
         return moved;
     }
     let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+    let fits = |stamp: &Stamp| {
+        let is_old = stamp.kind() == Some(Kind::File) && stamp.mtime_ns <= taken_at;
+        is_old && gone.iter().any(|gone| gone.size == stamp.size)
+    };
     let left_out = ByPath::of(&checkpoint.skipped);
-    let is_new = |path: &RelPath| {
-        left_out.covering(path).is_none()
+    let is_new = |path: &RelPath, size: u64| {
+        let was = checkpoint.skipped.iter().find(|it| it.path == path.as_bytes());
+        let is_other = was.is_some_and(|was| was.size != size);
+        (is_other || left_out.covering(path).is_none())
             && store::entry_at(store, then, path).is_ok_and(|entry| entry.is_none())
     };
     scan.each(|dir, row| {
-        let is_old = row.kind() == Some(Kind::File) && row.stamp.mtime_ns <= taken_at;
-        if is_old && gone.iter().any(|gone| gone.size == row.stamp.size) {
+        if fits(&row.stamp) {
             let path = RelPath::from_bytes(&DirPath(dir.to_vec()).join(row.name)).ok();
-            found.extend(path.filter(&is_new).map(|path| (row.stamp.size, path)));
+            let path = path.filter(|path| is_new(path, row.stamp.size));
+            found.extend(path.map(|path| (row.stamp.size, path.as_path().to_owned())));
         }
     });
+    let unheld = scan.unheld.iter().map(|it| Path::new(OsStr::from_bytes(&it.path)));
+    let outside = scan.victims.iter().filter_map(|victim| match &victim.path {
+        VictimPath::Outside(path) => Some(&**path),
+        VictimPath::Below(_) => None,
+    });
+    for path in outside.chain(unheld.filter(|path| path.is_absolute())) {
+        let stamp = stat_path(path).ok().filter(|_| !then.outside.contains_key(path));
+        found.extend(stamp.filter(&fits).map(|stamp| (stamp.size, path.to_owned())));
+    }
     for is_named in [true, false] {
         for gone in &gone {
             let name = gone.path.rsplit(|byte| *byte == b'/').next();
-            let fits = |(size, path): &(u64, RelPath)| {
-                *size == gone.size && (!is_named || Some(path.name()) == name)
+            let fits = |(size, path): &(u64, PathBuf)| {
+                let is_same = path.file_name().map(OsStr::as_bytes) == name;
+                *size == gone.size && (!is_named || is_same)
             };
             let at = found.iter().position(fits).filter(|_| !moved.contains_key(&gone.path));
             moved.extend(at.map(|at| (gone.path.clone(), found.remove(at).1)));

@@ -78,6 +78,8 @@ pub enum Kept {
     Missing,
     /// It lies in something that stays.
     InTheWay,
+    /// It seems to be a file that the checkpoint left out, and that was moved since.
+    Moved,
     /// It is a place of git's own.
     GitPrivate,
     /// It is a repository that was made since.

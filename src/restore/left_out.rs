@@ -1,6 +1,6 @@
 //! What a checkpoint does not hold, and what it never knew of.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::look::{is_out_of_reach, skipped};
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) fn moved(
     scan: &Scan,
     then: (&Checkpoint, &Tree),
     left: &[Skipped],
-) -> BTreeMap<Vec<u8>, RelPath> {
+) -> BTreeMap<Vec<u8>, PathBuf> {
     let gone = left.iter().filter(|out| project.is_gone(out));
     left::moved(project.store.as_ref(), scan, then, gone)
 }

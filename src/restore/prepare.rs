@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -56,7 +57,7 @@ pub(crate) struct Prepared {
     /// What was made since and is not held, for its size or number. It stays.
     pub(crate) new_unheld: Vec<Skipped>,
     /// Where what the checkpoint did not hold seems to be now, if it is gone from its place.
-    pub(crate) moved: BTreeMap<Vec<u8>, RelPath>,
+    pub(crate) moved: BTreeMap<Vec<u8>, PathBuf>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(crate) inner_roots: BTreeSet<RelPath>,
     /// The user's work in the middle of the turn, to which it goes back, with the steps that hold it.
@@ -94,7 +95,9 @@ impl Prepared {
     /// another author made since is neither.
     pub(crate) fn is_any(&self) -> bool {
         let is_others = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
-            Action::Keep(Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository) => true,
+            Action::Keep(
+                Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::Moved,
+            ) => true,
             // What does not come back for it is worth a word.
             Action::Keep(Kept::InTheWay) => step.then.is_none(),
             // A log that grows, a person's own work: an undo of this turn would never do anything.
@@ -177,8 +180,13 @@ impl Restore<'_> {
             .then(|| head::since(project, checkpoint))
             .flatten();
         let displaced = moved(project, &seen.scan, (checkpoint, then), &plan.not_covered);
+        keep_moved(&mut plan, &displaced);
+        outside_left.retain(|left| displaced.values().all(|to| to != left));
         let mut new_unheld = new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?;
-        new_unheld.retain(|new| displaced.values().all(|path| path.as_bytes() != new.path));
+        let is_done = |new: &Skipped| plan.deeds().any(|step| step.path.as_bytes() == new.path);
+        let is_displaced =
+            |new: &Skipped| displaced.values().any(|path| path.as_os_str().as_bytes() == new.path);
+        new_unheld.retain(|new| !is_done(new) && !is_displaced(new));
         Ok(Prepared {
             seen: seen_by_plan(project, &plan, &seen.scan),
             head: HeadPlan { moves, since },
@@ -340,6 +348,22 @@ fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
             if let Some(at) = removed_at(steps, &above).filter(|at| is_directory(&steps[*at])) {
                 steps[at].action = Action::Keep(Kept::InTheWay);
             }
+        }
+    }
+}
+
+/// Keeps what seems to be all there is of a file that no checkpoint holds.
+fn keep_moved(plan: &mut RestorePlan, moved: &BTreeMap<Vec<u8>, PathBuf>) {
+    let is_moved = |path: &Path| moved.values().any(|to| to == path);
+    let is_deed = |step: &&mut Step| step.is_deed();
+    for step in plan.steps.iter_mut().filter(is_deed) {
+        if is_moved(step.path.as_path()) {
+            step.action = Action::Keep(Kept::Moved);
+        }
+    }
+    for step in plan.outside.steps.iter_mut().filter(is_deed) {
+        if is_moved(&step.path.at_top()) {
+            step.action = Action::Keep(Kept::Moved);
         }
     }
 }

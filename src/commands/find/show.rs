@@ -78,19 +78,11 @@ pub(super) fn words(process: &Process<'_>, part: &Part, everywhere: bool, room: 
         let name = format!("{}{slash}", spot.shown(home));
         text.push_str(&format!("{} — {}\n", style.bold(&name), now.words()));
         text.push_str(&part.table(process, versions, now, digits));
-        if let Some(wanted) = wanted(now, versions) {
+        if let Some(wanted) = part.wanted(now, versions) {
             text.push_str(&format!("  {}\n", part.command(spot, wanted, digits)));
         }
     }
     text
-}
-
-/// The version to bring back: the newest that is not there now.
-fn wanted(now: Now, versions: &[Version]) -> Option<&Version> {
-    match now {
-        Now::Gone | Now::Other => versions.first(),
-        Now::Is(is) => versions.iter().enumerate().find(|(n, _)| *n != is).map(|(_, one)| one),
-    }
 }
 
 fn is_directory(versions: &[Version]) -> bool {
@@ -171,6 +163,13 @@ impl Part {
             text.push_str(&format!("  … and {more}; --json names them all\n"));
         }
         text
+    }
+
+    /// The version to bring back: the newest that is not there now and can be read.
+    fn wanted<'v>(&self, now: Now, versions: &'v [Version]) -> Option<&'v Version> {
+        let mut others = versions.iter().enumerate().filter(|(n, _)| now != Now::Is(*n));
+        let can_be_read = |it: &Version| it.kind != Kind::File || self.size(it).is_some();
+        others.find(|(_, version)| can_be_read(version)).map(|(_, version)| version)
     }
 
     /// What is worth a word about a version.

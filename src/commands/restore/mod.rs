@@ -122,7 +122,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let [checkpoint] = adopted;
     let mut yes = args.yes;
     if project.is_gone && args.into.is_none() {
-        match revive::recreate(process, &project, &checkpoint, args.dry_run, args.yes)? {
+        match revive::recreate(process, &project, &checkpoint, args)? {
             // A user who was asked about the whole directory is not asked about what is in it.
             Some(recreated) => (project, yes) = (recreated, true),
             None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
@@ -218,7 +218,7 @@ pub(crate) fn preview(
         let prepared = &restore.prepare(process)?;
         (show::plan_text(Shown { restore, prepared }), prepared.plan.conflicts().count())
     } else {
-        (revive::words(project, checkpoint), 0)
+        (revive::words(project, checkpoint, false), 0)
     };
     let no_conversation =
         if talks { talk::prepare(process, project, checkpoint).err() } else { None };

@@ -207,7 +207,7 @@ pub(super) fn first<T: Borrow<str>>(names: impl ExactSizeIterator<Item = T>) -> 
 pub(crate) fn unheld_lines(
     project: &Project,
     left: &[Skipped],
-    moved: &BTreeMap<Vec<u8>, RelPath>,
+    moved: &BTreeMap<Vec<u8>, PathBuf>,
 ) -> Vec<String> {
     let (gone, there): (Vec<_>, Vec<_>) = left.iter().partition(|it| project.is_gone(it));
     let lines = |what: &'static str, left: Vec<&Skipped>| {
@@ -218,7 +218,8 @@ pub(crate) fn unheld_lines(
     let (elsewhere, gone): (Vec<_>, Vec<_>) =
         gone.into_iter().partition(|it| moved.contains_key(&it.path));
     let elsewhere = elsewhere.into_iter().filter_map(|it| {
-        let (from, to) = (ui::escape(&it.path), ui::escape(moved.get(&it.path)?.as_bytes()));
+        let (from, to) = (ui::escape(&it.path), moved.get(&it.path)?);
+        let to = ui::path(to, project.home.as_deref());
         Some(format!("{from} ({}), now {to}", ui::size(it.size)))
     });
     let elsewhere = at_most(elsewhere.collect()).into_iter();

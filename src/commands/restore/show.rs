@@ -285,6 +285,7 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         }
         (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
         (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
+        (Action::Keep(Kept::Moved), _) => ("keep", "a file that no checkpoint holds, as it seems"),
         (Action::Keep(Kept::Missing), _) => ("leave", MISSING),
         (Action::Keep(Kept::Unseen(why)), _) => {
             return ("leave", format!("what is there now {}", why.predicate()));
@@ -341,7 +342,7 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
         "left_new":
             prepared.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "moved": prepared.moved.iter().map(|(from, to)| {
-            json!({ "from": String::from_utf8_lossy(from), "to": named(to) })
+            json!({ "from": String::from_utf8_lossy(from), "to": to.to_string_lossy() })
         }).collect::<Vec<_>>(),
         "inner_roots": prepared.inner_roots.iter().map(named).collect::<Vec<_>>(),
         "mid_turn": prepared.mid_turn.iter().map(|(path, id)| {
