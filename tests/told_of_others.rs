@@ -35,6 +35,28 @@ pub(crate) fn nested() -> World {
 }
 
 #[test]
+fn commits_are_told_of_wherever_they_were_made() {
+    let mut world = nested();
+    let root = world.root();
+    git(&world, &root, "git -c protocol.file.allow=always submodule --quiet add ./sub part");
+    git(&world, &root, "git commit -qm part");
+    run(&mut world, "zero", "make nothing", |_| ());
+    let line = "echo y > a; for d in . sub part; do git -C $d commit -q --allow-empty -m y; done";
+    run(&mut world, "one", line, |world| drop(git(world, &root, line)));
+    let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+    let told = ours(&mut world, &["diff", "1"], 0).stderr;
+    for told in [plan, told] {
+        for dir in ["sub", "part"] {
+            let said = format!("{dir}: 1 commit made since: git -C {dir} reset --soft ");
+            assert!(told.contains(&said), "{dir}: {told}");
+        }
+        assert!(told.contains("\n1 commit made since") || told.starts_with("1 commit"), "{told}");
+    }
+    let part = ours(&mut world, &["diff", "1", "--", "part"], 0).stderr;
+    assert_eq!(part.matches("made since").count(), 1, "{part}");
+}
+
+#[test]
 fn a_repository_that_is_gone_is_told_of() {
     for path in ["sub/.git", ".git"] {
         let mut world = nested();

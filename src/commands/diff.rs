@@ -80,6 +80,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     for line in restore::unheld_lines(&project, &comparison.unheld, &comparison.moved) {
         let _ignored = writeln!(process.stderr, "{line}");
     }
+    let commits = args.to.is_none().then(|| restore::commits(&project, &from, &picked));
+    for line in commits.into_iter().flatten() {
+        let _ignored = writeln!(process.stderr, "{line}");
+    }
     Ok(Exit::Ok)
 }
 

@@ -38,7 +38,9 @@ pub(crate) enum HeadSince {
 
 /// What happened to HEAD of a repository nested in the root.
 pub(crate) struct NestedHead {
-    /// Its git directory. Absolute.
+    /// Its worktree. Absolute.
+    pub(crate) worktree: PathBuf,
+    /// The git directory that is held: its own, or for a submodule that of the repository it is part of.
     pub(crate) place: PathBuf,
     /// The commit that HEAD stood at.
     pub(crate) commit: String,
@@ -101,19 +103,25 @@ pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> R
 }
 
 /// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.
-pub(super) fn since(project: &Project, checkpoint: &Checkpoint) -> Option<HeadSince> {
+pub(crate) fn since(project: &Project, checkpoint: &Checkpoint) -> Option<HeadSince> {
     let then = checkpoint.head.as_ref()?;
     of_since(then, project.store.git()?.commits_since(then)?)
 }
 
-/// The same of the repositories nested in the root, with the worktree of each and where HEAD stood.
+/// The same of the repositories nested in the root, and of submodules.
 pub(super) fn nested(project: &Project, record: &Record) -> Vec<NestedHead> {
     let heads = repository::heads(&project.state, project.root.path(), record).into_iter();
-    let moved = heads.filter_map(|(place, then, since)| {
+    let moved = heads.filter_map(|repository::Stood { worktree, place, then, since }| {
         let since = of_since(&then, since)?;
-        Some(NestedHead { place, commit: then.commit?, since })
+        Some(NestedHead { worktree, place, commit: then.commit?, since })
     });
     moved.collect()
+}
+
+/// The same, where its record can be read.
+pub(crate) fn nested_heads(project: &Project, checkpoint: &Checkpoint) -> Vec<NestedHead> {
+    let record = project.record_of(checkpoint.id);
+    record.map_or_else(|_| Vec::new(), |record| nested(project, &record))
 }
 
 fn of_since(then: &Head, since: Since) -> Option<HeadSince> {

@@ -21,7 +21,7 @@ mod unreadable;
 
 pub(crate) use content::{bytes_now, bytes_then, is_state};
 pub(crate) use execute::Report;
-pub(crate) use head::{HeadPlan, HeadSince, NestedHead};
+pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
 pub(crate) use interrupted::{
     Before, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };

@@ -82,7 +82,7 @@ impl Repositories {
         let mut heads = head::nested(restore.project, record);
         heads.retain(|head| {
             let is_replaced = self.steps.iter().any(|step| step.is_all_of(&head.place));
-            is_picked(restore, &head.place) && !is_replaced
+            is_picked(restore, &head.worktree.join(".git")) && !is_replaced
         });
         heads
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::{
     commands::Project,
     model::Checkpoint,
-    restore::{HeadPlan, HeadSince, NestedHead},
+    plan::Picked,
+    restore::{self, HeadPlan, HeadSince, NestedHead},
     store::HeadMove,
     ui,
 };
@@ -19,14 +20,27 @@ pub(super) fn words(head: &HeadPlan, checkpoint: &Checkpoint) -> Option<String> 
     }
 }
 
+/// What happened since a checkpoint to HEAD of the root and of the repositories nested in it, a line
+/// each.
+pub(crate) fn commits(project: &Project, checkpoint: &Checkpoint, picked: &Picked) -> Vec<String> {
+    let plan = HeadPlan { moves: None, since: restore::head_since(project, checkpoint) };
+    let own = words(&plan, checkpoint).filter(|_| *picked == Picked::All);
+    let nested = restore::nested_heads(project, checkpoint);
+    let is_picked = |head: &NestedHead| {
+        let below = project.root.relative(&head.worktree);
+        below.is_ok_and(|below| picked.has(&below))
+    };
+    let nested = nested.iter().filter(|head| *picked == Picked::All || is_picked(head));
+    own.into_iter().chain(nested.map(|head| nested_words(project, head, checkpoint))).collect()
+}
+
 /// What the user is told of HEAD in a repository nested in the root of `project`.
 pub(super) fn nested_words(
     project: &Project,
     head: &NestedHead,
     checkpoint: &Checkpoint,
 ) -> String {
-    let NestedHead { place, commit, since } = head;
-    let worktree = place.parent().unwrap_or(place);
+    let NestedHead { worktree, place, commit, since } = head;
     let below = |path: &Path| path.strip_prefix(project.root.path()).unwrap_or(path).to_owned();
     let name = ui::escape_path(&below(worktree)).into_owned();
     let id = commit.get(..7).unwrap_or_default();

@@ -11,6 +11,7 @@ mod show;
 mod shown;
 mod talk;
 
+pub(crate) use head::commits;
 pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
 pub(crate) use remains::unheld_lines;

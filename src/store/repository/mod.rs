@@ -40,8 +40,8 @@ pub(super) use maintain::rows;
 pub use maintain::{Swept, give_up_history, maintain};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{
-    Ends, Losing, Lost, Opened, SetAside, Step, StepKind, carry_out, heads, is_reftable, lost,
-    others, remove_unfinished, steps,
+    Ends, Losing, Lost, Opened, SetAside, Step, StepKind, Stood, carry_out, heads, is_reftable,
+    lost, others, remove_unfinished, steps,
 };
 
 use super::{

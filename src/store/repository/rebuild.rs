@@ -21,7 +21,7 @@ use std::{
 };
 
 pub use self::{
-    lost::{Losing, Lost, heads, lost},
+    lost::{Losing, Lost, Stood, heads, lost},
     retire::{Ends, SetAside, remove_unfinished},
     steps::{Step, StepKind, is_reftable, others, steps},
 };
@@ -203,8 +203,19 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
+    /// The held files of a git directory below it, such as a submodule's.
+    fn below(&self, path: &[u8]) -> Option<Self> {
+        let (kind, top) = self.entry(path)?;
+        (kind == EntryKind::Tree).then_some(Self { repo: self.repo, top, modes: None })
+    }
+
     /// The content of one file, if it exists.
     fn file(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let (_, id) = self.entry(path)?;
+        self.repo.read(&id, ObjectKind::Blob).ok()
+    }
+
+    fn entry(&self, path: &[u8]) -> Option<(EntryKind, ObjectId)> {
         let (mut kind, mut id) = (EntryKind::Tree, self.top);
         for name in path.split(|&byte| byte == b'/') {
             let entries = tree::entries(self.repo, &id).ok().filter(|_| kind == EntryKind::Tree)?;
@@ -213,7 +224,7 @@ impl<'a> Tree<'a> {
             };
             (kind, id) = entries.iter().find(is_it).map(|(_, kind, id)| (*kind, *id))?;
         }
-        self.repo.read(&id, ObjectKind::Blob).ok()
+        Some((kind, id))
     }
 
     /// The refs, loose and packed, that name objects.

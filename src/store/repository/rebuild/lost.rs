@@ -75,18 +75,49 @@ pub fn lost(state: &State, root: &Path, record: &Record) -> Vec<Lost> {
     record.repositories.iter().filter_map(|held| lost_of(state, root, held)).collect()
 }
 
-/// Where HEAD of each repository nested in the root stood at `record`, with its git directory, and what
-/// has become of it since, as far as that can be told.
-pub fn heads(state: &State, root: &Path, record: &Record) -> Vec<(PathBuf, Head, Since)> {
-    let is_nested = |held: &&Held| record.store.as_deref() != Some(&held.store);
-    let head = |held: &Held| {
-        let place = Some(place_of(root, held)).filter(|place| place.starts_with(root))?;
+/// Where HEAD stood in a repository nested in the root, and what has become of it since.
+pub struct Stood {
+    /// The worktree. Absolute.
+    pub worktree: PathBuf,
+    /// The git directory that is held: its own, or for a submodule that of the repository it is part of.
+    pub place: PathBuf,
+    /// Where HEAD stood.
+    pub then: Head,
+    /// What has become of it.
+    pub since: Since,
+}
+
+/// The HEADs of the repositories nested in the root, and of the submodules of all, as far as they can
+/// be told.
+pub fn heads(state: &State, root: &Path, record: &Record) -> Vec<Stood> {
+    let mut heads = Vec::new();
+    for held in &record.repositories {
+        let place = place_of(root, held);
         let repo = Private::named(state, &held.store).repo();
-        let then = head_of(&Tree::open(&repo, held).ok()?)?;
-        let since = head::since(&Repo::at(&place, root::hash_kind_of(&place)), &then)?;
-        Some((place, then, since))
-    };
-    record.repositories.iter().filter(is_nested).filter_map(head).collect()
+        let Some(files) = Tree::open(&repo, held).ok().filter(|_| place.starts_with(root)) else {
+            continue;
+        };
+        let mut add = |worktree: &Path, git_dir: &Path, files: &Tree<'_>| {
+            let then = head_of(files)?;
+            let since = head::since(&Repo::at(git_dir, root::hash_kind_of(git_dir)), &then)?;
+            let (worktree, place) = (worktree.to_owned(), place.clone());
+            heads.push(Stood { worktree, place, then, since });
+            Some(())
+        };
+        if record.store.as_deref() != Some(&held.store) {
+            add(place.parent().unwrap_or(&place), &place, &files);
+        }
+        for (path, text) in &held.pointers {
+            let pointer = root.join(OsStr::from_bytes(path));
+            let git_dir = led_to(&pointer, text);
+            let part = part_at(&place, &git_dir).filter(|part| part.starts_with("modules"));
+            let part = part.and_then(|part| files.below(part.as_os_str().as_bytes()));
+            if let (Some(worktree), Some(files)) = (pointer.parent(), part) {
+                add(worktree, &git_dir, &files);
+            }
+        }
+    }
+    heads
 }
 
 /// Where HEAD of a held repository stands.
