@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::{
     evidence::{begins, ends, event, ours, project, run, writes},
+    maintenance::run_maintenance,
     support::{
         real::{beforehand, git},
         temp::{noise, on_disk, write},
@@ -340,4 +341,38 @@ fn what_is_gits_own_in_a_bare_repository_goes_back_on_request() {
     git(&world, &root, "git rev-parse --verify -q other");
     ours(&mut world, &["undo", "--yes"], 0);
     assert_eq!(world.read("HEAD"), "broken\n");
+}
+
+/// A call that needs no checkpoint of its own, right after maintenance put the log away.
+#[test]
+fn what_a_covered_call_makes_is_noted_after_maintenance_too() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| world.write("a", "the agent's"));
+    run_maintenance(&world);
+    writes(&mut world, "one", "made/by/x", "the agent's");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(!world.root().join("made").exists());
+}
+
+/// Two sessions' commands at once, and what one of them names.
+#[test]
+fn what_two_commands_at_once_may_have_made_is_kept_and_named() {
+    let mut world = project();
+    prompts(&mut world, "t/zero");
+    begins(&mut world, "s/one", "make");
+    begins(&mut world, "t/one", "make all; echo t > named");
+    for path in ["a", "new", "named"] {
+        world.write(path, "one of them's");
+    }
+    ends(&mut world, "s/one", "make");
+    ends(&mut world, "t/one", "make all; echo t > named");
+    for session in ["s", "t"] {
+        let plan = ours(&mut world, &["undo", "--session", session, "--dry-run"], 0).stdout;
+        for row in ["keep      a ", "keep      new "] {
+            let row = plan.lines().find(|line| line.contains(row)).expect(&plan);
+            assert!(row.contains("cut off or ran beside another"), "{plan}");
+        }
+    }
+    ours(&mut world, &["undo", "--session", "t", "--yes"], 3);
+    assert_eq!(["a", "new"].map(|path| world.read(path)), ["one of them's"; 2]);
 }

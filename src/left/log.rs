@@ -28,7 +28,7 @@ pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
     append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
 }
 
-/// Adds lines where there is a log; elsewhere nothing.
+/// Adds lines where there is a log, be it only the older file; elsewhere nothing.
 ///
 /// # Errors
 ///
@@ -36,7 +36,10 @@ pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
 pub(super) fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
     let path = log(place);
     match open_to_append(&path, false) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            let is_any = files(place).iter().any(|path| path.exists());
+            if is_any { append(place, lines) } else { Ok(()) }
+        }
         opened => opened
             .and_then(|file| write_bounded(file, &path, &text_of(lines), LOG_MAX_BYTES))
             .map_err(Error::io("write", &path)),

@@ -246,9 +246,10 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         (Action::Restore, author @ (Author::Session | Author::Other)) => {
             return ("restore", format!("changed since{}; held first", shown.not_by(author)));
         }
-        (Action::Restore, Author::Unclear) => {
-            ("restore", "changed since, perhaps by a call that was cut off; held first")
-        }
+        (Action::Restore, Author::Unclear) => (
+            "restore",
+            "changed since, perhaps by a call that was cut off or ran beside another; held first",
+        ),
         (Action::Recreate, author @ (Author::Session | Author::Other)) => {
             return ("recreate", format!("deleted since{}", shown.not_by(author)));
         }
@@ -263,15 +264,17 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         (Action::Remove, Author::Restore) => ("remove", "put there by a restore; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
         (Action::Keep(Kept::Ignored), _) => ("keep", "ignored, and not known who made it"),
-        (Action::Keep(Kept::Edited), Author::Unclear) if step.then.is_none() => {
-            ("keep", "made since, perhaps by a call that was cut off (--force removes it)")
-        }
+        (Action::Keep(Kept::Edited), Author::Unclear) if step.then.is_none() => (
+            "keep",
+            "made since, perhaps by a call that was cut off or ran beside another (--force removes it)",
+        ),
         (Action::Keep(Kept::Edited), _) if step.then.is_none() => {
             ("keep", "made since, then changed (--force removes it)")
         }
-        (Action::Keep(Kept::Edited), Author::Unclear) => {
-            ("keep", "changed since, perhaps by a call that was cut off (use --force)")
-        }
+        (Action::Keep(Kept::Edited), Author::Unclear) => (
+            "keep",
+            "changed since, perhaps by a call that was cut off or ran beside another (use --force)",
+        ),
         (Action::Keep(Kept::Edited), author) => return ("keep", shown.edited_words(author)),
         (Action::Keep(Kept::Merged), _) => {
             return ("keep", format!("changed since; nothing of {}'s is left in it", shown.doer()));

@@ -26,6 +26,10 @@ pub struct Knowledge {
     open: HashMap<String, Open>,
     /// The directories on the way to what calls name that were not there, by session and call.
     makes: HashMap<(String, String), Vec<RelPath>>,
+    /// When each call began, and what it can change, by session and call.
+    begun: HashMap<(String, String), (i64, Option<Vec<RelPath>>)>,
+    /// The call of each session that is being looked at after its end.
+    ending: HashMap<String, String>,
     /// Those of them that had ended when a later call began.
     ended: Vec<Open>,
     /// Whether something that was noted in that time cannot be read any more.
@@ -52,6 +56,24 @@ struct Seen {
     at: i64,
     there: There,
     by: By,
+    /// The call after which it was looked at; `None` for what is known whatever ran meanwhile.
+    after: Option<Call>,
+}
+
+/// A call that was looked at when it was done.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    /// When it began.
+    began: i64,
+    /// Whether its own words name the path.
+    is_named: bool,
+}
+
+impl Seen {
+    /// Something that is known whatever ran meanwhile.
+    fn known(at: i64, there: There, by: By) -> Self {
+        Self { at, there, by, after: None }
+    }
 }
 
 #[derive(Debug)]
@@ -132,6 +154,34 @@ impl Knowledge {
         known
     }
 
+    /// Notes when calls begin and which are looked at, also of other sessions.
+    fn add_times(&mut self, line: &Line) {
+        let key = |call: &String| (line.by.clone(), call.clone());
+        match &line.what {
+            What::Began { call, paths, .. } => {
+                let paths = paths.as_deref().map(|paths| self.paths(paths));
+                self.begun.insert(key(call), (line.at, paths));
+            }
+            What::Ended { call } => drop(self.ending.insert(line.by.clone(), call.clone())),
+            What::Done { call } => {
+                self.ending.remove(&line.by);
+                self.begun.remove(&key(call));
+            }
+            _ => (),
+        }
+    }
+
+    /// The call after which `line` was noted at a path.
+    fn call_at(&self, line: &Line, path: &str) -> Option<Call> {
+        let call = self.ending.get(&line.by)?;
+        // Unknown, it began before the checkpoint.
+        let begun = self.begun.get(&(line.by.clone(), call.clone()));
+        let (began, paths) = begun.map_or((self.since, None), |(at, paths)| (*at, paths.as_ref()));
+        let path = self.side.path(path);
+        let is_named = paths.zip(path).is_some_and(|(paths, path)| paths.contains(&path));
+        Some(Call { began, is_named })
+    }
+
     fn add(&mut self, line: &Line, ours: bool, since: &str) {
         let by = match ours {
             true => By::Agent,
@@ -139,15 +189,17 @@ impl Knowledge {
             false => By::Session,
         };
         self.add_made(line, by);
+        self.add_times(line);
         match &line.what {
             // Of an agent that says no ends, what was there before a call may be its own.
             What::Left { .. } if line.by.is_empty() && !self.tells => (),
             What::Left { path, state } => {
-                self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
+                let after = self.call_at(line, path);
+                self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by, after });
             }
             What::Back { path, state, then } => {
                 let by = By::Restore(*then);
-                self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by });
+                self.see(path, Seen::known(line.at, There::of(state.as_ref()), by));
             }
             What::Began { of, call, paths, absent, .. } if ours => {
                 self.active = true;
@@ -191,7 +243,7 @@ impl Knowledge {
                 let of_call = self.makes.iter().filter(|((by, _), _)| *by == line.by);
                 let made = of_call.flat_map(|(_, makes)| makes).filter(|dir| path.is_within(dir));
                 for dir in made {
-                    let made = Seen { at: line.at, there: There::Directory, by };
+                    let made = Seen::known(line.at, There::Directory, by);
                     self.seen.entry(dir.clone()).or_default().push(made);
                 }
             }
@@ -248,9 +300,23 @@ impl Knowledge {
         }
     }
 
-    /// Who was seen to leave what is at `path` now.
+    /// Who was seen to leave what is at `path` now. Where calls of two sessions overlapped, a look after
+    /// each shows the change, and it may be of either, unless the words of one name the path.
     fn who_left(&self, path: &RelPath, here: &dyn Here) -> Option<Author> {
-        Some(match self.origin(path, here)?.by {
+        let seen = self.origin(path, here)?;
+        let first = seen.first()?;
+        let same = seen.iter().take_while(|seen| seen.there.is(here));
+        // Those that had begun by then.
+        let claims = || {
+            let claims = same.clone().filter_map(|seen| Some((seen.by, seen.after?)));
+            claims.filter(|(_, call)| first.after.is_some() && call.began < first.at)
+        };
+        let named = claims().find(|(_, call)| call.is_named);
+        if named.is_none() && claims().any(|(by, _)| by != first.by) {
+            return Some(Author::Unclear);
+        }
+        let by = named.map_or(first.by, |(by, _)| by);
+        Some(match by {
             By::Agent => Author::Agent,
             By::Session => Author::Session,
             By::Others => Author::Other,
@@ -263,14 +329,14 @@ impl Knowledge {
     /// since. `here` is what is there, if anything.
     pub fn was_before(&self, path: &RelPath, here: Option<&dyn Here>, time: i64) -> bool {
         let origin = match here {
-            Some(here) => self.origin(path, here),
+            Some(here) => self.origin(path, here).and_then(<[Seen]>::first),
             None => self.seen(path).last().filter(|seen| !seen.there.is_any()),
         };
         origin.is_some_and(|seen| seen.at < time)
     }
 
-    /// When what is at `path` now was first seen there.
-    fn origin(&self, path: &RelPath, here: &dyn Here) -> Option<&Seen> {
+    /// What was seen at `path` since what is there now was first seen there.
+    fn origin(&self, path: &RelPath, here: &dyn Here) -> Option<&[Seen]> {
         let mut seen = self.seen(path);
         loop {
             // Who had it first made it; those after only saw it. A restore made it anew.
@@ -283,7 +349,7 @@ impl Knowledge {
                 By::Restore(then) if then > self.since => {
                     seen = &seen[..seen[..first].partition_point(|seen| seen.at <= then)];
                 }
-                By::Agent | By::Session | By::Others | By::Restore(_) => return seen.get(first),
+                By::Agent | By::Session | By::Others | By::Restore(_) => return seen.get(first..),
             }
         }
     }

@@ -147,3 +147,35 @@ fn what_came_before_the_checkpoint_says_nothing() {
     let path = RelPath::from_bytes(b"a").unwrap();
     assert_eq!(known.author(&path, &Is("x")), Author::Unknown);
 }
+
+fn at(at: i64, line: Line) -> Line {
+    Line { at, ..line }
+}
+
+/// Two commands at once: a look after each shows what either of them did.
+#[test]
+fn what_two_sessions_may_have_made_at_once_is_unclear() {
+    let ended = |by: &str, call: &str| line(by, What::Ended { call: call.to_owned() });
+    let done = |by: &str, call: &str| line(by, What::Done { call: call.to_owned() });
+    // The other call began when: while the agent's ran, or after what it left was seen.
+    for (began_at, paths, expected) in [
+        (220, None, Author::Unclear),
+        (220, Some(&["x"][..]), Author::Session),
+        (220, Some(&["elsewhere"][..]), Author::Unclear),
+        (320, None, Author::Agent),
+    ] {
+        let lines = [
+            at(210, began("agent", "1", 1, None)),
+            at(began_at, began("other", "2", 1, paths)),
+            at(300, ended("agent", "1")),
+            at(300, left("agent", "x", "made")),
+            at(300, done("agent", "1")),
+            at(400, ended("other", "2")),
+            at(400, left("other", "x", "made")),
+            at(400, done("other", "2")),
+        ];
+        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, Side::Root);
+        let path = RelPath::from_bytes(b"x").unwrap();
+        assert_eq!(known.author(&path, &Is("made")), expected, "{began_at} {paths:?}");
+    }
+}
