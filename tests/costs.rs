@@ -75,7 +75,7 @@ fn traced_of(world: &World, args: &[&str], input: &str) -> Option<BTreeMap<Strin
 }
 
 /// Whether there is strace, and the system lets it look. In `.ci/run` there must be.
-fn may_trace() -> bool {
+pub(crate) fn may_trace() -> bool {
     let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
     #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
     let is_required = std::env::var_os("BEFOREHAND_REQUIRE_STRACE").is_some();

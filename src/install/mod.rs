@@ -175,7 +175,7 @@ impl Plan {
         if self.gone.is_empty() {
             return Ok(());
         }
-        let mut record = Record::open(state);
+        let mut record = Record::open_to_write(state)?;
         self.gone.iter().for_each(|path| record.forget(state, path));
         record.close(state)
     }
@@ -187,7 +187,7 @@ impl Plan {
     /// Fails at the first file that has changed since it was read, or cannot be written. Agents
     /// before it are done; the files of its own agent are as they were.
     pub fn apply(&self, state: &State) -> Result<()> {
-        let mut record = Record::open(state);
+        let mut record = Record::open_to_write(state)?;
         if let Some(program) = &self.program {
             record.note_program(program);
         }

@@ -19,16 +19,36 @@ use crate::{
 use super::program::{Ours, Program};
 
 const SIZE_MAX_BYTES: u64 = 4 << 20;
+const VERSION: u32 = 1;
 
 /// Everything that `install` wrote and `uninstall` did not take back.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
+    #[serde(default = "first_version")]
+    version: u32,
     files: Vec<Written>,
     /// Directories that were made for these files.
     dirs: Vec<PathBuf>,
     /// The programs that were written into these files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     programs: Vec<PathBuf>,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        let (files, dirs, programs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { version: VERSION, files, dirs, programs }
+    }
+}
+
+/// The first records had no version in them.
+fn first_version() -> u32 {
+    1
+}
+
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: u32,
 }
 
 /// One file that was written.
@@ -57,7 +77,27 @@ impl Record {
     /// in them.
     pub(super) fn open(state: &State) -> Self {
         let bytes = read_small(&state.installed(), SIZE_MAX_BYTES).ok().flatten();
-        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        let bytes = bytes.unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_else(|_| {
+            let version =
+                serde_json::from_slice(&bytes).map_or(VERSION, |VersionOnly { version }| version);
+            Self { version, ..Self::default() }
+        })
+    }
+
+    /// The same, to write it again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FormatTooNew`] if a newer beforehand wrote it: what we do not know in it would be
+    /// lost.
+    pub(super) fn open_to_write(state: &State) -> Result<Self> {
+        let record = Self::open(state);
+        if record.version > VERSION {
+            let what = state.installed().display().to_string();
+            return Err(Error::FormatTooNew { what, found: record.version, known: VERSION });
+        }
+        Ok(record)
     }
 
     /// What `path` was before us, if it still is what we wrote.
