@@ -211,6 +211,11 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
     }
 }
 
+/// The whole command line, for what is made of it: man pages and completions.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}
+
 /// The names of all subcommands that are shown to people.
 pub fn subcommands() -> Vec<String> {
     let command = Cli::command();
