@@ -375,4 +375,5 @@ fn what_two_commands_at_once_may_have_made_is_kept_and_named() {
     }
     ours(&mut world, &["undo", "--session", "t", "--yes"], 3);
     assert_eq!(["a", "new"].map(|path| world.read(path)), ["one of them's"; 2]);
+    assert!(!world.root().join("named").exists(), "its own words name that");
 }

@@ -79,6 +79,7 @@ impl Begins<'_> {
             of: of.to_string(),
             call: name(call),
             paths: named.as_deref().map(|paths| texts(root, paths)),
+            names: texts(root, &targets(effect, root, cwd)),
             makes: texts(root, &makes),
             absent: texts(root, &absent),
             tells,
@@ -107,9 +108,21 @@ pub fn tells(
     of: CheckpointId,
 ) -> Result<()> {
     let (of, call) = (of.to_string(), call.to_owned());
-    let (makes, absent) = (Vec::new(), Vec::new());
-    let what = What::Began { of, call, paths: None, makes, absent, tells: true };
+    let (names, makes, absent) = (Vec::new(), Vec::new(), Vec::new());
+    let what = What::Began { of, call, paths: None, names, makes, absent, tells: true };
     append_again(place, &[Line { at: at(process), by: by.to_owned(), what }])
+}
+
+/// Of more, the rest is as if the command had not named it.
+const NAMES_MAX: usize = 20;
+
+/// The paths that a command names and changes, there or not.
+fn targets(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
+    let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return Vec::new() };
+    let exact = finding
+        .targets()
+        .filter(|it| it.certainty == Certainty::Exact && it.action != TargetAction::Git);
+    exact.take(NAMES_MAX).filter_map(|it| physical(&cwd.join(&it.path), root)).collect()
 }
 
 /// Of more missing paths outside the root, the rest has no author of record and is kept.

@@ -84,6 +84,9 @@ pub enum What {
         call: String,
         /// What it can change; `None` for anything.
         paths: Option<Vec<String>>,
+        /// What a command that can change anything names, path by path.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        names: Vec<String>,
         /// The directories on the way to them that are not there yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         makes: Vec<String>,

@@ -180,8 +180,11 @@ impl Run {
         for edit in &edits {
             apply(&self.world.root(), edit);
         }
-        let change = Change { who: Who::Agent(session), at: self.clock, is_known: is_told };
-        self.now.becomes(self.files(), change);
+        // Of two commands at once, either may have made what both looks show.
+        let is_alone = self.calls.iter().flatten().all(|call| call.session == session);
+        let is_known = is_told && is_alone;
+        self.now
+            .becomes(self.files(), Change { who: Who::Agent(session), at: self.clock, is_known });
         let left = self.now.files.iter().map(|(path, seen)| (path.clone(), seen.bytes.clone()));
         self.left.extend(left);
         if is_told {

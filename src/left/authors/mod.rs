@@ -26,8 +26,8 @@ pub struct Knowledge {
     open: HashMap<String, Open>,
     /// The directories on the way to what calls name that were not there, by session and call.
     makes: HashMap<(String, String), Vec<RelPath>>,
-    /// When each call began, and what it can change, by session and call.
-    begun: HashMap<(String, String), (i64, Option<Vec<RelPath>>)>,
+    /// When each call began, and what it names, by session and call.
+    begun: HashMap<(String, String), (i64, Vec<RelPath>)>,
     /// The call of each session that is being looked at after its end.
     ending: HashMap<String, String>,
     /// Those of them that had ended when a later call began.
@@ -158,9 +158,9 @@ impl Knowledge {
     fn add_times(&mut self, line: &Line) {
         let key = |call: &String| (line.by.clone(), call.clone());
         match &line.what {
-            What::Began { call, paths, .. } => {
-                let paths = paths.as_deref().map(|paths| self.paths(paths));
-                self.begun.insert(key(call), (line.at, paths));
+            What::Began { call, paths, names, .. } => {
+                let named = self.paths(paths.as_deref().unwrap_or(names));
+                self.begun.insert(key(call), (line.at, named));
             }
             What::Ended { call } => drop(self.ending.insert(line.by.clone(), call.clone())),
             What::Done { call } => {
@@ -175,11 +175,11 @@ impl Knowledge {
     fn call_at(&self, line: &Line, path: &str) -> Option<Call> {
         let call = self.ending.get(&line.by)?;
         // Unknown, it began before the checkpoint.
-        let begun = self.begun.get(&(line.by.clone(), call.clone()));
-        let (began, paths) = begun.map_or((self.since, None), |(at, paths)| (*at, paths.as_ref()));
-        let path = self.side.path(path);
-        let is_named = paths.zip(path).is_some_and(|(paths, path)| paths.contains(&path));
-        Some(Call { began, is_named })
+        let Some((began, named)) = self.begun.get(&(line.by.clone(), call.clone())) else {
+            return Some(Call { began: self.since, is_named: false });
+        };
+        let is_named = self.side.path(path).is_some_and(|path| named.contains(&path));
+        Some(Call { began: *began, is_named })
     }
 
     fn add(&mut self, line: &Line, ours: bool, since: &str) {

@@ -49,7 +49,8 @@ fn began(by: &str, call: &str, of: u64, paths: Option<&[&str]>) -> Line {
     let paths = paths.map(|paths| paths.iter().map(|&path| path.to_owned()).collect());
     let of = CheckpointId::from_bits(of).to_string();
     let (call, makes) = (call.to_owned(), Vec::new());
-    line(by, What::Began { of, call, paths, makes, absent: Vec::new(), tells: false })
+    let (names, absent) = (Vec::new(), Vec::new());
+    line(by, What::Began { of, call, paths, names, makes, absent, tells: false })
 }
 
 fn left(by: &str, path: &str, sha: &str) -> Line {
