@@ -137,10 +137,12 @@ def npm(made, work, out):
     main, own = work / "beforehand", work / f"beforehand-{os_name}-{cpu}"
     write(main / "package.json", as_json({
         "name": "beforehand", **common, "keywords": ["claude-code", "codex", "undo", "checkpoint", "agent"],
-        "bin": {"beforehand": "bin/beforehand.js"}, "files": ["bin"], "engines": {"node": ">=18"},
+        "bin": {"beforehand": "bin/beforehand.js"}, "exports": {".": "./opencode.mjs", "./package.json": "./package.json"},
+        "files": ["bin", "opencode.mjs"], "engines": {"node": ">=18"},
         "optionalDependencies": {f"beforehand-{name}": made.build.version for name in platforms},
     }))
     write(main / "bin/beforehand.js", (HERE / "npm/beforehand.js").read_bytes(), 0o755)
+    write(main / "opencode.mjs", opencode_plugin())
     write(main / "README.md", (HERE / "npm/README.md").read_bytes())
     write(own / "package.json", as_json({
         "name": own.name, **common, "os": [os_name], "cpu": [cpu], "files": ["bin", "THIRD-PARTY-NOTICES.txt"],
@@ -156,6 +158,15 @@ def npm(made, work, out):
         paths.append(out / f"{tree.name}-{made.build.version}.tgz")
         archives.tar_gz(paths[-1], tree, pathlib.Path("package"))
     return paths
+
+
+def opencode_plugin():
+    """OpenCode's plugin, with the program that came with it instead of one on the PATH."""
+    text = (ROOT / "hooks/opencode/beforehand.js").read_text()
+    on_path = 'process.env.BEFOREHAND_BIN || "beforehand"'
+    assert text.count(on_path) == 1
+    imports = 'import { createRequire } from "node:module"\nimport { dirname, join } from "node:path"\n'
+    return text.replace("import {", imports + "import {", 1).replace(on_path, "installed()") + (HERE / "npm/installed.js").read_text()
 
 
 def wheel(made, work, out):

@@ -1,7 +1,9 @@
 //! The files in `hooks/` speak of agents and events that we understand.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -95,7 +97,8 @@ fn every_event_asked_for_is_understood() {
         let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let mut found = Vec::new();
         events(&json, "", &mut found);
-        let names = ["plugin.json", "marketplace.json", "gemini-extension.json"];
+        let names =
+            ["plugin.json", "marketplace.json", "gemini-extension.json", "qwen-extension.json"];
         let is_manifest = path.file_name().is_some_and(|name| names.iter().any(|it| name == *it));
         assert_eq!(found.is_empty(), is_manifest, "{} registers something", path.display());
         for (agent, event) in found {
@@ -122,28 +125,89 @@ fn manifest(path: &str) -> Value {
     serde_json::from_str(&text(&format!("packages/{path}"))).unwrap()
 }
 
+/// Packages of agents: where, how a hook of theirs names the launcher, and how a command does.
+const PACKAGES: [(&str, &str, &str, &str); 4] = [
+    ("claude-code", "claude-code", "${CLAUDE_PLUGIN_ROOT}", "${CLAUDE_PLUGIN_ROOT}"),
+    ("codex", "codex/plugins/beforehand", "${PLUGIN_ROOT}", ""),
+    ("gemini-cli", "gemini-cli", "${extensionPath}", "$HOME/.gemini/extensions/beforehand"),
+    ("qwen-code", "qwen-code", "${CLAUDE_PLUGIN_ROOT}", "$HOME/.qwen/extensions/beforehand"),
+];
+
 #[test]
-fn a_package_is_what_install_would_write() {
-    let codex = "codex/plugins/beforehand";
-    for (package, own) in [
-        ("claude-code/hooks/hooks.json", "claude-code.json"),
-        ("gemini-cli/hooks/hooks.json", "gemini-cli.json"),
-        (&format!("{codex}/hooks/hooks.json"), "codex.json"),
-        (&format!("{codex}/skills/beforehand/SKILL.md"), "skills/codex/SKILL.md"),
-    ] {
-        assert_eq!(text(&format!("packages/{package}")), text(own), "{package}");
-    }
-    for agent in ["claude-code", "gemini-cli"] {
+fn a_package_is_what_install_would_write_with_its_own_launcher() {
+    for (agent, package, hook, slash) in PACKAGES {
+        let launcher = format!("\\\"{hook}/bin/beforehand\\\" hook");
+        let hooks = text(&format!("packages/{package}/hooks/hooks.json"));
+        let own = text(&format!("{agent}.json")).replace("beforehand hook", &launcher);
+        assert_eq!(hooks, own, "{agent}");
+        if slash.is_empty() {
+            continue;
+        }
         let names = |dir: &str| -> Vec<_> {
             files(dir).iter().map(|path| path.file_name().unwrap().to_owned()).collect()
         };
         let own = names(&format!("hooks/commands/{agent}"));
-        assert_eq!(names(&format!("hooks/packages/{agent}/commands")), own);
+        assert_eq!(names(&format!("hooks/packages/{package}/commands")), own);
         for name in own.iter().map(|name| name.to_str().unwrap()) {
-            let packaged = text(&format!("packages/{agent}/commands/{name}"));
-            assert_eq!(packaged, text(&format!("commands/{agent}/{name}")), "{agent} {name}");
+            let packaged = text(&format!("packages/{package}/commands/{name}"));
+            let launcher = format!("\"{slash}/bin/beforehand\" slash");
+            let own = text(&format!("commands/{agent}/{name}"));
+            assert_eq!(packaged, own.replace("beforehand slash", &launcher), "{agent} {name}");
         }
     }
+    assert_eq!(
+        text("packages/codex/plugins/beforehand/skills/beforehand/SKILL.md"),
+        text("skills/codex/SKILL.md")
+    );
+}
+
+/// Runs a launcher in `home`, with only the system's programs and `first` on the PATH.
+fn launched(launcher: &Path, home: &Path, first: &Path, payload: &str) -> String {
+    let mut command = Command::new("/bin/sh");
+    command.arg(launcher).args(["hook", "--agent", "claude-code"]).env_clear();
+    command.env("HOME", home).env("PATH", format!("{}:/usr/bin:/bin", first.display()));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // One that is not ours reads nothing.
+    let _unread = child.stdin.take().unwrap().write_all(payload.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_launcher_runs_no_other_program_of_its_name_and_says_what_is_missing() {
+    let dir = std::env::temp_dir().join(format!("beforehand-launcher-{}", std::process::id()));
+    let (home, foreign) = (dir.join("home"), dir.join("foreign"));
+    let bin = home.join(".local/bin");
+    for dir in [&foreign, &bin] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    let put = |dir: &Path, text: &str| {
+        let path = dir.join("beforehand");
+        crate::fs::replace_with(&path, text.as_bytes(), 0o755).unwrap();
+    };
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/packages");
+    let launchers = PACKAGES.map(|(_, package, ..)| packages.join(package).join("bin/beforehand"));
+    let first = fs::read(&launchers[0]).unwrap();
+    for launcher in &launchers {
+        assert_eq!(fs::read(launcher).unwrap(), first, "{}", launcher.display());
+    }
+    let run = |payload: &str| launched(&launchers[0], &home, &foreign, payload);
+    put(&foreign, "#!/bin/sh\necho foreign\n");
+    assert_eq!(run("{\"hook_event_name\":\"PreToolUse\"}"), "{}\n");
+    let told = run("{\"hook_event_name\":\"SessionStart\"}");
+    assert!(told.starts_with("{\"systemMessage\":\"beforehand is not installed"), "{told}");
+    // Whatever writes our slash commands has the mark in it.
+    assert!(text("commands/claude-code/undo.md").contains("BEFOREHAND_ARGUMENTS_b7c1e94d"));
+    put(&bin, "#!/bin/sh\n# BEFOREHAND_ARGUMENTS_b7c1e94d\necho ours\n");
+    assert_eq!(run(""), "ours\n");
+    assert_eq!(run(""), "ours\n", "as noted");
+    // A clock that ticks slowly would not tell the two apart.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    put(&bin, "#!/bin/sh\necho foreign as well\n");
+    assert_eq!(run(""), "{}\n", "another program stands there now");
+    crate::fs::remove_tree(&dir).unwrap();
 }
 
 #[test]
@@ -152,12 +216,19 @@ fn a_manifest_names_what_is_there_and_this_version() {
     for path in [
         "claude-code/.claude-plugin/plugin.json",
         "gemini-cli/gemini-extension.json",
+        "qwen-code/qwen-extension.json",
         &format!("{codex}/.codex-plugin/plugin.json"),
     ] {
         assert_eq!(manifest(path)["name"], "beforehand", "{path}");
         assert_eq!(manifest(path)["version"], env!("CARGO_PKG_VERSION"), "{path}");
     }
     let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/packages");
+    let market = manifest("../../.claude-plugin/marketplace.json");
+    let plugin = market["plugins"][0]["source"].as_str().unwrap();
+    assert_eq!(
+        packages.join("../..").join(plugin).canonicalize().ok(),
+        packages.join("claude-code").canonicalize().ok()
+    );
     let market = manifest("codex/.agents/plugins/marketplace.json");
     let plugin = market["plugins"][0]["source"]["path"].as_str().unwrap();
     assert!(packages.join("codex").join(plugin).is_dir(), "{plugin}");

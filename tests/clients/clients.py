@@ -5,8 +5,10 @@ All that is particular to one client is in its class. Nothing here knows what is
 
 import json
 import pathlib
+import platform
 import shutil
 import subprocess
+import sys
 import time
 
 import fetch
@@ -96,9 +98,18 @@ class Client:
         path.write_text(json.dumps(value, indent=2))
         return undo
 
+    # How the client itself installs a package of `hooks/packages`, and removes it: command lines of its
+    # own, in which `dir` is that directory. None where there is no package.
     def load_package(self, dir):
-        """Makes the client load a package of `hooks/packages`. Gives arguments that do it, or None
-        where there is no package; what has to be run first is in `commands`."""
+        return None
+
+    def unload_package(self):
+        return None
+
+    # What a client needs to run hooks that nobody has approved in its screen.
+    package_arguments = ()
+    # What stands before the name of a slash command of a package.
+    package_slash = "/"
 
     def env(self):
         return {}
@@ -147,8 +158,14 @@ class ClaudeCode(Client):
     def slash(self, text):
         return self.command(text)
 
+    package_slash = "/beforehand:"
+
     def load_package(self, dir):
-        return ["--plugin-dir", dir / "claude-code"]
+        market = dir.parent.parent
+        return [[self.program(), "plugin", "marketplace", "add", market], [self.program(), "plugin", "install", "beforehand@beforehand"]]
+
+    def unload_package(self):
+        return [[self.program(), "plugin", "uninstall", "beforehand@beforehand"], [self.program(), "plugin", "marketplace", "remove", "beforehand"]]
 
     def env(self):
         return {
@@ -228,12 +245,13 @@ trust_level = "trusted"
 
         return [("features.hooks", turn)]
 
+    package_arguments = ("--dangerously-bypass-hook-trust",)
+
     def load_package(self, dir):
-        program = self.program()
-        for words in (["marketplace", "add", dir / "codex"], ["add", "beforehand@beforehand"]):
-            subprocess.run([program, "plugin", *words], cwd=self.project, check=True, capture_output=True,
-                           env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"} | self.env())
-        return ["--dangerously-bypass-hook-trust"]
+        return [[self.program(), "plugin", "marketplace", "add", dir / "codex"], [self.program(), "plugin", "add", "beforehand@beforehand"]]
+
+    def unload_package(self):
+        return [[self.program(), "plugin", "remove", "beforehand@beforehand"], [self.program(), "plugin", "marketplace", "remove", "beforehand"]]
 
     def env(self):
         return {"TMPDIR": str(self.home)}
@@ -326,7 +344,10 @@ class GeminiCli(Node):
         return [*self.program(), *resume, "-p", prompt, *rights]
 
     def program(self):
-        return [*self.node("@google/gemini-cli", "bundle/gemini.js"), "-m", "gemini-2.5-flash"]
+        return [*self.itself(), "-m", "gemini-2.5-flash"]
+
+    def itself(self):
+        return self.node("@google/gemini-cli", "bundle/gemini.js")
 
     def screen(self):
         return [*self.program(), "--approval-mode", "yolo"]
@@ -346,8 +367,10 @@ class GeminiCli(Node):
         return self.command(text)
 
     def load_package(self, dir):
-        shutil.copytree(dir / "gemini-cli", self.home / ".gemini/extensions/beforehand")
-        return []
+        return [[*self.itself(), "extensions", "install", dir / "gemini-cli", "--consent"]]
+
+    def unload_package(self):
+        return [[*self.itself(), "extensions", "uninstall", "beforehand"]]
 
     def env(self):
         return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": self.url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
@@ -391,6 +414,12 @@ class QwenCode(Node):
 
     def resume(self, session, prompt):
         return [*self.program(), "--resume", session, "-p", prompt, "--approval-mode", "yolo"]
+
+    def load_package(self, dir):
+        return [[*self.program(), "extensions", "install", dir / "qwen-code", "--consent"]]
+
+    def unload_package(self):
+        return [[*self.program(), "extensions", "uninstall", "beforehand"]]
 
     def switches(self):
         places = [self.home / ".qwen/settings.json", self.project / ".qwen/settings.json"]
@@ -498,6 +527,32 @@ class OpenCode(Client):
     def slash(self, text):
         name, _, rest = text.lstrip("/").partition(" ")
         return [*self.program(), "--command", name, *([rest] if rest else [])]
+
+    def load_package(self, dir):
+        """The npm package, as npm would lay it out; its program is where the story wants it."""
+        sys.path.insert(0, str(dir.parent.parent / "packaging"))
+        from formats import opencode_plugin
+
+        system = f"beforehand-{platform.system().lower()}-{'x64' if platform.machine() == 'x86_64' else 'arm64'}"
+        modules = self.home / "packages/node_modules"
+        (modules / system / "bin").mkdir(parents=True)
+        (modules / system / "package.json").write_text("{}")
+        (modules / system / "bin/beforehand").symlink_to(self.home / ".local/bin/beforehand")
+        (modules / "beforehand").mkdir()
+        (modules / "beforehand/opencode.mjs").write_text(opencode_plugin())
+        self.configure(plugin=[f"file://{modules}/beforehand/opencode.mjs"])
+        return []
+
+    def unload_package(self):
+        self.configure(plugin=[])
+        return []
+
+    def configure(self, **settings):
+        path = ".config/opencode/opencode.json"
+        self.write_settings(path, json.loads((self.home / path).read_text()) | settings)
+
+    # Its commands are files of the user's alone.
+    package_slash = None
 
     def env(self):
         return {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}

@@ -52,7 +52,7 @@ class World:
             child = subprocess.Popen([str(word) for word in command], cwd=self.project, env=env, stdin=subprocess.DEVNULL,
                                      stdout=stdout, stderr=stderr, start_new_session=True)
             try:
-                child.wait(TIME_MAX_S)
+                self.code = child.wait(TIME_MAX_S)
             except subprocess.TimeoutExpired:
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
@@ -60,6 +60,13 @@ class World:
             finally:
                 asked = self.dir / f"{self.count}.requests.json"
                 asked.write_text(json.dumps(self.model.requests, indent=1))
+
+    def run_all(self, commands):
+        """Runs command lines of the client's own."""
+        for command in commands:
+            self.start(command)
+            done = (self.dir / f"{self.count}.out").read_text() + (self.dir / f"{self.count}.err").read_text()
+            must(self.code == 0, f"{command}: {self.code}\n{done}")
 
     def run_us(self, *args):
         """Runs beforehand, and gives all it said."""
@@ -254,18 +261,47 @@ def round_trip(world):
 
 
 def packaged(world):
-    """The package instead of an install."""
+    """The package instead of an install, with the program where no PATH leads to it, and another of the
+    same name where it does."""
+    client = world.client
     dir = pathlib.Path(__file__).resolve().parent.parent.parent / "hooks/packages"
-    more = world.client.load_package(dir)
-    if more is None:
+    commands = client.load_package(dir)
+    if commands is None:
         return
-    world.path = f"{world.beforehand.parent}:"
-    world.model.play([[world.client.write("new.txt", "hello\n")], "written"])
-    world.start([*world.client.command(f"{MAIN}: write"), *more])
-    must((world.project / "new.txt").exists(), "nothing was written")
+    own, foreign = world.home / ".local/bin/beforehand", world.home / "foreign/beforehand"
+    for path in (own, foreign):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(world.beforehand, own)
+    foreign.write_text(f"#!/bin/sh\ntouch {world.dir}/foreign-ran\n")
+    foreign.chmod(0o755)
+    world.path = f"{foreign.parent}:"
+
+    def write(name):
+        world.model.play([[client.write(name, "hello\n")], "written"])
+        world.start([*client.command(f"{MAIN}: write"), *client.package_arguments])
+        must((world.project / name).exists(), "nothing was written")
+
+    own.rename(own.with_name("elsewhere"))
+    world.run_all(commands)
+    write("unprotected.txt")
+    must(not world.rows(), "held without the program")
+    own.with_name("elsewhere").rename(own)
+    write("new.txt")
     rows = world.rows()
     must([len(row) for row in rows] == [1] and rows[0][0]["summary"] == "new.txt", f"held: {rows}")
-    yield "package: loaded, and held before 'new.txt'"
+    yield "package: installed by the client; without the program the agent goes on; held before 'new.txt'"
+    slash = client.package_slash and client.slash(f"{client.package_slash}undo")
+    if slash:
+        world.model.play(["done"])
+        world.start(slash)
+        must(not (world.project / "new.txt").exists(), "the slash command did not take the file back")
+        yield "package: its slash command takes it back"
+    world.run_all(client.unload_package())
+    count = len(world.rows())
+    write("after.txt")
+    must(len(world.rows()) == count, "held after the package was removed")
+    must(not (world.dir / "foreign-ran").exists(), "another program of the same name was run")
+    yield "package: removed by the client, and nothing of it runs; no other 'beforehand' was run"
 
 
 def guarded(with_us, without_us):
