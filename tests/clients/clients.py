@@ -108,8 +108,10 @@ class Client:
 
     # What a client needs to run hooks that nobody has approved in its screen.
     package_arguments = ()
-    # What stands before the name of a slash command of a package.
-    package_slash = "/"
+
+    def package_slash(self, name):
+        """A prompt that is a slash command of the package; None where packages have none."""
+        return self.slash(f"/{name}")
 
     def env(self):
         return {}
@@ -158,7 +160,9 @@ class ClaudeCode(Client):
     def slash(self, text):
         return self.command(text)
 
-    package_slash = "/beforehand:"
+    def package_slash(self, name):
+        # With no right but those the command itself asks for.
+        return self.command(f"/beforehand:{name}", guarded=True)
 
     def load_package(self, dir):
         market = dir.parent.parent
@@ -551,8 +555,9 @@ class OpenCode(Client):
         path = ".config/opencode/opencode.json"
         self.write_settings(path, json.loads((self.home / path).read_text()) | settings)
 
-    # Its commands are files of the user's alone.
-    package_slash = None
+    def package_slash(self, name):
+        # Its commands are files of the user's alone.
+        return None
 
     def env(self):
         return {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}

@@ -290,7 +290,7 @@ def packaged(world):
     rows = world.rows()
     must([len(row) for row in rows] == [1] and rows[0][0]["summary"] == "new.txt", f"held: {rows}")
     yield "package: installed by the client; without the program the agent goes on; held before 'new.txt'"
-    slash = client.package_slash and client.slash(f"{client.package_slash}undo")
+    slash = client.package_slash("undo")
     if slash:
         world.model.play(["done"])
         world.start(slash)
