@@ -4,11 +4,15 @@
 #
 #     story.sh PROGRAM      PROGRAM is the path that must be written into settings
 #
-# Needs a HOME of its own, which is empty, and `beforehand` on the PATH.
+# Needs a throw-away HOME, and `beforehand` on the PATH.
 set -eu
 program=$1
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
+# What is in the home, but for caches of package managers.
+listing() { find "$HOME" -not -path "$HOME/.npm*" -not -path "$HOME/.cache*" | sort; }
+
+before=$(listing)
 mkdir -p "$HOME/.claude" "$HOME/project/src"
 cd "$HOME/project"
 echo "the only copy" >src/notes.txt
@@ -27,6 +31,5 @@ beforehand doctor 2>&1 | grep -q "hook in ~/.claude/settings.json" || fail "doct
 
 beforehand uninstall --yes >/dev/null 2>&1 || fail "uninstall"
 rm -rf "$HOME/.local/state/beforehand" "$HOME/.config/beforehand" "$HOME/project"
-rmdir "$HOME/.local/state" "$HOME/.local" "$HOME/.claude" 2>/dev/null || true
-left=$(find "$HOME" -mindepth 1 -not -path "$HOME/.npm*" -not -path "$HOME/.cache*" -not -path "$HOME/packages*")
-[ -z "$left" ] || fail "left behind: $left"
+rmdir "$HOME/.local/state" "$HOME/.local" "$HOME/.config" "$HOME/.claude" 2>/dev/null || true
+[ "$(listing)" = "$before" ] || fail "left behind: $(listing)"
