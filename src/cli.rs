@@ -60,6 +60,8 @@ enum Command {
     Find(commands::find::Args),
     /// Put files back as they were at a checkpoint
     Restore(commands::restore::Args),
+    /// Take back what one turn did, and keep what came after it
+    Revert(commands::revert::Args),
     /// Choose a turn on the whole screen, and go back to it
     Rewind(commands::rewind::Args),
     /// Take back the last turn, or the last restore
@@ -159,6 +161,7 @@ fn alone(words: &[OsString]) -> Option<Command> {
         "list" => parse(words).map(Command::List),
         "diff" => parse(words).map(Command::Diff),
         "restore" => parse(words).map(Command::Restore),
+        "revert" => parse(words).map(Command::Revert),
         "undo" => parse(words).map(Command::Undo),
         "status" => parse(words).map(Command::Status),
         "housekeep" => parse(words).map(Command::Housekeep),
@@ -173,6 +176,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         command,
         Command::Hook(_)
             | Command::Restore(_)
+            | Command::Revert(_)
             | Command::Undo(_)
             | Command::Redo(_)
             | Command::Housekeep(_)
@@ -195,6 +199,7 @@ fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
         Command::Diff(args) => commands::diff::run(process, &args),
         Command::Find(args) => commands::find::run(process, &args),
         Command::Restore(args) => commands::restore::run(process, &args),
+        Command::Revert(args) => commands::revert::run(process, &args),
         Command::Rewind(args) => commands::rewind::run(process, &args),
         Command::Undo(args) => commands::undo::undo(process, &args),
         Command::Redo(args) => commands::undo::redo(process, &args),

@@ -21,6 +21,7 @@ use crate::{
     error::{Error, Result},
     fs::{Lock, create_private_dirs, read_small, replace_synced, sync_dir},
     model::{Checkpoint, CheckpointId, Reason, RelPath},
+    plan::Merged,
     state::RootState,
 };
 
@@ -38,7 +39,7 @@ pub struct RestoreLog {
     pub of: CheckpointId,
     /// The before-restore checkpoint. Holds all that is overwritten or removed.
     pub held: CheckpointId,
-    /// The word that led to it: `restore`, `undo` or `redo`.
+    /// The word that led to it: `restore`, `revert`, `undo` or `redo`.
     pub verb: String,
     /// Whether git's index is part of it.
     pub index: bool,
@@ -46,6 +47,8 @@ pub struct RestoreLog {
     pub paths: Vec<RelPath>,
     /// What is merged, with the SHA-256 of what comes of it, in hex.
     pub merged: Vec<(RelPath, String)>,
+    /// The merged files themselves, to finish a restore that was interrupted.
+    pub merges: Vec<(RelPath, Merged)>,
     /// Every path outside that may change. Absolute.
     pub outside: Vec<PathBuf>,
     /// The branch HEAD is on, if it moves: its name, where it stood, where it goes.
@@ -95,6 +98,8 @@ struct Wire {
     index: bool,
     paths: Vec<String>,
     merged: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    merges: Vec<(String, u32, String)>,
     outside: Vec<String>,
     closed: Vec<(String, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,6 +183,11 @@ impl RestoreLog {
                 .iter()
                 .map(|(path, sha)| (hex(path.as_bytes()), sha.clone()))
                 .collect(),
+            merges: self
+                .merges
+                .iter()
+                .map(|(path, it)| (hex(path.as_bytes()), it.permissions, hex(&it.bytes)))
+                .collect(),
             outside: hexes(&self.outside),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
             head: self.head.clone(),
@@ -243,6 +253,14 @@ impl Wire {
                 .merged
                 .iter()
                 .map(|(path, sha)| Some((rel(path)?, sha.clone())))
+                .collect::<Option<_>>()?,
+            merges: self
+                .merges
+                .iter()
+                .map(|(path, permissions, bytes)| {
+                    let (permissions, bytes) = (*permissions, unhex(bytes)?);
+                    Some((rel(path)?, Merged { bytes, permissions }))
+                })
                 .collect::<Option<_>>()?,
             outside: self.outside.iter().map(path).collect::<Option<_>>()?,
             closed: self
@@ -317,6 +335,7 @@ mod tests {
             index: true,
             paths: vec![path(b"a\nb"), path(b"d/\xff")],
             merged: vec![(path(b"m"), "00".to_owned())],
+            merges: vec![(path(b"m"), Merged { bytes: b"\0m\n".to_vec(), permissions: 0o755 })],
             outside: vec![PathBuf::from("/etc/hosts")],
             closed: vec![(path(b"d"), 0o555)],
             head: Some(["refs/heads/x", "01", "02"].map(str::to_owned)),

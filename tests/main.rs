@@ -40,6 +40,8 @@ mod rebuild;
 mod reliability;
 mod repository;
 mod restore;
+mod revert;
+mod revert_random;
 mod run;
 mod scan;
 mod served;

@@ -318,6 +318,7 @@ fn what_an_open_restore_needs_stays() {
         index: false,
         paths: Vec::new(),
         merged: Vec::new(),
+        merges: Vec::new(),
         outside: Vec::new(),
         head: None,
         closed: Vec::new(),

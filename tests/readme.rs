@@ -49,8 +49,8 @@ fn project() -> World {
     world.write("src/cart.ts", "// TODO\n");
     world.write("notes.md", "mine\n");
     git(&world, &temp, "git add -A && git commit -qm one");
-    for turn in ["one", "two"] {
-        world.agent_writes(turn, "src/cart.ts", &format!("// TODO {turn}\n"));
+    for (turn, path) in [("one", "src/cart.ts"), ("two", "src/list.ts")] {
+        world.agent_writes(turn, path, &format!("// TODO {turn}\n"));
         world.wait(1);
     }
     world

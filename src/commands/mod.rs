@@ -16,6 +16,7 @@ pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod prune;
 pub(crate) mod restore;
+pub(crate) mod revert;
 pub(crate) mod revive;
 pub(crate) mod rewind;
 pub(crate) mod run;

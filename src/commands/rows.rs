@@ -88,6 +88,7 @@ impl<'a> Told<'a> {
             (None, Reason::Net) => "between turns".to_owned(),
         };
         match of {
+            Some(of) if self.tool == Some("revert") => format!("{words} of {of}"),
             Some(of) => format!("{words} to {of}"),
             None => words,
         }

@@ -5,9 +5,7 @@
 
 use std::{ffi::OsString, io::Read};
 
-use clap::Args as _;
-
-use super::{create, diff, error_text, list, parse, print, restore, show, undo};
+use super::{create, diff, error_text, list, parse, print, restore, revert, show, undo};
 use crate::{
     error::{Error, Result},
     process::{Exit, Printed, Process},
@@ -39,6 +37,7 @@ pub(crate) struct Args {
 enum Name {
     Checkpoint,
     Rollback,
+    Revert,
     Undo,
 }
 
@@ -51,6 +50,8 @@ enum Wish {
     Create(Option<String>),
     /// The arguments of `beforehand restore`.
     Restore(Vec<String>),
+    /// The arguments of `beforehand revert`.
+    Revert(Vec<String>),
     /// The arguments of `beforehand undo`.
     Undo(Vec<String>),
 }
@@ -59,7 +60,9 @@ impl Wish {
     /// Whether the answer is to be a JSON document.
     fn is_json(&self) -> bool {
         match self {
-            Self::Restore(words) | Self::Undo(words) => words.iter().any(|word| word == "--json"),
+            Self::Restore(words) | Self::Revert(words) | Self::Undo(words) => {
+                words.iter().any(|word| word == "--json")
+            }
             Self::List | Self::Show(_) | Self::Diff(_) | Self::Create(_) => false,
         }
     }
@@ -87,6 +90,7 @@ fn refusal(name: Name, why: String) -> Error {
                 "/checkpoint [list | show ID | diff ID | restore ID [OPTION…] [FILE…] | create [MESSAGE]]"
             }
             Name::Rollback => "/rollback [N [OPTION…] [FILE…] | diff N]",
+            Name::Revert => "/revert [N [OPTION…] [FILE…]]",
             Name::Undo => "/undo [OPTION…]",
         },
     )
@@ -132,8 +136,10 @@ fn wish(name: Name, text: &str) -> Result<Wish, String> {
             Some(_) | None => Err(unreadable(&text)),
         },
         (Name::Rollback, Ok(words)) => rollback(&words),
+        (Name::Revert, Ok(words)) if words.is_empty() => Ok(Wish::List),
+        (Name::Revert, Ok(words)) => Ok(Wish::Revert(with_paths_apart::<revert::Args>(&words))),
         (Name::Undo, Ok(words)) => Ok(Wish::Undo(words)),
-        (Name::Rollback | Name::Undo, Err(text)) => Err(unreadable(&text)),
+        (Name::Rollback | Name::Revert | Name::Undo, Err(text)) => Err(unreadable(&text)),
     }
 }
 
@@ -147,7 +153,7 @@ fn checkpoint(words: &[String]) -> Result<Wish, String> {
         ("list", []) => Ok(Wish::List),
         ("show", [id]) => Ok(Wish::Show(id.clone())),
         ("diff", [id]) => Ok(Wish::Diff(id.clone())),
-        ("restore", [_, ..]) => Ok(Wish::Restore(with_paths_apart(rest))),
+        ("restore", [_, ..]) => Ok(Wish::Restore(with_paths_apart::<restore::Args>(rest))),
         ("create", []) => Ok(Wish::Create(None)),
         ("create", message) => Ok(Wish::Create(Some(message.join(" ")))),
         _ => Err(unknown(words)),
@@ -159,16 +165,16 @@ fn rollback(words: &[String]) -> Result<Wish, String> {
         [] => Ok(Wish::List),
         [diff, id] if diff == "diff" => Ok(Wish::Diff(id.clone())),
         [first, ..] if !matches!(&first[..], "diff" | "list" | "show") => {
-            Ok(Wish::Restore(with_paths_apart(words)))
+            Ok(Wish::Restore(with_paths_apart::<restore::Args>(words)))
         }
         _ => Err(unknown(words)),
     }
 }
 
-/// The arguments of a restore as `beforehand restore` takes them: in a slash command, paths need no
-/// `--` before them, but may have one. The first word that is no option is the checkpoint.
-fn with_paths_apart(words: &[String]) -> Vec<String> {
-    let parser = restore::Args::augment_args(clap::Command::new("restore"));
+/// The arguments as `beforehand restore` or `beforehand revert` takes them: in a slash command, paths
+/// need no `--` before them, but may have one. The first word that is no option is the checkpoint.
+fn with_paths_apart<A: clap::Args>(words: &[String]) -> Vec<String> {
+    let parser = A::augment_args(clap::Command::new("slash"));
     let takes_value = |word: &str| {
         let mut options = parser.get_opts().filter(|it| it.get_action().takes_values());
         options.any(|it| it.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long)))
@@ -207,6 +213,7 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
             let said = inside(process, |inner| list::run(inner, &args));
             said.with(match name {
                 Name::Checkpoint => "\n/checkpoint diff N · /checkpoint restore N\n",
+                Name::Revert => "\n/revert N\n",
                 Name::Rollback | Name::Undo => "\n/rollback diff N · /rollback N\n",
             })
         }
@@ -231,6 +238,12 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
             }
             Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
                 restore::run(inner, &restore::Args { dry_run, yes: !dry_run, ..args.clone() })
+            }),
+        },
+        Wish::Revert(words) => match parse::<revert::Args>(&words) {
+            Err(err) => not_understood(&err),
+            Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
+                revert::run(inner, &revert::Args { dry_run, yes: !dry_run, ..args.clone() })
             }),
         },
         Wish::Undo(words) => match parse::<undo::Args>(&words) {
@@ -338,6 +351,9 @@ mod tests {
         for bad in ["diff", "diff 1 2", "2 don't"] {
             assert!(wish(Name::Rollback, bad).is_err(), "{bad}");
         }
+        let revert = |words: &[&str]| Ok(Wish::Revert(owned(words)));
+        assert_eq!(wish(Name::Revert, ""), Ok(Wish::List));
+        assert_eq!(wish(Name::Revert, "2 a --merge"), revert(&["2", "--merge", "--", "a"]));
         assert_eq!(wish(Name::Undo, " "), Ok(Wish::Undo(Vec::new())));
         assert_eq!(wish(Name::Undo, "\"\""), Ok(Wish::Undo(Vec::new())));
         assert_eq!(wish(Name::Undo, "--force"), Ok(Wish::Undo(owned(&["--force"]))));

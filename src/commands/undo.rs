@@ -187,5 +187,6 @@ fn request(target: &Checkpoint, verb: &'static str, how: &How) -> Request {
         head: false,
         repository: false,
         of_restore: target.cause.of.filter(|_| is_restore),
+        reverts: None,
     }
 }

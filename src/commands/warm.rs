@@ -9,7 +9,7 @@ use crate::{
     journal::{self, Line, LineKind},
     maintenance::{
         self,
-        warm::{WarmRequest, warm},
+        warm::{Edge, WarmRequest, warm},
     },
     model::SessionId,
     process::{Exit, Process},
@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// Where it works
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
+    /// A turn has ended there
+    #[arg(long)]
+    ended: bool,
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
@@ -36,6 +39,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         name: dialect.name().to_owned(),
         session: SessionId(args.session.clone()),
         dir: args.dir.clone(),
+        edge: if args.ended { Edge::Ended } else { Edge::Begins },
     };
     let state = config::state(process, Some(&args.dir))?;
     let done = warm(process, &visit);

@@ -1,12 +1,16 @@
 //! Where a session or a turn begins or ends: no call waits for us then, and what goes on in the
 //! background is started.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::place::working_directory;
 use crate::{
     agent::Dialect,
-    config, maintenance,
+    config,
+    maintenance::{self, warm::Edge},
     model::{CheckpointId, Context, SessionEnd},
     process::Process,
 };
@@ -19,11 +23,11 @@ pub(super) fn on_session_begin(process: &Process<'_>, dialect: &dyn Dialect, con
         return start_maintenance(process, context);
     }
     // It keeps house as well, if that is due: one process is enough.
-    maintenance::warm::start(process, dialect.name(), &context.session, &cwd);
+    maintenance::warm::start(process, dialect.name(), &context.session, &cwd, Edge::Begins);
 }
 
-/// A turn begins. What the one before it did, and was not looked at since, is looked at while
-/// the model thinks. `roots` are those it worked in.
+/// A turn begins. What was done since the one before it ended is looked at while the model thinks.
+/// `roots` are those that one worked in.
 pub(super) fn on_turn_begin(
     process: &Process<'_>,
     dialect: &dyn Dialect,
@@ -31,14 +35,30 @@ pub(super) fn on_turn_begin(
     roots: &BTreeMap<PathBuf, CheckpointId>,
 ) {
     for root in roots.keys() {
+        warm(process, dialect, context, root, Edge::Begins);
+    }
+}
+
+/// A turn ends. What it left is looked at before a person goes on with it, so that a revert of the turn
+/// knows it. `roots` are those it worked in.
+pub(super) fn on_turn_end(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &Context,
+    roots: &BTreeMap<PathBuf, CheckpointId>,
+) {
+    for root in roots.keys() {
         let Ok(state) = config::state(process, Some(root)) else { continue };
-        if !maintenance::warm::is_cold(&state, root) {
-            continue;
+        if maintenance::warm::is_cold(&state, root) {
+            warm(process, dialect, context, root, Edge::Ended);
         }
-        let settings = config::load(process, Some(root)).settings;
-        if settings.enabled && settings.triggers.session_start {
-            maintenance::warm::start(process, dialect.name(), &context.session, root);
-        }
+    }
+}
+
+fn warm(process: &Process<'_>, dialect: &dyn Dialect, context: &Context, root: &Path, edge: Edge) {
+    let settings = config::load(process, Some(root)).settings;
+    if settings.enabled && settings.triggers.session_start {
+        maintenance::warm::start(process, dialect.name(), &context.session, root, edge);
     }
 }
 

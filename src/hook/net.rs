@@ -98,8 +98,9 @@ pub(super) fn turn_ends(
     if context.subagent.is_some() {
         return Decision::NEUTRAL;
     }
-    let (mut open, mut tells_ends) = (Vec::new(), false);
+    let (mut open, mut tells_ends, mut roots) = (Vec::new(), false, BTreeMap::new());
     let ended = with_ledger(process, dialect, context, |ledger| {
+        roots = ledger.covered();
         open = ledger.take_open();
         tells_ends = ledger.tells_ends();
     });
@@ -112,6 +113,8 @@ pub(super) fn turn_ends(
             left::turn_ended(since, calls)
         }
     });
+    // Last: what that look noted is older than what is looked at now.
+    edges::on_turn_end(process, dialect, context, &roots);
     notice(process, dialect, context, &blasts).unwrap_or(quiet)
 }
 

@@ -14,6 +14,7 @@ mod look;
 mod moved;
 mod outside;
 mod texts;
+mod turn;
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -42,6 +43,7 @@ use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;
 pub use outside::Outside;
 pub use texts::text;
+pub use turn::{Call, Caller, Doer, Look, Sight, There, TurnLog};
 
 /// A root in which something was done since a checkpoint, and by whom.
 #[derive(Clone, Copy)]

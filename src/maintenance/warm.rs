@@ -1,8 +1,9 @@
 //! Takes a checkpoint in the background when a session or turn begins, so that the first call finds
-//! a warm cache and, usually, nothing to save.
+//! a warm cache and, usually, nothing to save; and when a turn has ended, so that what it left is held
+//! before a person goes on with it.
 //!
-//! The hook starts this at the start of a session, and at a prompt if something changed since the
-//! last scan; it never delays the agent's first answer. A save waits for it briefly (see
+//! The hook starts this at the start of a session, at the end of a turn that did something, and at the prompt
+//! after it; it never delays the agent's answer. A save waits for it briefly (see
 //! `snapshot::take`) and then uses its result. If a call saves first, this has nothing to do.
 
 use std::{
@@ -43,11 +44,28 @@ pub struct WarmRequest {
     pub session: SessionId,
     /// The directory in which the session works.
     pub dir: PathBuf,
+    /// When it was started.
+    pub edge: Edge,
+}
+
+/// When a warm-up is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// A session or a turn begins: a call that saves first makes it needless.
+    Begins,
+    /// A turn has ended: what its last call left is held nowhere.
+    Ended,
 }
 
 /// Starts the warm-up for a session. It also runs maintenance afterwards if that is due.
-pub fn start(process: &Process<'_>, name: &str, session: &SessionId, dir: &Path) -> bool {
-    let args: [OsString; 7] = [
+pub fn start(
+    process: &Process<'_>,
+    name: &str,
+    session: &SessionId,
+    dir: &Path,
+    edge: Edge,
+) -> bool {
+    let mut args: Vec<OsString> = vec![
         "warm".into(),
         "--agent".into(),
         name.into(),
@@ -56,6 +74,9 @@ pub fn start(process: &Process<'_>, name: &str, session: &SessionId, dir: &Path)
         "--dir".into(),
         dir.into(),
     ];
+    if edge == Edge::Ended {
+        args.push("--ended".into());
+    }
     // If it cannot be started, the first call only takes longer.
     process.start_aside(&args).is_ok()
 }
@@ -97,7 +118,8 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
         Err(err) => return Err(err),
     };
     let since = process.now - RECENT;
-    if is_covered(&state, warm_request, root.path(), since) {
+    let is_beginning = warm_request.edge == Edge::Begins;
+    if is_beginning && is_covered(&state, warm_request, root.path(), since) {
         return Ok(());
     }
     crash::point("warm");

@@ -86,6 +86,12 @@ pub enum Kept {
     Repository,
     /// It was changed while a restore lay interrupted.
     Changed,
+    /// What came after the turn that is reverted changed the same lines, or all of it.
+    BuiltOn,
+    /// It was changed after the turn that is reverted, and what that turn left there is not held.
+    AfterUnheld,
+    /// It is not known what the turn that is reverted left there.
+    AfterUnknown,
 }
 
 /// One path of a plan.
@@ -112,7 +118,13 @@ impl Step {
     /// Whether the path stays because another author changed it, or put something into it.
     pub fn is_conflict(&self) -> bool {
         match self.action {
-            Action::Keep(Kept::Edited | Kept::Changed) => true,
+            Action::Keep(
+                Kept::Edited
+                | Kept::Changed
+                | Kept::BuiltOn
+                | Kept::AfterUnheld
+                | Kept::AfterUnknown,
+            ) => true,
             // Of what lies below, the directory says it.
             Action::Keep(Kept::InTheWay) => {
                 self.then.zip(self.now).is_some_and(|(then, now)| then.kind != now.kind)
@@ -237,6 +249,8 @@ pub struct Past<'a> {
     pub skipped_now: &'a [Skipped],
     /// Repositories that were made since and stay.
     pub repositories: &'a BTreeMap<RelPath, Kind>,
+    /// What stays for a reason that is known already.
+    pub kept: &'a BTreeMap<RelPath, Kept>,
 }
 
 /// Plans a restore: `changes` lead from the checkpoint to what is there now.
@@ -294,6 +308,7 @@ fn plan_change(change: Change, options: Options, past: &Past<'_>, left_out: &Lef
         uncovered: left_out.then.over(&path),
         unseen: left_out.now.over(&path),
         merges: past.merges.contains_key(&path),
+        kept: past.kept.get(&path).copied(),
     };
     let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
     Step { path, action, then, now, author: known.author }
@@ -387,6 +402,7 @@ struct Known {
     uncovered: Option<SkipReason>,
     unseen: Option<SkipReason>,
     merges: bool,
+    kept: Option<Kept>,
 }
 
 fn decide(
@@ -399,6 +415,9 @@ fn decide(
     if path.names().any(|name| name == b".git") {
         return Action::Keep(Kept::GitPrivate);
     }
+    if let Some(kept) = known.kept {
+        return Action::Keep(kept);
+    }
     match (then, now) {
         (Some(_), Some(_)) => match known.author {
             Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
@@ -409,6 +428,8 @@ fn decide(
         (Some(_), None) => match known.unseen {
             // The present scan saw that something is there, and could not look into it.
             Some(reason) => Action::Keep(Kept::Unseen(reason)),
+            // It was renamed since, or by what is taken back.
+            None if options.merge && known.merges => Action::Merge,
             // What the checkpoint itself left out is known from a later call, which held it.
             None => Action::Recreate,
         },

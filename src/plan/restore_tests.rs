@@ -44,6 +44,7 @@ fn action(
         skipped_then: if past == "not covered" { &skipped } else { &none },
         skipped_now: if past == "unseen" { &skipped } else { &none },
         repositories: &BTreeMap::new(),
+        kept: &BTreeMap::new(),
     };
     let changes = vec![Change { path: at, before: then, after: now }];
     let plan = restore(CheckpointId::from_bits(1), changes, options, &Picked::All, &known);
@@ -114,6 +115,7 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
             skipped_then: &[],
             skipped_now: &[],
             repositories: &BTreeMap::new(),
+            kept: &BTreeMap::new(),
         };
         let id = CheckpointId::from_bits(1);
         let plan = restore(id, changes, Options::default(), &Picked::All, &past);
@@ -140,6 +142,7 @@ fn what_stays_in_a_directorys_place_keeps_it_away() {
         skipped_then: &[],
         skipped_now: &[],
         repositories: &BTreeMap::new(),
+        kept: &BTreeMap::new(),
     };
     let id = CheckpointId::from_bits(1);
     let plan = restore(id, changes, Options::default(), &Picked::All, &past);
@@ -162,6 +165,7 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
             skipped_then,
             skipped_now: &now,
             repositories: &BTreeMap::new(),
+            kept: &BTreeMap::new(),
         };
         let changes = vec![Change { path: path("d"), before, after: Some(DIRECTORY) }];
         let options = Options { exact, force: before.is_some(), ..Options::default() };
@@ -206,6 +210,7 @@ fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way
             skipped_then: &[],
             skipped_now: &[],
             repositories: &BTreeMap::new(),
+            kept: &BTreeMap::new(),
         };
         let id = CheckpointId::from_bits(1);
         let plan = restore(id, changes(), Options::default(), &picked, &past);

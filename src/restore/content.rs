@@ -18,7 +18,7 @@ pub(crate) fn bytes_now(project: &Project, path: &RelPath) -> Option<Vec<u8>> {
     small(project.root.path(), path, Kind::File)
 }
 
-fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
+pub(super) fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = naming::on_disk(top, path, kind)?;
     file.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
@@ -45,7 +45,7 @@ pub(super) fn digest_then(project: &Project, entry: &Entry) -> Option<String> {
 }
 
 /// The bytes of a checkpoint's file, or the text of a symlink.
-fn held_bytes(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
+pub(super) fn held_bytes(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let content = entry.content.filter(|_| entry.kind.has_content())?;
     project.store.open(&content).ok()?.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;

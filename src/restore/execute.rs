@@ -55,7 +55,7 @@ impl Restore<'_> {
         prepared: &mut Prepared,
         was_asked: bool,
     ) -> Result<Report> {
-        let Self { project, checkpoint, request } = self;
+        let Self { project, request, .. } = self;
         unreadable::refuse(project, &prepared.plan, request)?;
         let looked = (!was_asked).then(|| std::mem::take(&mut prepared.looked));
         let prepared = &*prepared;
@@ -73,7 +73,7 @@ impl Restore<'_> {
         let held = self.begin(process, prepared, looked)?;
         let report = self.change(prepared, held)?;
         // The restore is complete even if the note cannot be left.
-        let _untold = model_note::leave(project, checkpoint, prepared, &report.outcome);
+        let _untold = model_note::leave(self, prepared, &report.outcome);
         Ok(report)
     }
 
@@ -117,7 +117,7 @@ impl Restore<'_> {
         let index = self.stage(prepared);
         // What others did is theirs, wherever it stands.
         let is_others = |step: &&Step| {
-            step.action == Action::Merge || prepared.mid_turn.contains_key(&step.path)
+            step.action == Action::Merge || prepared.mid_turn_digests.contains_key(&step.path)
         };
         let below = plan.deeds().filter(|step| !is_others(step));
         let below = below.map(|step| (Side::Root, &step.path, step.then));
@@ -163,6 +163,7 @@ impl Restore<'_> {
             index: request.index,
             paths: plan.deeds().map(|step| step.path.clone()).collect(),
             merged: merged(prepared),
+            merges: plan.merges.clone().into_iter().collect(),
             outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
             closed: apply::closed(&project.root, plan),
             head: prepared.head.moves.clone().map(|head| [head.branch, head.from, head.to]),

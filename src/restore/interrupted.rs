@@ -20,7 +20,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, c_name},
     left::{self, Side},
-    model::{Checkpoint, Kind, RelPath, Tree},
+    model::{Checkpoint, Entry, Kind, RelPath, Tree},
     plan::{self, RestorePlan, Unsettled},
     process::Process,
     project::Project,
@@ -269,7 +269,7 @@ fn plan(
         Toward::Before => BTreeMap::new(),
         Toward::After => inner::unfinished(project, log.of, &log.merged)?,
     };
-    let mut paths = Vec::new();
+    let (mut paths, mut merges) = (Vec::new(), BTreeMap::new());
     for path in &log.paths {
         if let Some(lost) = skipped.covering(path) {
             return Err(Error::CannotHold {
@@ -277,7 +277,7 @@ fn plan(
                 why: lost.reason.words().to_owned(),
             });
         }
-        let to = others.get(path).copied().or(store::entry_at(store, &to_tree, path)?);
+        let mut to = others.get(path).copied().or(store::entry_at(store, &to_tree, path)?);
         let mut from = store::entry_at(store, &from_tree, path)?;
         let now = store::entry_at(store, &now_tree, path)?;
         let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
@@ -292,13 +292,18 @@ fn plan(
             let is_ours = digest.is_some_and(|digest| digest == *sha);
             from = if is_ours { now } else { from };
             if toward == Toward::After && !others.contains_key(path) {
-                // Merged already, or to be merged by the next restore.
-                continue;
+                let merged = log.merges.iter().find(|(at, _)| at == path).filter(|_| !is_ours);
+                // Merged already, or by a version that did not write down what comes of it.
+                let Some((_, merged)) = merged else { continue };
+                merges.insert(path.clone(), merged.clone());
+                let (kind, permissions) = (Kind::File, merged.permissions);
+                to = Some(Entry { kind, permissions, content: None, device: 0 });
             }
         }
         paths.push(Unsettled { path: path.clone(), to, from, now });
     }
     let mut plan = plan::settle(id, paths);
+    plan.merges = merges;
     plan.outside = outside::settle(&to_tree, &from_tree, &now_tree, log);
     Ok((plan, scan, to_tree))
 }

@@ -121,7 +121,10 @@ fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
 pub(super) fn add_parents(top: &Path, steps: &mut Vec<Step>) {
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
     let mut missing = BTreeSet::new();
-    for step in steps.iter().filter(|step| step.action == Action::Recreate) {
+    let comes = |step: &&Step| {
+        step.now.is_none() && matches!(step.action, Action::Recreate | Action::Merge)
+    };
+    for step in steps.iter().filter(comes) {
         let mut above = step.path.parent();
         while let Some(dir) = above.filter(|dir| !known.contains(dir)) {
             if stat_path(&top.join(dir.as_path())).is_ok() || !missing.insert(dir.clone()) {

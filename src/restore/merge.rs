@@ -78,7 +78,12 @@ fn one(project: &Project, change: &Change, knowledge: &Authors, markers: bool) -
 
 /// Three texts to one, and whether conflicts are marked in it; `None` for what is no text, and for
 /// conflicts unless they may be marked.
-fn merge(base: &[u8], ours: &[u8], theirs: &[u8], markers: bool) -> Option<(Vec<u8>, bool)> {
+pub(super) fn merge(
+    base: &[u8],
+    ours: &[u8],
+    theirs: &[u8],
+    markers: bool,
+) -> Option<(Vec<u8>, bool)> {
     let text = |bytes: &[u8]| !bytes.contains(&0);
     if ![base, ours, theirs].into_iter().all(text) {
         return None;

@@ -16,6 +16,7 @@ mod model_note;
 mod outside;
 mod prepare;
 mod repositories;
+mod revert;
 mod side;
 mod unreadable;
 
@@ -29,6 +30,8 @@ pub(crate) use left_out::{left_out, moved, refuse_unknown};
 pub(crate) use outside::paths as outside_paths;
 pub(crate) use prepare::Prepared;
 pub(crate) use repositories::is_ref;
+
+use std::collections::BTreeSet;
 
 use crate::{
     model::{Checkpoint, CheckpointId},
@@ -47,10 +50,17 @@ pub(crate) struct Restore<'a> {
     pub(crate) request: &'a Request,
 }
 
+impl Restore<'_> {
+    /// The number of the turn that is reverted.
+    pub(crate) fn turn_number(self) -> usize {
+        self.request.reverts.as_ref().map_or(0, |turn| turn.number)
+    }
+}
+
 /// What a restore is to do.
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(crate) struct Request {
-    /// The word that led to it: `restore`, `undo` or `redo`.
+    /// The word that led to it: `restore`, `revert`, `undo` or `redo`.
     pub(crate) verb: &'static str,
     /// What the user said about what others did since.
     pub(crate) options: Options,
@@ -69,6 +79,16 @@ pub(crate) struct Request {
     pub(crate) repository: bool,
     /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
     pub(crate) of_restore: Option<CheckpointId>,
+    /// The turn that is taken back, when what came after it stays.
+    pub(crate) reverts: Option<Turn>,
+}
+
+/// A turn that is reverted.
+pub(crate) struct Turn {
+    /// Its number in the list.
+    pub(crate) number: usize,
+    /// Its checkpoints.
+    pub(crate) checkpoints: BTreeSet<CheckpointId>,
 }
 
 impl Request {

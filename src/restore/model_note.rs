@@ -7,15 +7,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::prepare::Prepared;
+use super::{Restore, prepare::Prepared};
 use crate::{
     agent::by_agent,
     apply::Outcome,
     error::Result,
     ledger::{self, Ledger},
-    model::{Checkpoint, RelPath},
+    model::RelPath,
     plan::Action,
-    project::Project,
     ui,
 };
 
@@ -29,12 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 ///
 /// Fails if it cannot be left there.
-pub(super) fn leave(
-    project: &Project,
-    checkpoint: &Checkpoint,
-    prepared: &Prepared,
-    outcome: &Outcome,
-) -> Result<()> {
+pub(super) fn leave(restore: Restore<'_>, prepared: &Prepared, outcome: &Outcome) -> Result<()> {
+    let Restore { project, checkpoint, request } = restore;
     if !project.settings.tell_model {
         return Ok(());
     }
@@ -46,7 +41,7 @@ pub(super) fn leave(
         outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let done = prepared.plan.deeds().filter(|step| !missed.contains(step.path.as_path()));
     let deeds: Vec<_> = done.map(|step| (step.action, &step.path)).collect();
-    let Some(text) = words(&deeds) else { return Ok(()) };
+    let Some(text) = words(&deeds, request.reverts.is_some()) else { return Ok(()) };
     let name = by_agent(by.agent).name();
     let deadline = Instant::now() + PATIENCE;
     let mut ledger = Ledger::open(&project.state, name, &by.session.0, deadline)?;
@@ -55,7 +50,7 @@ pub(super) fn leave(
 }
 
 /// What happened to which files; `None` if nothing did.
-fn words(deeds: &[(Action, &RelPath)]) -> Option<String> {
+fn words(deeds: &[(Action, &RelPath)], is_revert: bool) -> Option<String> {
     let (removed, put_back): (Vec<_>, Vec<_>) =
         deeds.iter().partition(|(action, _)| *action == Action::Remove);
     let list = |what: &str, deeds: &[&(Action, &RelPath)]| {
@@ -65,13 +60,18 @@ fn words(deeds: &[(Action, &RelPath)]) -> Option<String> {
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         (!deeds.is_empty()).then(|| format!("{what}: {named}{more}."))
     };
-    let lists = [list("Put back as they were", &put_back), list("Removed", &removed)];
+    let (what, how) = if is_revert {
+        ("taken back what an earlier turn did to files of this project", "Changed")
+    } else {
+        ("restored files of this project to an earlier state", "Put back as they were")
+    };
+    let lists = [list(how, &put_back), list("Removed", &removed)];
     let lists: Vec<String> = lists.into_iter().flatten().collect();
     if lists.is_empty() {
         return None;
     }
     let lists = lists.join(" ");
-    Some(format!("The user has restored files of this project to an earlier state. {lists}"))
+    Some(format!("The user has {what}. {lists}"))
 }
 
 #[cfg(test)]
@@ -82,9 +82,9 @@ mod tests {
     fn the_model_hears_names_and_not_too_many() {
         let path = |text: &str| RelPath::from_bytes(text.as_bytes()).unwrap();
         let (a, b) = (path("a"), path("b\nc"));
-        assert_eq!(words(&[]), None);
-        insta::assert_snapshot!(words(&[(Action::Restore, &a), (Action::Remove, &b)]).unwrap(), @r"The user has restored files of this project to an earlier state. Put back as they were: a. Removed: b\nc.");
-        let many = words(&vec![(Action::Recreate, &a); 25]).unwrap();
+        assert_eq!(words(&[], false), None);
+        insta::assert_snapshot!(words(&[(Action::Restore, &a), (Action::Remove, &b)], false).unwrap(), @r"The user has restored files of this project to an earlier state. Put back as they were: a. Removed: b\nc.");
+        let many = words(&vec![(Action::Recreate, &a); 25], true).unwrap();
         assert!(many.ends_with("a, and 5 more."), "{many}");
     }
 }

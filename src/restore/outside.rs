@@ -9,9 +9,10 @@ use std::{
 
 use super::{
     Restore,
-    authors::{self, Authors},
+    authors::{self, Authors, Authorship},
     look::{Seen, add_parents},
     repositories::keep_in_git_dirs,
+    revert,
 };
 use crate::{
     error::Result,
@@ -73,13 +74,31 @@ pub(super) fn plan(
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(&seen.scan));
     let knowledge = Authors::of(restore, &changes, then, Side::Outside)?;
-    let mut authorship = match request.of_restore {
-        Some(of) => authors::of_restore(restore, of, Side::Outside, &changes, &skipped_now)?,
-        None => knowledge.by_path(project, &changes, &BTreeSet::new(), &skipped_now),
+    let mut kept = BTreeMap::new();
+    let authorship = match (request.of_restore, &request.reverts) {
+        (_, Some(turn)) => {
+            let reverted = revert::revert(
+                restore,
+                &turn.checkpoints,
+                &changes,
+                (then, &seen.now),
+                Side::Outside,
+            )?;
+            (changes, kept) = (reverted.changes, reverted.kept);
+            Authorship { authors: reverted.authors, edited: BTreeSet::new() }
+        }
+        (Some(of), None) => {
+            authors::of_restore(restore, of, Side::Outside, &changes, &skipped_now)?
+        }
+        (None, None) => {
+            let none = BTreeSet::new();
+            let mut authorship = knowledge.by_path(project, &changes, &none, &skipped_now);
+            if request.is_of_turn() {
+                knowledge.drop_restored(&mut authorship, &mut changes);
+            }
+            authorship
+        }
     };
-    if request.is_of_turn() {
-        knowledge.drop_restored(&mut authorship, &mut changes);
-    }
     let past = Past {
         authors: &authorship.authors,
         edited: &authorship.edited,
@@ -88,6 +107,7 @@ pub(super) fn plan(
         skipped_then: &skipped_then,
         skipped_now: &skipped_now,
         repositories: &BTreeMap::new(),
+        kept: &kept,
     };
     let mut steps =
         plan::restore(checkpoint.id, changes, request.options, &Picked::All, &past).steps;

@@ -16,17 +16,18 @@ use super::{
     merge::{self, Merges},
     outside,
     repositories::{Repositories, keep_in_git_dirs},
+    revert::{self, Reverted},
 };
 use crate::{
     error::Result,
     ledger,
-    left::Side,
+    left::{self, Caller, Side},
     model::{
         Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
     },
     plan::{self, Action, Change, Kept, Past, Picked, RestorePlan, Step},
     process::Process,
-    project::{Later, Project, Then},
+    project::{Later, Project, Row, Then, rows},
     scan::Scan,
     store::{RepositoryStep, repository},
 };
@@ -70,8 +71,19 @@ pub(crate) struct Prepared {
     pub(crate) damaged: BTreeSet<CheckpointId>,
     /// Merged files in which conflicts are marked.
     pub(crate) marked: BTreeSet<RelPath>,
+    /// What builds on a turn that is reverted, where that is known.
+    pub(crate) built_on: BTreeMap<RelPath, BuiltOn>,
     /// Whether git's index is staged otherwise, and goes back.
     pub(crate) stages: bool,
+}
+
+/// A turn that builds on one that is reverted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BuiltOn {
+    /// The checkpoint before its call.
+    pub(crate) checkpoint: CheckpointId,
+    /// Its number in the list; `None` if it is not there any more.
+    pub(crate) turn: Option<usize>,
 }
 
 impl Prepared {
@@ -141,6 +153,12 @@ struct Known {
     others: BTreeSet<RelPath>,
     merges: Merges,
     inner: Inner,
+    /// What stays of what a reverted turn changed, and why.
+    kept: BTreeMap<RelPath, Kept>,
+    /// What builds on it.
+    built_on: BTreeMap<RelPath, BuiltOn>,
+    /// What a reverted turn was seen to change.
+    touched: BTreeSet<RelPath>,
 }
 
 impl Restore<'_> {
@@ -176,9 +194,17 @@ impl Restore<'_> {
         let mut inner = known.inner;
         inner.retain_in(project, &plan);
         // Where HEAD stands now says nothing of a repository that is made again.
-        let since = (moves.is_none() && repositories.steps.is_empty())
+        let is_of_head = moves.is_none() && repositories.steps.is_empty();
+        let since = (is_of_head && request.reverts.is_none())
             .then(|| head::since(project, checkpoint))
             .flatten();
+        // What others left unheld is nothing of a reverted turn's.
+        let is_touched = |out: &Skipped| {
+            RelPath::from_bytes(&out.path).is_ok_and(|path| known.touched.contains(&path))
+        };
+        if request.reverts.is_some() {
+            plan.not_covered.retain(is_touched);
+        }
         let displaced = moved(project, &seen.scan, (checkpoint, then), &plan.not_covered);
         keep_moved(&mut plan, &displaced);
         outside_left.retain(|left| displaced.values().all(|to| to != left));
@@ -187,6 +213,9 @@ impl Restore<'_> {
         let is_displaced =
             |new: &Skipped| displaced.values().any(|path| path.as_os_str().as_bytes() == new.path);
         new_unheld.retain(|new| !is_done(new) && !is_displaced(new));
+        if request.reverts.is_some() {
+            new_unheld.retain(is_touched);
+        }
         Ok(Prepared {
             seen: seen_by_plan(project, &plan, &seen.scan),
             head: HeadPlan { moves, since },
@@ -205,6 +234,7 @@ impl Restore<'_> {
             inner_steps: inner.left,
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: known.merges.marked,
+            built_on: known.built_on,
             stages: self.stages()?,
             looked: view.seen.looked,
             plan,
@@ -244,6 +274,9 @@ impl Restore<'_> {
     /// not this restore's to take back.
     fn known(self, view: &mut View) -> Result<Known> {
         let Self { project, request, .. } = self;
+        if let Some(turn) = &request.reverts {
+            return self.reverted(view, &turn.checkpoints);
+        }
         let Seen { now, changes, skipped, unwalked, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, Side::Root)?;
         let mut authorship = match request.of_restore {
@@ -264,7 +297,44 @@ impl Restore<'_> {
         } else {
             Merges::default()
         };
-        Ok(Known { authorship, others, merges, inner })
+        let (kept, built_on, touched) = Default::default();
+        Ok(Known { authorship, others, merges, inner, kept, built_on, touched })
+    }
+
+    /// The same where a turn is taken back and what came after it stays.
+    fn reverted(self, view: &mut View, turn: &BTreeSet<CheckpointId>) -> Result<Known> {
+        let ends = (&view.then, &view.seen.now);
+        let Reverted { changes, authors, merges, digests, kept, built_on, touched } =
+            revert::revert(self, turn, &view.seen.changes, ends, Side::Root)?;
+        view.seen.changes = changes;
+        let built_on = self.turns_of(built_on)?;
+        let authorship = Authorship { authors, edited: BTreeSet::new() };
+        let (others, inner) = (BTreeSet::new(), Inner { digests, ..Inner::default() });
+        Ok(Known { authorship, others, merges, inner, kept, built_on, touched })
+    }
+
+    /// Which turns some later calls belong to.
+    fn turns_of(self, built_on: BTreeMap<RelPath, Caller>) -> Result<BTreeMap<RelPath, BuiltOn>> {
+        if built_on.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let Project { store, state, .. } = self.project;
+        let uses = ledger::uses(state);
+        let rows = rows(store.list()?, &uses);
+        let turn = |Caller { by, of }: &Caller| {
+            let is_its = |used: &&ledger::Use| {
+                used.checkpoint == *of && left::author(used.by.agent, &used.by.session) == *by
+            };
+            // Turns of other sessions may have found the same checkpoint as it was.
+            let key = uses.iter().find(is_its).and_then(|used| used.by.turn_key());
+            let is_row = |row: &Row| match &key {
+                Some(key) => row.steps[0].turn_key().as_ref() == Some(key),
+                None => row.steps.iter().any(|step| step.id == *of),
+            };
+            let turn = rows.iter().position(is_row).map(|row| row + 1);
+            BuiltOn { checkpoint: *of, turn }
+        };
+        Ok(built_on.iter().map(|(path, caller)| (path.clone(), turn(caller))).collect())
     }
 
     /// Decides what happens to each path below the root that differs.
@@ -282,6 +352,7 @@ impl Restore<'_> {
             skipped_then: &left_out(checkpoint, &view.then),
             skipped_now: &skipped_now,
             repositories: &repositories.made_since(project, scan),
+            kept: &known.kept,
         };
         let (options, picked) = (request.options, &request.picked);
         let mut plan = plan::restore(checkpoint.id, changes, options, picked, &past);

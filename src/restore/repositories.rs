@@ -36,6 +36,12 @@ pub(super) struct Repositories {
 }
 
 impl Repositories {
+    /// Nothing happens to any.
+    pub(super) fn none() -> Self {
+        let (elsewhere, of_others) = (BTreeSet::new(), BTreeSet::new());
+        Self { record: None, steps: Vec::new(), elsewhere, of_others }
+    }
+
     /// Finds those that are gone, broken or other ones than at the checkpoint.
     ///
     /// # Errors
@@ -43,9 +49,11 @@ impl Repositories {
     /// Fails where one that works would be replaced by one that may be held in part only.
     pub(super) fn of(restore: Restore<'_>) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
+        if request.reverts.is_some() {
+            return Ok(Self::none());
+        }
         let Ok(record) = project.record_of(checkpoint.id) else {
-            let (elsewhere, of_others) = (BTreeSet::new(), BTreeSet::new());
-            return Ok(Self { record: None, steps: Vec::new(), elsewhere, of_others });
+            return Ok(Self::none());
         };
         let mut steps =
             repository::steps(&project.state, project.root.path(), &record, request.repository);

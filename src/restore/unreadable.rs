@@ -21,7 +21,7 @@ use crate::{
 
 /// Refuses an undo or redo that would have to leave something for a reason that may pass.
 pub(super) fn refuse(project: &Project, plan: &RestorePlan, request: &Request) -> Result<()> {
-    if request.verb == "restore" {
+    if matches!(request.verb, "restore" | "revert") {
         return Ok(());
     }
     let below = plan.unseen().map(|(step, _)| project.root.join(&step.path));

@@ -17,16 +17,17 @@ use crate::{
 pub(super) fn run(process: &mut Process<'_>, project: &Project, toward: Toward) -> Result<Exit> {
     let (log, settled) = restore::resume(process, project, toward)?;
     let (verb, id) = (&log.verb, log.of.short());
+    let to = if verb == "revert" { "of" } else { "to" };
     let missed = ui::count(settled.outcome.missed.len() as u64, "path");
     let text = match (toward, settled.is_over, settled.outcome.missed.is_empty()) {
         (Toward::After, true, true) => {
-            format!("finished the {verb} to {id}\nundo with: beforehand undo\n")
+            format!("finished the {verb} {to} {id}\nundo with: beforehand undo\n")
         }
         (Toward::After, true, false) => {
-            format!("finished the {verb} to {id}, but for {missed}\nundo with: beforehand undo\n")
+            format!("finished the {verb} {to} {id}, but for {missed}\nundo with: beforehand undo\n")
         }
         (Toward::After, false, _) => {
-            format!("the {verb} to {id} is not finished: {missed} not restored\n")
+            format!("the {verb} {to} {id} is not finished: {missed} not restored\n")
         }
         (Toward::Before, _, true) => format!("took back the interrupted {verb}\n"),
         (Toward::Before, _, false) => {

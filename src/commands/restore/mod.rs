@@ -189,6 +189,7 @@ fn request(args: &Args, picked: Picked) -> Request {
         head: args.head,
         repository: args.repository,
         of_restore: None,
+        reverts: None,
     }
 }
 

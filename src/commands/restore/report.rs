@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    remains::{arguments, first, losing_lines, outside_left_text, remaining},
-    show::{lacks_text, plan_json, say},
+    remains::{arguments, at_most, first, losing_lines, outside_left_text, remaining},
+    show::{lacks_text, plan_json, say, words},
     shown::Shown,
 };
 use crate::{
@@ -104,7 +104,13 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let is_same = conflicts.is_empty() && is_whole;
     let missed = came.report.outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let done = prepared.count_but(&missed, project.root.path());
+    let number = came.shown.restore.turn_number();
     let mut text = match (done, is_same) {
+        (0, true) if came.shown.is_revert() => came.shown.nothing_left_words().unwrap_or_default(),
+        (0, false) if came.shown.is_revert() => "nothing was reverted".to_owned(),
+        (done, _) if came.shown.is_revert() => {
+            format!("took back {} of turn {number}", ui::count(done as u64, "path"))
+        }
         (0, true) if !remaining(came.shown).is_empty() || keeps_quietly(plan) => {
             format!("everything else is as it was at {id}")
         }
@@ -141,6 +147,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
         let place = ui::escape(step.target().as_os_str().as_encoded_bytes()).into_owned();
         text.push_str(&format!("{thing} is {what}: {place}{lacks}\n"));
     }
+    text.push_str(&clashes_text(came));
     text.push_str(&forced_text(came, &conflicts));
     text.push_str(&kept_text(came));
     text.push_str(&losing_lines(&prepared.losing));
@@ -170,9 +177,23 @@ fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
     steps.filter(move |step| missed.iter().all(|missed| missed.path != step.target()))
 }
 
+/// Why a revert kept files, a line each.
+fn clashes_text(came: &Came<'_>) -> String {
+    if !came.shown.is_revert() {
+        return String::new();
+    }
+    let line = |step: &Step| {
+        let (path, (_, why)) = (ui::escape(step.path.as_bytes()), words(step, came.shown));
+        format!("  {path}: {why}")
+    };
+    let lines = came.shown.prepared.plan.conflicts().map(line).collect();
+    at_most(lines).into_iter().map(|line| line + "\n").collect()
+}
+
 /// How to restore what an undo kept. The same command with `--force` would go one turn further now.
 fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
-    if conflicts.is_empty() || came.shown.takes_options() || came.report.held.is_none() {
+    let is_advised = !came.shown.takes_options() && !came.shown.is_revert();
+    if conflicts.is_empty() || !is_advised || came.report.held.is_none() {
         return String::new();
     }
     let Restore { project, checkpoint, .. } = came.shown.restore;
@@ -222,6 +243,7 @@ fn kept_text(came: &Came<'_>) -> String {
     let outside = if is_outside { " --outside" } else { "" };
     let how = match (request.options.keep_new, came.shown.takes_options()) {
         (true, _) => String::new(),
+        (false, _) if came.shown.is_revert() => String::new(),
         (false, true) => " (--exact removes them)".to_owned(),
         (false, false) => {
             let id = checkpoint.id.short();

@@ -32,6 +32,10 @@ fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
     let root = ui::path(project.root.path(), project.home.as_deref());
     let mut text = match request.verb {
         "undo" => format!("undoing: back to checkpoint {id} ({when}) in {root}"),
+        "revert" => format!(
+            "reverting turn {} ({id}, {when}) in {root}; what came after it stays",
+            restore.turn_number()
+        ),
         "redo" => format!("redoing: forward to checkpoint {id} ({when}) in {root}"),
         _ => format!("restoring checkpoint {id} ({when}) in {root}"),
     };
@@ -62,7 +66,9 @@ pub(super) fn plan_text(shown: Shown<'_>) -> String {
     text.push_str(&losing_lines(&prepared.losing));
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
         if text.is_empty() && !prepared.stages && prepared.head.moves.is_none() {
+            let nothing_left = shown.nothing_left_words().map(|words| format!("{words}\n"));
             text.push_str(match (&prepared.outside_left[..], &unchanged(shown)[..]) {
+                ([], []) if nothing_left.is_some() => nothing_left.as_deref().unwrap_or_default(),
                 ([], []) => "everything is as it was; there is nothing to do\n",
                 ([], [_, ..]) => "everything else is as it was; there is nothing to do\n",
                 ([_, ..], _) => {
@@ -230,7 +236,7 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// What happens to a path, and a word on why.
-fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
+pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, _) if shown.is_mid_turn(&step.path) => {
             return ("restore", format!("to what was {}", shown.mid_turn_words()));
@@ -254,6 +260,11 @@ fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
             return ("recreate", format!("deleted since{}", shown.not_by(author)));
         }
         (Action::Recreate, _) => ("recreate", ""),
+        (Action::Keep(Kept::BuiltOn), _) => return ("keep", shown.built_on_words(step)),
+        (Action::Keep(Kept::AfterUnheld), _) => return ("keep", shown.unheld_words(step)),
+        (Action::Keep(Kept::AfterUnknown), _) => {
+            ("keep", "not known what the turn left there: a call of it was not looked at")
+        }
         (Action::Merge, _) if shown.prepared.marked.contains(&step.path) => {
             return ("merge", format!("{}; conflicts are marked", shown.merged_words()));
         }
@@ -355,6 +366,10 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> V
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),
         "damaged": prepared.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "reverts": shown.restore.request.reverts.as_ref().map(|turn| turn.number),
+        "built_on": prepared.built_on.iter().map(|(path, by)| {
+            json!({ "path": named(path), "turn": by.turn, "checkpoint": by.checkpoint.to_string() })
+        }).collect::<Vec<_>>(),
         "marked": prepared.marked.iter().map(named).collect::<Vec<_>>(),
         "commits": shown.head(),
         "nested_commits": shown.nested_heads().collect::<Vec<_>>(),

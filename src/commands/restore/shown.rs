@@ -2,8 +2,8 @@
 
 use super::head;
 use crate::{
-    model::{Agent, RelPath},
-    plan::Author,
+    model::{Agent, Entry, Kind, RelPath},
+    plan::{Author, Step},
     restore::{Prepared, Restore, is_ref},
     ui,
 };
@@ -51,8 +51,45 @@ impl Shown<'_> {
         format!("made in the middle of the turn, not by {}", self.doer())
     }
 
+    /// Whether one turn is taken back, and what came after it stays.
+    pub(super) fn is_revert(self) -> bool {
+        self.restore.request.reverts.is_some()
+    }
+
+    /// What is said where a reverted turn has left nothing.
+    pub(super) fn nothing_left_words(self) -> Option<String> {
+        let number = self.restore.turn_number();
+        self.is_revert().then(|| format!("nothing that turn {number} changed is left to take back"))
+    }
+
+    /// Which turn builds on a reverted one at a path, and what may be done about it.
+    pub(super) fn built_on_words(self, step: &Step) -> String {
+        let is_file = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::File);
+        let is_merged = is_file(step.then) && is_file(step.now) && !self.restore.request.markers;
+        let advice = if is_merged { " (--merge marks what conflicts)" } else { "" };
+        match self.later_turn(step) {
+            Some(turn) => format!("{turn} builds on this{advice}"),
+            None => format!("changed since, and conflicts with it{advice}"),
+        }
+    }
+
+    /// The same where what the turn left is not held.
+    pub(super) fn unheld_words(self, step: &Step) -> String {
+        let by = self.later_turn(step).map(|turn| format!(" by {turn}")).unwrap_or_default();
+        let number = self.restore.turn_number();
+        format!("changed since{by}, and what turn {number} left there is not held")
+    }
+
+    fn later_turn(self, step: &Step) -> Option<String> {
+        let by = self.prepared.built_on.get(&step.path)?;
+        Some(by.turn.map_or_else(|| "a later turn".to_owned(), |turn| format!("turn {turn}")))
+    }
+
     /// What is said of a merge.
     pub(super) fn merged_words(self) -> String {
+        if self.is_revert() {
+            return "with what was changed since".to_owned();
+        }
         format!("with what was changed after {}", self.doer())
     }
 

@@ -1,0 +1,150 @@
+//! `beforehand revert`: takes back what one turn did, and keeps what came after it.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use super::{
+    Project, origin,
+    restore::{Consent, carry_out, picked},
+};
+use crate::{
+    error::{Error, Result},
+    ledger::{self, Use},
+    model::{Checkpoint, CheckpointId, Reason},
+    plan::{Options, Picked},
+    process::{Exit, Process},
+    project::{Row, rows},
+    restore::{Request, Restore, Turn},
+};
+
+/// Take back what one turn did, and keep what came after it, whoever did it.
+///
+/// Shows what it will do and asks. A file that was changed since is merged; where the same lines were
+/// changed since, it stays as it is and is named. Whatever is overwritten or removed is held first, so
+/// `beforehand undo` takes it back.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct Args {
+    /// The turn: a number from `beforehand list`, `latest`, or the start of an id
+    #[arg(value_name = "TURN")]
+    pub(crate) turn: String,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Where the same lines were changed since, write both sides, between marks
+    #[arg(long)]
+    pub(crate) merge: bool,
+    /// Take back also what the turn did outside the project
+    #[arg(long)]
+    pub(crate) outside: bool,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The project, if it is not the current directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Only these files and directories, or what these patterns fit
+    #[arg(last = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+    let project = Project::open(process, args.root.as_deref())?.into_present()?;
+    let found = find(process, &project, &args.turn);
+    if matches!(found, Err(Error::NoSuchCheckpoint { .. })) {
+        origin::say_if_known(process, &project);
+    }
+    let (first, turn) = found?;
+    origin::say_if_swapped(process, &project);
+    let picked = picked(process, &project, &args.paths)?;
+    let request = request(args, picked, turn);
+    let restore = Restore { project: &project, checkpoint: &first, request: &request };
+    let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
+    carry_out(process, restore, consent)
+}
+
+fn request(args: &Args, picked: Picked, turn: Turn) -> Request {
+    // Who names it means it.
+    let outside = args.outside || picked.names_outside();
+    Request {
+        verb: "revert",
+        options: Options { merge: true, ..Options::default() },
+        markers: args.merge,
+        picked,
+        index: false,
+        outside,
+        head: false,
+        repository: false,
+        of_restore: None,
+        reverts: Some(turn),
+    }
+}
+
+/// The turn the user means, and its first checkpoint.
+fn find(process: &Process<'_>, project: &Project, given: &str) -> Result<(Checkpoint, Turn)> {
+    let found = project.find(given)?;
+    let (id, uses) = (found.id.short(), ledger::uses(&project.state));
+    let rows = rows(project.store.list()?, &uses);
+    let has = |steps: &[Checkpoint]| steps.iter().position(|step| step.id == found.id);
+    let at = rows.iter().enumerate().find_map(|(row, it)| Some((row, has(&it.steps)?)));
+    let no_turn = |what: &str| {
+        let shown = "nothing was changed; `beforehand list` shows the turns";
+        Err(Error::other(format!("checkpoint {id} {what}"), shown))
+    };
+    let Some((row, step)) = at else {
+        return no_turn("was taken before a restore or between turns: it begins no turn");
+    };
+    let (number, steps) = (row + 1, &rows[row].steps);
+    let first = steps[0].clone();
+    if step > 0 {
+        return Err(Error::other(
+            format!("checkpoint {id} is step {} of turn {number}", step + 1),
+            format!("nothing was changed; `beforehand revert {number}` takes back the whole turn"),
+        ));
+    }
+    if first.cause.reason != Reason::Call || first.cause.by.is_none() {
+        return no_turn("was asked for: no turn began with it");
+    }
+    if first.partial {
+        return Err(Error::other(
+            format!(
+                "checkpoint {id} is partial: not all that was there before turn {number} is held"
+            ),
+            format!(
+                "nothing was changed; `beforehand restore {number} -- PATH` brings back what is held"
+            ),
+        ));
+    }
+    let session =
+        |row: &Row| row.steps[0].cause.by.as_ref().map(|by| (by.agent, by.session.clone()));
+    // What an older turn of a session left open was cut off, or goes on in the background.
+    let is_last = !rows[..row].iter().any(|newer| session(newer) == session(&rows[row]));
+    let running = ledger::running(&project.state, process.now);
+    if is_last && steps.iter().any(|step| running.contains(&step.id)) {
+        return Err(Error::other(
+            format!(
+                "turn {number} is still running, or was cut off: a command of it has not ended"
+            ),
+            "nothing was changed; try again when the agent has finished, or use `beforehand undo`",
+        ));
+    }
+    whole(project, &uses, &rows[row], number)
+}
+
+/// All of the turn that a row is about, with its first checkpoint: one that a turn of another session
+/// found as it was, too, stands in the list as that one's.
+fn whole(project: &Project, uses: &[Use], row: &Row, number: usize) -> Result<(Checkpoint, Turn)> {
+    let turn = row.steps[0].turn_key();
+    let is_its = |used: &&Use| turn.is_some() && used.by.turn_key() == turn;
+    let used = uses.iter().filter(is_its).map(|used| used.checkpoint);
+    let checkpoints: BTreeSet<CheckpointId> =
+        row.steps.iter().map(|step| step.id).chain(used).collect();
+    let mut all = project.store.list()?;
+    all.retain(|one| checkpoints.contains(&one.id));
+    let first = all.into_iter().min_by_key(|one| one.sequence);
+    let cause = row.steps[0].cause.clone();
+    let first = first.map(|first| Checkpoint { cause, ..first });
+    Ok((first.unwrap_or_else(|| row.steps[0].clone()), Turn { number, checkpoints }))
+}

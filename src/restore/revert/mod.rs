@@ -1,0 +1,305 @@
+//! What a revert makes of each path: a turn is taken back, and what came after it stays.
+//!
+//! What a turn did at a path is one change or more of them, each from what was there right before
+//! its calls to what they left. They are taken back from what is there now, the newest first, each by a
+//! three-way merge. The plan that comes of it is carried out as any restore.
+
+mod renames;
+mod story;
+mod version;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Restore,
+    content::digest_then,
+    merge::Merges,
+    side::{entry_at, top},
+};
+use crate::{
+    error::Result,
+    fs::stat_path,
+    left::{self, Caller, Doer, Side, TurnLog},
+    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
+    plan::{Author, Change, Kept, Merged},
+    store,
+};
+
+use story::{Deed, Story};
+use version::{Clash, Found, Source, Version};
+
+/// What a revert comes to.
+#[derive(Default)]
+pub(super) struct Reverted {
+    /// From what is wanted to what is there, of what the turn changed.
+    pub(super) changes: Vec<Change>,
+    pub(super) authors: BTreeMap<RelPath, Author>,
+    pub(super) merges: Merges,
+    /// The SHA-256 of what is put back, and is not what the restore's checkpoint has there.
+    pub(super) digests: BTreeMap<RelPath, String>,
+    /// What stays, and why.
+    pub(super) kept: BTreeMap<RelPath, Kept>,
+    /// The later calls that build on the turn, by path.
+    pub(super) built_on: BTreeMap<RelPath, Caller>,
+    /// What the turn was seen to change.
+    pub(super) touched: BTreeSet<RelPath>,
+}
+
+/// Takes back a turn with these checkpoints, of which the restore's is the first. `changes` lead from `then`,
+/// which was there before it, to what is there `now`.
+pub(super) fn revert(
+    restore: Restore<'_>,
+    turn: &BTreeSet<CheckpointId>,
+    changes: &[Change],
+    (then, now): (&Tree, &Tree),
+    side: Side,
+) -> Result<Reverted> {
+    let Restore { project, checkpoint, request } = restore;
+    let Some(by) = &checkpoint.cause.by else { return Ok(Reverted::default()) };
+    let name = left::author(by.agent, &by.session);
+    let lines = left::read(&project.state.root(&project.root));
+    let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
+    let mut since = project.store.list()?;
+    since.retain(|other| other.sequence > checkpoint.sequence);
+    since.reverse();
+    let ids = since.iter().map(|other| other.id).collect();
+    let source = Source::new(project, side, ids);
+    let markers = request.markers;
+    let revert = Revert { restore, then, now, side, log, since, source, markers };
+    revert.all(changes)
+}
+
+/// A revert under way.
+struct Revert<'a> {
+    restore: Restore<'a>,
+    then: &'a Tree,
+    now: &'a Tree,
+    side: Side,
+    log: TurnLog,
+    /// The checkpoints since, oldest first.
+    since: Vec<Checkpoint>,
+    source: Source<'a>,
+    markers: bool,
+}
+
+/// What is to be at a path, or why it stays.
+struct Outcome {
+    /// What the turn did there, oldest first.
+    deeds: Vec<Deed>,
+    now: Option<Entry>,
+    wanted: Result<Version, Clash>,
+    is_marked: bool,
+}
+
+impl Revert<'_> {
+    fn all(&self, changes: &[Change]) -> Result<Reverted> {
+        let mut reverted =
+            Reverted { touched: self.log.touched().cloned().collect(), ..Reverted::default() };
+        let candidates = self.candidates(changes)?;
+        let mut outcomes = BTreeMap::new();
+        let again = self.as_before(changes)?;
+        let all = changes.iter().filter(|change| candidates.contains(&change.path));
+        for change in all.chain(&again) {
+            let path = &change.path;
+            let Story { deeds, is_unknown } = self.story(change)?;
+            if is_unknown || self.log.is_lost {
+                if !change.is_none() {
+                    reverted.keep(change, Kept::AfterUnknown, None);
+                }
+            } else if !deeds.is_empty() {
+                outcomes.insert(path.clone(), self.outcome(change, deeds));
+            }
+        }
+        self.follow_renames(changes, &mut outcomes);
+        for (path, outcome) in &outcomes {
+            self.add(&mut reverted, path, outcome)?;
+        }
+        keep_around_others(changes, &mut reverted);
+        reverted.changes.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(reverted)
+    }
+
+    /// What the turn changed and is as it was before it: others may have had a part in it meanwhile.
+    fn as_before(&self, changes: &[Change]) -> Result<Vec<Change>> {
+        let (project, changed) = (self.restore.project, paths(changes));
+        let mut again = Vec::new();
+        for path in self.log.touched().filter(|path| !changed.contains(path)) {
+            let before = entry_at(project, self.then, path, self.side)?;
+            let after = entry_at(project, self.now, path, self.side)?;
+            let is_directory = after.is_some_and(|now| now.kind == Kind::Directory);
+            // What is ignored now only seems to be gone.
+            let is_there = stat_path(&top(project, self.side).join(path.as_path())).is_ok();
+            if !is_directory && is_there == after.is_some() {
+                again.push(Change { path: path.clone(), before, after });
+            }
+        }
+        Ok(again)
+    }
+
+    /// The paths that the turn may have changed.
+    fn candidates(&self, changes: &[Change]) -> Result<BTreeSet<RelPath>> {
+        let mut candidates: BTreeSet<RelPath> = self.log.touched().cloned().collect();
+        let store = self.restore.project.store.as_ref();
+        for call in self.log.unseen() {
+            let next = self.first_look_after(call);
+            let trees = next.map(|next| (self.source.tree(call.of), self.source.tree(next.id)));
+            match trees {
+                Some((Some(then), Some(next)))
+                    if call.paths.is_none() && self.side == Side::Root =>
+                {
+                    let found = store::changes(store, &then, &next, store::Source::Saved)?;
+                    candidates.extend(found.into_iter().map(|change| change.path));
+                }
+                _ => {
+                    let all = changes.iter().map(|change| &change.path);
+                    candidates.extend(all.filter(|path| call.reaches(path)).cloned());
+                }
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn outcome(&self, change: &Change, deeds: Vec<Deed>) -> Outcome {
+        let now = change.after.map(Found::here);
+        match self.take_back(&change.path, &deeds, now, self.markers) {
+            Ok((wanted, is_marked)) => {
+                Outcome { deeds, now: change.after, wanted: Ok(wanted), is_marked }
+            }
+            Err(clash) => {
+                Outcome { deeds, now: change.after, wanted: Err(clash), is_marked: false }
+            }
+        }
+    }
+
+    /// Takes back what the turn did from what is there, the newest first.
+    fn take_back(
+        &self,
+        path: &RelPath,
+        deeds: &[Deed],
+        from: Version,
+        markers: bool,
+    ) -> Result<(Version, bool), Clash> {
+        deeds.iter().rev().try_fold((from, false), |(here, is_marked), deed| {
+            let sides = [&deed.after, &here, &deed.before];
+            let (version, marks) = self.source.three(path, sides, markers)?;
+            Ok((version, is_marked || marks))
+        })
+    }
+
+    /// Adds to the plan what is to become of a path.
+    fn add(&self, reverted: &mut Reverted, path: &RelPath, outcome: &Outcome) -> Result<()> {
+        let then = entry_at(self.restore.project, self.then, path, self.side)?;
+        let now = outcome.now;
+        let change = Change { path: path.clone(), before: then, after: now };
+        let wanted = match &outcome.wanted {
+            Err(clash) => {
+                let kept = match clash {
+                    Clash::Touches => Kept::BuiltOn,
+                    Clash::Unheld => Kept::AfterUnheld,
+                };
+                reverted.keep(&change, kept, self.built_on(path, &outcome.deeds));
+                return Ok(());
+            }
+            Ok(wanted) => wanted,
+        };
+        let now_version = now.map(Found::here);
+        if self.source.is_same(path, wanted, &now_version) {
+            return Ok(());
+        }
+        let Some(wanted) = wanted else {
+            reverted.put(Change { before: None, ..change }, Author::Agent);
+            return Ok(());
+        };
+        let permissions = wanted.permissions.unwrap_or(0o755);
+        let held = then.map(Found::held);
+        let is_held = held.is_some_and(|then| self.source.has_same_bytes(path, &then, wanted));
+        if let Some(then) = then.filter(|_| is_held) {
+            let before = Some(Entry { permissions, ..then });
+            reverted.put(Change { before, ..change }, Author::Agent);
+            return Ok(());
+        }
+        let Found { kind, device, .. } = *wanted;
+        let entry = Entry { kind, permissions, content: None, device };
+        let bytes = (kind == Kind::File && self.side == Side::Root)
+            .then(|| self.source.read(path, wanted))
+            .flatten();
+        match bytes {
+            Some(bytes) => {
+                reverted.merges.files.insert(path.clone(), Merged { bytes, permissions });
+                reverted.merges.marked.extend(outcome.is_marked.then(|| path.clone()));
+                reverted.put(Change { before: Some(entry), ..change }, Author::Other);
+            }
+            None if kind == Kind::Directory => {
+                reverted.put(Change { before: Some(entry), ..change }, Author::Agent);
+            }
+            None => match self.held_elsewhere(wanted) {
+                Some((held, digest)) => {
+                    reverted.digests.insert(path.clone(), digest);
+                    let before = Some(Entry { permissions, ..held });
+                    reverted.put(Change { before, ..change }, Author::Agent);
+                }
+                None => reverted.keep(&change, Kept::AfterUnheld, None),
+            },
+        }
+        Ok(())
+    }
+
+    /// What a later checkpoint of the turn holds, and the digest by which an undo knows it again.
+    fn held_elsewhere(&self, wanted: &Found) -> Option<(Entry, String)> {
+        let content = wanted.held_content().filter(|_| self.side == Side::Root)?;
+        let Found { kind, device, .. } = *wanted;
+        let entry = Entry { kind, permissions: 0, content: Some(content), device };
+        Some((entry, digest_then(self.restore.project, &entry)?))
+    }
+
+    /// The later call that touched what the turn did at a path, if one was seen to.
+    fn built_on(&self, path: &RelPath, deeds: &[Deed]) -> Option<Caller> {
+        let sights = self.log.sights.get(path)?;
+        let last = sights.iter().rposition(|sight| sight.by == Doer::Turn)?;
+        sights[last + 1..].iter().find_map(|sight| match sight.by {
+            Doer::Call(caller) => {
+                let there = Found::seen(&sight.there);
+                let clashes = self.take_back(path, deeds, there, false).is_err();
+                caller.filter(|_| clashes).map(|caller| self.log.callers[caller].clone())
+            }
+            Doer::Turn | Doer::Other => None,
+        })
+    }
+}
+
+impl Reverted {
+    fn put(&mut self, change: Change, author: Author) {
+        self.authors.insert(change.path.clone(), author);
+        self.changes.push(change);
+    }
+
+    fn keep(&mut self, change: &Change, kept: Kept, by: Option<Caller>) {
+        self.kept.insert(change.path.clone(), kept);
+        let author = if by.is_some() { Author::Session } else { Author::Other };
+        self.built_on.extend(by.map(|by| (change.path.clone(), by)));
+        self.put(change.clone(), author);
+    }
+}
+
+fn paths(changes: &[Change]) -> BTreeSet<&RelPath> {
+    changes.iter().map(|change| &change.path).collect()
+}
+
+/// A directory that the turn made stays with what others have put in it.
+fn keep_around_others(changes: &[Change], reverted: &mut Reverted) {
+    let is_directory = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::Directory);
+    let goes = |change: &&Change| is_directory(change.after) && !is_directory(change.before);
+    let dirs: Vec<RelPath> =
+        reverted.changes.iter().filter(goes).map(|change| change.path.clone()).collect();
+    let known: BTreeSet<RelPath> = paths(&reverted.changes).into_iter().cloned().collect();
+    let is_others = |change: &&Change| {
+        let path = &change.path;
+        change.after.is_some()
+            && !known.contains(path)
+            && dirs.iter().any(|dir| path.is_within(dir))
+    };
+    for change in changes.iter().filter(is_others) {
+        reverted.kept.insert(change.path.clone(), Kept::New);
+        reverted.put(change.clone(), Author::Other);
+    }
+}

@@ -1,0 +1,166 @@
+//! A file that was renamed, by the turn that is reverted or since, is looked for where it is now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Outcome, Revert,
+    story::Deed,
+    version::{Bytes, Clash, Found, Version, similarity},
+};
+use crate::{
+    left::Side,
+    model::{Kind, RelPath},
+    plan::Change,
+};
+
+/// Texts that share so many lines of a hundred are one, renamed.
+const ALIKE_MIN: usize = 50;
+/// Of more new files, none is compared: that takes time, and proves little.
+const COMPARED_MAX: usize = 500;
+
+impl Revert<'_> {
+    /// Brings together what was renamed.
+    pub(super) fn follow_renames(
+        &self,
+        changes: &[Change],
+        outcomes: &mut BTreeMap<RelPath, Outcome>,
+    ) {
+        if self.side == Side::Root {
+            self.follow_own(outcomes);
+            self.follow_later(changes, outcomes);
+        }
+    }
+
+    /// The turn renamed a file, and what is at its new name was changed since.
+    fn follow_own(&self, outcomes: &mut BTreeMap<RelPath, Outcome>) {
+        let deed = |outcome: &Outcome| match &outcome.deeds[..] {
+            [only] => Some(only.clone()),
+            _ => None,
+        };
+        let gone: Vec<(RelPath, Found)> = outcomes
+            .iter()
+            .filter(|(_, outcome)| outcome.now.is_none())
+            .filter_map(|(path, outcome)| match deed(outcome)? {
+                Deed { before: Some(before), after: None } => Some((path.clone(), before)),
+                Deed { .. } => None,
+            })
+            .collect();
+        let made: Vec<(RelPath, Found)> = outcomes
+            .iter()
+            .filter(|(_, outcome)| outcome.wanted.is_err() && outcome.now.is_some())
+            .filter_map(|(path, outcome)| match deed(outcome)? {
+                Deed { before: None, after: Some(after) } => Some((path.clone(), after)),
+                Deed { .. } => None,
+            })
+            .collect();
+        for (new, after) in made {
+            let from: Vec<(RelPath, Found)> = gone
+                .iter()
+                .filter(|(old, _)| outcomes.get(old).is_some_and(|it| it.wanted.is_ok()))
+                .cloned()
+                .collect();
+            let Some(at) = self.most_alike((&new, &after), &from) else { continue };
+            let (old, before) = &from[at];
+            let now = outcomes[&new].now.map(Found::here);
+            let sides = [&Some(after), &now, &Some(before.clone())];
+            let merged = self.source.three(&new, sides, self.markers);
+            let merged = merged.and_then(|(wanted, is_marked)| {
+                Ok((self.apart(&new, wanted).ok_or(Clash::Unheld)?, is_marked))
+            });
+            match merged {
+                Ok((wanted, is_marked)) => {
+                    set(outcomes, old, Ok(Some(wanted)), is_marked);
+                    set(outcomes, &new, Ok(None), false);
+                }
+                // Both stay, or there would be two of it.
+                Err(clash) => set(outcomes, old, Err(clash), false),
+            }
+        }
+    }
+
+    /// A file that the turn changed was renamed since.
+    fn follow_later(&self, changes: &[Change], outcomes: &mut BTreeMap<RelPath, Outcome>) {
+        let is_file = |found: &Version| found.as_ref().is_some_and(|it| it.kind == Kind::File);
+        let lost: Vec<(RelPath, Deed)> = outcomes
+            .iter()
+            .filter_map(|(path, outcome)| match (&outcome.deeds[..], outcome.now) {
+                ([only], None) if is_file(&only.after) => Some((path.clone(), only.clone())),
+                _ => None,
+            })
+            .collect();
+        if lost.is_empty() {
+            return;
+        }
+        let touched: BTreeSet<&RelPath> = self.log.touched().collect();
+        let is_new = |change: &&Change| {
+            change.before.is_none()
+                && change.after.is_some_and(|now| now.kind == Kind::File)
+                && !touched.contains(&change.path)
+        };
+        let new: Vec<(RelPath, Found)> = changes
+            .iter()
+            .filter(is_new)
+            .filter_map(|change| Some((change.path.clone(), Found::here(change.after?))))
+            .collect();
+        for (old, Deed { before, after }) in lost {
+            let Some(after) = after else { continue };
+            let Some(at) = self.most_alike((&old, &after), &new) else { continue };
+            let (path, here) = &new[at];
+            if outcomes.contains_key(path) {
+                continue;
+            }
+            let Some(here) = self.apart(path, Some(here.clone())) else { continue };
+            let after = self.apart(&old, Some(after));
+            let sides = [&after, &Some(here), &before];
+            let now = changes.iter().find(|change| change.path == *path);
+            let now = now.and_then(|change| change.after);
+            let (wanted, is_marked) = match self.source.three(&old, sides, self.markers) {
+                Ok((wanted, is_marked)) => (Ok(wanted), is_marked),
+                Err(clash) => (Err(clash), false),
+            };
+            let deeds = vec![Deed { before: before.clone(), after: after.clone() }];
+            outcomes.remove(&old);
+            outcomes.insert(path.clone(), Outcome { deeds, now, wanted, is_marked });
+        }
+    }
+
+    /// The bytes of a version apart from where it is.
+    fn apart(&self, path: &RelPath, found: Version) -> Version {
+        let found = found?;
+        let bytes = self.source.read(path, &found)?;
+        Some(Found { bytes: Bytes::These(bytes), ..found })
+    }
+
+    /// Which of some files is most like another, if one is.
+    fn most_alike(
+        &self,
+        (path, found): (&RelPath, &Found),
+        others: &[(RelPath, Found)],
+    ) -> Option<usize> {
+        if found.kind != Kind::File || others.len() > COMPARED_MAX {
+            return None;
+        }
+        let bytes = self.source.read(path, found)?;
+        let alike = |(path, other): &(RelPath, Found)| {
+            let other = self.source.read(path, other).filter(|_| other.kind == Kind::File);
+            other.map_or(0, |other| similarity(&bytes, &other))
+        };
+        let alike: Vec<usize> = others.iter().map(alike).collect();
+        let most = *alike.iter().max()?;
+        let mut best = alike.iter().enumerate().filter(|(_, it)| **it == most);
+        let (at, _) = best.next()?;
+        (most >= ALIKE_MIN && best.next().is_none()).then_some(at)
+    }
+}
+
+fn set(
+    outcomes: &mut BTreeMap<RelPath, Outcome>,
+    path: &RelPath,
+    wanted: Result<Version, Clash>,
+    is_marked: bool,
+) {
+    if let Some(outcome) = outcomes.get_mut(path) {
+        outcome.wanted = wanted;
+        outcome.is_marked = is_marked;
+    }
+}

@@ -1,0 +1,170 @@
+//! What a turn did at one path, from all that was seen there: by its calls, by those of others, and by
+//! the checkpoints that were taken meanwhile.
+
+use super::{
+    Revert,
+    version::{Found, Version},
+};
+use crate::{
+    error::Result,
+    left::{Call, Doer, Look, Side, Sight},
+    model::{Checkpoint, RelPath},
+    plan::{ByPath, Change},
+    restore::side::entry_at,
+};
+
+/// A change that calls of the turn made.
+#[derive(Clone, Debug)]
+pub(super) struct Deed {
+    /// What was there right before them.
+    pub(super) before: Version,
+    /// What they left.
+    pub(super) after: Version,
+}
+
+/// What a turn did at a path.
+#[derive(Debug, Default)]
+pub(super) struct Story {
+    /// Oldest first, with something by others between one and the next.
+    pub(super) deeds: Vec<Deed>,
+    /// Whether there may have been more, or something else.
+    pub(super) is_unknown: bool,
+}
+
+/// A story as far as it has been told.
+struct Teller {
+    story: Story,
+    /// What was there last.
+    here: Version,
+    /// Whether that is what the last deed left.
+    is_deed: bool,
+}
+
+impl Teller {
+    /// Something is there that others left.
+    fn others(&mut self, there: Version) {
+        self.here = there;
+        self.is_deed = false;
+    }
+
+    /// A call of the turn left something.
+    fn turn(&mut self, there: Version) {
+        let before = std::mem::replace(&mut self.here, there.clone());
+        match self.story.deeds.last_mut().filter(|_| self.is_deed) {
+            Some(last) => last.after = there,
+            None => self.story.deeds.push(Deed { before, after: there }),
+        }
+        self.is_deed = true;
+    }
+}
+
+/// What was seen.
+enum Event<'e> {
+    Look(Look, &'e Checkpoint),
+    Sight(&'e Sight),
+}
+
+impl Revert<'_> {
+    /// The first checkpoint that was taken after a call began.
+    pub(super) fn first_look_after(&self, call: &Call) -> Option<Look> {
+        let mut looks = self.since.iter().map(|checkpoint| self.log.look(checkpoint));
+        looks.find(|look| look.order > call.began)
+    }
+
+    /// What the turn did at a path that is not as it was.
+    pub(super) fn story(&self, change: &Change) -> Result<Story> {
+        let path = &change.path;
+        let then = entry_at(self.restore.project, self.then, path, self.side)?;
+        let here = then.map(Found::held);
+        let mut teller = Teller { story: Story::default(), here, is_deed: false };
+        let unseen: Vec<&Call> = self.log.unseen().filter(|call| call.reaches(path)).collect();
+        let after: Vec<Option<Look>> =
+            unseen.iter().map(|call| self.first_look_after(call)).collect();
+        for event in self.events(path, &after) {
+            match event {
+                Event::Sight(sight) => self.see(&mut teller, path, sight),
+                Event::Look(look, checkpoint) => {
+                    let is_after_unseen = after.contains(&Some(look));
+                    self.look_at(&mut teller, path, (look, checkpoint), is_after_unseen)?;
+                }
+            }
+        }
+        let now = change.after.map(Found::here);
+        if after.contains(&None) && !self.source.is_same(path, &teller.here, &now) {
+            teller.story.is_unknown = true;
+        }
+        // What the turn took back itself is none of its deeds.
+        let is_none = |deed: &Deed| self.source.is_same(path, &deed.before, &deed.after);
+        teller.story.deeds.retain(|deed| !is_none(deed));
+        Ok(teller.story)
+    }
+
+    /// What was seen at a path until its turn was over, oldest first.
+    fn events(&self, path: &RelPath, after: &[Option<Look>]) -> Vec<Event<'_>> {
+        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let last = sights.iter().rev().find(|sight| sight.by == Doer::Turn);
+        let ends = after.iter().flatten().map(|look| look.order);
+        let end = last.map(|sight| sight.order).into_iter().chain(ends).max();
+        let Some(end) = end else { return Vec::new() };
+        let looks = self.since.iter().map(|it| Event::Look(self.log.look(it), it));
+        let order = |event: &Event<'_>| match event {
+            Event::Look(look, _) => (look.order, false),
+            Event::Sight(sight) => (sight.order, true),
+        };
+        let mut events: Vec<Event<'_>> =
+            looks.chain(sights.iter().map(Event::Sight)).filter(|it| order(it).0 <= end).collect();
+        // Those of one place stay in the order they were taken.
+        events.sort_by_key(order);
+        events
+    }
+
+    fn see(&self, teller: &mut Teller, path: &RelPath, sight: &Sight) {
+        let there = Found::seen(&sight.there);
+        if self.source.is_same(path, &teller.here, &there) {
+            return;
+        }
+        match sight.by {
+            Doer::Turn => teller.turn(there),
+            Doer::Call(_) | Doer::Other => teller.others(there),
+        }
+    }
+
+    fn look_at(
+        &self,
+        teller: &mut Teller,
+        path: &RelPath,
+        (look, checkpoint): (Look, &Checkpoint),
+        is_after_unseen: bool,
+    ) -> Result<()> {
+        let Some(tree) = self.source.tree(look.id) else {
+            teller.story.is_unknown |= look.is_of_session || is_after_unseen;
+            return Ok(());
+        };
+        let entry = entry_at(self.restore.project, &tree, path, self.side)?;
+        if entry.is_none() && self.may_have_left_out(checkpoint, path) {
+            return Ok(());
+        }
+        let there = entry.map(Found::held);
+        if self.source.is_same(path, &teller.here, &there) {
+            return Ok(());
+        }
+        if is_after_unseen && (self.log.tells || !look.is_of_session) {
+            teller.story.is_unknown = true;
+        }
+        let is_in_call =
+            self.log.calls.iter().any(|call| call.is_during(&look) && call.reaches(path));
+        if is_after_unseen {
+            teller.turn(there);
+        } else if !is_in_call {
+            teller.others(there);
+        }
+        Ok(())
+    }
+
+    /// Whether a checkpoint says nothing of a path that it does not have.
+    fn may_have_left_out(&self, checkpoint: &Checkpoint, path: &RelPath) -> bool {
+        self.side == Side::Outside
+            || checkpoint.partial
+            || ByPath::of(&checkpoint.skipped).covering(path).is_some()
+    }
+}

@@ -1,0 +1,300 @@
+//! What is, was or is to be at a path, and three of them made one.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use crate::{
+    left::{self, Side, There},
+    model::{CheckpointId, Content, ContentId, Entry, Kind, RelPath, Tree},
+    project::Project,
+    restore::{
+        content::{held_bytes, small},
+        merge::merge,
+        side::{entry_at, top},
+    },
+    store::naming,
+};
+
+/// `None` where nothing is.
+pub(super) type Version = Option<Found>;
+
+/// Something at a path.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) kind: Kind,
+    /// `None` if they were not looked at.
+    pub(super) permissions: Option<u32>,
+    pub(super) bytes: Bytes,
+    pub(super) device: u64,
+}
+
+/// The bytes of a file, or the text of a symlink.
+#[derive(Clone, Debug)]
+pub(super) enum Bytes {
+    /// As a checkpoint has them.
+    Held(Option<Content>),
+    /// As they are on the disk, and what a store would call them.
+    Here(Option<Content>),
+    /// As the log has them.
+    Noted { id: Option<ContentId>, sha: Option<String> },
+    /// Just these.
+    These(Vec<u8>),
+}
+
+/// Why three versions do not come to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clash {
+    /// Both changed the same.
+    Touches,
+    /// It cannot be told: the bytes of one are not held.
+    Unheld,
+}
+
+impl Found {
+    pub(super) fn held(entry: Entry) -> Self {
+        Self::of(entry, Bytes::Held(entry.content))
+    }
+
+    pub(super) fn here(entry: Entry) -> Self {
+        Self::of(entry, Bytes::Here(entry.content))
+    }
+
+    fn of(entry: Entry, bytes: Bytes) -> Self {
+        let Entry { kind, permissions, device, .. } = entry;
+        Self { kind, permissions: Some(permissions), bytes, device }
+    }
+
+    /// What was seen, if its kind is known.
+    pub(super) fn seen(there: &There) -> Version {
+        match there {
+            There::Nothing => None,
+            There::Directory => {
+                let (kind, bytes) = (Kind::Directory, Bytes::Held(None));
+                Some(Self { kind, permissions: None, bytes, device: 0 })
+            }
+            There::This(state) => {
+                let bytes = Bytes::Noted { id: state.id(), sha: state.sha.clone() };
+                let permissions = Some(state.permissions);
+                Some(Self { kind: state.kind()?, permissions, bytes, device: 0 })
+            }
+        }
+    }
+
+    fn content(&self) -> Option<Content> {
+        match self.bytes {
+            Bytes::Held(content) | Bytes::Here(content) => content,
+            Bytes::Noted { .. } | Bytes::These(_) => None,
+        }
+    }
+
+    /// Where a checkpoint holds it.
+    pub(super) fn held_content(&self) -> Option<Content> {
+        match self.bytes {
+            Bytes::Held(content) => content,
+            Bytes::Here(_) | Bytes::Noted { .. } | Bytes::These(_) => None,
+        }
+    }
+
+    fn id(&self) -> Option<ContentId> {
+        match self.bytes {
+            Bytes::Noted { id, .. } => id,
+            _ => self.content().map(|content| content.id),
+        }
+    }
+}
+
+/// Where the bytes of versions are found.
+pub(super) struct Source<'a> {
+    project: &'a Project,
+    side: Side,
+    /// The checkpoints since the turn, oldest first.
+    since: Vec<CheckpointId>,
+    trees: RefCell<BTreeMap<CheckpointId, Option<Rc<Tree>>>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(project: &'a Project, side: Side, since: Vec<CheckpointId>) -> Self {
+        Self { project, side, since, trees: RefCell::default() }
+    }
+
+    /// The files of a checkpoint, if they can be read.
+    pub(super) fn tree(&self, id: CheckpointId) -> Option<Rc<Tree>> {
+        let mut trees = self.trees.borrow_mut();
+        let tree = || self.project.store.tree(id).ok().map(Rc::new);
+        trees.entry(id).or_insert_with(tree).clone()
+    }
+
+    /// The bytes of a version at `path`, unless they are many or not held.
+    pub(super) fn read(&self, path: &RelPath, found: &Found) -> Option<Vec<u8>> {
+        match &found.bytes {
+            Bytes::Held(content) => self.held(found.kind, *content),
+            Bytes::Here(_) => small(top(self.project, self.side), path, found.kind),
+            Bytes::Noted { id, sha } => self.noted(path, found.kind, *id, sha.as_deref()),
+            Bytes::These(bytes) => Some(bytes.clone()),
+        }
+    }
+
+    fn held(&self, kind: Kind, content: Option<Content>) -> Option<Vec<u8>> {
+        held_bytes(self.project, &Entry { kind, permissions: 0, content, device: 0 })
+    }
+
+    /// What a call left: among the texts that are kept of calls, or in a later checkpoint.
+    fn noted(
+        &self,
+        path: &RelPath,
+        kind: Kind,
+        id: Option<ContentId>,
+        sha: Option<&str>,
+    ) -> Option<Vec<u8>> {
+        let place = self.project.state.root(&self.project.root);
+        if let Some(text) = sha.and_then(|sha| left::text(&place, sha)) {
+            return Some(text);
+        }
+        let mut known = BTreeSet::new();
+        let mut trees = self.since.iter().filter_map(|id| self.tree(*id));
+        trees.find_map(|tree| {
+            let entry = entry_at(self.project, &tree, path, self.side).ok().flatten()?;
+            let content = entry.content.filter(|it| entry.kind == kind && known.insert(*it))?;
+            let bytes = self.held(kind, Some(content))?;
+            let is_it = id == Some(content.id) || is_noted(&bytes, id, sha);
+            is_it.then_some(bytes)
+        })
+    }
+
+    /// Whether two versions at `path` are the same.
+    pub(super) fn is_same(&self, path: &RelPath, a: &Version, b: &Version) -> bool {
+        match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => {
+                let same_permissions = a.kind == Kind::Link
+                    || a.permissions.zip(b.permissions).is_none_or(|(a, b)| a == b);
+                a.kind == b.kind && same_permissions && self.has_same_bytes(path, a, b)
+            }
+            (None, Some(_)) | (Some(_), None) => false,
+        }
+    }
+
+    /// Whether two files have the same bytes, as far as that can be known.
+    pub(super) fn has_same_bytes(&self, path: &RelPath, a: &Found, b: &Found) -> bool {
+        if a.kind != b.kind || !a.kind.has_content() {
+            return a.kind == b.kind;
+        }
+        if let (Some(a), Some(b)) = (a.content(), b.content())
+            && a.is_comparable_to(&b)
+        {
+            return a.id == b.id;
+        }
+        match (&a.bytes, &b.bytes) {
+            _ if a.id().is_some() && a.id() == b.id() => true,
+            (Bytes::Noted { sha: Some(a), .. }, Bytes::Noted { sha: Some(b), .. }) => a == b,
+            (Bytes::Noted { id, sha }, _) => {
+                self.read(path, b).is_some_and(|bytes| is_noted(&bytes, *id, sha.as_deref()))
+            }
+            (_, Bytes::Noted { id, sha }) => {
+                self.read(path, a).is_some_and(|bytes| is_noted(&bytes, *id, sha.as_deref()))
+            }
+            (_, _) => {
+                let (a, b) = (self.read(path, a), self.read(path, b));
+                a.zip(b).is_some_and(|(a, b)| a == b)
+            }
+        }
+    }
+
+    /// Takes back what led from `theirs` to `base`, where `ours` is what is there now. Says whether
+    /// conflicts are marked in what comes of it.
+    pub(super) fn three(
+        &self,
+        path: &RelPath,
+        [base, ours, theirs]: [&Version; 3],
+        markers: bool,
+    ) -> Result<(Version, bool), Clash> {
+        if self.is_same(path, ours, base) {
+            return Ok((theirs.clone(), false));
+        }
+        if self.is_same(path, ours, theirs) {
+            return Ok((ours.clone(), false));
+        }
+        let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
+            return Err(Clash::Touches);
+        };
+        if [base, ours, theirs].iter().any(|found| found.kind != Kind::File) {
+            return Err(Clash::Touches);
+        }
+        let permissions = one_of([base, ours, theirs].map(|found| found.permissions));
+        let permissions = permissions.ok_or(Clash::Touches)?;
+        let same = |a, b| self.has_same_bytes(path, a, b);
+        if same(ours, base) {
+            return Ok((Some(Found { permissions, ..theirs.clone() }), false));
+        }
+        if same(ours, theirs) || same(base, theirs) {
+            return Ok((Some(Found { permissions, ..ours.clone() }), false));
+        }
+        let read = |found| self.read(path, found).ok_or(Clash::Unheld);
+        let (bytes, is_marked) =
+            merge(&read(base)?, &read(ours)?, &read(theirs)?, markers).ok_or(Clash::Touches)?;
+        let merged = Found { permissions, bytes: Bytes::These(bytes), ..ours.clone() };
+        Ok((Some(merged), is_marked))
+    }
+}
+
+/// What becomes of something that is changed as a whole; `None` if both changed it.
+fn one_of<T: PartialEq + Copy>([base, ours, theirs]: [T; 3]) -> Option<T> {
+    if ours == base { Some(theirs) } else { (theirs == base || theirs == ours).then_some(ours) }
+}
+
+/// Whether bytes are those that the log has.
+fn is_noted(bytes: &[u8], id: Option<ContentId>, sha: Option<&str>) -> bool {
+    match (sha, id) {
+        (Some(sha), _) => left::digest(bytes) == sha,
+        (None, Some(id)) => naming::is_name_of(&id, bytes),
+        (None, None) => false,
+    }
+}
+
+/// How much of the lines of two texts is the same, of a hundred. Bytes that are no text are the same or not.
+pub(super) fn similarity(a: &[u8], b: &[u8]) -> usize {
+    if a == b {
+        return 100;
+    }
+    if [a, b].iter().any(|bytes| bytes.contains(&0) || bytes.is_empty()) {
+        return 0;
+    }
+    let lines = |bytes: &[u8]| bytes.split(|&byte| byte == b'\n').count();
+    let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for line in a.split(|&byte| byte == b'\n') {
+        *counts.entry(line).or_default() += 1;
+    }
+    let mut shared = 0;
+    for line in b.split(|&byte| byte == b'\n') {
+        if let Some(count) = counts.get_mut(line).filter(|count| **count > 0) {
+            *count -= 1;
+            shared += 1;
+        }
+    }
+    shared * 100 / lines(a).max(lines(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_changed_becomes_neither() {
+        assert_eq!(one_of([1, 1, 2]), Some(2));
+        assert_eq!(one_of([1, 2, 1]), Some(2));
+        assert_eq!(one_of([1, 2, 2]), Some(2));
+        assert_eq!(one_of([1, 2, 3]), None);
+    }
+
+    #[test]
+    fn texts_are_alike_by_their_lines() {
+        assert_eq!(similarity(b"a\nb\nc\n", b"a\nb\nc\n"), 100);
+        assert_eq!(similarity(b"a\nb\nc\n", b"c\nb\nx\n"), 75, "the end of the last line counts");
+        assert_eq!(similarity(b"a\nb\n", b"x\ny\nz\n"), 25);
+        assert_eq!(similarity(b"\0a\nb", b"\0a\nc"), 0);
+        assert_eq!(similarity(b"", b"a"), 0);
+    }
+}

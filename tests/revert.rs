@@ -1,0 +1,332 @@
+//! `beforehand revert`: one turn is taken back, what came after it stays, whoever did it.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use beforehand::process::Exit;
+use serde_json::{Value, json};
+
+use crate::{
+    evidence::{begins, ends, event, ours, run, writes},
+    support::{
+        temp::{chmod, link, on_disk, write},
+        world::{Output, World},
+    },
+};
+
+/// Ten lines, with some of them another way.
+fn lines(changed: &[(usize, &str)]) -> String {
+    let line = |n| match changed.iter().find(|(at, _)| *at == n) {
+        Some((_, text)) => format!("{text}\n"),
+        None => format!("line {n}\n"),
+    };
+    (1..=10).map(line).collect()
+}
+
+/// A project in both kinds of store, in which the session `s` is known to say when a call is done.
+fn projects() -> [World; 2] {
+    [World::new(), World::with_git()].map(|mut world| {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", lines(&[]));
+        world.write("b", lines(&[]));
+        run(&mut world, "zero", "make nothing", |_| ());
+        world
+    })
+}
+
+/// Reverts, and checks that the plan says the same and that an undo is the identity.
+#[track_caller]
+fn revert(world: &mut World, args: &[&str], exit: u8) -> Output {
+    let before = on_disk(&world.root());
+    let with = |more: &[&'static str]| {
+        let dashes = args.iter().position(|arg| *arg == "--").unwrap_or(args.len());
+        [&["revert"], &args[..dashes], more, &args[dashes..]].concat()
+    };
+    let plan = ours(world, &with(&["--dry-run", "--json"]), 0).stdout;
+    assert!(on_disk(&world.root()) == before, "a dry run changes nothing");
+    let done = ours(world, &with(&["--yes", "--json"]), exit);
+    let parsed = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    let (plan, came) = (parsed(&plan), parsed(&done.stdout));
+    let acts = |value: &Value| -> Vec<String> {
+        let steps = value["steps"].as_array().unwrap().iter();
+        steps.map(|step| format!("{} {}", step["action"], step["path"])).collect()
+    };
+    assert_eq!(acts(&plan), acts(&came), "what is announced is what is done");
+    let after = on_disk(&world.root());
+    if before != after {
+        ours(world, &["undo", "--yes"], 0);
+        assert!(on_disk(&world.root()) == before, "undo is the identity");
+        ours(world, &["redo", "--yes"], 0);
+        assert!(on_disk(&world.root()) == after, "and redo is exact");
+    }
+    done
+}
+
+#[test]
+fn one_turn_goes_and_what_came_after_it_stays() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
+        writes(&mut world, "two", "a", &lines(&[(1, "ONE"), (10, "TEN")]));
+        world.write("a", lines(&[(1, "ONE"), (5, "mine"), (10, "TEN")]));
+        world.write("mine", "mine");
+        revert(&mut world, &["2"], 0);
+        assert_eq!(world.read("a"), lines(&[(5, "mine"), (10, "TEN")]));
+        assert_eq!([world.read("b"), world.read("mine")], [lines(&[]), "mine".to_owned()]);
+        revert(&mut world, &["1"], 0);
+        assert_eq!(world.read("a"), lines(&[(5, "mine")]));
+        let again = ours(&mut world, &["revert", "1", "--yes"], 0).stdout;
+        assert_eq!(again, "nothing that turn 1 changed is left to take back\n");
+    }
+}
+
+#[test]
+fn what_nobody_touched_since_goes_back_as_a_whole() {
+    for mut world in projects() {
+        let root = world.root();
+        world.write("bin", "\0first");
+        world.write("d/x", "x");
+        link(&root.join("l"), "a");
+        chmod(&root.join("b"), 0o644);
+        let before = on_disk(&root);
+        run(&mut world, "one", "make all", |world| {
+            world.write("bin", "\0second");
+            world.write("new/deep/file", "new");
+            fs::remove_file(root.join("l")).unwrap();
+            link(&root.join("l"), "b");
+            chmod(&root.join("b"), 0o755);
+            fs::remove_file(root.join("d/x")).unwrap();
+            fs::remove_dir(root.join("d")).unwrap();
+            world.write("a", "all of it");
+        });
+        writes(&mut world, "two", "later", "later");
+        revert(&mut world, &["2"], 0);
+        fs::remove_file(root.join("later")).unwrap();
+        assert!(on_disk(&root) == before);
+    }
+}
+
+#[test]
+fn what_a_later_turn_builds_on_stays_and_the_turn_is_named() {
+    for mut world in projects() {
+        run(&mut world, "one", "make", |world| {
+            world.write("a", lines(&[(3, "THREE")]));
+            world.write("b", lines(&[(3, "THREE")]));
+            world.write("new", "one\n");
+            world.write("bin", "\0one");
+        });
+        writes(&mut world, "two", "a", &lines(&[(3, "THREE"), (9, "NINE")]));
+        writes(&mut world, "three", "a", &lines(&[(3, "THREE!"), (9, "NINE")]));
+        writes(&mut world, "three", "new", "one\ntwo\n");
+        world.write("bin", "\0mine");
+        let plan = ours(&mut world, &["revert", "3", "--dry-run"], 0).stdout;
+        assert!(plan.contains("keep      a     turn 1 builds on this (--merge marks"), "{plan}");
+        assert!(plan.contains("keep      bin   changed since, and conflicts"), "{plan}");
+        assert!(plan.contains("keep      new   turn 1 builds on this\n"), "{plan}");
+        let done = revert(&mut world, &["3"], 3).stdout;
+        let done: Value = serde_json::from_str(&done).unwrap();
+        assert_eq!(done["built_on"][0]["turn"], 1, "{done}");
+        assert_eq!(world.read("a"), lines(&[(3, "THREE!"), (9, "NINE")]));
+        assert_eq!(world.read("b"), lines(&[]), "what does not conflict goes");
+        assert_eq!(["new", "bin"].map(|path| world.read(path)), ["one\ntwo\n", "\0mine"]);
+        revert(&mut world, &["3", "--merge", "--", "a"], 3);
+        let marked = world.read("a");
+        assert!(marked.contains("<<<<<<<") && marked.contains("THREE!\n"), "{marked}");
+        assert!(marked.contains("line 3\n") && marked.contains("NINE\n"), "{marked}");
+    }
+}
+
+#[test]
+fn a_conflict_with_the_user_is_said_to_be_one() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &lines(&[(3, "THREE")]));
+        world.write("a", lines(&[(3, "mine")]));
+        let said = ours(&mut world, &["revert", "1", "--yes"], 3).stdout;
+        assert!(said.contains("conflicts with it"), "{said}");
+        assert_eq!(world.read("a"), lines(&[(3, "mine")]));
+    }
+}
+
+#[test]
+fn modes_and_bytes_are_taken_back_each_for_itself() {
+    for mut world in projects() {
+        let mode = |world: &World| {
+            fs::metadata(world.root().join("a")).unwrap().permissions().mode() & 0o777
+        };
+        chmod(&world.root().join("a"), 0o644);
+        run(&mut world, "one", "make", |world| chmod(&world.root().join("a"), 0o755));
+        writes(&mut world, "two", "a", &lines(&[(2, "TWO")]));
+        revert(&mut world, &["2"], 0);
+        assert_eq!((mode(&world), world.read("a")), (0o644, lines(&[(2, "TWO")])));
+        chmod(&world.root().join("a"), 0o600);
+        revert(&mut world, &["1"], 0);
+        assert_eq!((mode(&world), world.read("a")), (0o600, lines(&[])));
+    }
+}
+
+#[test]
+fn what_was_renamed_is_found() {
+    for mut world in projects() {
+        let root = world.root();
+        // The turn renames, and another goes on with it.
+        run(&mut world, "one", "mv a moved/a", |world| {
+            fs::create_dir(root.join("moved")).unwrap();
+            fs::rename(root.join("a"), world.root().join("moved/a")).unwrap();
+        });
+        writes(&mut world, "two", "moved/a", &lines(&[(9, "NINE")]));
+        revert(&mut world, &["2"], 0);
+        assert_eq!(world.read("a"), lines(&[(9, "NINE")]));
+        assert!(!root.join("moved").exists());
+        // The turn changes a file, and another renames it.
+        writes(&mut world, "three", "b", &lines(&[(1, "ONE")]));
+        run(&mut world, "four", "mv b c", |world| {
+            fs::rename(root.join("b"), world.root().join("c")).unwrap();
+        });
+        world.write("c", lines(&[(1, "ONE"), (8, "mine")]));
+        revert(&mut world, &["2"], 0);
+        assert_eq!(world.read("c"), lines(&[(8, "mine")]));
+        assert!(!root.join("b").exists());
+    }
+}
+
+#[test]
+fn a_directory_stays_with_what_others_put_in_it() {
+    for mut world in projects() {
+        writes(&mut world, "one", "new/x", "x");
+        world.write("new/mine", "mine");
+        revert(&mut world, &["1"], 0);
+        assert_eq!(world.read("new/mine"), "mine");
+        assert!(!world.root().join("new/x").exists());
+    }
+}
+
+#[test]
+fn what_the_user_did_in_the_middle_of_the_turn_stays() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
+        world.write("a", lines(&[(1, "ONE"), (5, "mine")]));
+        writes(&mut world, "one", "a", &lines(&[(1, "ONE"), (5, "mine"), (10, "TEN")]));
+        run(&mut world, "one", "make", |world| world.write("b", lines(&[(1, "ONE")])));
+        world.write("b", lines(&[(1, "ONE"), (5, "mine")]));
+        run(&mut world, "one", "make more", |world| {
+            world.write("b", lines(&[(1, "ONE"), (5, "mine"), (10, "TEN")]));
+        });
+        revert(&mut world, &["1"], 0);
+        for path in ["a", "b"] {
+            assert_eq!(world.read(path), lines(&[(5, "mine")]), "{path}");
+        }
+    }
+}
+
+#[test]
+fn turns_of_two_sessions_are_taken_back_one_by_one() {
+    for mut world in projects() {
+        run(&mut world, "other/zero", "make nothing", |_| ());
+        begins(&mut world, "one", "make one");
+        writes(&mut world, "other/two", "b", &lines(&[(2, "TWO")]));
+        writes(&mut world, "other/two", "a", &lines(&[(2, "TWO")]));
+        ends(&mut world, "one", "make one");
+        writes(&mut world, "one", "a", &lines(&[(2, "TWO"), (9, "NINE")]));
+        let listed = ours(&mut world, &["list", "--json"], 0).stdout;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let of = |session: &str| {
+            let all = listed.as_array().unwrap();
+            let found = all.iter().position(|row| row["session"] == session).unwrap();
+            (found + 1).to_string()
+        };
+        let other = of("other");
+        ours(&mut world, &["revert", &other, "--yes", "--", "a"], 0);
+        assert_eq!(world.read("a"), lines(&[(9, "NINE")]));
+        assert_eq!(world.read("b"), lines(&[(2, "TWO")]), "only what is named");
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_back_is_refused_or_named() {
+    for mut world in projects() {
+        ours(&mut world, &["create", "-m", "mine"], 0);
+        writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
+        run(&mut world, "one", "make", |world| world.write("b", "b"));
+        let before = on_disk(&world.root());
+        for (given, said) in [
+            ("9", "no checkpoint `9`"),
+            ("1.2", "is step 2 of turn 1"),
+            ("2", "was asked for: no turn began with it"),
+            ("ffff", "no checkpoint `ffff`"),
+        ] {
+            let done = ours(&mut world, &["revert", given, "--yes"], 1);
+            assert!(done.stderr.contains(said), "{given}: {}", done.stderr);
+        }
+        begins(&mut world, "two", "make more");
+        world.write("b", "half");
+        let running = ours(&mut world, &["revert", "1", "--yes"], 1).stderr;
+        assert!(running.contains("turn 1 is still running"), "{running}");
+        world.write("b", "b");
+        assert!(on_disk(&world.root()) == before);
+    }
+}
+
+#[test]
+fn what_a_call_that_was_cut_off_may_have_done_is_not_guessed() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
+        begins(&mut world, "one", "make");
+        world.write("b", "perhaps");
+        event(&mut world, "UserPromptSubmit", "two", "", &json!({}), "");
+        writes(&mut world, "two", "later", "later");
+        let said = ours(&mut world, &["revert", "2", "--yes"], 3).stdout;
+        assert!(said.contains("1 conflict kept: b"), "{said}");
+        assert_eq!(world.read("a"), lines(&[]), "that was seen");
+        assert_eq!(world.read("b"), "perhaps");
+    }
+}
+
+#[test]
+fn a_file_of_which_the_later_state_is_not_held_stays_and_says_so() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
+        writes(&mut world, "one", "b", &lines(&[(1, "ONE")]));
+        world.write("a", lines(&[(1, "ONE"), (9, "mine")]));
+        let state = beforehand::state::State::new(world.state());
+        fs::remove_file(state.root_at(&world.root()).left().join("texts")).unwrap();
+        let said = ours(&mut world, &["revert", "1", "--dry-run"], 0).stdout;
+        assert!(said.contains("what turn 1 left there is not held"), "{said}");
+        revert(&mut world, &["1"], 3);
+        assert_eq!(world.read("a"), lines(&[(1, "ONE"), (9, "mine")]));
+        assert_eq!(world.read("b"), lines(&[]), "for this one its digest is enough");
+    }
+}
+
+/// A person who goes on with a file right after a turn leaves no text of the turn; what is looked at
+/// when the turn ends does.
+#[test]
+fn what_a_turn_left_is_looked_at_when_it_ends() {
+    for mut world in projects() {
+        run(&mut world, "one", "make", |world| world.write("a", lines(&[(1, "ONE")])));
+        drop(world.started());
+        event(&mut world, "Stop", "one", "", &json!({}), "");
+        world.run_started();
+        let state = beforehand::state::State::new(world.state());
+        fs::remove_file(state.root_at(&world.root()).left().join("texts")).unwrap();
+        world.write("a", lines(&[(1, "ONE"), (9, "mine")]));
+        writes(&mut world, "two", "b", "later");
+        revert(&mut world, &["2"], 0);
+        assert_eq!(world.read("a"), lines(&[(9, "mine")]));
+    }
+}
+
+#[test]
+fn a_slash_command_reverts() {
+    let [mut world, _] = projects();
+    writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
+    writes(&mut world, "two", "a", &lines(&[(1, "ONE"), (9, "NINE")]));
+    let slash = |world: &World, text: &str| {
+        let stdin = format!("{text}\nBEFOREHAND_END\n");
+        let output = world.run_in(&world.root(), &["slash", "revert", "--stdin"], &stdin);
+        assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{text}");
+        output.stdout
+    };
+    assert!(slash(&world, "").ends_with("\n/revert N\n"));
+    let said = slash(&world, "2 a");
+    assert!(said.contains("took back 1 path of turn 2\nundo with: beforehand undo"), "{said}");
+    assert_eq!(world.read("a"), lines(&[(9, "NINE")]));
+    assert!(slash(&world, "a").starts_with("error: "));
+}
