@@ -13,7 +13,7 @@ use crate::{
         temp::{noise, on_disk, write},
         world::World,
     },
-    told::{prompts, repository},
+    told::{listed, prompts, repository},
 };
 
 /// A directory that a write had to make, while another session's command runs.
@@ -376,4 +376,27 @@ fn what_two_commands_at_once_may_have_made_is_kept_and_named() {
     ours(&mut world, &["undo", "--session", "t", "--yes"], 3);
     assert_eq!(["a", "new"].map(|path| world.read(path)), ["one of them's"; 2]);
     assert!(!world.root().join("named").exists(), "its own words name that");
+}
+
+/// Both begin where the same checkpoint would do, and each changes something of its own.
+#[test]
+fn two_sessions_at_once_have_a_turn_each() {
+    for (first, second) in [("s/one", "t/one"), ("t/one", "s/one")] {
+        let mut world = project();
+        // Both are known to say when a call is done.
+        run(&mut world, "t/zero", "make nothing", |_| ());
+        begins(&mut world, first, "make mine");
+        begins(&mut world, second, "make theirs");
+        world.write("b", "theirs");
+        ends(&mut world, second, "make theirs");
+        world.write("a", "mine");
+        ends(&mut world, first, "make mine");
+        assert_eq!(listed(&mut world, &[]).as_array().unwrap().len(), 2);
+        let session = &first[..1];
+        ours(&mut world, &["undo", "--session", session, "--yes"], 3);
+        assert_eq!((world.read("a"), world.read("b")), ("first".into(), "theirs".into()));
+        // Both commands ran while `b` was written.
+        ours(&mut world, &["undo", "--session", &second[..1], "--yes"], 3);
+        assert_eq!((world.read("a"), world.read("b")), ("first".into(), "theirs".into()));
+    }
 }

@@ -503,29 +503,6 @@ fn a_worktree_that_comes_back_tells_of_its_branch() {
     git(&world, &root, "git -C wt status --short | grep -qx 'A  new'");
 }
 
-/// Both begin where the same checkpoint would do, and each changes something of its own.
-#[test]
-fn two_sessions_at_once_have_a_turn_each() {
-    for (first, second) in [("s/one", "t/one"), ("t/one", "s/one")] {
-        let mut world = project();
-        // Both are known to say when a call is done.
-        run(&mut world, "t/zero", "make nothing", |_| ());
-        begins(&mut world, first, "make mine");
-        begins(&mut world, second, "make theirs");
-        world.write("b", "theirs");
-        ends(&mut world, second, "make theirs");
-        world.write("a", "mine");
-        ends(&mut world, first, "make mine");
-        assert_eq!(listed(&mut world, &[]).as_array().unwrap().len(), 2);
-        let session = &first[..1];
-        ours(&mut world, &["undo", "--session", session, "--yes"], 3);
-        assert_eq!((world.read("a"), world.read("b")), ("first".into(), "theirs".into()));
-        // Both commands ran while that was written.
-        ours(&mut world, &["undo", "--session", &second[..1], "--yes"], 3);
-        assert_eq!((world.read("a"), world.read("b")), ("first".into(), "theirs".into()));
-    }
-}
-
 /// The agent changes the mode of one file and the text of both, then a person goes on with both.
 #[test]
 fn a_merge_takes_back_modes_and_is_done_once() {

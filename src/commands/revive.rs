@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Project, restore};
+use super::Project;
 use crate::{
     error::{Error, Result},
     model::Checkpoint,
@@ -21,12 +21,12 @@ pub(crate) fn recreate(
     process: &mut Process<'_>,
     project: &Project,
     checkpoint: &Checkpoint,
-    args: &restore::Args,
+    (dry_run, yes): (bool, bool),
+    is_part: bool,
 ) -> Result<Option<Project>> {
     let path = project.root.path();
-    let _ignored =
-        process.stderr.write_all(words(project, checkpoint, !args.paths.is_empty()).as_bytes());
-    if args.dry_run || (!args.yes && !ui::ask(process, "Bring it back?")) {
+    let _ignored = process.stderr.write_all(words(project, checkpoint, is_part).as_bytes());
+    if dry_run || (!yes && !ui::ask(process, "Bring it back?")) {
         return Ok(None);
     }
     fs::create_dir_all(path).map_err(Error::io("make the directory", path))?;

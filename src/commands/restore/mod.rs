@@ -123,7 +123,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let [checkpoint] = adopted;
     let mut yes = args.yes;
     if project.is_gone && args.into.is_none() {
-        match revive::recreate(process, &project, &checkpoint, args)? {
+        let (consent, is_part) = ((args.dry_run, args.yes), !args.paths.is_empty());
+        match revive::recreate(process, &project, &checkpoint, consent, is_part)? {
             // A user who was asked about the whole directory is not asked about what is in it.
             Some(recreated) => (project, yes) = (recreated, true),
             None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     remains::{arguments, at_most, first, losing_lines, outside_left_text, remaining},
     show::{lacks_text, plan_json, say, words},
-    shown::Shown,
+    shown::{MISSING, Shown},
 };
 use crate::{
     apply::Outcome,
@@ -68,9 +68,6 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         (true, true) => Exit::Ok,
     })
 }
-
-/// What is said of content that is in the store no more.
-pub(super) const MISSING: &str = "its content is missing from the store";
 
 /// What can be done about paths that could not be restored.
 pub(super) const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \

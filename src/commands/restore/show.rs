@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     remains::{losing_lines, unchanged},
-    report::MISSING,
-    shown::Shown,
+    shown::{MISSING, Shown},
 };
 use crate::{
     commands::{Project, print, print_json},

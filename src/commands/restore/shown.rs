@@ -8,6 +8,9 @@ use crate::{
     ui,
 };
 
+/// What is said of content that is in the store no more.
+pub(super) const MISSING: &str = "its content is missing from the store";
+
 /// A plan, and the restore it was made for.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a> {
