@@ -9,7 +9,7 @@ use crate::{
     ledger, left,
     model::{ContentId, Decision},
     restore_log::RestoreLog,
-    store::{directory, listing, record},
+    store::{directory, listing, objects, record},
 };
 
 pub use crate::store::git::fuzzing::{Index, parts, tree};
@@ -61,6 +61,7 @@ pub fn records(bytes: &[u8]) {
     }
     let id = ContentId::new(&[]);
     let _damaged = directory::parse(&id, bytes);
+    objects::read_any(bytes);
     if let Ok(lines) = listing::parse(&id, bytes) {
         assert_eq!(listing::to_text(&lines).as_bytes(), bytes);
         let _below = listing::below(&id, &lines);

@@ -78,7 +78,7 @@ pub fn take_into(
     let look = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
-    if saved.is_new && store.git().is_some_and(GitStore::is_untidy) {
+    if saved.is_new && store.is_untidy() {
         let args = ["housekeep".into(), "--tidy".into(), reach.root.path().into()];
         // If this fails, the next save tries again.
         let _later = process.start_aside(&args);

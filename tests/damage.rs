@@ -12,6 +12,7 @@ use beforehand::process::Exit;
 use crate::{
     maintenance::run_maintenance,
     support::{
+        packs,
         temp::{chmod, noise, on_disk, special, write},
         world::{Output, World},
     },
@@ -70,6 +71,7 @@ fn overwrite(path: &Path, bytes: impl AsRef<[u8]>) {
 
 /// The private object with these bytes.
 fn private(world: &World, bytes: &[u8]) -> PathBuf {
+    packs::unpack(&world.state());
     let found = own_files(world, "objects/").into_iter();
     found.into_iter().find(|path| fs::read(path).unwrap() == bytes).unwrap()
 }

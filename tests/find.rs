@@ -5,7 +5,7 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 use beforehand::process::Exit;
 use serde_json::Value;
 
-use crate::support::{temp::on_disk, world::World};
+use crate::support::{packs, temp::on_disk, world::World};
 
 /// A file that changed twice and is gone, one that only ever was there, and a directory that is
 /// gone.
@@ -76,6 +76,7 @@ fn the_command_does_what_it_says() {
 #[test]
 fn a_version_that_cannot_be_read_is_not_advised() {
     let mut world = lost(World::new());
+    packs::unpack(&world.state());
     let objects = world.state().join("objects");
     let newest = on_disk(&objects).into_iter().find(|(_, it)| it.bytes.ends_with(b"total = 3;\n"));
     fs::remove_file(objects.join(OsStr::from_bytes(&newest.unwrap().0))).unwrap();

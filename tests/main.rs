@@ -33,6 +33,7 @@ mod one_shell;
 mod oracle;
 mod outside;
 mod outside_random;
+mod packs;
 mod picker;
 mod questions;
 mod readme;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     maintenance::Slow,
     support::{
-        real,
+        packs, real,
         temp::{Files, chmod, on_disk, withhold, write},
         tmux::has,
         world::{Output, World},
@@ -291,6 +291,7 @@ fn what_could_not_be_restored_is_tried_again_or_all_taken_back() {
         world.write("a", "now");
         world.write("d/b", "now b");
         // The bytes of one of them are not to be had for a while.
+        packs::unpack(&world.state());
         let object = object_of(&world.state().join("objects"), b"then b");
         let away = withhold(&object);
         let part = world.run(&["restore", "1", "--yes"]);

@@ -10,6 +10,7 @@ use std::{
 use crate::{
     evidence::{begins, ours, project, run, writes},
     support::{
+        packs,
         real::git,
         temp::{noise, on_disk, withhold, write},
         world::World,
@@ -20,6 +21,7 @@ use crate::{
 
 /// The only file of ours in `objects` of which `is_it` is true.
 fn object(world: &World, is_it: impl Fn(&[u8]) -> bool) -> PathBuf {
+    packs::unpack(&world.state());
     let paths = on_disk(&world.state().join("objects")).into_keys();
     let paths = paths.map(|path| String::from_utf8(path).unwrap());
     let paths = paths.map(|path| world.state().join("objects").join(path));

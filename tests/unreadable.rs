@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     maintenance::{ids, live, run_maintenance, save, status},
     support::{
+        packs,
         temp::{chmod, on_disk, withhold, write},
         world::World,
     },
@@ -48,14 +49,9 @@ fn save_private(world: &mut World, bytes: usize) -> String {
 
 /// The sizes of the private objects that `save_private` made.
 fn sizes(world: &World) -> Vec<u64> {
-    let objects = world.state().join("objects");
-    let paths = on_disk(&objects).into_keys().map(|path| String::from_utf8(path).unwrap());
-    let all = paths.map(|path| fs::metadata(objects.join(path)).unwrap());
-    let mut sizes: Vec<u64> = all
-        .filter(fs::Metadata::is_file)
-        .map(|data| data.len())
-        .filter(|len| *len >= 5000 && len % 1000 == 0)
-        .collect();
+    let all = packs::objects(&world.state());
+    let sizes = all.values().map(|bytes| bytes.len() as u64);
+    let mut sizes: Vec<u64> = sizes.filter(|len| *len >= 5000 && len % 1000 == 0).collect();
     sizes.sort_unstable();
     sizes
 }
@@ -167,6 +163,7 @@ fn repair_puts_aside_what_nothing_is_left_of_and_frees_nothing() {
 
 /// The object in the private store with such a text.
 fn object(world: &World, is_it: impl Fn(&str) -> bool) -> PathBuf {
+    packs::unpack(&world.state());
     let objects = world.state().join("objects");
     let paths = on_disk(&objects).into_keys().map(|path| String::from_utf8(path).unwrap());
     let mut paths = paths.map(|path| objects.join(path));

@@ -17,7 +17,7 @@ use crate::{
     model::Root,
     restore_log::RestoreLog,
     state::{RootState, State},
-    store::{Damage, record},
+    store::{Damage, record, sweep},
     ui,
 };
 
@@ -162,7 +162,8 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     Ok(done)
 }
 
-/// What is wrong with what all roots share: the ledgers of sessions, and what rounds remember.
+/// What is wrong with what all roots share: the ledgers of sessions, packs, and what rounds
+/// remember.
 pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
     let why = "it cannot be read; a call more is saved for want of it";
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -171,6 +172,13 @@ pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
     for path in &damaged {
         add(&mut found, damage(&format!("sessions/{}", name(path)), why));
     }
+    for err in sweep::damaged_packs(state).unwrap_or_else(|err| vec![err]) {
+        let what = match &err {
+            Error::Damaged { what, .. } => what.clone(),
+            _ => "objects/packs".to_owned(),
+        };
+        found.push(damage(&what, &told(err)));
+    }
     if MaintenanceState::is_damaged(state) {
         let why = "it cannot be read; to the next round all looks new";
         add(&mut found, damage("house.json", why));
@@ -178,7 +186,8 @@ pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
     found
 }
 
-/// Removes ledgers, and what rounds remember, if they cannot be read. Says what was done.
+/// Removes ledgers, and what rounds remember, if they cannot be read, and puts packs aside. Says what
+/// was done.
 ///
 /// # Errors
 ///
@@ -190,6 +199,7 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
         0 => Vec::new(),
         count => vec![format!("removed {}", ui::count(count as u64, "damaged ledger"))],
     };
+    done.extend(sweep::put_packs_aside(state)?);
     if MaintenanceState::is_damaged(state) {
         remove(&state.maintenance_file())?;
         done.push("removed the damaged house.json; the next round makes it again".to_owned());

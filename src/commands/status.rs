@@ -343,7 +343,7 @@ impl Place {
             why,
             checkpoints: holding.checkpoints.len(),
             last: holding.checkpoints.first().map(|newest| newest.taken_at),
-            size: own_bytes(holding.own.dir()) + scales.total(),
+            size: own_bytes(holding.own.dir()) + scales.contents(),
             standing: holding.standing,
             unread: holding.unreadable.clone(),
             unprotected: is_live

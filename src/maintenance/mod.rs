@@ -23,7 +23,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 pub use clock::{MaintenanceState, Report};
 pub use inventory::{RootInventory, all, pins};
-pub use run::{EndedSession, maintain_repositories, note_prune, run};
+pub use run::{EndedSession, maintain_stores, note_prune, run};
 pub use space::{Disk, plan as plan_room, unmet};
 
 use crate::{

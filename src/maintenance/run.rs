@@ -94,16 +94,16 @@ pub fn note_prune(process: &Process<'_>, state: &State, dropped: usize, freed: u
     stamp(state, DateTime::from_timestamp_nanos(last)).map_err(Error::io("write", &path))
 }
 
-/// Maintains the private repositories: copies borrowed objects as far as the disk limit allows, and
-/// merges packs.
+/// Maintains the stores: merges packs, and copies borrowed objects as far as the disk limit allows.
 ///
 /// # Errors
 ///
-/// Fails if a repository cannot be read or written.
-pub fn maintain_repositories(process: &Process<'_>, state: &State) -> Result<()> {
+/// Fails if something cannot be read or written.
+pub fn maintain_stores(process: &Process<'_>, state: &State) -> Result<()> {
+    let merged = sweep::merge(state);
     let settings = config::load(process, None).settings;
     let space = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
-    maintain(state, space).map(drop)
+    merged.and(maintain(state, space).map(drop))
 }
 
 fn summary(report: &Report) -> String {
@@ -161,7 +161,7 @@ impl Round<'_, '_> {
             )?;
             // A failure costs no data: packs stay unmerged and objects stay borrowed until the next
             // run.
-            let _later = maintain_repositories(self.process, self.state);
+            let _later = maintain_stores(self.process, self.state);
         }
         let roots = self.state.roots();
         let is_there = |name: &str| roots.join(name).is_dir();

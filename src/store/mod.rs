@@ -209,6 +209,9 @@ pub trait Store {
     /// Forgets checkpoints and returns how many bytes that freed. A missing one is not an error.
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64>;
 
+    /// Whether maintenance has enough to do to be started now.
+    fn is_untidy(&self) -> bool;
+
     /// Looks for damage: reads every checkpoint and, with `read_data`, verifies every byte.
     fn check(&self, read_data: bool) -> Result<Vec<Damage>>;
 

@@ -1,6 +1,7 @@
-//! Garbage collection of the private objects that no checkpoint of any root needs.
+//! Garbage collection of the private objects that no checkpoint of any root needs, and merging of
+//! their packs.
 //!
-//! The mark phase runs beside saves. The sweep phase deletes in slices so short that a hook can
+//! The mark phase runs beside saves, and so does copying what stays of a pack. The sweep phase deletes in slices so short that a hook can
 //! wait for one. A save between two slices leaves a record, and the next slice first marks what
 //! that record needs.
 
@@ -15,9 +16,9 @@ use super::{
     LOCK_WAIT, Store, anchor,
     directory::read_directory,
     listing,
-    objects::Objects,
+    objects::{Contents, Objects},
     record::{self, Needs},
-    repository::{self, Swept},
+    repository::{self, PACKS_MAX, Swept, has_room, is_worth_rewriting, which},
 };
 use crate::{
     crash,
@@ -58,8 +59,15 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<Swept> {
     if !marks.look(state, &objects)? {
         return Ok(Swept::default());
     }
-    let mut surplus = objects.ids()?;
-    surplus.retain(|id| !marks.needed.contains(id));
+    let loose = objects.loose_ids()?.into_iter();
+    let loose = loose.filter(|id| !marks.needed.contains(id)).map(Surplus::Loose);
+    let mut surplus: Vec<Surplus> = loose.collect();
+    let mut condemned = condemned(&objects, &marks.needed)?;
+    // The objects that stay go into a new pack first, while saves continue.
+    let written = marks.needed.clone();
+    let added = objects.copy_out(&mut condemned, |id| written.contains(id), deadline)?;
+    crash::point("sweep-copied");
+    surplus.extend(condemned.into_iter().map(Surplus::Pack));
     let (mut freed, mut is_first) = (0, true);
     loop {
         let lock = objects.lock_exclusive(deadline)?;
@@ -71,10 +79,10 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<Swept> {
             objects.remove_stale(true)?;
         }
         let until = Instant::now() + SLICE;
-        while let Some(id) = surplus.pop() {
-            if !marks.needed.contains(&id) {
+        while let Some(next) = surplus.pop() {
+            if !next.is_needed(&marks.needed, &written) {
                 crash::point("sweep-object");
-                freed += objects.remove(&id)?;
+                freed += next.remove(&objects)?;
             }
             if Instant::now() > until {
                 break;
@@ -86,8 +94,106 @@ pub fn sweep(state: &State, deadline: Instant) -> Result<Swept> {
         }
         std::thread::sleep(REST);
     }
+    let freed = freed.saturating_sub(added);
     let swept = repository::sweep(state, deadline)?;
     Ok(Swept { freed: freed + swept.freed, ..swept })
+}
+
+/// What a sweep removes, if nothing has come to need it by then.
+enum Surplus {
+    /// An object with a file of its own.
+    Loose(ContentId),
+    /// A pack. What was needed of it has been copied.
+    Pack(Contents),
+}
+
+impl Surplus {
+    fn is_needed(&self, needed: &HashSet<ContentId>, copied: &HashSet<ContentId>) -> bool {
+        match self {
+            Self::Loose(id) => needed.contains(id),
+            Self::Pack(pack) => pack.ids().any(|id| needed.contains(id) && !copied.contains(id)),
+        }
+    }
+
+    fn remove(&self, objects: &Objects) -> Result<u64> {
+        match self {
+            Self::Loose(id) => objects.remove(id),
+            Self::Pack(pack) => pack.remove(),
+        }
+    }
+}
+
+/// The packs with enough that is not needed, unless there is no room for what must stay of them.
+///
+/// # Errors
+///
+/// Fails if a pack is damaged: what the directories in it need is not known.
+fn condemned(objects: &Objects, needed: &HashSet<ContentId>) -> Result<Vec<Contents>> {
+    let mut packs = objects.packs_read()?.into_iter().collect::<Result<Vec<_>>>()?;
+    packs.retain(|pack| {
+        let dead = pack.ids().any(|id| !needed.contains(id));
+        dead && is_worth_rewriting(pack.bytes(|id| !needed.contains(id)), pack.bytes(|_| true))
+    });
+    let stays = |pack: &Contents| pack.bytes(|id| needed.contains(id));
+    if !has_room(&objects.packs_dir(), packs.iter().map(stays).sum()) {
+        packs.retain(|pack| pack.ids().all(|id| !needed.contains(id)));
+    }
+    Ok(packs)
+}
+
+/// The packs of which it cannot be told what is in them.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed.
+pub fn damaged_packs(state: &State) -> Result<Vec<Error>> {
+    let read = Objects::new(state.objects()).packs_read()?;
+    Ok(read.into_iter().filter_map(Result::err).collect())
+}
+
+/// Puts damaged packs aside. What was in them is written again when it is held again, and what no
+/// checkpoint needs can be freed again. Says what was done.
+///
+/// # Errors
+///
+/// Fails if saves hold the lock for too long, or if something cannot be renamed.
+pub fn put_packs_aside(state: &State) -> Result<Vec<String>> {
+    if damaged_packs(state)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let objects = Objects::new(state.objects());
+    let _lock = objects.lock_exclusive(Instant::now() + LOCK_WAIT)?;
+    remove_anchors(state, &HashSet::new())?;
+    objects.put_damaged_aside()
+}
+
+/// Whether there are packs enough for [`merge`].
+pub(super) fn is_untidy(objects: &Objects) -> bool {
+    objects.pack_count() > PACKS_MAX
+}
+
+/// Merges packs if there are many.
+///
+/// # Errors
+///
+/// Fails if one cannot be read or written. Nothing is lost then.
+pub fn merge(state: &State) -> Result<()> {
+    let objects = Objects::new(state.objects());
+    if !is_untidy(&objects) {
+        return Ok(());
+    }
+    let mut packs: Vec<Contents> = objects.packs_read()?.into_iter().flatten().collect();
+    packs.sort_by_key(|pack| pack.bytes(|_| true));
+    let sizes: Vec<u64> = packs.iter().map(|pack| pack.bytes(|_| true)).collect();
+    let chosen = which(&sizes, PACKS_MAX);
+    if chosen.len() < 2 || !has_room(&objects.packs_dir(), sizes[chosen.clone()].iter().sum()) {
+        return Ok(());
+    }
+    let mut chosen: Vec<Contents> = packs.drain(chosen).collect();
+    objects.copy_out(&mut chosen, |_| true, Instant::now() + LOCK_WAIT)?;
+    crash::point("merge-packs");
+    // Everything in them is in the new one, so no save needs to be waited for.
+    chosen.iter().try_for_each(|pack| pack.remove().map(drop))
 }
 
 /// The objects that the records seen so far need.

@@ -23,7 +23,8 @@ pub struct UsageIndex {
     /// order in which they may go) the position of the last one that needs it; `None` if a
     /// checkpoint that stays needs it.
     needed: HashMap<ContentId, Need>,
-    others: Vec<Chunk>,
+    /// The sizes of the records, each with its place in a queue.
+    records: Vec<(u64, usize, Option<usize>)>,
 }
 
 /// The size of an object, and the queues that need it.
@@ -34,7 +35,7 @@ impl UsageIndex {
     pub fn new(state: &State) -> Self {
         let objects = Objects::new(state.objects());
         let (state, weights) = (state.clone(), Weights::default());
-        Self { objects, state, weights, needed: HashMap::new(), others: Vec::new() }
+        Self { objects, state, weights, needed: HashMap::new(), records: Vec::new() }
     }
 
     /// Adds what the checkpoints of one root need. Those in `goes` may go, in that order; an object
@@ -49,7 +50,7 @@ impl UsageIndex {
             let Ok(Some(needs)) = record::needs(root, id) else { continue };
             self.add_needs(line, place, &needs);
             let file = record::path_of(root, id);
-            self.add_other(line, place, room(&file));
+            self.records.push((room(&file), line, place));
         }
     }
 
@@ -72,14 +73,15 @@ impl UsageIndex {
         }
     }
 
-    fn add_other(&mut self, line: usize, place: Option<usize>, bytes: u64) {
-        self.others.extend(place.map(|place| Chunk { bytes, until: vec![(line, place)] }));
-    }
-
     /// The total size of everything in the index.
     pub fn total(&self) -> u64 {
+        self.contents() + self.records.iter().map(|(bytes, _, _)| bytes).sum::<u64>()
+    }
+
+    /// The same without the records.
+    pub fn contents(&self) -> u64 {
         let bytes = |(id, (bytes, _)): (&ContentId, &(Option<u64>, _))| {
-            bytes.unwrap_or_else(|| room(&self.objects.path(id)))
+            bytes.unwrap_or_else(|| self.objects.room(id))
         };
         self.needed.iter().map(bytes).sum()
     }
@@ -90,10 +92,14 @@ impl UsageIndex {
         let chunk = |(id, (bytes, by)): (ContentId, Need)| {
             let until: Option<Vec<_>> =
                 by.into_iter().map(|(line, place)| Some((line, place?))).collect();
-            let bytes = bytes.unwrap_or_else(|| room(&objects.path(&id)));
+            let bytes = bytes.unwrap_or_else(|| objects.room(&id));
             Some(Chunk { until: until?, bytes })
         };
-        self.needed.into_iter().filter_map(chunk).chain(self.others).collect()
+        let record = |(bytes, line, place): (u64, usize, Option<usize>)| {
+            Some(Chunk { bytes, until: vec![(line, place?)] })
+        };
+        let records = self.records.into_iter().filter_map(record);
+        self.needed.into_iter().filter_map(chunk).chain(records).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use beforehand::{
     root::{git_dirs, kind_of},
     scan::Scan,
     state::{RootState, State},
-    store::{Draft, Saved, Store, git::GitStore},
+    store::{Draft, Saved, Store, git::GitStore, objects::Objects},
 };
 
 use super::{Fixture, OnDisk, draft, held, save};
@@ -195,7 +195,8 @@ impl Fixture for GitFixture {
     }
 
     fn content_count(&self) -> usize {
-        self.own_objects().len() + count(&self.state().objects())
+        let private = Objects::new(self.state().objects()).ids();
+        self.own_objects().len() + private.unwrap().len()
     }
 }
 

@@ -236,6 +236,10 @@ impl Store for MemoryStore {
         })
     }
 
+    fn is_untidy(&self) -> bool {
+        false
+    }
+
     fn check(&self, _: bool) -> Result<Vec<Damage>> {
         Ok(Vec::new())
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod dice;
 pub(crate) mod memory;
+pub(crate) mod packs;
 pub(crate) mod real;
 pub(crate) mod sandbox;
 pub(crate) mod temp;

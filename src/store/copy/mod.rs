@@ -33,7 +33,7 @@ use crate::{
     fs::{Lock, create_private_dirs},
     model::{
         Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, Found, RelPath,
-        Root, Skipped, Tree, Usual,
+        Root, Tree, Usual,
     },
     scan::Scan,
     state::{RootState, State},
@@ -102,16 +102,14 @@ impl CopyStore {
 
     /// Reads and stores everything. Ids from the base are trusted only while its anchor is current.
     /// Hold the locks until there is a record.
-    fn put<'s>(
-        &'s self,
-        draft: &mut Draft,
-        batch: &mut Batch<'s>,
-    ) -> Result<(Contents, Vec<Lock>)> {
+    fn put(&self, draft: &mut Draft, batch: &Batch<'_>) -> Result<(Contents, Vec<Lock>)> {
         let (scan, deadline) = (&mut draft.scan, draft.deadline);
         if !self.trusts_cache(scan) {
             scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
-        let mut left_out = self.read(scan, deadline, batch)?;
+        let keep = |_| Keep { batch, buffer: Vec::new() };
+        let mut sinks: Vec<_> = (0..reading::threads_for(scan)).map(keep).collect();
+        let mut left_out = reading::read_parallel(self.root.path(), scan, deadline, &mut sinks)?;
         let (state, root) = (self.state.state(), self.root.path());
         let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
         let top =
@@ -133,25 +131,6 @@ impl CopyStore {
             dangling: others.dangling,
         };
         Ok((contents, others.locks))
-    }
-
-    /// Reads the unread files into `batch`, and into parallel batches where that is faster.
-    fn read<'s>(
-        &'s self,
-        scan: &mut Scan,
-        deadline: Option<Instant>,
-        batch: &mut Batch<'s>,
-    ) -> Result<Vec<Skipped>> {
-        let soon = Instant::now() + SWEEP_MAX;
-        let mut others = (1..reading::threads_for(scan))
-            .map(|_| self.objects.batch(soon))
-            .collect::<Result<Vec<_>>>()?;
-        let mut sinks: Vec<_> = std::iter::once(&mut *batch).chain(&mut others).map(Keep).collect();
-        let changing = reading::read_parallel(self.root.path(), scan, deadline, &mut sinks)?;
-        for other in others {
-            batch.absorb(other);
-        }
-        Ok(changing)
     }
 
     /// Whether the newest checkpoint equals the draft, decided without reading anything: the common
@@ -225,7 +204,7 @@ impl Store for CopyStore {
         create_private_dirs(self.state.dir())?;
         let lock = save::lock(&self.state, draft.deadline)?;
         let soonest = Instant::now() + SWEEP_MAX;
-        let mut batch =
+        let batch =
             self.objects.batch(draft.deadline.map_or(soonest, |deadline| deadline.max(soonest)))?;
         let newest = anchor::newest(&self.state)?;
         if let Some(same) = newest.record.as_ref().filter(|newest| self.is_plainly(newest, &draft))
@@ -236,7 +215,7 @@ impl Store for CopyStore {
         if let Some(first) = save::overtaken(self, &draft)? {
             return Ok(first);
         }
-        let (contents, _locks) = self.put(&mut draft, &mut batch)?;
+        let (contents, _locks) = self.put(&mut draft, &batch)?;
         let is_same = |newest: &Record| !draft.always && contents.are_held_by(newest);
         let sequence = newest.sequence;
         let newest = newest.record.filter(is_same);
@@ -328,6 +307,10 @@ impl Store for CopyStore {
         sweep::remove(self, self.state.state(), ids)
     }
 
+    fn is_untidy(&self) -> bool {
+        sweep::is_untidy(&self.objects)
+    }
+
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
         Ok(check::check(self, self.records()?, read_data))
     }
@@ -347,15 +330,18 @@ impl Store for CopyStore {
 }
 
 /// A sink that stores what is read.
-struct Keep<'a, 'b>(&'a mut Batch<'b>);
+struct Keep<'a, 'b> {
+    batch: &'a Batch<'b>,
+    buffer: Vec<u8>,
+}
 
 impl Sink for Keep<'_, '_> {
     fn file(&mut self, file: &File, size: u64, _: bool) -> Result<Taken> {
-        self.0.put_file(file, size)
+        self.batch.put_file(file, size, &mut self.buffer)
     }
 
     fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
-        self.0.put_bytes(text)
+        self.batch.put_bytes(text)
     }
 }
 

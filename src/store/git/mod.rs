@@ -517,6 +517,10 @@ impl Store for GitStore {
         sweep::remove(self, self.state.state(), ids)
     }
 
+    fn is_untidy(&self) -> bool {
+        self.private.is_due() || sweep::is_untidy(&self.objects)
+    }
+
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
         let mut found = check::check(self, read_data)?;
         found.extend(self.copies.check(read_data)?);

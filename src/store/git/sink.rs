@@ -40,7 +40,7 @@ impl<'a> Private<'a> {
     }
 
     /// The batch; started on first use. From then on no private object is deleted.
-    pub(super) fn batch(&mut self) -> Result<&mut Batch<'a>> {
+    pub(super) fn batch(&mut self) -> Result<&Batch<'a>> {
         let batch = match self.batch.take() {
             Some(batch) => batch,
             None => self.objects.batch(Instant::now() + PRIVATE_WAIT)?,
@@ -131,7 +131,8 @@ impl Sink for GitSink<'_, '_> {
         if private {
             return match &self.to {
                 Some((_, to, _)) => {
-                    to.lock().unwrap_or_else(PoisonError::into_inner).batch()?.put_file(file, size)
+                    let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+                    to.batch()?.put_file(file, size, &mut self.buffer)
                 }
                 None => Ok(identify_file(file)),
             };

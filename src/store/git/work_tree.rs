@@ -25,11 +25,6 @@ impl GitStore {
         self.choice == StoreChoice::Auto
     }
 
-    /// Whether [`maintain`](crate::store::maintain) has enough to do.
-    pub fn is_untidy(&self) -> bool {
-        self.private.is_due()
-    }
-
     /// The tree of git's index that a checkpoint holds, if it holds one.
     ///
     /// # Errors

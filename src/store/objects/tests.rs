@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::*;
+use super::{pack::OBJECT_MAX_BYTES, *};
 
 /// An object directory that is removed on drop.
 struct Fixture(Objects, PathBuf);
@@ -26,6 +26,35 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_millis(50)
 }
 
+fn packs(fixture: &Fixture) -> Vec<PathBuf> {
+    let names = names_in(&fixture.0.packs_dir()).unwrap();
+    names.iter().map(|name| fixture.0.packs_dir().join(name)).collect()
+}
+
+fn put(fixture: &Fixture, all: &[&[u8]]) -> Vec<ContentId> {
+    let batch = fixture.0.batch(soon()).unwrap();
+    let ids = all.iter().map(|bytes| batch.put_bytes(bytes).unwrap()).collect();
+    drop(batch.publish().unwrap());
+    ids
+}
+
+/// An object with a file of its own, as they all had once.
+fn put_loose(fixture: &Fixture, bytes: &[u8]) -> ContentId {
+    let id = id_of(bytes);
+    let path = fixture.0.path(&id);
+    create_private_dirs(path.parent().unwrap()).unwrap();
+    crate::fs::replace(&path, bytes).unwrap();
+    id
+}
+
+/// Puts other bytes of the same length in the place of an object in a pack.
+fn spoil(pack: &Path, right: &[u8], wrong: &[u8]) {
+    let mut bytes = fs::read(pack).unwrap();
+    let at = bytes.windows(right.len()).position(|found| found == right).unwrap();
+    bytes[at..at + wrong.len()].copy_from_slice(wrong);
+    crate::fs::replace(pack, &bytes).unwrap();
+}
+
 fn file_of(fixture: &Fixture, bytes: &[u8]) -> File {
     let path = fixture.1.join("file");
     crate::fs::replace(&path, bytes).unwrap();
@@ -35,26 +64,29 @@ fn file_of(fixture: &Fixture, bytes: &[u8]) -> File {
 #[test]
 fn bytes_and_files_of_every_size_come_back() {
     let fixture = Fixture::new("sizes");
-    for size in [0, 1, SMALL_MAX_BYTES, SMALL_MAX_BYTES + 1, 3 << 20] {
+    for size in [0, 1, OBJECT_MAX_BYTES, OBJECT_MAX_BYTES + 1, 3 << 20] {
         let bytes = vec![7; usize::try_from(size).unwrap()];
-        let mut batch = fixture.0.batch(soon()).unwrap();
+        let batch = fixture.0.batch(soon()).unwrap();
         // The expected size must not affect what is stored.
         let lie = if size % 2 == 0 { size } else { 5 };
-        let (id, read) = batch.put_file(&file_of(&fixture, &bytes), lie).unwrap().unwrap();
+        let file = file_of(&fixture, &bytes);
+        let (id, read) = batch.put_file(&file, lie, &mut Vec::new()).unwrap().unwrap();
         assert_eq!((id, read), (id_of(&bytes), size));
         assert!(batch.contains(&id) && !fixture.0.contains(&id));
         assert_eq!(batch.publish().unwrap().new, 1);
         assert_eq!(fixture.0.read(&id).unwrap(), bytes);
         fixture.0.verify(&id).unwrap();
-        assert_eq!(fs::metadata(fixture.0.path(&id)).unwrap().mode(), 0o100_400);
+        let is_large = size > OBJECT_MAX_BYTES;
+        let path = if is_large { fixture.0.path(&id) } else { packs(&fixture).remove(0) };
+        assert_eq!(fs::metadata(path).unwrap().mode(), 0o100_400);
     }
-    assert_eq!(fixture.0.ids().unwrap().len(), 5);
+    assert_eq!((fixture.0.ids().unwrap().len(), packs(&fixture).len()), (5, 3));
 }
 
 #[test]
 fn what_is_not_published_leaves_nothing() {
     let fixture = Fixture::new("dropped");
-    let mut batch = fixture.0.batch(soon()).unwrap();
+    let batch = fixture.0.batch(soon()).unwrap();
     batch.put_bytes(b"x").unwrap();
     assert_eq!(names_in(&fixture.0.dir).unwrap().len(), 1);
     drop(batch);
@@ -65,7 +97,7 @@ fn what_is_not_published_leaves_nothing() {
 fn equal_bytes_are_written_once() {
     let fixture = Fixture::new("equal");
     for new in [1, 0] {
-        let mut batch = fixture.0.batch(soon()).unwrap();
+        let batch = fixture.0.batch(soon()).unwrap();
         batch.put_bytes(b"x").unwrap();
         batch.put_bytes(b"x").unwrap();
         assert_eq!(batch.publish().unwrap().new, new);
@@ -90,10 +122,9 @@ fn no_sweep_runs_while_a_save_does() {
 #[test]
 fn a_changed_or_missing_object_is_damage() {
     let fixture = Fixture::new("damage");
-    let mut batch = fixture.0.batch(soon()).unwrap();
-    let id = batch.put_bytes(b"right").unwrap();
-    drop(batch.publish().unwrap());
+    let id = put_loose(&fixture, b"right");
     let path = fixture.0.path(&id);
+    fixture.0.verify(&id).unwrap();
     crate::fs::replace(&path, b"wrong").unwrap();
     assert!(matches!(fixture.0.verify(&id), Err(Error::Damaged { .. })));
     assert!(matches!(fixture.0.read(&id), Err(Error::Damaged { .. })));
@@ -103,6 +134,101 @@ fn a_changed_or_missing_object_is_damage() {
     assert!(matches!(fixture.0.open(&id).err(), Some(Error::Damaged { .. })));
     std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
     assert!(fixture.0.open(&id).is_err() && !fixture.0.contains(&id));
+}
+
+#[test]
+fn a_damaged_object_of_a_pack_names_it_and_is_written_again() {
+    let fixture = Fixture::new("again");
+    let id = put(&fixture, &[b"right", b"other"])[0];
+    let pack = packs(&fixture).remove(0);
+    spoil(&pack, b"right", b"wrong");
+    let Err(Error::Damaged { what, .. }) = fixture.0.verify(&id) else { panic!("it is damaged") };
+    assert!(pack.ends_with(what.strip_prefix("objects/packs/").unwrap()), "{what}");
+    assert!(fixture.0.open(&id).is_err() && fixture.0.read(&id).is_err());
+    for new in [1, 0] {
+        let batch = fixture.0.batch(soon()).unwrap();
+        let put = batch.put_file(&file_of(&fixture, b"right"), 5, &mut Vec::new());
+        assert_eq!(put.unwrap().unwrap(), (id, 5));
+        assert_eq!(batch.publish().unwrap().new, new);
+        assert_eq!(fixture.0.read(&id).unwrap(), b"right");
+    }
+    assert_eq!(packs(&fixture).len(), 2);
+    // All in it once more: the same pack takes the place of the damaged one.
+    fs::remove_file(packs(&fixture).into_iter().find(|it| *it != pack).unwrap()).unwrap();
+    put(&fixture, &[b"filler"]);
+    let batch = fixture.0.batch(soon()).unwrap();
+    batch.keep(id, b"right").unwrap();
+    batch.keep(id_of(b"other"), b"other").unwrap();
+    drop(batch.publish().unwrap());
+    assert_eq!(fixture.0.read(&id).unwrap(), b"right");
+    assert_eq!(packs(&fixture).len(), 2);
+}
+
+#[test]
+fn a_pack_whose_lines_are_damaged_is_named_where_an_object_is_missing() {
+    let fixture = Fixture::new("lines");
+    let id = put(&fixture, &[b"in it"])[0];
+    let pack = packs(&fixture).remove(0);
+    let bytes = fs::read(&pack).unwrap();
+    crate::fs::replace(&pack, &bytes[..bytes.len() - 1]).unwrap();
+    // As another process sees it.
+    let objects = Objects::new(fixture.1.join("objects"));
+    for err in [objects.size(&id).err(), objects.verify(&id).err(), objects.ids().err()] {
+        let Some(Error::Damaged { what, .. }) = err else { panic!("it is damaged") };
+        assert!(pack.ends_with(what.strip_prefix("objects/packs/").unwrap()), "{what}");
+    }
+    let batch = objects.batch(soon()).unwrap();
+    assert_eq!(batch.put_bytes(b"in it").unwrap(), id);
+    drop(batch.publish().unwrap());
+    assert_eq!(objects.read(&id).unwrap(), b"in it", "it was written again");
+}
+
+#[test]
+fn an_object_with_a_file_of_its_own_is_read_and_not_written_again() {
+    let fixture = Fixture::new("loose");
+    let id = put_loose(&fixture, b"from before");
+    assert_eq!(fixture.0.read(&id).unwrap(), b"from before");
+    let batch = fixture.0.batch(soon()).unwrap();
+    batch.put_bytes(b"from before").unwrap();
+    let file = file_of(&fixture, b"from before");
+    batch.put_file(&file, 11, &mut Vec::new()).unwrap().unwrap();
+    assert_eq!(batch.publish().unwrap().new, 0);
+    assert_eq!(fixture.0.ids().unwrap().len(), 1);
+    assert!(fixture.0.room(&id) >= 512 && fixture.0.room(&id_of(b"none")) == 0);
+}
+
+#[test]
+fn a_reader_finds_what_was_moved_to_another_pack() {
+    let fixture = Fixture::new("moved");
+    let ids = put(&fixture, &[b"one", b"two"]);
+    let reader = Objects::new(fixture.1.join("objects"));
+    assert_eq!(reader.read(&ids[0]).unwrap(), b"one");
+    let mut old: Vec<_> = fixture.0.packs_read().unwrap().into_iter().flatten().collect();
+    let added = fixture.0.copy_out(&mut old, |id| *id == ids[1], soon()).unwrap();
+    assert!(added > 0);
+    assert!(old.iter().map(|pack| pack.remove().unwrap()).sum::<u64>() > 0);
+    assert_eq!(reader.read(&ids[1]).unwrap(), b"two");
+    assert!(reader.read(&ids[0]).is_err());
+}
+
+#[test]
+fn what_is_moved_stays_as_it_is_unless_it_is_there_intact() {
+    let fixture = Fixture::new("moved-damage");
+    let ids = put(&fixture, &[b"right", b"alone"]);
+    let pack = packs(&fixture).remove(0);
+    spoil(&pack, b"right", b"wrong");
+    spoil(&pack, b"alone", b"along");
+    let batch = fixture.0.batch(soon()).unwrap();
+    batch.put_file(&file_of(&fixture, b"right"), 5, &mut Vec::new()).unwrap().unwrap();
+    drop(batch.publish().unwrap());
+    let mut old: Vec<_> = fixture.0.packs_read().unwrap().into_iter().flatten().collect();
+    fixture.0.copy_out(&mut old, |_| true, soon()).unwrap();
+    assert!(old.iter().all(|pack| pack.remove().unwrap() > 0));
+    assert_eq!(fixture.0.read(&ids[0]).unwrap(), b"right");
+    assert!(matches!(fixture.0.read(&ids[1]), Err(Error::Damaged { .. })));
+    let bytes = fs::read(packs(&fixture).remove(0)).unwrap();
+    assert!(bytes.windows(5).any(|found| found == b"along"), "it is the user's to look at");
+    assert_eq!(packs(&fixture).len(), 1);
 }
 
 #[test]

@@ -17,12 +17,12 @@ use std::{
 
 use gix::{ObjectId, objs::tree::EntryKind};
 
-pub(in crate::store) use self::packs::rows;
+pub(in crate::store) use self::packs::{has_room, is_worth_rewriting, rows, which};
 pub use self::sweep::Swept;
 use self::{
     copy::Copy,
     missing::Missing,
-    packs::{copy_rows, has_room, ids_of, loose_in, own_ids, own_packs, remove_pack, which},
+    packs::{copy_rows, ids_of, loose_in, own_ids, own_packs, remove_pack},
 };
 pub(in crate::store) use self::{sweep::sweep, usage::Weights};
 use super::{
@@ -41,13 +41,11 @@ use crate::{
 };
 
 /// How many packs of ours a repository may have before they are merged.
-const PACKS_MAX: usize = 16;
+pub(in crate::store) const PACKS_MAX: usize = 16;
 /// The interval between runs while new checkpoints arrive.
 const MAINTAINED_NS: i64 = 600_000_000_000;
 /// How long dropping borrowed files waits for saves.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
-/// A larger pack is rewritten only if more than a quarter of it is unused.
-const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
 /// Object directories of git extensions are not nested deeper.
 const DEPTH_MAX: usize = 100;
 

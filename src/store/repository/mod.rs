@@ -36,7 +36,7 @@ pub(in crate::store) use administration::Administration;
 use borrow::Limits;
 pub(in crate::store) use check::{Checked, Look};
 pub(in crate::store) use held::held;
-pub(super) use maintain::rows;
+pub(super) use maintain::{PACKS_MAX, has_room, is_worth_rewriting, rows, which};
 pub use maintain::{Swept, give_up_history, maintain};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{

@@ -21,6 +21,8 @@ use crate::{
 
 /// Enough for an index of more than ten million objects.
 const INDEX_MAX_BYTES: u64 = 512 << 20;
+/// A larger pack is rewritten only if more than a quarter of it is unused.
+const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
 /// Marks an offset that refers to the table of 8-byte offsets.
 const LARGE: u32 = 1 << 31;
 
@@ -99,8 +101,14 @@ pub(super) fn remove_pack(path: &Path) -> io::Result<u64> {
     }
 }
 
-pub(super) fn has_room(dir: &Path, bytes: u64) -> bool {
+/// Whether the file system has room for a copy of so many bytes.
+pub(in crate::store) fn has_room(dir: &Path, bytes: u64) -> bool {
     space(dir).map_or(true, |(_, free)| free / 2 >= bytes)
+}
+
+/// Whether to rewrite a pack of `size` bytes of which `dead` are unused.
+pub(in crate::store) fn is_worth_rewriting(dead: u64, size: u64) -> bool {
+    size <= REWRITTEN_MAX_BYTES || dead > size / 4
 }
 
 /// Copies the entries of one of our packs that `wanted` selects into another.
@@ -141,7 +149,7 @@ pub(super) fn rows_of(pack: &Path, hash: HashKind) -> Result<Vec<Row>> {
 /// A pack stays if it is at least twice as large as all smaller ones together. A byte is therefore
 /// copied once each time the total doubles: gigabytes rarely, and never just for one small new
 /// pack.
-pub(super) fn which(sizes: &[u64], max: usize) -> Range<usize> {
+pub(in crate::store) fn which(sizes: &[u64], max: usize) -> Range<usize> {
     if sizes.len() <= max {
         return 0..0;
     }

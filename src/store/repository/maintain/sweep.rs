@@ -11,8 +11,10 @@ use std::{
 use gix::ObjectId;
 
 use super::{
-    Marks, Pack, Private, REWRITTEN_MAX_BYTES, Repo, names_of,
-    packs::{Row, copy_rows, loose_in, own_packs, remove_pack, rows_of, size_on_disk},
+    Marks, Pack, Private, Repo, names_of,
+    packs::{
+        Row, copy_rows, is_worth_rewriting, loose_in, own_packs, remove_pack, rows_of, size_on_disk,
+    },
     refs,
 };
 use crate::{
@@ -142,7 +144,7 @@ impl Sweep<'_> {
             let rows = rows_of(&path, self.repo.hash)?;
             let dead = rows.iter().filter(|(id, _, _)| !self.marks.seen.contains(id));
             let dead: u64 = dead.map(|(_, _, range)| range.end - range.start).sum();
-            if dead > 0 && (size <= REWRITTEN_MAX_BYTES || dead > size / 4) {
+            if dead > 0 && is_worth_rewriting(dead, size) {
                 packs.push((path, rows));
             }
         }
