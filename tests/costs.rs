@@ -267,3 +267,30 @@ fn ten_changed_files_cost_four_files_and_an_object_for_each_change() {
     hook(&world, &world.root(), &before_unknown(&world.root(), "same"));
     assert_eq!((objects() - objects_before, files()), (15, [in_git, in_state]));
 }
+
+/// A plain directory: reading is all that a first checkpoint does for each file.
+#[test]
+fn a_first_checkpoint_of_a_plain_directory_opens_each_file_and_looks_for_no_other() {
+    let mut world = World::new();
+    for number in 0..300 {
+        world.write(&format!("{}/{number}", number % 4), format!("{number}\n"));
+    }
+    fs::create_dir_all(world.state().parent().unwrap()).unwrap();
+    let Some(calls) = traced_of(&world, &["create"], "") else { return };
+    let is_content = |call: &str| call.contains(" project/") && call.starts_with("openat");
+    // Each file, and directories: each thread opens that of the files it takes.
+    let opened = of(&calls, is_content).filter(|(call, _)| call.matches('/').count() == 2);
+    assert_eq!(opened.map(|(_, times)| times).sum::<usize>(), 300, "{calls:#?}");
+    // One pack, a directory for it, and what is needed to list and to sync them.
+    let objects = of(&calls, |call| call.contains("state/objects"));
+    assert!(objects.map(|(_, times)| times).sum::<usize>() < 60, "{calls:#?}");
+    // A pack and a record, whatever has changed.
+    for round in 0..2 {
+        let before = count(&world.state());
+        for number in 0..10 {
+            world.write(&format!("0/{}", number * 4), format!("{round} {number}\n"));
+        }
+        assert_eq!(world.run(&["create"]).exit, beforehand::process::Exit::Ok);
+        assert_eq!(count(&world.state()) - before, 2);
+    }
+}

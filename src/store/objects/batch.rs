@@ -1,7 +1,8 @@
 //! Adds objects: small ones to one new pack, each large one as a file.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
+    ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, Read, Write as _},
     os::unix::fs::OpenOptionsExt,
@@ -13,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Held, Objects, PERMISSIONS, Taken, hash_of, id_names, id_of,
+    Held, Objects, PERMISSIONS, Taken, hash_of, id_names, id_of, names_in,
     pack::{OBJECT_MAX_BYTES, Writer},
     packs::Packs,
 };
@@ -36,6 +37,8 @@ pub struct Batch<'a> {
     lock: Lock,
     /// The packs there were when the lock was held. None of them can go before it is released.
     packs: OnceLock<Packs>,
+    /// The directories of objects with a file of their own at that time.
+    fans: OnceLock<HashSet<OsString>>,
     new: Mutex<New>,
     /// Whether the file system may support reflinks.
     reflinks: AtomicBool,
@@ -81,7 +84,8 @@ impl<'a> Batch<'a> {
     /// An empty batch under a shared lock.
     pub(super) fn new(objects: &'a Objects, lock: Lock) -> Self {
         let reflinks = AtomicBool::new(true);
-        Self { objects, lock, packs: OnceLock::new(), new: Mutex::default(), reflinks }
+        let (packs, fans) = (OnceLock::new(), OnceLock::new());
+        Self { objects, lock, packs, fans, new: Mutex::default(), reflinks }
     }
 
     /// Adds the content of an open file from its beginning. `size` is the expected size and only
@@ -108,7 +112,7 @@ impl<'a> Batch<'a> {
             Ok(_) => {
                 let id = id_of(buffer);
                 let is_held = matches!(self.packs()?.read(&id), Ok(Some(_)))
-                    || self.objects.verify_loose(&id).is_ok();
+                    || (self.may_be_loose(&id) && self.objects.verify_loose(&id).is_ok());
                 self.add(id, buffer, is_held).map(|()| Ok((id, buffer.len() as u64)))
             }
         }
@@ -179,7 +183,15 @@ impl<'a> Batch<'a> {
     /// The size of an object that exists.
     fn size(&self, id: &ContentId) -> Result<Option<u64>> {
         let packed = self.packs()?.size(id);
-        Ok(packed.or_else(|| self.objects.loose_size(id).ok()))
+        let loose = || self.objects.loose_size(id).ok();
+        Ok(packed.or_else(|| if self.may_be_loose(id) { loose() } else { None }))
+    }
+
+    /// Whether there is a directory for the file of an object: in a store of packs there seldom is,
+    /// and so there is nothing to look for.
+    fn may_be_loose(&self, id: &ContentId) -> bool {
+        let list = || names_in(&self.objects.dir).unwrap_or_default().into_iter().collect();
+        self.fans.get_or_init(list).contains(&*OsString::from(id_names(id).0))
     }
 
     fn add(&self, id: ContentId, bytes: &[u8], is_held: bool) -> Result<()> {
