@@ -50,9 +50,13 @@ fn nothing_leaves_the_machine_and_a_hook_writes_to_its_own_directory_alone() {
         if args[0] == "undo" {
             fs::remove_file(world.root().join("a")).unwrap();
         }
-        let trace = traced(&world, args, input, "trace=network,openat,open,mkdir,rename");
+        let trace = traced(&world, args, input, "trace=network,execve,openat,open,mkdir,rename");
         let sent = trace.lines().find(|line| line.contains("AF_INET"));
         assert_eq!(sent, None, "{args:?}");
+        let other = trace.lines().find(|line| {
+            line.contains("execve(") && !line.contains(env!("CARGO_BIN_EXE_beforehand"))
+        });
+        assert_eq!(other, None, "{args:?} runs nothing but itself");
         let is_written = |line: &&str| {
             ["O_WRONLY", "O_RDWR", "mkdir", "rename"].iter().any(|call| line.contains(call))
         };

@@ -150,6 +150,25 @@ fn two_programs_at_once_share_what_is_held() {
 }
 
 #[test]
+fn a_program_in_a_cache_is_told_of() {
+    let (world, kept) = world_with("beforehand");
+    for (cache, is_told) in
+        [(".cache/uv/archive-v0/x/bin", true), (".npm/_npx/1/bin", true), (".local/bin", false)]
+    {
+        let program = world.home().join(cache).join("beforehand");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        copy_to(&program);
+        let told = said(&run(&program, &world, &["install", "claude-code", "--yes"]));
+        assert_eq!(
+            told.contains("is in a cache, which may be emptied"),
+            is_told,
+            "{cache}: {told}"
+        );
+    }
+    assert!(run(&kept, &world, &["uninstall", "--yes"]).status.success());
+}
+
+#[test]
 fn what_a_newer_install_wrote_down_is_not_written_again() {
     let mut world = World::new();
     for agent in [".claude", ".gemini"] {

@@ -19,13 +19,7 @@ try {
   process.exit(1)
 }
 
-const args = process.argv.slice(2)
-if (args[0] === "install" && program.split(path.sep).includes("_npx")) {
-  console.error("note: npx keeps programs in a cache, and that path is what is written now")
-  console.error("      `npm install -g beforehand` gives it one that stays; then `beforehand install` again")
-}
-
-const child = spawn(program, args, { stdio: "inherit" })
+const child = spawn(program, process.argv.slice(2), { stdio: "inherit" })
 // A key of the terminal reaches the program as it reaches us, and only the program answers.
 for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => {})
 for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))

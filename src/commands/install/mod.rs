@@ -84,6 +84,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let left = trust::settle(process, args, &rows, &state)?;
     if !args.json {
         advise(process, args, &rows);
+        advise_a_place(process, &program);
         for advice in left {
             let _ignored = writeln!(process.stderr, "note: Codex: {advice}");
         }
@@ -296,6 +297,20 @@ fn advise(process: &mut Process<'_>, args: &Args, rows: &[&Row]) {
     if args.project {
         let told = "the path of beforehand on this computer is in these files; look before you commit them";
         let _ignored = writeln!(process.stderr, "note: {told}");
+    }
+}
+
+/// `npx` and `uvx` run a program from a cache, which may be emptied.
+fn advise_a_place(process: &mut Process<'_>, program: &Program) {
+    let home = process.var("HOME").map(PathBuf::from);
+    let cache = process.var("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(home.as_ref()?.join(".cache")));
+    let is_npx = program.path().components().any(|part| part.as_os_str() == "_npx");
+    if is_npx || cache.is_some_and(|cache| program.path().starts_with(cache)) {
+        let path = ui::path(program.path(), home.as_deref()).into_owned();
+        let told =
+            "is in a cache, which may be emptied: install beforehand for good, then run this again";
+        let _ignored = writeln!(process.stderr, "note: {path} {told}");
     }
 }
 
