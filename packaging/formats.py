@@ -87,6 +87,10 @@ def system_tree(made, tree, zsh):
     write(share / "zsh" / zsh / "_beforehand", made.completion("_beforehand"))
     write(share / "fish/vendor_completions.d/beforehand.fish", made.completion("beforehand.fish"))
     write(share / "doc/beforehand/third-party-notices.gz", squeeze(made.notices.encode()))
+
+
+def open_to_all(tree):
+    """Directories as everyone may enter them, whatever the umask was."""
     for directory in [tree, *(path for path in below(tree) if path.is_dir())]:
         directory.chmod(0o755)
 
@@ -104,7 +108,7 @@ def deb(made, work, out):
     sums = [f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(tree)}\n" for path in files]
     write(tree / "DEBIAN/control", template("deb/control", fill))
     write(tree / "DEBIAN/md5sums", "".join(sums))
-    (tree / "DEBIAN").chmod(0o755)
+    open_to_all(tree)
     path = out / f"beforehand_{made.build.version}_{made.machine['deb']}.deb"
     run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", tree, path)
     return [path]
@@ -115,6 +119,7 @@ def rpm(made, work, out):
     system_tree(made, tree, "site-functions")
     for name in LICENCES:
         write(tree / "usr/share/licenses/beforehand" / name, (ROOT / name).read_bytes())
+    open_to_all(tree)
     # Directories that belong to others are left to them.
     own = ["/usr/share/licenses/beforehand", "/usr/share/doc/beforehand"]
     files = ["/" + path.relative_to(tree).as_posix() for path in below(tree) if path.is_file()]
