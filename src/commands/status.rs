@@ -95,7 +95,7 @@ struct Status {
     /// What is said of roots that cannot be looked at.
     unseen: Vec<String>,
     disk: Option<Disk>,
-    /// Because of which record nothing can be freed.
+    /// Because of which record or pack nothing can be freed.
     in_the_way: Option<(PathBuf, Unreadable)>,
     last_prune: Option<(DateTime<Utc>, Report)>,
     trouble: Option<Line>,
@@ -227,8 +227,13 @@ impl Status {
 
     fn in_the_way_words(&self, project: &Project) -> String {
         let Some((path, why)) = &self.in_the_way else { return String::new() };
+        let is_pack = path.starts_with(project.state.objects());
         let path = ui::path(path, project.home.as_deref());
         let until = match why {
+            Unreadable::Damaged if is_pack => {
+                "is damaged; beforehand check --repair puts it aside".to_owned()
+            }
+            Unreadable::IoError if is_pack => "cannot be read from the disk".to_owned(),
             Unreadable::Damaged => {
                 let retention = ui::duration(project.settings.retention);
                 format!("is damaged; it is given up after {retention}, or with beforehand clear")

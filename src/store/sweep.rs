@@ -147,8 +147,8 @@ fn condemned(objects: &Objects, needed: &HashSet<ContentId>) -> Result<Vec<Conte
 ///
 /// Fails if they cannot be listed.
 pub fn damaged_packs(state: &State) -> Result<Vec<Error>> {
-    let read = Objects::new(state.objects()).packs_read()?;
-    Ok(read.into_iter().filter_map(Result::err).collect())
+    let damaged = Objects::new(state.objects()).damaged_packs()?;
+    Ok(damaged.into_iter().map(|(_, err)| err).collect())
 }
 
 /// Puts damaged packs aside. What was in them is written again when it is held again, and what no

@@ -1,6 +1,12 @@
 //! Copies objects out of packs that are to go. What makes that safe is in [`sweep`](crate::store::sweep).
 
-use std::{ffi::OsString, ops::Range, path::Path, sync::Arc, time::Instant};
+use std::{
+    ffi::OsString,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use super::{
     Objects,
@@ -57,6 +63,12 @@ impl Objects {
             Ok(Contents { pack: Arc::clone(pack), rows })
         };
         Ok(self.list_packs()?.iter().map(read).collect())
+    }
+
+    /// The packs of which it cannot be told what is in them, and why.
+    pub(in crate::store) fn damaged_packs(&self) -> Result<Vec<(PathBuf, Error)>> {
+        let damage = |pack: &Arc<Pack>| Some((pack.path().to_owned(), pack.rows().err()?));
+        Ok(self.list_packs()?.iter().filter_map(damage).collect())
     }
 
     /// Puts the packs aside of which it cannot be told what is in them. Says what was done. The caller

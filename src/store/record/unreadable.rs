@@ -20,7 +20,10 @@ use crate::{
     fs::{create_private_dirs, read_small, replace_synced, sync_dir},
     model::{Checkpoint, CheckpointId, ContentId},
     state::{RootState, State},
-    store::{Damage, objects::names_in},
+    store::{
+        Damage,
+        objects::{Objects, names_in},
+    },
 };
 
 /// The objects that a record names directly.
@@ -103,13 +106,16 @@ pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
     }
 }
 
-/// A record that blocks freeing because its needs are unknown, and why it cannot be read; `None` if
-/// nothing blocks.
+/// A record or a pack that blocks freeing because its needs are unknown, and why it cannot be read;
+/// `None` if nothing blocks.
 ///
 /// # Errors
 ///
-/// Fails if the roots cannot be listed.
+/// Fails if the roots or the packs cannot be listed.
 pub fn gc_blocker(state: &State) -> Result<Option<(PathBuf, Unreadable)>> {
+    if let Some((path, err)) = Objects::new(state.objects()).damaged_packs()?.pop() {
+        return Ok(Some((path, is_unread(&err))));
+    }
     for root in all_roots(state)? {
         for id in ids(&root)? {
             if let Err(err) = needs(&root, id) {
