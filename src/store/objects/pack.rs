@@ -14,6 +14,7 @@ use std::{
     ops::Range,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use sha2::{Digest, Sha256};
@@ -114,22 +115,31 @@ pub(super) fn is_name(name: &str) -> bool {
     name.len() == 64 && ContentId::parse(name).is_some()
 }
 
-/// A pack on the disk. It is hostile data until the bytes of an object match its id.
+/// A pack on the disk, opened when it is first looked into. It is hostile data until the bytes of an
+/// object match its id.
 #[derive(Debug)]
 pub(super) struct Pack {
     path: PathBuf,
-    index: io::Result<Index>,
+    index: OnceLock<io::Result<Index>>,
 }
 
 impl Pack {
-    /// Opens a pack; `None` if it is gone.
-    pub(super) fn open(path: PathBuf) -> Option<Self> {
-        let index = match Index::open(&path) {
-            Err(err) if err.kind() == io::ErrorKind::NotFound => return None,
-            Err(_) if is_in_the_way(&path) => Err(damaged("it is not a regular file")),
+    /// The pack at a path.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, index: OnceLock::new() }
+    }
+
+    fn index(&self) -> Result<&Index, &io::Error> {
+        let open = || match Index::open(&self.path) {
+            Err(_) if is_in_the_way(&self.path) => Err(damaged("it is not a regular file")),
             index => index,
         };
-        Some(Self { path, index })
+        self.index.get_or_init(open).as_ref()
+    }
+
+    /// Whether it was looked into in vain: it may be there intact by now.
+    pub(super) fn has_failed(&self) -> bool {
+        self.index.get().is_some_and(Result::is_err)
     }
 
     /// Where it is.
@@ -142,14 +152,15 @@ impl Pack {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Why none of its objects can be found, if that is so.
+    /// Why none of its objects can be found, if that is so and it is there.
     pub(super) fn fault(&self) -> Option<Error> {
-        self.index.as_ref().err().map(|err| self.told(err))
+        let err = self.index().err().filter(|err| err.kind() != io::ErrorKind::NotFound);
+        err.map(|err| self.told(err))
     }
 
     /// The size of an object; `None` if it is not in this pack, as far as can be told.
     pub(super) fn size(&self, id: &ContentId) -> Option<u64> {
-        let range = self.index.as_ref().ok()?.find(id).ok()??;
+        let range = self.index().ok()?.find(id).ok()??;
         Some(range.end - range.start)
     }
 
@@ -159,7 +170,7 @@ impl Pack {
     ///
     /// Fails if they cannot be read, or if they do not match the id.
     pub(super) fn read(&self, id: &ContentId) -> Result<Option<Vec<u8>>, Error> {
-        let Ok(index) = &self.index else { return Ok(None) };
+        let Ok(index) = self.index() else { return Ok(None) };
         let Some(range) = index.find(id).map_err(|err| self.told(&err))? else { return Ok(None) };
         match self.bytes(&range) {
             Ok(bytes) if ContentId::new(&Sha256::digest(&bytes)) == *id => Ok(Some(bytes)),
@@ -175,7 +186,7 @@ impl Pack {
     pub(super) fn bytes(&self, range: &Range<u64>) -> io::Result<Vec<u8>> {
         let length = range.end.saturating_sub(range.start).min(OBJECT_MAX_BYTES);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-        if let Ok(Index { lines: Lines::In(file), .. }) = &self.index {
+        if let Ok(Index { lines: Lines::In(file), .. }) = self.index() {
             read_at(file, &mut bytes, range.start)?;
         } else {
             let file = open_options().read(true).open(&self.path)?;
@@ -190,7 +201,10 @@ impl Pack {
     ///
     /// Fails if its lines cannot be read, or if they do not match its name.
     pub(super) fn rows(&self) -> Result<Vec<Row>, Error> {
-        let index = self.index.as_ref().map_err(|err| self.told(err))?;
+        let index = match self.index() {
+            Ok(index) => index,
+            Err(_) => return self.fault().map_or(Ok(Vec::new()), Err),
+        };
         let rows = index.all_lines(&self.path).and_then(|lines| {
             let rows = index.rows(&lines)?;
             if name_of(&lines) == self.name() { Ok(rows) } else { Err(damaged(CHANGED)) }

@@ -14,18 +14,16 @@ pub(super) struct Packs(Arc<Vec<Arc<Pack>>>);
 
 impl Packs {
     /// Lists the packs in `dir`. Those in `known` are not opened again, unless they were damaged: an
-    /// intact one may have taken the place.
+    /// intact one may have taken the place of one.
     pub(super) fn list(dir: &Path, known: &Self) -> Result<Self> {
         let mut names = names_in(dir)?;
         names.retain(|name| name.to_str().is_some_and(pack::is_name));
         names.sort();
         let mut packs = Vec::with_capacity(names.len());
         for name in names {
-            let is_it = |pack: &&Arc<Pack>| pack.name() == name && pack.fault().is_none();
-            match known.0.iter().find(is_it) {
-                Some(pack) => packs.push(Arc::clone(pack)),
-                None => packs.extend(Pack::open(dir.join(name)).map(Arc::new)),
-            }
+            let is_it = |pack: &&Arc<Pack>| pack.name() == name && !pack.has_failed();
+            let pack = known.0.iter().find(is_it).cloned();
+            packs.push(pack.unwrap_or_else(|| Arc::new(Pack::new(dir.join(name)))));
         }
         Ok(Self(Arc::new(packs)))
     }

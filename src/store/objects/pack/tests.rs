@@ -25,13 +25,13 @@ impl Fixture {
         }
         let named = self.0.join(pack.finish().unwrap());
         fs::rename(path, &named).unwrap();
-        Pack::open(named).unwrap()
+        Pack::new(named)
     }
 
     fn opened(&self, name: &str, bytes: &[u8]) -> Pack {
         let path = self.0.join(name);
         crate::fs::replace(&path, bytes).unwrap();
-        Pack::open(path).unwrap()
+        Pack::new(path)
     }
 }
 
@@ -107,16 +107,18 @@ fn what_is_no_file_is_no_pack() {
     let link = fixture.0.join("link");
     std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
     for path in [link, fixture.0.clone()] {
-        let fault = Pack::open(path).unwrap().fault().unwrap();
+        let fault = Pack::new(path).fault().unwrap();
         assert!(fault.to_string().contains("not a regular file"), "{fault}");
     }
-    assert!(Pack::open(fixture.0.join("gone")).is_none());
+    let gone = Pack::new(fixture.0.join("gone"));
+    assert!(gone.fault().is_none() && gone.rows().unwrap().is_empty());
 }
 
 #[test]
 fn a_pack_that_goes_meanwhile_has_nothing() {
     let fixture = Fixture::new("gone");
     let pack = fixture.pack(&distinct(3));
+    assert_eq!(pack.size(&id_of(b"1")), Some(1));
     fs::remove_file(pack.path()).unwrap();
     assert!(pack.read(&id_of(b"1")).unwrap().is_none());
     assert!(pack.rows().unwrap().is_empty());
