@@ -201,9 +201,8 @@ impl Pack {
     ///
     /// Fails if its lines cannot be read, or if they do not match its name.
     pub(super) fn rows(&self) -> Result<Vec<Row>, Error> {
-        let index = match self.index() {
-            Ok(index) => index,
-            Err(_) => return self.fault().map_or(Ok(Vec::new()), Err),
+        let Ok(index) = self.index() else {
+            return self.fault().map_or(Ok(Vec::new()), Err);
         };
         let rows = index.all_lines(&self.path).and_then(|lines| {
             let rows = index.rows(&lines)?;
