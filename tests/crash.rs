@@ -3,9 +3,12 @@
 
 use std::process::Command;
 
-use crate::support::{
-    temp::{Files, chmod, link, on_disk},
-    world::World,
+use crate::{
+    evidence,
+    support::{
+        temp::{Files, chmod, link, on_disk},
+        world::World,
+    },
 };
 
 /// Where a restore can be killed, and how often it comes there in [`damaged`].
@@ -224,5 +227,57 @@ fn a_preview_says_that_an_interrupted_restore_is_taken_back() {
         assert_eq!(shown.stderr, "this takes back the interrupted restore, and nothing else\n");
         let done = world.run(&["undo", "--yes"]);
         assert_eq!((done.exit.code(), world.read("a").as_str()), (0, "three"), "{}", done.stderr);
+    }
+}
+
+/// A revert that merges, recreates and removes, killed anywhere.
+#[test]
+fn a_revert_killed_anywhere_is_finished_or_taken_back() {
+    let points = [
+        ("restore-announced", 1),
+        ("restore-held", 1),
+        ("restore-begun", 1),
+        ("apply-vacate", 1),
+        ("apply-write", 3),
+        ("apply-rename", 3),
+        ("restore-end", 1),
+    ];
+    let text = |changed: &[(usize, &str)]| -> String {
+        let line = |n| match changed.iter().find(|(at, _)| *at == n) {
+            Some((_, text)) => format!("{text}\n"),
+            None => format!("line {n}\n"),
+        };
+        (1..=10).map(line).collect()
+    };
+    for (point, times) in points {
+        for (nth, ends) in (1..=times).flat_map(|nth| [(nth, "--continue"), (nth, "--abort")]) {
+            let mut world = evidence::project();
+            world.write("a", text(&[]));
+            world.write("moved", text(&[(1, "moved")]));
+            evidence::run(&mut world, "one", "make", |world| {
+                world.write("a", text(&[(1, "ONE")]));
+                world.write("new", "new");
+                std::fs::rename(world.root().join("moved"), world.root().join("here")).unwrap();
+                std::fs::remove_file(world.root().join("b")).unwrap();
+            });
+            evidence::writes(&mut world, "two", "a", &text(&[(1, "ONE"), (9, "NINE")]));
+            evidence::writes(&mut world, "two", "here", &text(&[(1, "moved"), (9, "NINE")]));
+            let before = on_disk(&world.root());
+            evidence::ours(&mut world, &["revert", "2", "--yes"], 0);
+            let after = on_disk(&world.root());
+            assert_eq!(world.read("moved"), text(&[(1, "moved"), (9, "NINE")]));
+            evidence::ours(&mut world, &["undo", "--yes"], 0);
+            let at = format!("{point}:{nth}");
+            assert!(dies_at(&world, &["revert", "2", "--yes"], &at), "{at} is never reached");
+            let is_begun = !matches!(point, "restore-announced" | "restore-held");
+            let code = u8::from(!is_begun);
+            evidence::ours(&mut world, &["restore", ends], code);
+            let wanted = if is_begun && ends == "--continue" { &after } else { &before };
+            assert!(on_disk(&world.root()) == *wanted, "{at} {ends}");
+            if is_begun && ends == "--continue" {
+                evidence::ours(&mut world, &["undo", "--yes"], 0);
+                assert!(on_disk(&world.root()) == before, "{at}: undo is the identity");
+            }
+        }
     }
 }

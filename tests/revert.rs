@@ -240,6 +240,26 @@ fn turns_of_two_sessions_are_taken_back_one_by_one() {
 }
 
 #[test]
+fn what_two_commands_at_once_may_have_made_is_of_neither() {
+    for mut world in projects() {
+        run(&mut world, "other/zero", "make nothing", |_| ());
+        writes(&mut world, "one", "b", &lines(&[(2, "TWO")]));
+        begins(&mut world, "one", "make one");
+        begins(&mut world, "other/two", "make two");
+        world.write("a", lines(&[(1, "ONE")]));
+        ends(&mut world, "one", "make one");
+        ends(&mut world, "other/two", "make two");
+        let listed = ours(&mut world, &["list", "--json"], 0).stdout;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let is_one = |row: &Value| row["turn"] == "one";
+        let number = listed.as_array().unwrap().iter().position(is_one).unwrap() + 1;
+        let said = revert(&mut world, &[&number.to_string()], 3).stdout;
+        assert!(said.contains("not known what the turn left there"), "{said}");
+        assert_eq!([world.read("a"), world.read("b")], [lines(&[(1, "ONE")]), lines(&[])]);
+    }
+}
+
+#[test]
 fn what_cannot_be_taken_back_is_refused_or_named() {
     for mut world in projects() {
         ours(&mut world, &["create", "-m", "mine"], 0);

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     error::{Error, Result},
     ledger::{self, Use},
-    model::{Checkpoint, CheckpointId, Reason},
+    left::TurnCalls,
+    model::{By, Checkpoint, CheckpointId, Reason},
     plan::{Options, Picked},
     process::{Exit, Process},
     project::{Row, rows},
@@ -138,13 +139,22 @@ fn find(process: &Process<'_>, project: &Project, given: &str) -> Result<(Checkp
 fn whole(project: &Project, uses: &[Use], row: &Row, number: usize) -> Result<(Checkpoint, Turn)> {
     let turn = row.steps[0].turn_key();
     let is_its = |used: &&Use| turn.is_some() && used.by.turn_key() == turn;
-    let used = uses.iter().filter(is_its).map(|used| used.checkpoint);
+    let found = uses.iter().filter(is_its).map(|used| used.checkpoint);
     let checkpoints: BTreeSet<CheckpointId> =
-        row.steps.iter().map(|step| step.id).chain(used).collect();
+        row.steps.iter().map(|step| step.id).chain(found).collect();
+    let session = |by: &By| (by.agent, by.session.clone());
+    let of_session = row.steps[0].cause.by.as_ref().map(session);
+    let mut times: Vec<(i64, bool)> = uses
+        .iter()
+        .filter(|used| Some(session(&used.by)) == of_session)
+        .filter_map(|used| Some((used.at.timestamp_nanos_opt()?, is_its(&used))))
+        .collect();
+    times.sort_unstable();
     let mut all = project.store.list()?;
     all.retain(|one| checkpoints.contains(&one.id));
     let first = all.into_iter().min_by_key(|one| one.sequence);
     let cause = row.steps[0].cause.clone();
     let first = first.map(|first| Checkpoint { cause, ..first });
-    Ok((first.unwrap_or_else(|| row.steps[0].clone()), Turn { number, checkpoints }))
+    let turn = Turn { number, calls: TurnCalls { checkpoints, uses: times } };
+    Ok((first.unwrap_or_else(|| row.steps[0].clone()), turn))
 }

@@ -43,7 +43,7 @@ use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;
 pub use outside::Outside;
 pub use texts::text;
-pub use turn::{Call, Caller, Doer, Look, Sight, There, TurnLog};
+pub use turn::{Call, Caller, Doer, Look, Sight, There, TurnCalls, TurnLog};
 
 /// A root in which something was done since a checkpoint, and by whom.
 #[derive(Clone, Copy)]

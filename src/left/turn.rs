@@ -6,6 +6,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::{Line, Side, State, What};
 use crate::model::{Checkpoint, CheckpointId, RelPath};
 
+/// Which calls of a session are those of one turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnCalls {
+    /// The checkpoints that cover them. A turn before or after it may have found one of them as it was.
+    pub checkpoints: BTreeSet<CheckpointId>,
+    /// When the turns of the session came to use a checkpoint, in nanoseconds since 1970, oldest first, and
+    /// whether it was this one.
+    pub uses: Vec<(i64, bool)>,
+}
+
+impl TurnCalls {
+    /// Whether a call that began at a time, covered by a checkpoint, is one of them.
+    fn has(&self, of: CheckpointId, at: i64) -> bool {
+        let last = self.uses.iter().rev().find(|(used, _)| *used <= at);
+        self.checkpoints.contains(&of) && last.is_none_or(|(_, is_its)| *is_its)
+    }
+}
+
 /// What the log knows of a turn and of the time since.
 #[derive(Debug, Default)]
 pub struct TurnLog {
@@ -32,6 +50,8 @@ pub struct Caller {
     pub by: String,
     /// The checkpoint that covers the call.
     pub of: CheckpointId,
+    /// When it began, in nanoseconds since 1970.
+    pub at: i64,
 }
 
 /// The first call that a checkpoint covers.
@@ -50,6 +70,8 @@ pub struct Sight {
     pub there: There,
     /// Who left it.
     pub by: Doer,
+    /// Whether a command of the turn and one of another session ran at once, and it may be of either.
+    pub is_shared: bool,
 }
 
 /// What was at a path.
@@ -98,11 +120,22 @@ pub struct Look {
     pub is_of_session: bool,
 }
 
+/// A command that was looked at when it was done.
+struct Command {
+    by: String,
+    is_turns: bool,
+    began: usize,
+    done: usize,
+}
+
 /// A call that began and was not seen to end, as far as the log has been read.
 struct Running {
+    began: usize,
+    is_command: bool,
     of: Option<CheckpointId>,
     /// Its place among the calls of the turn, if it is one.
     call: Option<usize>,
+    doer: Doer,
     makes: Vec<RelPath>,
 }
 
@@ -121,33 +154,32 @@ impl Call {
 }
 
 impl TurnLog {
-    /// Reads the log for a turn of the session `name` with these `checkpoints`, of which the first
-    /// is `first`.
+    /// Reads the log for a `turn` of the session `name`, whose first checkpoint is `first`.
     pub fn of(
         first: &Checkpoint,
-        checkpoints: &BTreeSet<CheckpointId>,
+        turn: &TurnCalls,
         name: &str,
         lines: &[Line],
         side: Side,
     ) -> Self {
         let since = first.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        let is_its = |of: &str| CheckpointId::parse(of).is_some_and(|of| checkpoints.contains(&of));
+        let is_its =
+            |of: &str| CheckpointId::parse(of).is_some_and(|of| turn.checkpoints.contains(&of));
         let is_since = |line: &Line| match &line.what {
             What::Began { of, .. } if is_its(of) => true,
             _ => line.at >= since,
         };
-        let tells = |line: &Line| {
-            let tells = matches!(line.what, What::Ended { .. } | What::Began { tells: true, .. });
-            tells && line.by == name
-        };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
         let lines_since = &lines[begin..];
-        let mut log = Self { tells: lines.iter().any(tells), ..Self::default() };
+        let mut log = Self { tells: lines.iter().any(|line| tells(line, name)), ..Self::default() };
         log.is_lost = lines_since
             .iter()
             .any(|line| matches!(line.what, What::Lost { until } if until >= since));
         log.times = lines_since.iter().map(|line| line.at).collect();
         let mut running: HashMap<(&str, &str), Running> = HashMap::new();
+        // The last call of each session: that one began may not have been noted.
+        let mut last: HashMap<&str, Doer> = HashMap::new();
+        let (mut commands, mut seen_after) = (Vec::new(), Vec::new());
         for (order, line) in lines_since.iter().enumerate() {
             let by = line.by.as_str();
             match &line.what {
@@ -156,22 +188,36 @@ impl TurnLog {
                     let of_side = |texts: &[String]| -> Vec<RelPath> {
                         texts.iter().filter_map(|path| side.path(path)).collect()
                     };
-                    let is_turns = by == name && of.is_some_and(|of| checkpoints.contains(&of));
+                    let is_turns = by == name && of.is_some_and(|of| turn.has(of, line.at));
                     let named = paths.as_deref().map(of_side);
                     let again = running.get(&(by, call.as_str())).filter(|it| it.of == of);
                     let again = again.and_then(|it| it.call);
                     let call_at = log.begins(order, of, named, (by == name, is_turns), again);
                     let makes = of_side(makes);
-                    running.insert((by, call), Running { of, call: call_at, makes });
+                    let doer = match call_at {
+                        Some(_) => Doer::Turn,
+                        None => Doer::Call(log.caller(by, of, line.at)),
+                    };
+                    last.insert(by, doer);
+                    running.insert(
+                        (by, call),
+                        Running {
+                            began: order,
+                            is_command: paths.is_none(),
+                            of,
+                            call: call_at,
+                            doer,
+                            makes,
+                        },
+                    );
                 }
                 What::Left { path, state } => {
                     let caller = caller_of(&lines_since[order..]);
                     let caller = caller.and_then(|call| running.get(&(by, call)));
                     let doer = match caller {
                         _ if by.is_empty() => Doer::Other,
-                        Some(running) if running.call.is_some() => Doer::Turn,
-                        Some(running) => Doer::Call(log.caller(by, running.of)),
-                        None => Doer::Call(None),
+                        Some(running) => running.doer,
+                        None => last.get(by).copied().unwrap_or(Doer::Call(None)),
                     };
                     // Of an agent that says no ends, what was there before a call may be its own.
                     if by.is_empty() && !log.tells {
@@ -180,19 +226,30 @@ impl TurnLog {
                     let Some(path) = side.path(path) else { continue };
                     let makes = caller.filter(|_| state.is_some()).map(|it| &it.makes[..]);
                     for dir in makes.unwrap_or_default().iter().filter(|dir| path.is_within(dir)) {
-                        log.see(dir.clone(), Sight { order, there: There::Directory, by: doer });
+                        log.see(
+                            dir.clone(),
+                            Sight { order, there: There::Directory, by: doer, is_shared: false },
+                        );
                     }
                     let there = state.clone().map_or(There::Nothing, There::This);
-                    log.see(path, Sight { order, there, by: doer });
+                    if caller.is_some_and(|caller| caller.is_command) {
+                        seen_after.push((path.clone(), order, by, doer == Doer::Turn));
+                    }
+                    log.see(path, Sight { order, there, by: doer, is_shared: false });
                 }
                 What::Back { path, state, .. } => {
                     let Some(path) = side.path(path) else { continue };
                     let there = state.clone().map_or(There::Nothing, There::This);
-                    log.see(path, Sight { order, there, by: Doer::Other });
+                    log.see(path, Sight { order, there, by: Doer::Other, is_shared: false });
                 }
                 What::Done { call } => {
                     let done = running.remove(&(by, call.as_str()));
-                    if let Some(at) = done.and_then(|done| done.call) {
+                    let Some(Running { began, is_command, call, .. }) = done else { continue };
+                    if is_command {
+                        let (by, is_turns) = (by.to_owned(), call.is_some());
+                        commands.push(Command { by, is_turns, began, done: order });
+                    }
+                    if let Some(at) = call {
                         log.calls[at].done = Some(order);
                     }
                 }
@@ -203,7 +260,28 @@ impl TurnLog {
                 | What::Merged { .. } => (),
             }
         }
+        log.share_all(&commands, seen_after);
         log
+    }
+
+    /// Finds what was seen while commands of the turn and of another session ran at once.
+    fn share_all(&mut self, commands: &[Command], seen_after: Vec<(RelPath, usize, &str, bool)>) {
+        for (path, order, by, is_turns) in seen_after {
+            let is_at_once =
+                |other: &&Command| other.by != by && other.began < order && order < other.done;
+            let mut others = commands.iter().filter(is_at_once);
+            if others.any(|other| is_turns || other.is_turns) {
+                self.share(&path, order);
+            }
+        }
+    }
+
+    /// What was seen at a path may be of the turn, or of another session.
+    fn share(&mut self, path: &RelPath, order: usize) {
+        let sights = self.sights.get_mut(path).map(Vec::as_mut_slice).unwrap_or_default();
+        for sight in sights.iter_mut().filter(|sight| sight.order == order) {
+            sight.is_shared = true;
+        }
     }
 
     /// Notes that a call begins. Returns its place among the calls of the turn, if it is one; `again` is
@@ -227,11 +305,8 @@ impl TurnLog {
         again.or(Some(self.calls.len() - 1))
     }
 
-    fn caller(&mut self, by: &str, of: Option<CheckpointId>) -> Option<usize> {
-        let caller = Caller { by: by.to_owned(), of: of? };
-        if self.callers.last() != Some(&caller) {
-            self.callers.push(caller);
-        }
+    fn caller(&mut self, by: &str, of: Option<CheckpointId>, at: i64) -> Option<usize> {
+        self.callers.push(Caller { by: by.to_owned(), of: of?, at });
         Some(self.callers.len() - 1)
     }
 
@@ -276,6 +351,12 @@ impl Call {
     }
 }
 
+/// Whether a line shows that the agent of a session says when a call is done.
+fn tells(line: &Line, name: &str) -> bool {
+    let tells = matches!(line.what, What::Ended { .. } | What::Began { tells: true, .. });
+    tells && line.by == name
+}
+
 /// Which call left what the first of some lines says: it is noted together with its end.
 fn caller_of(lines: &[Line]) -> Option<&str> {
     let first = lines.first()?;
@@ -284,4 +365,123 @@ fn caller_of(lines: &[Line]) -> Option<&str> {
         What::Done { call } => Some(call.as_str()),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::model::Cause;
+
+    fn id(bits: u64) -> CheckpointId {
+        CheckpointId::from_bits(bits)
+    }
+
+    fn checkpoint(bits: u64, at: i64) -> Checkpoint {
+        Checkpoint {
+            id: id(bits),
+            sequence: bits,
+            taken_at: DateTime::from_timestamp_nanos(at),
+            cause: Cause::asked(None),
+            top: None,
+            files: 0,
+            partial: false,
+            skipped: Vec::new(),
+            outside: Vec::new(),
+            head: None,
+            staged: None,
+        }
+    }
+
+    fn line(at: i64, by: &str, what: What) -> Line {
+        Line { at, by: by.to_owned(), what }
+    }
+
+    fn began(at: i64, by: &str, call: &str, of: u64) -> Line {
+        let (of, call) = (id(of).to_string(), call.to_owned());
+        let (makes, absent) = (vec!["d".to_owned()], Vec::new());
+        line(
+            at,
+            by,
+            What::Began { of, call, paths: None, names: Vec::new(), makes, absent, tells: true },
+        )
+    }
+
+    fn left(at: i64, by: &str, path: &str) -> Line {
+        line(at, by, What::Left { path: path.to_owned(), state: Some(State::unread(0o644)) })
+    }
+
+    fn done(at: i64, by: &str, call: &str) -> Line {
+        line(at, by, What::Done { call: call.to_owned() })
+    }
+
+    fn doers(log: &TurnLog, path: &str) -> Vec<Doer> {
+        let path = RelPath::from_bytes(path.as_bytes()).unwrap();
+        log.sights.get(&path).into_iter().flatten().map(|sight| sight.by).collect()
+    }
+
+    #[test]
+    fn what_a_call_left_is_its_turns_whatever_began_meanwhile() {
+        let lines = [
+            began(10, "me", "1", 1),
+            began(20, "me", "2", 2),
+            began(21, "you", "1", 3),
+            left(30, "me", "d/a"),
+            done(30, "me", "1"),
+            left(31, "you", "d/a"),
+            done(31, "you", "1"),
+            left(40, "me", "d/a"),
+            done(40, "me", "2"),
+            left(50, "", "d/a"),
+        ];
+        let of = |turn: &[u64]| {
+            let checkpoints = turn.iter().copied().map(id).collect();
+            let turn = TurnCalls { checkpoints, uses: Vec::new() };
+            TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, Side::Root)
+        };
+        let log = of(&[1]);
+        let call = |at| Doer::Call(Some(at));
+        assert_eq!(doers(&log, "d/a"), [Doer::Turn, call(1), call(0), Doer::Other]);
+        assert_eq!(doers(&log, "d")[..1], [Doer::Turn], "it had to be made on the way");
+        let of_callers: Vec<CheckpointId> = log.callers.iter().map(|caller| caller.of).collect();
+        assert_eq!(of_callers, [2, 3].map(id));
+        assert_eq!((log.calls.len(), log.unseen().count()), (1, 0));
+        let look = log.look(&checkpoint(3, 25));
+        assert_eq!((look.order, look.is_of_session), (2, false));
+        assert!(log.calls[0].is_during(&look));
+        assert_eq!(log.look(&checkpoint(9, 35)).order, 7, "no call says when: by its time");
+        assert_eq!(of(&[1, 2]).calls.len(), 2);
+    }
+
+    #[test]
+    fn what_two_commands_at_once_left_may_be_of_either() {
+        let lines = [
+            began(10, "me", "1", 1),
+            began(20, "you", "1", 2),
+            left(30, "me", "a"),
+            done(30, "me", "1"),
+            left(40, "you", "a"),
+            done(40, "you", "1"),
+        ];
+        let turn = TurnCalls { checkpoints: BTreeSet::from([id(1)]), uses: Vec::new() };
+        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, Side::Root);
+        let shared: Vec<bool> = log.sights.values().flatten().map(|it| it.is_shared).collect();
+        assert_eq!(shared, [true, false], "the second only saw it again");
+    }
+
+    #[test]
+    fn a_call_that_never_ended_is_not_seen_and_one_whose_beginning_is_lost_is_the_last_turns() {
+        let lines = [began(10, "me", "1", 1), left(30, "me", "a"), done(30, "me", "2")];
+        let turn = TurnCalls { checkpoints: BTreeSet::from([id(1)]), uses: Vec::new() };
+        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, Side::Root);
+        assert_eq!(doers(&log, "a"), [Doer::Turn]);
+        assert_eq!(log.unseen().count(), 1);
+        let before = TurnCalls { uses: vec![(5, true), (10, false)], ..turn.clone() };
+        let of_next = TurnLog::of(&checkpoint(1, 5), &before, "me", &lines, Side::Root);
+        assert_eq!(doers(&of_next, "a"), [Doer::Call(Some(0))], "the next one used the same");
+        let lost = line(20, "", What::Lost { until: 20 });
+        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &[lost], Side::Root);
+        assert!(log.is_lost);
+    }
 }

@@ -292,11 +292,11 @@ fn plan(
             let is_ours = digest.is_some_and(|digest| digest == *sha);
             from = if is_ours { now } else { from };
             if toward == Toward::After && !others.contains_key(path) {
-                let merged = log.merges.iter().find(|(at, _)| at == path).filter(|_| !is_ours);
+                let bytes = log.merges.iter().find(|(at, _)| at == path).filter(|_| !is_ours);
                 // Merged already, or by a version that did not write down what comes of it.
-                let Some((_, merged)) = merged else { continue };
-                merges.insert(path.clone(), merged.clone());
-                let (kind, permissions) = (Kind::File, merged.permissions);
+                let Some((_, whole)) = bytes else { continue };
+                merges.insert(path.clone(), whole.clone());
+                let (kind, permissions) = (Kind::File, whole.permissions);
                 to = Some(Entry { kind, permissions, content: None, device: 0 });
             }
         }

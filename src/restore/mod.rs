@@ -31,9 +31,8 @@ pub(crate) use outside::paths as outside_paths;
 pub(crate) use prepare::Prepared;
 pub(crate) use repositories::is_ref;
 
-use std::collections::BTreeSet;
-
 use crate::{
+    left::TurnCalls,
     model::{Checkpoint, CheckpointId},
     plan::{Options, Picked},
     project::Project,
@@ -87,8 +86,8 @@ pub(crate) struct Request {
 pub(crate) struct Turn {
     /// Its number in the list.
     pub(crate) number: usize,
-    /// Its checkpoints.
-    pub(crate) checkpoints: BTreeSet<CheckpointId>,
+    /// Its calls.
+    pub(crate) calls: TurnCalls,
 }
 
 impl Request {

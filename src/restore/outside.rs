@@ -77,13 +77,8 @@ pub(super) fn plan(
     let mut kept = BTreeMap::new();
     let authorship = match (request.of_restore, &request.reverts) {
         (_, Some(turn)) => {
-            let reverted = revert::revert(
-                restore,
-                &turn.checkpoints,
-                &changes,
-                (then, &seen.now),
-                Side::Outside,
-            )?;
+            let reverted =
+                revert::revert(restore, &turn.calls, &changes, (then, &seen.now), Side::Outside)?;
             (changes, kept) = (reverted.changes, reverted.kept);
             Authorship { authors: reverted.authors, edited: BTreeSet::new() }
         }

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     error::Result,
     ledger,
-    left::{self, Caller, Side},
+    left::{self, Caller, Side, TurnCalls},
     model::{
         Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
     },
@@ -275,7 +275,7 @@ impl Restore<'_> {
     fn known(self, view: &mut View) -> Result<Known> {
         let Self { project, request, .. } = self;
         if let Some(turn) = &request.reverts {
-            return self.reverted(view, &turn.checkpoints);
+            return self.reverted(view, &turn.calls);
         }
         let Seen { now, changes, skipped, unwalked, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, Side::Root)?;
@@ -302,30 +302,31 @@ impl Restore<'_> {
     }
 
     /// The same where a turn is taken back and what came after it stays.
-    fn reverted(self, view: &mut View, turn: &BTreeSet<CheckpointId>) -> Result<Known> {
+    fn reverted(self, view: &mut View, turn: &TurnCalls) -> Result<Known> {
         let ends = (&view.then, &view.seen.now);
         let Reverted { changes, authors, merges, digests, kept, built_on, touched } =
             revert::revert(self, turn, &view.seen.changes, ends, Side::Root)?;
         view.seen.changes = changes;
-        let built_on = self.turns_of(built_on)?;
+        let built_on = self.turns_of(&built_on)?;
         let authorship = Authorship { authors, edited: BTreeSet::new() };
         let (others, inner) = (BTreeSet::new(), Inner { digests, ..Inner::default() });
         Ok(Known { authorship, others, merges, inner, kept, built_on, touched })
     }
 
     /// Which turns some later calls belong to.
-    fn turns_of(self, built_on: BTreeMap<RelPath, Caller>) -> Result<BTreeMap<RelPath, BuiltOn>> {
+    fn turns_of(self, built_on: &BTreeMap<RelPath, Caller>) -> Result<BTreeMap<RelPath, BuiltOn>> {
         if built_on.is_empty() {
             return Ok(BTreeMap::new());
         }
         let Project { store, state, .. } = self.project;
         let uses = ledger::uses(state);
         let rows = rows(store.list()?, &uses);
-        let turn = |Caller { by, of }: &Caller| {
+        let turn = |Caller { by, of, at }: &Caller| {
+            // Other turns may have found the same checkpoint as it was.
             let is_its = |used: &&ledger::Use| {
-                used.checkpoint == *of && left::author(used.by.agent, &used.by.session) == *by
+                used.at.timestamp_nanos_opt().is_some_and(|used| used <= *at)
+                    && left::author(used.by.agent, &used.by.session) == *by
             };
-            // Turns of other sessions may have found the same checkpoint as it was.
             let key = uses.iter().find(is_its).and_then(|used| used.by.turn_key());
             let is_row = |row: &Row| match &key {
                 Some(key) => row.steps[0].turn_key().as_ref() == Some(key),

@@ -1,8 +1,8 @@
 //! What a revert makes of each path: a turn is taken back, and what came after it stays.
 //!
 //! What a turn did at a path is one change or more of them, each from what was there right before
-//! its calls to what they left. They are taken back from what is there now, the newest first, each by a
-//! three-way merge. The plan that comes of it is carried out as any restore.
+//! its calls to what they left. They are taken back from what is there now by three-way merges. The plan
+//! that comes of it is carried out as any restore.
 
 mod renames;
 mod story;
@@ -19,8 +19,8 @@ use super::{
 use crate::{
     error::Result,
     fs::stat_path,
-    left::{self, Caller, Doer, Side, TurnLog},
-    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
+    left::{self, Caller, Doer, Side, TurnCalls, TurnLog},
+    model::{Checkpoint, Entry, Kind, RelPath, Tree},
     plan::{Author, Change, Kept, Merged},
     store,
 };
@@ -45,11 +45,11 @@ pub(super) struct Reverted {
     pub(super) touched: BTreeSet<RelPath>,
 }
 
-/// Takes back a turn with these checkpoints, of which the restore's is the first. `changes` lead from `then`,
+/// Takes back a turn with these calls; the restore's checkpoint is its first. `changes` lead from `then`,
 /// which was there before it, to what is there `now`.
 pub(super) fn revert(
     restore: Restore<'_>,
-    turn: &BTreeSet<CheckpointId>,
+    turn: &TurnCalls,
     changes: &[Change],
     (then, now): (&Tree, &Tree),
     side: Side,
@@ -121,9 +121,9 @@ impl Revert<'_> {
 
     /// What the turn changed and is as it was before it: others may have had a part in it meanwhile.
     fn as_before(&self, changes: &[Change]) -> Result<Vec<Change>> {
-        let (project, changed) = (self.restore.project, paths(changes));
+        let (project, known) = (self.restore.project, paths(changes));
         let mut again = Vec::new();
-        for path in self.log.touched().filter(|path| !changed.contains(path)) {
+        for path in self.log.touched().filter(|path| !known.contains(path)) {
             let before = entry_at(project, self.then, path, self.side)?;
             let after = entry_at(project, self.now, path, self.side)?;
             let is_directory = after.is_some_and(|now| now.kind == Kind::Directory);
@@ -161,7 +161,7 @@ impl Revert<'_> {
 
     fn outcome(&self, change: &Change, deeds: Vec<Deed>) -> Outcome {
         let now = change.after.map(Found::here);
-        match self.take_back(&change.path, &deeds, now, self.markers) {
+        match self.take_back(&change.path, &deeds, &now, self.markers) {
             Ok((wanted, is_marked)) => {
                 Outcome { deeds, now: change.after, wanted: Ok(wanted), is_marked }
             }
@@ -171,19 +171,31 @@ impl Revert<'_> {
         }
     }
 
-    /// Takes back what the turn did from what is there, the newest first.
+    /// Takes back what the turn did from what is there: its deeds one by one, the newest first, or else all
+    /// at once, from what would have been there at its end without it. That is what was there before the first
+    /// one, with what others did between one and the next.
     fn take_back(
         &self,
         path: &RelPath,
         deeds: &[Deed],
-        from: Version,
+        from: &Version,
         markers: bool,
     ) -> Result<(Version, bool), Clash> {
-        deeds.iter().rev().try_fold((from, false), |(here, is_marked), deed| {
+        let one_by_one = deeds.iter().rev().try_fold(from.clone(), |here, deed| {
             let sides = [&deed.after, &here, &deed.before];
-            let (version, marks) = self.source.three(path, sides, markers)?;
-            Ok((version, is_marked || marks))
-        })
+            self.source.three(path, sides, false).map(|(version, _)| version)
+        });
+        let (first, last) = match (one_by_one, deeds) {
+            (Ok(version), _) => return Ok((version, false)),
+            (Err(clash), []) => return Err(clash),
+            (Err(_), [first, .., last]) => (first, last),
+            (Err(_), [only]) => (only, only),
+        };
+        let without = deeds.windows(2).try_fold(first.before.clone(), |without, pair| {
+            let sides = [&pair[0].after, &pair[1].before, &without];
+            self.source.three(path, sides, false).map(|(version, _)| version)
+        })?;
+        self.source.three(path, [&last.after, from, &without], markers)
     }
 
     /// Adds to the plan what is to become of a path.
@@ -259,7 +271,7 @@ impl Revert<'_> {
         sights[last + 1..].iter().find_map(|sight| match sight.by {
             Doer::Call(caller) => {
                 let there = Found::seen(&sight.there);
-                let clashes = self.take_back(path, deeds, there, false).is_err();
+                let clashes = self.take_back(path, deeds, &there, false).is_err();
                 caller.filter(|_| clashes).map(|caller| self.log.callers[caller].clone())
             }
             Doer::Turn | Doer::Other => None,

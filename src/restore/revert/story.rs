@@ -47,6 +47,14 @@ impl Teller {
         self.is_deed = false;
     }
 
+    /// What is there is held.
+    fn holds(&mut self, there: Version) {
+        if let Some(last) = self.story.deeds.last_mut().filter(|_| self.is_deed) {
+            last.after.clone_from(&there);
+        }
+        self.here = there;
+    }
+
     /// A call of the turn left something.
     fn turn(&mut self, there: Version) {
         let before = std::mem::replace(&mut self.here, there.clone());
@@ -123,6 +131,7 @@ impl Revert<'_> {
         if self.source.is_same(path, &teller.here, &there) {
             return;
         }
+        teller.story.is_unknown |= sight.is_shared;
         match sight.by {
             Doer::Turn => teller.turn(there),
             Doer::Call(_) | Doer::Other => teller.others(there),
@@ -146,6 +155,7 @@ impl Revert<'_> {
         }
         let there = entry.map(Found::held);
         if self.source.is_same(path, &teller.here, &there) {
+            teller.holds(there);
             return Ok(());
         }
         if is_after_unseen && (self.log.tells || !look.is_of_session) {
